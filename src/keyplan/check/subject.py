@@ -10,7 +10,7 @@ from typing import Any
 from keyplan.check.finding import Finding
 from keyplan.check.load import NOTABLE_UNITS, CapacityUse, Work, capacity_uses, monthly_price, works_of
 from keyplan.check.partition_load import HotKey, hot_items_of, hot_keys_of
-from keyplan.cost.estimate import SECONDS_A_MONTH, Estimate, estimate
+from keyplan.cost.estimate import Estimate, estimate
 from keyplan.cost.prices import PriceBook, book
 from keyplan.design.declaring.design import Design
 from keyplan.design.declaring.patterns import Pattern
@@ -38,17 +38,6 @@ class Subject:
         """Return True if write units per second are worth a finding: 25 or more, not below the cost floor."""
         price = monthly_price(write_units_per_second)
         return write_units_per_second >= NOTABLE_UNITS and price >= self.design.cost_floor
-
-    def is_cheap(self, pattern: Pattern[..., Any], read_units: float) -> bool:
-        """Return True if read units of each call cost less than the cost floor per month, at the declared rate."""
-        rate = pattern.facts.rate
-        if rate is None:
-            return False
-        return read_units * rate.average * SECONDS_A_MONTH * self.book["read_unit"] < self.design.cost_floor
-
-    def is_cheaply_written(self, write_units_per_second: float) -> bool:
-        """Return True if declared rates make write units per second cost less than the cost floor per month."""
-        return write_units_per_second > 0 and monthly_price(write_units_per_second) < self.design.cost_floor
 
     @property
     def patterns(self) -> Iterator[tuple[Table, Pattern[..., Any], Plan]]:

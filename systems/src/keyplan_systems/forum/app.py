@@ -15,16 +15,19 @@ from keyplan_systems.forum.demo import play
 from keyplan_systems.forum.entities import Place, forum
 from keyplan_systems.forum.feed import Feed
 from keyplan_systems.forum.hub import Hub, Limits
+from keyplan_systems.forum.pages import PAGES
+from keyplan_systems.forum.pages import router as pages_router
 from keyplan_systems.forum.relational.outbox import forget_done, waiting
 from keyplan_systems.forum.relational.session import Database
 from keyplan_systems.forum.relational.threads import now_ms
-from keyplan_systems.forum.sample import load_sample
+from keyplan_systems.forum.sample import ANN, BEN, TEACHER, TUTOR, load_class, load_sample
 from keyplan_systems.forum.service import Service
 from keyplan_systems.forum.sockets import ACTIONS, MAX_SOCKETS, Sockets
+from keyplan_systems.web.browsing import install_pages
 from keyplan_systems.web.files import private_key
 from keyplan_systems.web.health import in_thread
 from keyplan_systems.web.rate_limits import limit_from
-from keyplan_systems.web.system import Built, Resources, System, Worker
+from keyplan_systems.web.system import Built, Resources, SamplePerson, System, Worker
 
 DATABASE = "KEYPLAN_FORUM_DATABASE"
 """Environment variable of the relational database, a postgresql:// or sqlite:/// URL; default: a file in the folder."""
@@ -83,17 +86,25 @@ def build(resources: Resources) -> Built:
         most_per_user=int(_positive(SOCKETS, MAX_SOCKETS, "connections")),
         actions=limit_from(ACTIONS_VARIABLE, ACTIONS),
     ).router()
+    app = application(service, resources.verifier, resources.clock, checks, sockets=sockets, lifespan=feed.lifespan)
+    install_pages(app, PAGES, pages_router)
     return Built(
-        application(service, resources.verifier, resources.clock, checks, sockets=sockets, lifespan=feed.lifespan),
+        app,
         (
             Worker("forum log", service.carry_log, every_s=0.5),
             Worker("forum outbox", forget, every_s=600.0),
             Worker("forum notifications", tell, every_s=1.0),
             Worker("forum presence", service.connections.beat, every_s=SERVER_SECONDS / 3),
         ),
-        partial(load_sample, service),
+        partial(_load, service),
         close,
     )
+
+
+def _load(service: Service) -> None:
+    """Load the whole sample: Ann's thread, and the threads of her class."""
+    load_sample(service)
+    load_class(service)
 
 
 def _signing_key(resources: Resources) -> Ed25519PrivateKey:
@@ -116,4 +127,17 @@ def _positive(variable: str, default: float, unit: str) -> float:
     return float(text)
 
 
-SYSTEM = System("forum", "Forum of threads", "keyplan_systems.forum.design", build, demo=play)
+SYSTEM = System(
+    "forum",
+    "Forum of threads",
+    "keyplan_systems.forum.design",
+    build,
+    demo=play,
+    people=(
+        SamplePerson(ANN, "Ann", "Pupil of class 7b. Her loop never ends; the tutor has given a hint."),
+        SamplePerson(BEN, "Ben", "Pupil of class 7b with threads in every state, one with his team."),
+        SamplePerson(TEACHER, "Ms Grey", "Teacher of class 7b: watches its threads, manages its tasks.", ("teacher",)),
+        SamplePerson(TUTOR, "Tom", "Tutor: answers the questions that are asked to the tutors.", ("tutor",)),
+    ),
+    start="app/",
+)

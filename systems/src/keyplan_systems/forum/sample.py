@@ -1,7 +1,12 @@
-"""Sample data: a course with two tasks, a class with its teacher, tutors, one thread with messages."""
+"""Sample data: a course, a class with its teacher and tutors, and threads in every state.
+
+`load_sample` stores one thread and what it needs. `load_class` adds the rest of the class: more pupils, a team, tasks,
+and threads of the last weeks, whose times are relative to the first start.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 from uuid import UUID, uuid5
 
@@ -11,14 +16,19 @@ from keyplan_systems.forum.domain import (
     NOT_STARTED,
     GrantView,
     GroupKind,
+    LogEntry,
+    LogKind,
     Status,
+    Thread,
     ThreadKey,
     ThreadUpdate,
     View,
     Watch,
 )
 from keyplan_systems.forum.entities import EventType
+from keyplan_systems.forum.event_log import Draft
 from keyplan_systems.forum.relational import models
+from keyplan_systems.forum.relational.rows import insert_thread, threads_of
 from keyplan_systems.forum.relational.session import Database
 from keyplan_systems.forum.relational.threads import now_ms
 from keyplan_systems.forum.service import Fact, Service, place_of
@@ -103,3 +113,289 @@ def load_school(database: Database) -> None:
         )
         for table, names, values in rows:
             session.execute(insert(table), [dict(zip(names, row, strict=True)) for row in values])
+
+
+CLEO, DINA, EMIL, FAY, TEAM, TEACHERS = "1005", "1006", "1007", "1008", "105", "103"
+VARIABLES, CONDITIONS, FUNCTIONS, RECURSION, SORTING, DICTIONARIES = "13", "14", "15", "16", "17", "18"
+_TASKS: Final = (
+    (VARIABLES, "Variables"),
+    (CONDITIONS, "Conditions"),
+    (FUNCTIONS, "Functions"),
+    (RECURSION, "Recursion"),
+    (SORTING, "Sorting"),
+    (DICTIONARIES, "Dictionaries"),
+)
+_PUPILS: Final = ((CLEO, "Cleo"), (DINA, "Dina"), (EMIL, "Emil"), (FAY, "Fay"))
+
+
+@dataclass(frozen=True)
+class Story:
+    """Thread of the sample; each step has its minutes before now, and a text and its author, or a fact."""
+
+    item: str
+    participant: str
+    status: Status
+    helpers: str
+    steps: tuple[tuple[int, str] | tuple[int, str, str], ...]
+    opener: str = ""
+    is_read: bool = False
+    """True if its messages are notified as read."""
+
+
+_HOUR, _DAY = 60, 24 * 60
+_STORIES: Final = (
+    Story(
+        LISTS,
+        BEN,
+        Status.WAITING_FOR_TRAINER,
+        TEACHERS,
+        (
+            (3 * _HOUR, "attempt"),
+            (150, "submission 20 no"),
+            (140, BEN, "I get IndexError: list index out of range in the last round. Why only in the last one?"),
+            (
+                95,
+                TEACHER,
+                "Good observation. How many elements does your list have, and what is the last index that you read?",
+            ),
+            (40, BEN, "Ten elements, and I read index 10. So range(len(a) + 1) is one too many?"),
+            (38, BEN, "for i in range(len(a) + 1):\n    total = total + a[i]"),
+        ),
+    ),
+    Story(
+        FUNCTIONS,
+        BEN,
+        Status.WAITING_FOR_PARTICIPANT,
+        TUTORS,
+        (
+            (_DAY, "attempt"),
+            (_DAY - 30, "submission 0 no"),
+            (_DAY - 40, BEN, "My function always gives None, although it prints the right number."),
+            (
+                25,
+                TUTOR,
+                "Printing shows a value, returning gives it to the caller. Which does your function do?",
+            ),
+            (24, TUTOR, "Try: what does print(area(2, 3)) show, and what would you like it to show?"),
+        ),
+    ),
+    Story(
+        VARIABLES,
+        BEN,
+        Status.CLOSED,
+        TUTORS,
+        (
+            (9 * _DAY, "attempt"),
+            (9 * _DAY - 20, "submission 50 no"),
+            (9 * _DAY - 30, BEN, "Can a variable have a number first and a text later?"),
+            (9 * _DAY - 55, TUTOR, "In Python it can. It is easier to read if it does not. What do you need it for?"),
+            (9 * _DAY - 80, BEN, "I wanted to save a line. I use two names now."),
+            (9 * _DAY - 90, "submission 100 yes"),
+            (9 * _DAY - 95, TUTOR, "Well done."),
+        ),
+        is_read=True,
+    ),
+    Story(
+        SORTING,
+        TEAM,
+        Status.WAITING_FOR_TRAINER,
+        TUTORS,
+        (
+            (2 * _DAY, "attempt"),
+            (
+                5 * _HOUR,
+                BEN,
+                "We swap neighbours until nothing changes. It works, but a thousand numbers take ages.",
+            ),
+            (290, CLEO, "We counted: about a million comparisons. Is there a way with fewer?"),
+        ),
+        opener=BEN,
+    ),
+    Story(
+        CONDITIONS,
+        CLEO,
+        Status.WAITING_FOR_TRAINER,
+        TUTORS,
+        (
+            (26 * _HOUR, "attempt"),
+            (25 * _HOUR, "submission 40 no"),
+            (25 * _HOUR - 10, CLEO, "if age > 12 or 18: is always true. Why?"),
+        ),
+    ),
+    Story(
+        RECURSION,
+        CLEO,
+        Status.WAITING_FOR_PARTICIPANT,
+        TEACHERS,
+        (
+            (3 * _DAY, "attempt"),
+            (3 * _DAY - 60, "submission 0 no"),
+            (3 * _DAY - 65, CLEO, "RecursionError: maximum recursion depth exceeded. How deep may it be?"),
+            (2 * _DAY, TEACHER, "The depth is not the problem. For which n does your function stop calling itself?"),
+        ),
+        is_read=True,
+    ),
+    Story(
+        DICTIONARIES,
+        DINA,
+        Status.WAITING_FOR_TRAINER,
+        TUTORS,
+        (
+            (80, "attempt"),
+            (55, "submission 60 no"),
+            (
+                50,
+                DINA,
+                "Counting works, but capital letters are counted separately. Is there something for that?",
+            ),
+        ),
+    ),
+    Story(
+        LOOPS,
+        EMIL,
+        Status.WAITING_FOR_TRAINER,
+        TUTORS,
+        (
+            (20, "attempt"),
+            (12, "submission 0 no"),
+            (10, EMIL, "While or for: how do I know which one I need?"),
+        ),
+    ),
+    Story(
+        FUNCTIONS,
+        FAY,
+        Status.CLOSED,
+        TEACHERS,
+        (
+            (5 * _DAY, "attempt"),
+            (5 * _DAY - 20, FAY, "What is the difference between a parameter and an argument?"),
+            (
+                5 * _DAY - 50,
+                TEACHER,
+                "The parameter is the name in the definition, the argument the value in the call.",
+            ),
+            (5 * _DAY - 60, "submission 100 yes"),
+        ),
+        is_read=True,
+    ),
+    Story(
+        LISTS,
+        DINA,
+        Status.WAITING_FOR_PARTICIPANT,
+        TEACHERS,
+        (
+            (4 * _HOUR, "attempt"),
+            (
+                3 * _HOUR,
+                TEACHER,
+                "Dina, your solution is right and could be shorter. Do you know sum()? Ask if not.",
+            ),
+        ),
+        opener=TEACHER,
+    ),
+)
+
+
+def load_class(service: Service) -> None:
+    """Load the rest of the class, and its threads; existing data stays unchanged."""
+    _load_people(service.database)
+    with service.database.read() as session:
+        stored = threads_of(session, [ThreadKey(story.item, story.participant) for story in _STORIES])
+    for number, story in enumerate(_STORIES):
+        if ThreadKey(story.item, story.participant) not in stored:
+            _load_story(service, story, 600 + number)
+    ann = service.thread(ANN, THREAD).thread
+    if ann is not None and ann.status.is_open and ann.message_count == 0:
+        service.update(ANN, THREAD, ThreadUpdate(message_count=2))
+
+
+def _load_people(database: Database) -> None:
+    with database.write() as session:
+        if session.get(models.GroupRow, TEACHERS) is not None:
+            return
+        groups = [
+            (TEACHERS, GroupKind.GROUP, "Teachers", True),
+            (TEAM, GroupKind.TEAM, "Team Turing", False),
+            *((pupil, GroupKind.USER, name, False) for pupil, name in _PUPILS),
+        ]
+        memberships = [
+            (TEACHERS, EVERYBODY),
+            (TEACHER, TEACHERS),
+            (TEAM, CLASS),
+            (BEN, TEAM),
+            (CLEO, TEAM),
+            *((pupil, CLASS) for pupil, _ in _PUPILS),
+        ]
+        tasks = [task for task, _ in _TASKS]
+        rights = [
+            *((CLASS, task, View.CONTENT, GrantView.NONE, Watch.NONE) for task in tasks),
+            *((TEACHER, task, View.SOLUTION, GrantView.SOLUTION, Watch.ANSWER) for task in tasks),
+            *((TUTORS, task, View.CONTENT, GrantView.NONE, Watch.ANSWER) for task in tasks),
+        ]
+        rows = (
+            (models.GroupRow, ("id", "kind", "name", "is_public"), groups),
+            (models.MembershipRow, ("child_id", "parent_id"), memberships),
+            (models.ItemRow, ("id", "title"), _TASKS),
+            (
+                models.ItemEdgeRow,
+                ("child_id", "parent_id", "request_help_propagation"),
+                [(task, COURSE, True) for task in tasks],
+            ),
+            (models.ItemPermissionRow, ("group_id", "item_id", "can_view", "can_grant_view", "can_watch"), rights),
+            (
+                models.HelpGrantRow,
+                ("group_id", "item_id", "helper_group_id"),
+                ((CLASS, COURSE, TEACHERS), (CLASS, SORTING, CLASS)),
+            ),
+        )
+        for table, names, values in rows:
+            session.execute(insert(table), [dict(zip(names, one, strict=True)) for one in values])
+
+
+def _load_story(service: Service, story: Story, attempt: int) -> None:
+    """Write a thread's log, and then its row: a load that is interrupted is repeated."""
+    key, now = ThreadKey(story.item, story.participant), now_ms(service.clock)
+    texts = [step for step in story.steps if len(step) == 3]
+    opened_ms, last_ms = (now - step[0] * 60_000 for step in (texts[0], story.steps[-1]))
+    opener = story.opener or story.participant
+    _log_status(service, LogKind.THREAD_OPENED, key, opener, opened_ms - 1_000)
+    for helper in {step[1] for step in texts} - {opener}:
+        service.followers.follow(place_of(key), helper)
+    for number, step in enumerate(story.steps):
+        at_ms = now - step[0] * 60_000
+        if len(step) == 3:
+            _say_at(service, key, (step[1], step[2]), at_ms, is_read=story.is_read)
+        else:
+            fact = _fact(step[1], at_ms, str(attempt), str(9000 + 10 * attempt + number))
+            service.record(place_of(key), [fact])
+    closed_ms = last_ms + 120_000 if story.status is Status.CLOSED else None
+    if closed_ms is not None:
+        _log_status(service, LogKind.THREAD_CLOSED, key, opener, closed_ms)
+    latest_ms, revision = closed_ms or last_ms, 2 if closed_ms else 1
+    with service.database.write() as session:
+        insert_thread(session, Thread(key, story.status, story.helpers, len(texts), latest_ms, closed_ms, revision))
+
+
+def _log_status(service: Service, kind: LogKind, key: ThreadKey, user_id: str, at_ms: int) -> None:
+    revision = 1 if kind is LogKind.THREAD_OPENED else 2
+    entry_key = f"{kind}-{key.item_id}-{key.participant_id}-{revision}"
+    service.write_entry(LogEntry(entry_key, kind, key, user_id, at_ms))
+
+
+def _fact(words: str, at_ms: int, attempt_id: str, answer_id: str) -> Fact:
+    """Return the fact of "attempt", or of "submission", its score and whether it solves the task."""
+    kind, *rest = words.split()
+    if kind == "attempt":
+        return Fact(EventType.ATTEMPT_STARTED, at_ms, attempt_id)
+    return Fact(EventType.SUBMISSION, at_ms, attempt_id, answer_id, score=float(rest[0]), validated=rest[1] == "yes")
+
+
+def _say_at(service: Service, key: ThreadKey, said: tuple[str, str], at_ms: int, *, is_read: bool) -> None:
+    """Store a message, its author and its text, with a past time; `is_read` stores its notifications as read."""
+    user_id, text = said
+    event_id = f"message-{uuid5(_NAMESPACE, text)}"
+    event = service.log.append(Draft(place_of(key), event_id, EventType.MESSAGE, at_ms, user_id, content=text)).event
+    if is_read:
+        for follower in service.followers.users_to_notify(event):
+            service.followers.notify(follower, event)
+            service.followers.mark(follower, f"{event.at_ms:013d}-{event_id}", is_read=True)

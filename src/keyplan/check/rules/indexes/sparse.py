@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from keyplan.check.finding import Finding
-from keyplan.check.load import Work, units_a_second
+from keyplan.check.load import Work
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.selectivity import choices_of
@@ -135,8 +135,7 @@ def sparse_index_opportunity(subject: Subject) -> Iterator[Finding]:
     """Index could be sparse
 
     Finds indexes whose readers all request the same values of a field with few values, at most half of the items: only
-    open tasks, only active subscriptions. Indexes whose writes cost less than the design's `cost_floor` per month at
-    the declared rates are not reported.
+    open tasks, only active subscriptions.
 
     Why is this bad? Entries of all other items are written, stored and moved with each change, and never read.
 
@@ -150,8 +149,6 @@ def sparse_index_opportunity(subject: Subject) -> Iterator[Finding]:
             bound = entity.key_in(index)
             readers = [one for one in subject.readers_of(table, index) if entity in one.plan.entities]
             if bound is None or bound.only_if is not None or not readers:
-                continue
-            if subject.is_cheaply_written(units_a_second(subject.works, table.schema, index.name, entity)):
                 continue
             for name, choices in _fields_with_choices(entity):
                 requested = _requested_by_all(readers, name)

@@ -124,8 +124,7 @@ def over_projection(subject: Subject) -> Iterator[Finding]:
     """Index holds entries that are never read
 
     Finds entities in an index that no reader of the index returns, and indexes with whole items over 1 KB that
-    patterns only count or read views of. Entries that cost less than the design's `cost_floor` per month at the
-    declared rates are not reported.
+    patterns only count or read views of.
 
     Why is this bad? Each entry is a copy that is written, stored and billed. This happens in overloaded indexes when
     an entity stores fields under the index's attributes.
@@ -143,8 +142,6 @@ def over_projection(subject: Subject) -> Iterator[Finding]:
             if bound is None or entity.name in read:
                 continue
             written = units_a_second(subject.works, table.schema, index.name, entity)
-            if subject.is_cheaply_written(written):
-                continue
             cost = f", ${monthly_price(written):,.2f} per month" if written else ""
             yield over_projection.finding(
                 entity.name,

@@ -349,7 +349,6 @@ def synthetic_index_key(subject: Subject) -> Iterator[Finding]:
                 f"let the index read the fields: GSI({index.name!r}, {written})",
                 index.place,
                 bound.place,
-                item=f"index {index.name}",
             )
 
 

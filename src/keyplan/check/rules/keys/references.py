@@ -187,7 +187,7 @@ def tenant_not_leading_key(subject: Subject) -> Iterator[Finding]:
 
     Finds entities with a tenant whose partition keys do not start with it: a warning for a field with
     `Attribute(kind="tenant")`, advice for one that is only named after a tenant (tenant, org, organization,
-    workspace). One finding lists the entities.
+    workspace).
 
     Why is this bad? Only program code isolates customers: a request with another tenant's ID reaches the item. With
     the tenant first, an IAM policy with the condition key `dynamodb:LeadingKeys` isolates them, and a tenant's items
@@ -214,7 +214,6 @@ def tenant_not_leading_key(subject: Subject) -> Iterator[Finding]:
                 late[0].place,
                 entity.place,
                 severity="warning" if marked else "advice",
-                item=entity.name,
             )
 
 

@@ -10,6 +10,7 @@ from keyplan.check.finding import Finding, number, with_article
 from keyplan.check.key_overlap import partition_shared, shared
 from keyplan.check.rule import design_rule, fault_rule
 from keyplan.check.subject import Subject
+from keyplan.cost.prices import HOURS_A_MONTH
 from keyplan.cost.selectivity import partition_fields, share_in_index
 from keyplan.cost.sizes import entry_size
 from keyplan.design.conditions.conditions import equal_fields
@@ -124,8 +125,11 @@ def full_table_scan(subject: Subject) -> Iterator[Finding]:
             continue
         what = table.schema.where(plan.index)
         units = None if total is None else total / limits.READ_UNIT_BYTES / (1 if plan.consistent else 2)
-        if units is not None and subject.is_cheap(pattern, units):
-            continue
+        rate = pattern.facts.rate
+        if rate is not None and units is not None:
+            price = units * rate.average * HOURS_A_MONTH * 3600 * subject.book["read_unit"]
+            if price < subject.design.cost_floor:
+                continue
         size = (
             f"{total / 1e6:,.1f} MB, {number(units)} read units each time"
             if total is not None and units is not None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import takewhile
+from math import inf
 from typing import Any
 
 from keyplan.check.finding import Finding, Severity, number
 from keyplan.check.rule import design_rule, fault_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.expected import expected, read_for
+from keyplan.cost.prices import HOURS_A_MONTH
 from keyplan.cost.selectivity import kept_share, partition_fields, stated_values
 from keyplan.design.conditions.conditions import (
     AndCondition,
@@ -58,7 +60,7 @@ def wasteful_filter(subject: Subject) -> Iterator[Finding]:
         removed = _removed_share(pattern, plan, filtered)
         better = _alternative_key(plan, filtered)
         if removed is not None and removed > _HALF:
-            if subject.is_cheap(pattern, expected(pattern).units.read * removed):
+            if _wasted_dollars(subject, pattern, removed) < subject.design.cost_floor:
                 continue
             yield _waste(pattern, plan, filtered, removed, better)
         elif removed is None and better is not None:
@@ -71,6 +73,14 @@ def wasteful_filter(subject: Subject) -> Iterator[Finding]:
                 better.place,
                 severity="warning",
             )
+
+
+def _wasted_dollars(subject: Subject, pattern: Pattern[..., Any], removed: float) -> float:
+    """Return the monthly cost of the items that a filter drops; infinity if no rate is declared."""
+    rate = pattern.facts.rate
+    if rate is None:
+        return inf
+    return expected(pattern).units.read * rate.average * removed * HOURS_A_MONTH * 3600 * subject.book["read_unit"]
 
 
 def _effective_filter(plan: Plan) -> Condition | None:

@@ -100,8 +100,7 @@ def _read_as_default(entity: EntitySpec, index: Index) -> set[str]:
 def local_index_fetch(subject: Subject) -> Iterator[Finding]:
     """Local index fetches every item from the table
 
-    Finds queries of local secondary indexes that need attributes which the index does not project, unless the fetches
-    cost less than the design's `cost_floor` per month at the declared rate.
+    Finds queries of local secondary indexes that need attributes which the index does not project.
 
     Why is this bad? DynamoDB reads each whole item from the table too, for at least half a read unit each, instead of
     adding up the sizes of a page: forty entries of 100 bytes cost 0.5 units, and 20 more with the fetches.
@@ -115,8 +114,6 @@ def local_index_fetch(subject: Subject) -> Iterator[Finding]:
         if plan.index is not None and missing:
             estimate = expected(pattern)
             more = fetches(plan, estimate.evaluated)
-            if subject.is_cheap(pattern, more):
-                continue
             yield local_index_fetch.finding(
                 pattern.name,
                 f"{pattern.name} pays for about {number(estimate.evaluated)} fetches per call, {number(more)} read"

@@ -204,8 +204,8 @@ _COSTLY_COUNT = 10.0
 def offset_or_count(subject: Subject) -> Iterator[Finding]:
     """Pagination by offset, or count by reading
 
-    Finds counts that read ten read units or more (warning), unless their declared rate makes them cost less than the
-    design's `cost_floor` per month, and queries and scans with a parameter named offset, skip or page (advice).
+    Finds counts that read ten read units or more (warning), and queries and scans with a parameter named offset, skip
+    or page (advice).
 
     Why is this bad? DynamoDB has no offset: page 50 requires reading pages 1 to 49, and the parameter has no effect on
     the request. A count reads and bills every item by its size, and takes several requests for more than a page.
@@ -228,8 +228,6 @@ def offset_or_count(subject: Subject) -> Iterator[Finding]:
             )
         if plan.select == "count" and not plan.faults:
             estimate = expected(pattern)
-            if subject.is_cheap(pattern, estimate.units.read):
-                continue
             if estimate.is_counted and estimate.units.read >= _COSTLY_COUNT:
                 yield offset_or_count.finding(
                     pattern.name,

@@ -1,0 +1,8 @@
+"""Pages of the forum for people: threads, the list to answer, notifications, permissions to ask for help."""
+
+from keyplan_systems.forum.pages import lists, notifications, threads
+from keyplan_systems.forum.pages.base import PAGES, router
+
+PARTS = (lists, notifications, threads)
+"""Modules that add their routes to the router."""
+__all__ = ["PAGES", "PARTS", "router"]

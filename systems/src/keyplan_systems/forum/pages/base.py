@@ -1,0 +1,109 @@
+"""Base of the forum's pages: the signed-in user, rendering with the unread count, names and words for people."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated, Any, Final, TypeAlias
+
+from fastapi import Depends
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from keyplan.pages import Link, redirect
+from keyplan_systems.forum.api import service_of, user_of
+from keyplan_systems.forum.domain import NOT_STARTED, Status
+from keyplan_systems.forum.entities import Event, EventType
+from keyplan_systems.forum.followers import MAX_COUNTED
+from keyplan_systems.forum.service import Service, place_of
+from keyplan_systems.web.browsing import Person, page_router, site
+
+PAGES: Final = site(
+    "keyplan_systems.forum",
+    "Forum",
+    (
+        Link("My threads", "app/", "chat"),
+        Link("To answer", "app/others", "inbox"),
+        Link("Ask for help", "app/ask", "plus"),
+    ),
+    accent="teal",
+    scripts=("forum.js",),
+)
+router = page_router(PAGES)
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Signed-in user with the request and the service that answers it."""
+
+    request: Request
+    service: Service
+    user_id: str
+
+    def show(self, template: str, status: int = 200, /, **context: Any) -> Response:
+        """Render a page with the number of unread notifications in its header."""
+        unread = self.service.followers.unread(self.user_id)
+        counts: dict[str, Any] = {"unread": unread_text(len(unread)), "unread_by": Counter(one.place for one in unread)}
+        return PAGES.render(self.request, template, status, me=self.user_id, **_WORDS, **counts, **context)
+
+    @property
+    def wants_json(self) -> bool:
+        """True if a script sent the request, and reads the answer itself."""
+        return "application/json" in self.request.headers.get("accept", "")
+
+    def done(self, path: str, flash: str = "", body: Mapping[str, Any] | None = None) -> Response:
+        """Answer a processed form: JSON for scripts, a redirect to a path of the forum for browsers."""
+        if self.wants_json:
+            return JSONResponse(dict(body or {}))
+        return redirect(f"{self.request.scope.get('root_path', '')}/{path}", flash)
+
+
+def current_reader(request: Request, person: Person, service: Annotated[Service, Depends(service_of)]) -> Reader:
+    """Return the signed-in user. Raises NotAllowedError for a person of another system."""
+    return Reader(request, service, user_of(person))
+
+
+Me: TypeAlias = Annotated[Reader, Depends(current_reader)]
+
+STATUS_WORDS: Final[Mapping[str, tuple[str, str]]] = {
+    NOT_STARTED: ("Not started", ""),
+    Status.WAITING_FOR_TRAINER: ("Waiting for an answer", "warn"),
+    Status.WAITING_FOR_PARTICIPANT: ("Answered", "accent"),
+    Status.CLOSED: ("Closed", ""),
+}
+"""Label and color of each status."""
+
+NOTES: Final[Mapping[str, str]] = {
+    EventType.THREAD_OPENED: "{user} opened the thread",
+    EventType.THREAD_CLOSED: "{user} closed the thread",
+    EventType.ATTEMPT_STARTED: "Started attempt {attempt}",
+    EventType.SUBMISSION: "Submitted an answer in attempt {attempt}",
+    EventType.GRADE_UPDATED: "Answer of attempt {attempt} was graded again",
+}
+"""Text in the timeline of each kind of event that is not a message; thread.js fills in the same texts."""
+
+
+def unread_text(count: int) -> str:
+    """Return the count for the badge: empty without unread notifications."""
+    return f"{count}+" if count >= MAX_COUNTED else str(count) if count else ""
+
+
+def time_of(at_ms: int) -> datetime:
+    """Return a timestamp in milliseconds as a time that templates print."""
+    return datetime.fromtimestamp(at_ms / 1000, UTC)
+
+
+_WORDS: Final[Mapping[str, Any]] = {"words": STATUS_WORDS, "time_of": time_of, "place_of": place_of}
+"""Words and functions of all templates."""
+
+
+def note_of(event: Event, names: Mapping[str, str]) -> str:
+    """Return the text of an event that is not a message."""
+    text = NOTES[event.type].format(user=names.get(event.user_id or "", "Someone"), attempt=event.attempt_id)
+    if event.score is not None:
+        text += f": {event.score:g} points"
+    if event.validated is not None:
+        text += ", solved" if event.validated else ", not solved yet"
+    return text

@@ -1,0 +1,166 @@
+"""Pages that list threads: the user's own, those of others, the tasks to ask for help on, and permissions to ask."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+from urllib.parse import urlencode
+
+from fastapi import Query
+from starlette.responses import Response
+
+from keyplan_systems.forum.api import after_of, after_text
+from keyplan_systems.forum.domain import ForumError, NotAllowedError, Status, Thread, checked_id
+from keyplan_systems.forum.pages.base import Me, Reader, router
+from keyplan_systems.forum.relational.choices import (
+    grants_of,
+    help_choices,
+    participants_of,
+    threads_to_answer,
+    watched_groups,
+)
+from keyplan_systems.forum.relational.lists import ListedThread, ThreadPage
+from keyplan_systems.forum.relational.people import names_of
+from keyplan_systems.web.browsing import Form
+
+_PAGE = 20
+_FILTERS = (
+    (Status.WAITING_FOR_TRAINER, "Waiting"),
+    (Status.WAITING_FOR_PARTICIPANT, "Answered"),
+    (Status.CLOSED, "Closed"),
+)
+_OWN_FILTERS = (("", "All"), *_FILTERS)
+_OTHER_FILTERS = (*_FILTERS, ("all", "All"))
+
+
+@dataclass(frozen=True)
+class Row:
+    """Thread as lists show it."""
+
+    listed: ListedThread
+    helper: str
+    may_answer: bool
+
+    @property
+    def thread(self) -> Thread:
+        """Listed thread."""
+        return self.listed.thread
+
+
+@router.get("/")
+def mine(
+    me: Me,
+    status: str = "",
+    after: Annotated[str | None, Query(alias="next")] = None,
+) -> Response:
+    """Show the user's own threads and those of the user's teams."""
+    page = me.service.threads(me.user_id, None, True, _PAGE, after_of(after), status=_status(status))
+    others = () if page.threads or status else me.service.threads(me.user_id, None, False, 1, None).threads
+    return me.show(
+        "threads.html.j2",
+        heading="My threads",
+        filters=_OWN_FILTERS,
+        chosen=status,
+        groups=(),
+        group="",
+        rows=_rows(me, page),
+        next=_next(page, status=status),
+        is_mine=True,
+        has_others=bool(others),
+    )
+
+
+@router.get("/others")
+def others(
+    me: Me,
+    status: str = Status.WAITING_FOR_TRAINER,
+    group: str = "",
+    after: Annotated[str | None, Query(alias="next")] = None,
+) -> Response:
+    """Show the threads of others, those that wait for an answer first, the longest wait on top."""
+    wanted = _status(status)
+    page = me.service.threads(
+        me.user_id,
+        group or None,
+        None if group else False,
+        _PAGE,
+        after_of(after),
+        status=wanted,
+        oldest_first=wanted is Status.WAITING_FOR_TRAINER,
+    )
+    return me.show(
+        "threads.html.j2",
+        heading="To answer",
+        filters=_OTHER_FILTERS,
+        chosen=status,
+        groups=watched_groups(me.service.database, me.user_id),
+        group=group,
+        rows=_rows(me, page),
+        next=_next(page, status=status, group=group),
+        is_mine=False,
+        has_others=False,
+    )
+
+
+@router.get("/ask")
+def ask(me: Me, participant: str = "") -> Response:
+    """Show the tasks on which the user may ask for help, for themselves, a team, or a participant they observe."""
+    people = participants_of(me.service.database, me.user_id)
+    chosen = checked_id(participant, "participant") if participant else me.user_id
+    name = next((one.name for one in people if one.id == chosen), None)
+    if name is None:
+        raise NotAllowedError("You may not open threads for this participant.")
+    return me.show(
+        "ask.html.j2",
+        people=people,
+        chosen=chosen,
+        name=name,
+        choices=help_choices(me.service.database, me.user_id, chosen),
+        has_permissions=bool(grants_of(me.service.database, me.user_id).items),
+    )
+
+
+@router.get("/permissions")
+def permissions(me: Me) -> Response:
+    """Show who may ask whom for help on the user's tasks."""
+    return _permissions(me)
+
+
+@router.post("/permissions")
+def grant(me: Me, form: Form) -> Response:
+    """Let a group ask another group for help on a task."""
+    try:
+        me.service.grant_help(me.user_id, form.get("group", ""), form.get("item", ""), form.get("helper", ""))
+    except ForumError as error:
+        text = "You may not give this permission: both groups must see the group to ask."
+        return _permissions(me, form, text if error.status == 403 else "Choose a group and a task.")
+    return me.done("app/permissions", "The permission is given.")
+
+
+def _permissions(me: Reader, typed: Mapping[str, str] | None = None, problem: str = "") -> Response:
+    return me.show(
+        "permissions.html.j2",
+        400 if problem else 200,
+        grants=grants_of(me.service.database, me.user_id),
+        typed=typed or {},
+        problem=problem,
+    )
+
+
+def _status(text: str) -> Status | None:
+    """Return the status of a filter; None for a filter without one."""
+    return Status(text) if text in tuple(Status) else None
+
+
+def _rows(me: Reader, page: ThreadPage) -> Sequence[Row]:
+    threads = [one.thread for one in page.threads]
+    names = names_of(me.service.database, {thread.helper_group_id for thread in threads})
+    answered = threads_to_answer(me.service.database, me.user_id, threads)
+    return [Row(one, names.get(one.thread.helper_group_id, ""), one.thread.key in answered) for one in page.threads]
+
+
+def _next(page: ThreadPage, **query: str) -> str:
+    """Return the query string of the next page; empty on the last page."""
+    after = after_text(page.after)
+    return "" if after is None else "?" + urlencode({**{k: v for k, v in query.items() if v}, "next": after})

@@ -1,0 +1,64 @@
+"""Pages of notifications: list, mark as read, delete, and the number of unread ones."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Query
+from starlette.responses import JSONResponse, Response
+
+from keyplan_systems.forum.followers import notification_id
+from keyplan_systems.forum.pages.base import Me, router, time_of, unread_text
+from keyplan_systems.forum.relational.people import names_of, titles_of
+from keyplan_systems.web.browsing import Form
+from keyplan_systems.web.problems import Problem
+
+_LIST = "app/notifications"
+
+
+@router.get("/notifications")
+def notifications(me: Me, cursor: Annotated[str | None, Query(alias="next")] = None) -> Response:
+    """Show the user's notifications, newest first."""
+    page = me.service.followers.notifications(me.user_id, 20, cursor)
+    names = names_of(me.service.database, {one.author_id for one in page} | {one.participant_id for one in page})
+    titles = titles_of(me.service.database, {one.item_id for one in page})
+    return me.show(
+        "notifications.html.j2",
+        entries=[(notification_id(one), one, time_of(one.at_ms)) for one in page],
+        names=names,
+        titles=titles,
+        next=page.cursor,
+    )
+
+
+@router.get("/unread")
+def unread(me: Me) -> Response:
+    """Return the text of the badge."""
+    return JSONResponse({"unread": unread_text(len(me.service.followers.unread(me.user_id)))})
+
+
+@router.post("/notifications")
+def change_all(me: Me, form: Form) -> Response:
+    """Mark all notifications as read, or delete all."""
+    match form.get("action"):
+        case "read":
+            me.service.followers.mark_all(me.service.followers.unread(me.user_id))
+            return me.done(_LIST, "All notifications are marked as read.")
+        case "delete":
+            me.service.followers.drop_all(me.user_id)
+            return me.done(_LIST, "All notifications are deleted.")
+        case _:
+            raise Problem(400, "Choose what to do with the notifications.")
+
+
+@router.post("/notifications/{notification_id}")
+def change(notification_id: str, me: Me, form: Form) -> Response:
+    """Mark a notification as read or unread, or delete it."""
+    match form.get("action"):
+        case "read" | "unread" as state:
+            me.service.followers.mark(me.user_id, notification_id, is_read=state == "read")
+        case "delete":
+            me.service.followers.drop(me.user_id, notification_id)
+        case _:
+            raise Problem(400, "Choose what to do with the notification.")
+    return me.done(_LIST)

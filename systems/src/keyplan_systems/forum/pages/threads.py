@@ -1,0 +1,262 @@
+"""Pages of one thread: its timeline, and forms to open it, write, switch its status and follow it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, TypeAlias
+
+from fastapi import Depends, Query
+from pydantic import ValidationError
+from starlette.responses import JSONResponse, Response
+
+from keyplan_systems.forum.bodies import NewMessage
+from keyplan_systems.forum.domain import (
+    BadRequestError,
+    ForumError,
+    NotAllowedError,
+    Status,
+    ThreadKey,
+    ThreadUpdate,
+)
+from keyplan_systems.forum.entities import MAX_CHARACTERS, Event, EventType
+from keyplan_systems.forum.pages.base import NOTES, PAGES, STATUS_WORDS, Me, Reader, note_of, router, time_of
+from keyplan_systems.forum.relational.choices import help_choices
+from keyplan_systems.forum.relational.people import names_of, titles_of
+from keyplan_systems.forum.relational.threads import ThreadView, thread_key
+from keyplan_systems.forum.service import ConflictError, place_of
+from keyplan_systems.forum.wire import event_body
+from keyplan_systems.web.browsing import Form
+from keyplan_systems.web.problems import Problem
+
+EVENTS: Final = 30
+"""Number of events on a page of the timeline."""
+_THREAD: Final = "/threads/{item_id}/{participant_id}"
+
+
+@dataclass(frozen=True)
+class Here(Reader):
+    """Reader of one thread."""
+
+    key: ThreadKey
+
+    @property
+    def path(self) -> str:
+        """Path of the page, relative to the forum's."""
+        return f"app/threads/{self.key.item_id}/{self.key.participant_id}"
+
+    def view(self) -> ThreadView:
+        """Return the thread as it is now. Raises NotAllowedError if the user may not read it."""
+        return self.service.thread(self.user_id, self.key)
+
+
+def current_thread(item_id: str, participant_id: str, me: Me) -> Here:
+    """Return the reader of the thread in the page's address. Raises BadRequestError for another address."""
+    return Here(me.request, me.service, me.user_id, thread_key(item_id, participant_id))
+
+
+InThread: TypeAlias = Annotated[Here, Depends(current_thread)]
+
+
+@router.get(_THREAD)
+def thread(
+    here: InThread,
+    before: Annotated[str | None, Query()] = None,
+) -> Response:
+    """Show a thread, and mark its notifications as read."""
+    return _page(here, before=before)
+
+
+@router.get(f"{_THREAD}/state")
+def state(here: InThread) -> Response:
+    """Return the part of the page that shows the status, the watchers and what the user may do."""
+    view = here.view()
+    return PAGES.render(here.request, "thread_state.html.j2", words=STATUS_WORDS, **_state(here, view))
+
+
+@router.get(f"{_THREAD}/people")
+def people(here: InThread) -> Response:
+    """Return the names of the users in the newest events, by ID."""
+    view = here.view()
+    events = here.service.history(view.rights, EVENTS, None)
+    return JSONResponse(names_of(here.service.database, _users(events)))
+
+
+@router.post(f"{_THREAD}/messages")
+def write(here: InThread, form: Form) -> Response:
+    """Store a message, count it, and hand the thread over to the other side if the form says so."""
+    view = here.view()
+    try:
+        message = _message(form)
+        posted = here.service.post(view.rights, str(message.uuid), message.text)
+    except (BadRequestError, ConflictError, NotAllowedError) as error:
+        if here.wants_json:
+            raise Problem(error.status, _reason(error, here.view())) from error
+        return _refused(here, form, error)
+    if posted.is_new:
+        _count(here, view, hand_over=form.get("hand_over") == "yes")
+    return here.done(f"{here.path}#end", body=event_body(posted.event))
+
+
+@router.post(f"{_THREAD}/open")
+def open_thread(here: InThread, form: Form) -> Response:
+    """Open a thread that is closed or not started, with its first message."""
+    view = here.view()
+    wish = Status.WAITING_FOR_TRAINER if view.rights.is_mine else Status.WAITING_FOR_PARTICIPANT
+    try:
+        message = _message(form)
+        here.service.update(here.user_id, here.key, ThreadUpdate(wish, form.get("helper") or None))
+        posted = here.service.post(here.view().rights, str(message.uuid), message.text)
+    except (BadRequestError, ConflictError, NotAllowedError) as error:
+        return _refused(here, form, error)
+    if posted.is_new:
+        _count(here, view, hand_over=False)
+    return here.done(f"{here.path}#end", "The thread is open.")
+
+
+@router.post(f"{_THREAD}/status")
+def switch(here: InThread, form: Form) -> Response:
+    """Switch the status of an open thread, or close it."""
+    wish = form.get("status", "")
+    if wish not in tuple(Status):
+        raise Problem(400, "Choose a status.")
+    try:
+        here.service.update(here.user_id, here.key, ThreadUpdate(Status(wish)))
+    except ForumError as error:
+        view = here.view()
+        label = STATUS_WORDS[view.status][0].lower()
+        problem = f"This is not possible: the thread is now {label}."
+        if here.wants_json:
+            raise Problem(409, problem) from error
+        return _page(here, problem=problem)
+    return here.done(here.path, f"Status: {STATUS_WORDS[wish][0].lower()}.")
+
+
+@router.post(f"{_THREAD}/follow")
+def follow(here: InThread, form: Form) -> Response:
+    """Follow or unfollow the thread."""
+    view = here.view()
+    if form.get("follow") == "yes":
+        here.service.follow(view.rights)
+        return here.done(here.path, "You are notified of new messages.")
+    here.service.followers.unfollow(place_of(here.key), here.user_id)
+    return here.done(here.path, "You are no longer notified of new messages.")
+
+
+def _refused(here: Here, form: Mapping[str, str], error: ForumError) -> Response:
+    """Show the thread again with the typed text; a message ID that belongs to another message is replaced."""
+    typed = {name: value for name, value in form.items() if name != "uuid" or not isinstance(error, ConflictError)}
+    return _page(here, typed=typed, error=error, problem=_reason(error, here.view()))
+
+
+def _page(
+    here: Here,
+    *,
+    before: str | None = None,
+    typed: Mapping[str, str] | None = None,
+    error: ForumError | None = None,
+    problem: str = "",
+) -> Response:
+    """Render the thread. With `error`, the page repeats the `typed` fields and says what is wrong."""
+    view, place, service = here.view(), place_of(here.key), here.service
+    top = service.log.last_seq(place)  # before the events, so that a page never claims an event that it does not show
+    page = service.history(view.rights, EVENTS, before)
+    events = sorted(page, key=lambda event: (event.at_ms, event.seq))
+    unread = [one for one in service.followers.unread(here.user_id) if one.place == place]
+    service.followers.mark_all(unread)
+    names = names_of(service.database, _users(events))
+    return here.show(
+        "thread.html.j2",
+        200 if not problem else 409 if error is None else error.status,
+        events=[(event, time_of(event.at_ms), _note(event, names)) for event in events],
+        new_from=_first_unread(events, {one.event_id for one in unread}),
+        names=names,
+        notes={str(kind): text for kind, text in NOTES.items()},
+        since=_since(events, top),
+        before=before,
+        earlier=page.cursor,
+        typed=typed or {},
+        problem=problem,
+        uuid=str(uuid.uuid4()),
+        most=MAX_CHARACTERS,
+        **_state(here, view),
+    )
+
+
+def _state(here: Here, view: ThreadView) -> dict[str, Any]:
+    """Return what the page shows beside the timeline, and what the user may do."""
+    key, place, service, me = here.key, place_of(here.key), here.service, here.user_id
+    watchers = service.connections.users(place)
+    helper = "" if view.thread is None else view.thread.helper_group_id
+    names = names_of(service.database, {*watchers, key.participant_id, helper})
+    is_open = view.thread is not None and view.thread.status.is_open
+    choices = () if is_open else help_choices(service.database, me, key.participant_id, key.item_id)
+    return {
+        "key": key,
+        "view": view,
+        "title": titles_of(service.database, {key.item_id}).get(key.item_id, key.item_id),
+        "participant": names.get(key.participant_id, key.participant_id),
+        "helper": names.get(helper, ""),
+        "watchers": sorted(names.get(one, one) for one in watchers if one != me),
+        "is_watched_by_me": me in watchers,
+        "is_following": service.followers.is_following(place, me),
+        "is_open": is_open,
+        "helpers": choices[0].helpers if choices else (),
+    }
+
+
+def _message(form: Mapping[str, str]) -> NewMessage:
+    """Return the message of a form. Raises BadRequestError with a text for people."""
+    text = form.get("text", "").replace("\r\n", "\n")
+    if not text:
+        raise BadRequestError("Write a message first.")
+    if len(text) > MAX_CHARACTERS:
+        raise BadRequestError(f"A message has at most {MAX_CHARACTERS:,} characters; yours has {len(text):,}.")
+    try:
+        return NewMessage(text=text, uuid=form.get("uuid", ""))  # type: ignore[arg-type]  # pydantic converts it
+    except ValidationError as error:
+        raise BadRequestError("This message cannot be stored. Reload the page and try again.") from error
+
+
+def _count(here: Here, view: ThreadView, *, hand_over: bool) -> None:
+    """Count a new message, and switch the status to the other side. A thread closed meanwhile stays closed."""
+    wish = Status.WAITING_FOR_TRAINER if view.rights.is_mine else Status.WAITING_FOR_PARTICIPANT
+    for status in (wish, None) if hand_over else (None,):
+        try:
+            here.service.update(here.user_id, here.key, ThreadUpdate(status, message_count_increment=1))
+        except ForumError:
+            continue
+        return
+
+
+def _reason(error: ForumError, view: ThreadView) -> str:
+    """Return the text for people of a refused message."""
+    if isinstance(error, ConflictError):
+        return "Your message before this one was sent. Send again to send this text, too."
+    if isinstance(error, NotAllowedError):
+        is_closed = view.thread is not None and not view.thread.status.is_open
+        return "The thread is closed." if is_closed else "You may not write into this thread."
+    return str(error) if str(error)[:1].isupper() else "Choose a group to ask."
+
+
+def _note(event: Event, names: Mapping[str, str]) -> str:
+    return "" if event.type is EventType.MESSAGE else note_of(event, names)
+
+
+def _users(events: Any) -> set[str]:
+    return {event.user_id for event in events if event.user_id is not None}
+
+
+def _first_unread(events: list[Event], event_ids: set[str]) -> int:
+    """Return the number of the first unread event on the page; 0 without one."""
+    return next((event.seq for event in events if event.event_id in event_ids), 0)
+
+
+def _since(events: list[Event], top: int) -> int:
+    """Return the number after which the page asks for events: the newest, unless one of the last is not shown.
+
+    The history may lag behind the head; and events with a past time are not on the newest page.
+    """
+    shown = {event.seq for event in events}
+    return next((seq - 1 for seq in range(max(1, top - EVENTS + 1), top + 1) if seq not in shown), top)

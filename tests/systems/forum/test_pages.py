@@ -1,0 +1,329 @@
+"""Pages of the forum in a browser: threads, live timelines of several people, permissions, notifications."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+from tests.browser import DESKTOP, PHONE, Site, Window, Windows
+from websockets import Origin
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+
+from keyplan_systems.forum.sample import ANN, BEN, FUNCTIONS, LISTS, LOOPS, SORTING, TEACHER, TEAM, TUTOR
+from keyplan_systems.web.development import development_key, issue_development_token
+
+PATIENCE_MS = 60_000
+expect.set_options(timeout=PATIENCE_MS)
+
+
+@pytest.fixture(scope="module")
+def site(serve: Callable[..., Site]) -> Site:
+    return serve("forum")
+
+
+def open_thread(
+    windows: Windows, site: Site, person: str, item: str = LOOPS, participant: str = ANN, **options: Any
+) -> Window:
+    """Open a window of a signed-in person at a thread."""
+    window = windows.open(site.url, **options)
+    window.sign_in("forum", person, f"/forum/app/threads/{item}/{participant}")
+    return window
+
+
+def wait_until_live(page: Page) -> None:
+    expect(page.locator("body")).to_have_attribute("data-connection", "live")
+
+
+def say(page: Page, text: str) -> None:
+    page.get_by_label("Message").fill(text)
+    page.get_by_role("button", name="Send").click()
+
+
+PAGES = {
+    "threads": (BEN, "/forum/app/"),
+    "others": (TEACHER, "/forum/app/others"),
+    "ask": (BEN, "/forum/app/ask"),
+    "thread": (BEN, f"/forum/app/threads/{LISTS}/{BEN}"),
+    "closed": (BEN, "/forum/app/threads/13/1002"),
+    "notifications": (BEN, "/forum/app/notifications"),
+    "permissions": (TEACHER, "/forum/app/permissions"),
+}
+
+
+@pytest.mark.parametrize("width", [PHONE, DESKTOP])
+@pytest.mark.parametrize("name", PAGES)
+def test_every_page_is_accessible_and_fits(windows: Windows, site: Site, name: str, width: int) -> None:
+    person, path = PAGES[name]
+    for dark in (False, True):
+        window = windows.open(site.url, width=width, dark=dark)
+        window.sign_in("forum", person, path)
+        wait_until_live(window.page)
+        window.check_accessibility()
+        window.check_layout()
+        window.screenshot(f"forum-{name}-{width}-{'dark' if dark else 'light'}")
+        assert window.weight()["bytes"] < 100_000
+
+
+def test_two_people_see_each_others_messages_at_once(windows: Windows, site: Site) -> None:
+    ben = open_thread(windows, site, BEN, LISTS, BEN)
+    teacher = open_thread(windows, site, TEACHER, LISTS, BEN, width=PHONE)
+    wait_until_live(ben.page)
+    wait_until_live(teacher.page)
+    expect(ben.page.locator("#state")).to_contain_text("Watching now: you, Ms Grey")
+    say(teacher.page, "Count from 0: which index has the last of ten?")
+    expect(ben.page.locator(".message").last).to_contain_text("which index has the last of ten?")
+    expect(ben.page.locator(".message").last).to_contain_text("Ms Grey")
+    expect(ben.page.locator("#state")).to_contain_text("Answered")
+    say(ben.page, "Nine!")
+    expect(teacher.page.locator(".message").last).to_contain_text("Nine!")
+    expect(ben.page.locator(".message", has_text="Nine!")).to_have_count(1)
+    expect(ben.page.locator(".message.pending")).to_have_count(0)
+    ben.screenshot("forum-live")
+    teacher.goto("/forum/app/")
+    expect(ben.page.locator("#state")).to_have_text(re.compile("Watching now: you\\s"))
+
+
+def test_a_lost_connection_is_resumed_without_loss_or_repetition(windows: Windows, site: Site) -> None:
+    ann = open_thread(windows, site, ANN)
+    tutor = open_thread(windows, site, TUTOR)
+    ann.expected += ["ERR_INTERNET_DISCONNECTED", "Failed to load resource"]
+    wait_until_live(ann.page)
+    wait_until_live(tutor.page)
+    ann.context.set_offline(True)
+    expect(ann.page.locator("#connection")).to_contain_text("You are offline")
+    say(ann.page, "written while offline")
+    say(ann.page, "and one more")
+    expect(ann.page.locator(".message.pending")).to_have_count(2)
+    for number in range(1, 4):
+        say(tutor.page, f"sent to nobody {number}")
+        expect(tutor.page.locator(".message:not(.pending)").last).to_contain_text(f"sent to nobody {number}")
+    ann.context.set_offline(False)
+    wait_until_live(ann.page)
+    expect(ann.page.locator("#connection")).to_be_hidden()
+    expect(ann.page.locator(".message.pending")).to_have_count(0)
+    expected = [*(f"sent to nobody {number}" for number in range(1, 4)), "written while offline", "and one more"]
+    for window in (ann, tutor):
+        expect(window.page.locator(".message", has_text="and one more")).to_have_count(1)
+        texts = window.page.locator(".message .text").all_text_contents()
+        assert texts[-5:] == expected
+        sequence = [int(entry.get_attribute("data-seq") or 0) for entry in window.page.locator("[data-seq]").all()]
+        assert len(set(sequence)) == len(sequence)
+    ann.page.reload()
+    assert ann.page.locator(".message .text").all_text_contents()[-5:] == expected
+
+
+def test_what_was_not_sent_survives_a_reload(windows: Windows, site: Site) -> None:
+    ann = open_thread(windows, site, ANN)
+    ann.expected += ["ERR_INTERNET_DISCONNECTED", "Failed to load resource"]
+    wait_until_live(ann.page)
+    ann.page.route("**/messages", lambda route: route.abort())
+    say(ann.page, "kept over a reload")
+    expect(ann.page.locator(".message.pending")).to_contain_text("Not sent yet")
+    ann.page.unroute("**/messages")
+    ann.page.reload()
+    expect(ann.page.locator(".message", has_text="kept over a reload")).to_have_count(1)
+    expect(ann.page.locator(".message.pending")).to_have_count(0)
+
+
+def test_a_participant_asks_and_a_helper_answers_without_javascript(windows: Windows, site: Site) -> None:
+    ben = windows.open(site.url, scripts=False, width=PHONE)
+    ben.sign_in("forum", BEN, "/forum/app/ask")
+    ben.page.get_by_role("link", name="Recursion").click()
+    ben.page.get_by_label("Whom to ask").select_option("Tutors")
+    ben.page.get_by_label("What do you need help with?").fill("What is a base case?")
+    ben.page.get_by_role("button", name="Ask").click()
+    expect(ben.page.locator(".message .text")).to_have_text(["What is a base case?"])
+    expect(ben.page.locator("#state")).to_contain_text("Waiting for an answer")
+    tutor = windows.open(site.url, scripts=False)
+    tutor.sign_in("forum", TUTOR, "/forum/app/others")
+    tutor.page.get_by_role("link", name="Recursion · Ben").click()
+    say(tutor.page, "The case that needs no further call.")
+    expect(tutor.page.locator("#state")).to_contain_text("Answered")
+    ben.page.reload()
+    expect(ben.page.locator(".message .text")).to_have_text(
+        ["What is a base case?", "The case that needs no further call."]
+    )
+    ben.page.get_by_role("button", name="Solved: close").click()
+    expect(ben.page.locator("#state")).to_contain_text("Closed")
+    expect(ben.page.get_by_role("status").first).to_contain_text("Status: closed.")
+
+
+def test_a_form_that_is_sent_twice_stores_one_message(windows: Windows, site: Site) -> None:
+    ann = open_thread(windows, site, ANN, scripts=False)
+    fields = {
+        name: str(ann.page.locator(f"#composer [name={name}]").get_attribute("value")) for name in ("csrf", "uuid")
+    }
+    url = f"{site.url}/forum/app/threads/{LOOPS}/{ANN}/messages"
+    for _ in range(2):
+        assert ann.context.request.post(url, form={**fields, "text": "once only"}).status == 200
+    ann.page.reload()
+    expect(ann.page.locator(".message", has_text="once only")).to_have_count(1)
+    refused = ann.context.request.post(url, form={**fields, "text": "another text"}, headers={"Accept": "text/html"})
+    assert (refused.status, "Send again to send this text, too." in refused.text()) == (409, True)
+    assert (fields["uuid"] in refused.text(), ">another text</textarea>" in refused.text()) == (False, True)
+    fields["csrf"] = "0" * 64
+    assert ann.context.request.post(url, form={**fields, "text": "forged"}).status == 403
+
+
+def test_who_may_not_read_a_thread_gets_a_page_that_says_so(windows: Windows, site: Site) -> None:
+    ben = windows.open(site.url)
+    ben.expected += ["400", "403"]
+    ben.sign_in("forum", BEN)
+    for path in (f"/forum/app/threads/{LOOPS}/{ANN}", f"/forum/app/threads/{LOOPS}/{ANN}/state"):
+        response = ben.page.goto(f"{site.url}{path}")
+        assert response is not None
+        assert response.status == 403
+        expect(ben.page.get_by_role("heading")).to_have_text("Not allowed")
+        expect(ben.page.locator("main")).not_to_contain_text("My loop never ends")
+    for path in ("threads/abc/1001", "others?group=101", "ask?participant=1001"):
+        response = ben.page.goto(f"{site.url}/forum/app/{path}")
+        assert response is not None
+        assert response.status in (400, 403), path
+
+
+def test_a_reader_who_may_not_write_sees_no_form(windows: Windows, site: Site) -> None:
+    tutor = open_thread(windows, site, TUTOR, "16", "1005")
+    wait_until_live(tutor.page)
+    expect(tutor.page.locator("#state")).to_contain_text("You may read this thread. Teachers may answer.")
+    expect(tutor.page.get_by_label("Message")).to_have_count(0)
+
+
+XSS = [
+    "<img src=x onerror=\"document.title='bad'\">",
+    "\"'><script>document.title='bad'</script>",
+    "javascript:alert(1)",
+]
+
+
+@pytest.mark.parametrize("text", XSS)
+def test_markup_in_a_message_stays_text_everywhere(windows: Windows, site: Site, text: str) -> None:
+    ben = open_thread(windows, site, BEN, FUNCTIONS, BEN)
+    tutor = open_thread(windows, site, TUTOR, FUNCTIONS, BEN)
+    wait_until_live(ben.page)
+    wait_until_live(tutor.page)
+    ben.goto("/forum/app/")
+    expect(tutor.page.locator("#state")).to_contain_text(re.compile("Watching now: you\\s"))
+    say(tutor.page, text)
+    expect(tutor.page.locator(".message .text").last).to_have_text(text)
+    page = ben.goto("/forum/app/notifications")
+    expect(page.locator(".excerpt", has_text=text).first).to_be_visible()
+    page = ben.goto(f"/forum/app/threads/{FUNCTIONS}/{BEN}")
+    expect(page.locator(".message .text").last).to_have_text(text)
+    for window in (ben, tutor):
+        assert "bad" not in window.page.title()
+        assert window.page.locator(".message img, .message script, .message a").count() == 0
+
+
+def test_notifications_are_counted_live_and_end_when_the_thread_is_opened(windows: Windows, site: Site) -> None:
+    ben = windows.open(site.url)
+    ben.sign_in("forum", BEN, "/forum/app/notifications")
+    wait_until_live(ben.page)
+    ben.page.get_by_role("button", name="Mark all as read").click()
+    expect(ben.page.locator("#unread")).to_be_hidden()
+    wait_until_live(ben.page)
+    cleo = ben.page.locator("#rows")
+    tutor = open_thread(windows, site, TUTOR, SORTING, TEAM)
+    say(tutor.page, "There is: sort two halves, then merge them.")
+    expect(ben.page.locator("#unread")).to_have_text("1")
+    expect(cleo).to_contain_text("sort two halves")
+    assert ben.page.title().startswith("(1) ")
+    tab = ben.context.new_page()
+    tab.goto(f"{site.url}/forum/app/")
+    expect(tab.locator("a.unread")).to_have_count(1)
+    expect(tab.locator("a.unread")).to_contain_text("1 new")
+    tab.locator("a.unread").click()
+    expect(tab.locator("#new")).to_be_visible()
+    expect(tab.locator("#unread")).to_be_hidden()
+    expect(ben.page.locator("#unread")).to_be_hidden()
+    ben.page.reload()
+    ben.page.get_by_role("button", name="Mark as unread").first.click()
+    expect(ben.page.locator("#unread")).to_have_text("1")
+    ben.page.get_by_role("button", name="Delete", exact=True).first.click()
+    expect(ben.page.locator("#unread")).to_be_hidden()
+
+
+def test_a_thread_that_is_closed_while_somebody_writes_keeps_the_text(windows: Windows, site: Site) -> None:
+    dina, lists = "1006", LISTS
+    teacher = open_thread(windows, site, TEACHER, lists, dina)
+    wait_until_live(teacher.page)
+    teacher.page.get_by_label("Message").fill("half a sentence")
+    close_as(site, dina, lists)
+    expect(teacher.page.locator("#state")).to_contain_text("Closed")
+    expect(teacher.page.locator("#composer")).to_contain_text("closed while you were writing")
+    expect(teacher.page.get_by_label("Message")).to_have_value("half a sentence")
+    expect(teacher.page.get_by_role("button", name="Send")).to_be_disabled()
+
+
+def test_a_stale_page_does_not_open_a_closed_thread_by_mistake(windows: Windows, site: Site) -> None:
+    emil = "1007"
+    tutor = open_thread(windows, site, TUTOR, LOOPS, emil, scripts=False)
+    writer = open_thread(windows, site, TUTOR, LOOPS, emil, scripts=False)
+    for window in (tutor, writer):
+        window.expected += ["403", "409"]
+    close_as(site, emil, LOOPS)
+    tutor.page.get_by_role("button", name="Mark as answered").click()
+    expect(tutor.page.get_by_role("alert")).to_have_text("This is not possible: the thread is now closed.")
+    say(writer.page, "too late")
+    expect(writer.page.get_by_role("alert")).to_have_text("The thread is closed.")
+    expect(writer.page.locator("#state")).to_contain_text("Closed")
+
+
+def test_switching_the_status_in_one_window_shows_in_the_other(windows: Windows, site: Site) -> None:
+    teacher = open_thread(windows, site, TEACHER, "18", "1006")
+    tutor = open_thread(windows, site, TUTOR, "18", "1006")
+    wait_until_live(teacher.page)
+    wait_until_live(tutor.page)
+    teacher.page.get_by_role("button", name="Mark as answered").click()
+    expect(tutor.page.locator("#state")).to_contain_text("Answered")
+    tutor.page.get_by_role("button", name="Still to answer").click()
+    expect(teacher.page.locator("#state")).to_contain_text("Waiting for an answer")
+
+
+def test_a_teacher_gives_the_permission_to_ask(windows: Windows, site: Site) -> None:
+    teacher = windows.open(site.url, scripts=False)
+    teacher.sign_in("forum", TEACHER, "/forum/app/permissions")
+    teacher.page.get_by_label("Who may ask").select_option("Class 7b")
+    teacher.page.get_by_label("Task").select_option("Dictionaries")
+    teacher.page.get_by_label("Whom").select_option("Class 7b")
+    teacher.page.get_by_role("button", name="Give permission").click()
+    expect(teacher.page.locator("tbody")).to_contain_text("Dictionaries")
+    ben = windows.open(site.url)
+    ben.sign_in("forum", BEN, "/forum/app/ask")
+    expect(ben.page.get_by_role("link", name="Dictionaries")).to_contain_text("Class 7b")
+    ben.goto("/forum/app/permissions")
+    expect(ben.page.locator("main")).to_contain_text("You manage none.")
+
+
+def test_a_foreign_page_cannot_connect_with_the_session(windows: Windows, site: Site) -> None:
+    ann = windows.open(site.url)
+    ann.sign_in("forum", ANN)
+    cookies = "; ".join(f"{one['name']}={one['value']}" for one in ann.context.cookies())
+    address = f"{site.url.replace('http', 'ws', 1)}/forum/ws"
+    with connect(address, origin=Origin(site.url), additional_headers={"Cookie": cookies}, proxy=None) as socket:
+        socket.send('{"action": "heartbeat"}')
+        assert json.loads(socket.recv()) == {"action": "heartbeat"}
+    with (
+        pytest.raises(InvalidStatus) as refused,
+        connect(address, origin=Origin("https://evil.example"), additional_headers={"Cookie": cookies}, proxy=None),
+    ):
+        pass
+    assert refused.value.response.status_code == 401
+
+
+def close_as(site: Site, participant: str, item: str) -> None:
+    """Close a thread as its participant, over the API."""
+    token = issue_development_token(development_key(site.folder / "keys"), participant, audience="keyplan")
+    answer = httpx.put(
+        f"{site.url}/forum/items/{item}/participant/{participant}/thread",
+        json={"status": "closed"},
+        headers={"Authorization": f"Bearer {token}"},
+        timeout=60,
+        trust_env=False,
+    )
+    assert answer.status_code == 200, answer.text
