@@ -20,7 +20,7 @@ from keyplan.design.requests.build import build
 SECTION = "connections and checks"
 GET_US, PUT_US, PAGE_RATIO, CHECK_S = 5.0, 12.0, 1.5, 2.0
 ROUNDS, CALLS = 1_000, 12
-"""Short rounds: the least time of one is then of a moment without other processes."""
+"""Short rounds: the minimum is then a round that no other process interrupted."""
 PAGE_ITEMS = 50
 DESIGNS = Path(__file__).parent.parent / "examples" / "as_written"
 
@@ -113,13 +113,13 @@ def _page(engine: Engine, db: Connection, order: Order) -> tuple[float, float]:
     for number in range(PAGE_ITEMS + 10):
         db.run(write(order.model_copy(update={"customer": "d", "number": number})))
     query = {**build(orders.plan, {"customer": "d"}), "Limit": PAGE_ITEMS}
-    values = [dict(one.__dict__) for one in db.run(orders("d"), limit=PAGE_ITEMS)]
+    values = [dict(stored.__dict__) for stored in db.run(orders("d"), limit=PAGE_ITEMS)]
     construct = Order.__pydantic_validator__.validate_python
     raw, typed, constructed = _least(
         [
             lambda: engine.call("Query", query),
             lambda: db.run(orders("d"), limit=PAGE_ITEMS),
-            lambda: [construct(one) for one in values],
+            lambda: [construct(fields) for fields in values],
         ],
         calls=1,
     )

@@ -169,7 +169,7 @@ def test_tables_of_a_database_file(tmp_path: Path) -> None:
     [
         (("describe-table",), "name a file, or - for standard input"),
         (("describe-table", "--from", "no.db"), "--from no.db: file not found"),
-        (("describe-table", "--from", "ftp://x"), "--from ftp://x: 'ftp://x' is not one of"),
+        (("describe-table", "--from", "ftp://x"), "--from ftp://x: 'ftp://x' is not supported"),
         (("describe-table", MODEL), "shop.json is not output of aws dynamodb describe-table: it looks like a NoSQL"),
         (("cloudformation", MODEL), "shop.json is not a CloudFormation template: it looks like a NoSQL Workbench"),
         (("nosql-workbench", TEMPLATE), "shelves.yaml is not a NoSQL Workbench model: it looks like a CloudFormation"),

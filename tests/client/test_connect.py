@@ -40,7 +40,7 @@ def test_urls_say_what_they_name(url: str, target: Target) -> None:
     "url", ["ftp://x", "aws://", "aws:/eu-west-1", "http:localhost:8000", "http://", "dynamodb://eu-west-1"]
 )
 def test_other_urls_are_refused_with_what_there_is(url: str) -> None:
-    with pytest.raises(ValueError, match="is not one of"):
+    with pytest.raises(ValueError, match="is not supported"):
         target_of(url)
 
 
@@ -52,7 +52,7 @@ def test_a_region_is_the_service_there_with_no_retries_but_ours() -> None:
 
 
 def test_unknown_options_are_refused() -> None:
-    with pytest.raises(ValueError, match="no option prefix"):
+    with pytest.raises(ValueError, match="unknown option in the URL: prefix"):
         target_of("aws://eu-west-1?prefix=x")
     with pytest.raises(ValueError, match="bad query field"):
         target_of("data.db?table_prefix")
@@ -60,7 +60,7 @@ def test_unknown_options_are_refused() -> None:
 
 def test_exactly_one_of_url_engine_and_client_is_given(engine: Engine) -> None:
     for given in ({}, {"url": ":memory:", "engine": engine}):
-        with pytest.raises(ValueError, match="one of a URL, an engine and a client"):
+        with pytest.raises(ValueError, match="exactly one of url, engine and client"):
             keyplan.connect(**given)  # type: ignore[arg-type]  # several kinds of arguments
     with pytest.raises(ValueError, match="1 to 64 bytes"):
         keyplan.connect(engine=engine, cursor_key=b"")

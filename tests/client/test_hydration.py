@@ -381,7 +381,7 @@ def test_a_hydrated_read_gives_up_when_no_key_is_read_any_more(recorder: Recorde
         return {"Responses": {}, "UnprocessedKeys": request["RequestItems"]}
 
     recorded._call = refuse
-    with pytest.raises(ThrottledError, match="mail: the service leaves keys unread, after 3 attempts"):
+    with pytest.raises(ThrottledError, match="mail: the service read none of the remaining keys in 3 attempts"):
         recorded.run(sent("s"))
 
 

@@ -198,7 +198,7 @@ def test_sizes_and_keys_of_another_type_are_refused_as_such(engine: Engine) -> N
     db = keyplan.connect(engine=engine)
     with pytest.raises(TypeError, match=r"comments\(\) expects limit as int, got str: '3'"):
         db.run(board.comments(UID, TID), limit="3")  # type: ignore[call-overload]  # wrong on purpose
-    with pytest.raises(TypeError, match="a cursor key is bytes, not str: encode a text that you keep it as"):
+    with pytest.raises(TypeError, match="cursor_key must be bytes, not str: encode the text"):
         keyplan.connect(engine=engine, cursor_key="secret")  # type: ignore[arg-type]
 
 

@@ -311,7 +311,7 @@ def test_an_index_that_gives_too_little_of_an_item_is_named_with_what_it_lacks(e
     assert [error.problem for error in told] == [raised.value.problem]
     assert raised.value.problem == (
         "Bill number='1' cannot be read as Bill: title: Field required;"
-        " by_payer gave no heading: either it does not project that, or the item has none"
+        " by_payer returned no heading: the index does not project it, or the item does not have it"
     )
     assert (raised.value.entity, raised.value.key) == ("Bill", {"number": "1"})
 

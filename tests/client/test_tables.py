@@ -78,7 +78,7 @@ def test_what_is_there_and_otherwise_is_told_one_by_one(engine: Engine) -> None:
         amount: int
 
     db = keyplan.connect(engine=engine)
-    with pytest.raises(TableDiffersError, match="table shop is there, and is not as declared") as caught:
+    with pytest.raises(TableDiffersError, match="table shop exists, but differs from its declaration") as caught:
         db.create_tables(now)
     assert list(caught.value.differences) == [
         "at is of type S, and N is declared",
@@ -145,7 +145,7 @@ def test_the_embedded_engine_makes_tables_at_their_first_use(engine: Engine) -> 
 
 def test_elsewhere_a_missing_table_is_told_with_what_to_do(engine: Engine) -> None:
     with ThreadedServer(engine) as server, keyplan.connect(server.url) as db:
-        with pytest.raises(TableMissingError, match=r"table app is not there.*create_tables") as caught:
+        with pytest.raises(TableMissingError, match=r"table app.* does not exist.*create_tables") as caught:
             db.run(board.task(UserId("u"), TaskId("t")))
         assert caught.value.code == "ResourceNotFoundException"
         assert db.describe(board.app) is None

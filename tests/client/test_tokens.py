@@ -33,7 +33,7 @@ def test_threads_forget_the_oldest_tokens_beside_one_another(monkeypatch: pytest
     with ThreadPoolExecutor(8) as pool:
         told = [moment for found in pool.map(give, range(8)) for moment in found]
     assert len(told) == 16_000
-    assert len(context.moments) == 2
+    assert len(context.token_times) == 2
 
 
 def test_a_repeated_token_has_its_first_moment() -> None:

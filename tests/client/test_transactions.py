@@ -87,7 +87,7 @@ def test_a_transaction_is_applied_once_for_its_token(db: Any) -> None:
     assert db.run(board.counter("c")).count == 1
     db.transact(board.hit("c", 1), board.hit("d", 1), token="two")
     assert db.run(board.counter("c")).count == 2
-    with pytest.raises(TokenReusedError, match="token of its own"):
+    with pytest.raises(TokenReusedError, match="its own token"):
         db.transact(board.hit("c", 5), token="one")
 
 

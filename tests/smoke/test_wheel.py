@@ -205,7 +205,7 @@ def test_what_needs_an_extra_says_which(keyplan: Installed, arguments: tuple[str
 
 def test_a_connection_that_needs_boto3_says_so(keyplan: Installed) -> None:
     done = keyplan.python("import keyplan; keyplan.connect('http://127.0.0.1:1')")
-    assert done.stderr.rstrip().endswith("ImportError: boto3 is needed to connect there: install keyplan[aws]")
+    assert done.stderr.rstrip().endswith("ImportError: boto3 is required for this database: install keyplan[aws]")
 
 
 def test_the_systems_add_their_commands(with_systems: Installed) -> None:

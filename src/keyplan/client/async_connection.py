@@ -63,7 +63,7 @@ class AsyncConnection:
         if isinstance(self.context.clock, SystemClock):
             await asyncio.sleep(seconds)
         else:
-            self.context.clock.wait(self._never, seconds)  # a clock of a test: nothing is waited for
+            self.context.clock.wait(self._never, seconds)  # the clock of a test does not wait
 
     @overload
     async def run(
@@ -211,16 +211,16 @@ class AsyncConnection:
         *more: type[E] | KeyCondition,
         **options: Unpack[FindPageOptions],
     ) -> Coroutine[Any, Any, Page[E]]: ...
-    def query(self, *given: Any, **options: Any) -> Any:
+    def query(self, *terms: Any, **options: Any) -> Any:
         """Read a range of one partition, of one or several entities: db.query(Task, pk(user_id="ada").sk < day).
 
         Options: `index`; `limit`, the maximum number of results; `page_size`, the maximum number of items that one
         request evaluates; `descending`, `cursor`, `consistent`, `expired`, `hydrate` and `unreadable` as of declared
         queries. A sort key field that is None is left out, with the fields after it.
         """
-        return self._drive(query_program(self.context, given, options))
+        return self._drive(query_program(self.context, terms, options))
 
-    # Calls of patterns: many results, several calls.
+    # All pages, and several calls.
 
     @overload
     def iterate(
@@ -404,8 +404,8 @@ class AsyncConnection:
 
     async def describe(self, table: Declared) -> dict[str, Any] | None:
         """Return the service's TableDescription of a table, or None if the table does not exist."""
-        found = await self._drive(tables.describe(self.context, self.context.table(table.schema)))
-        return None if found is None else dict(found)
+        description = await self._drive(tables.describe(self.context, self.context.table(table.schema)))
+        return None if description is None else dict(description)
 
     def table_name(self, table: Declared) -> str:
         """Return the real name of a table."""

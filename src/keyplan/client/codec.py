@@ -1,4 +1,4 @@
-"""Items read back as entities: whose item it is, what each field's value is, and whether it has expired."""
+"""Items read back as entities: the entity of an item, the values of its fields, and its expiry."""
 
 from __future__ import annotations
 
@@ -36,20 +36,22 @@ class Reader:
     """Reads the items of one entity."""
 
     def __init__(self, spec: EntitySpec, view: type[View[Any]] | None = None) -> None:
-        """`view`: the class of some of its fields that items are read as, if not the entity."""
+        """`view`: the view that items are read as; None for the entity."""
         self.spec = spec
         model: type[ReadModel] = spec.model if view is None else view
         fields = {name: stored for name, stored in spec.fields.items() if name in model.model_fields}
-        # What only a key's text holds is read from it, even where the key attribute has the field's name.
-        held = [one for one in fields.values() if one.name not in spec.is_in_key_only]
-        self._fields = [(one.name, one.attribute, one.type_code, plain_decoder(one), one.decode) for one in held]
+        # A field that only the key's text holds is read from it, even if the key attribute has the field's name.
+        held = [field for field in fields.values() if field.name not in spec.is_in_key_only]
+        self._fields = [
+            (field.name, field.attribute, field.type_code, plain_decoder(field), field.decode) for field in held
+        ]
         self._decode = item_decoder(held)
         self._all = len(fields)
         self._validate = model.__pydantic_validator__.validate_python
         self._sets = [name for name, stored in fields.items() if stored.is_set and not stored.optional]
-        self._nones = [one.name for one in fields.values() if one.optional and one.info.is_required()]
+        self._nones = [field.name for field in fields.values() if field.optional and field.info.is_required()]
         self._from_nothing = bool(self._sets or self._nones)
-        self._times = frozenset(one.name for one in fields.values() if one.write_time and not one.optional)
+        self._times = frozenset(field.name for field in fields.values() if field.write_time and not field.optional)
         parts = [part for bound in (spec.key, *spec.indexes) for part in bound.attributes]
         self._texts = [(part.attribute, part.template) for part in parts if part.template is not None]
         recovered = {
@@ -96,22 +98,22 @@ class Reader:
         return values
 
     def _recover(self, values: dict[str, Any], item: Item) -> None:
-        """Fields that no attribute holds: sets without members, and what the texts of keys are made of."""
+        """Add the values of fields without an attribute: empty sets, and fields in the texts of keys."""
         for name in self._sets:
             values.setdefault(name, set())
         missing = self._recoverable - values.keys()
         for attribute, template in self._texts if missing else ():
             if missing.isdisjoint(template.fields) or "S" not in item.get(attribute, ()):
                 continue
-            found = template.match(item[attribute]["S"])
-            for name in missing.intersection(found or ()):
-                values.setdefault(name, (found or {})[name])
+            restored = template.match(item[attribute]["S"]) or {}
+            for name in missing.intersection(restored):
+                values.setdefault(name, restored[name])
         for name in self._nones:
             values.setdefault(name, None)
 
     def _unreadable(self, item: Item, error: Exception) -> UnreadableItemError:
         why = (
-            "; ".join(f"{'.'.join(map(str, one['loc'])) or 'the whole'}: {one['msg']}" for one in error.errors())
+            "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'the whole'}: {fault['msg']}" for fault in error.errors())
             if isinstance(error, ValidationError)
             else str(error)
         )
@@ -121,7 +123,7 @@ class Reader:
         )
 
     def has_expired(self, item: Item, now_s: int) -> bool:
-        """Whether an item's expiry has passed, so that it counts as gone."""
+        """Return True if an item's expiry has passed."""
         if self._expiry is None:
             return False
         value = item.get(self._expiry)
@@ -141,24 +143,24 @@ def plan_reader(plan: Plan) -> Reader:
 
 
 class Sorter:
-    """Finds the entity of each item of a range: one of the wanted entities, or none of them.
+    """Finds the entity of each item of a range: one of the requested entities, or none of them.
 
     The discriminator decides if the item has one. Otherwise the form of the key decides: the entity, of all that the
     table has, whose key templates fit, and of several the one with the narrowest form. The order of declarations and
-    the names of fields are irrelevant. Of entities whose keys have one and the same form, the wanted one is assumed.
+    the names of fields are irrelevant. Of entities whose keys have the same form, the requested one is assumed.
     """
 
     def __init__(
-        self, wanted: Sequence[EntitySpec], declared: Sequence[EntitySpec], view: type[View[Any]] | None = None
+        self, requested: Sequence[EntitySpec], declared: Sequence[EntitySpec], view: type[View[Any]] | None = None
     ) -> None:
-        """`view`: the class that items of the one wanted entity are read as, if not the entity's own."""
-        self._discriminator = wanted[0].schema.discriminator
-        readers = {spec: reader_of(spec) if view is None else Reader(spec, view) for spec in wanted}
-        self._by_name = {name: readers[spec] for spec in wanted for name in _names(spec)}
+        """`view`: the view that items of the only requested entity are read as; None for the entity."""
+        self._discriminator = requested[0].schema.discriminator
+        readers = {spec: reader_of(spec) if view is None else Reader(spec, view) for spec in requested}
+        self._by_name = {name: readers[spec] for spec in requested for name in _names(spec)}
         others = [spec for spec in declared if spec not in readers]
         candidates = sorted([*readers, *others], key=lambda spec: _precedence(spec, is_wanted=spec in readers))
         self.reader = self._compiled([(spec, readers.get(spec)) for spec in candidates])
-        """Returns the reader of an item, or None if it is not a wanted entity's."""
+        """Returns the reader of an item, or None if it does not belong to a requested entity."""
 
     def _compiled(self, candidates: Sequence[tuple[EntitySpec, Reader | None]]) -> Callable[[Item], Reader | None]:
         """Generate the tests of all candidates as one function: pages call it for each item."""
@@ -209,9 +211,9 @@ def _precedence(spec: EntitySpec, *, is_wanted: bool) -> tuple[Any, ...]:
     """Return a sort key that puts entities with narrower key forms first.
 
     Narrower is the form with more fixed text, counting the shortest text of a closed set of values; then the one with
-    more repetitions of a field; then, wanted entities first, the one with more placeholders of a fixed width.
+    more repetitions of a field; then, requested entities first, the one with more placeholders of a fixed width.
     """
-    parts = [part for one in _templates(spec) for part in one.parts]
+    parts = [part for template in _templates(spec) for part in template.parts]
     open_parts = [part for part in parts if isinstance(part, BoundPlaceholder)]
     fixed = sum(len(part.text) for part in parts if isinstance(part, Text))
     fixed += sum(min(map(len, part.encoding.choices), default=0) for part in open_parts if part.encoding.choices)
@@ -244,7 +246,7 @@ def _key_tests(spec: EntitySpec, candidates: Sequence[EntitySpec]) -> list[_Pref
     is_alone = _is_alone(spec, candidates)
     tests = [_fits(part, is_alone) for part in spec.key.attributes]
     fields = [set(template.fields) for template in _templates(spec)]
-    if not is_alone and any(one & other for one, other in combinations(fields, 2)):
+    if not is_alone and any(left & right for left, right in combinations(fields, 2)):
         tests.append(_repeats_agree(spec))
     return tests
 
@@ -255,11 +257,11 @@ def _repeats_agree(spec: EntitySpec) -> Callable[[Item], bool]:
 
     def agree(item: Item) -> bool:
         texts = [(template, item[attribute]["S"]) for attribute, template in parts]
-        found = [template.match(text) or {} for template, text in texts]
+        restored = [template.match(text) or {} for template, text in texts]
         # A field may be written in two precisions: either text may be the more precise one.
         return any(
             all(template.fits(text, values) for template, text in texts)
-            for values in (ChainMap(*found), ChainMap(*found[::-1]))
+            for values in (ChainMap(*restored), ChainMap(*restored[::-1]))
         )
 
     return agree
@@ -270,7 +272,7 @@ def _is_alone(spec: EntitySpec, candidates: Sequence[EntitySpec]) -> bool:
     own = [_literal_prefix(part) for part in spec.key.attributes]
     for other in candidates:
         pairs = zip(own, (_literal_prefix(part) for part in other.key.attributes), strict=True)
-        if other is not spec and all(one.startswith(two) or two.startswith(one) for one, two in pairs):
+        if other is not spec and all(left.startswith(right) or right.startswith(left) for left, right in pairs):
             return False
     return True
 

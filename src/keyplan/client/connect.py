@@ -4,7 +4,7 @@
     http://127.0.0.1:8000        anything that speaks the service's protocol there
     aws://eu-west-1              the service, with the credentials that the AWS SDK finds
 
-Each may carry `?table_prefix=...`, which stands before every table's name.
+Each may have `?table_prefix=...`, which is added to every table's name.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _DEFAULT_REGION = "us-east-1"
 
 @dataclass(frozen=True)
 class Target:
-    """What a URL names."""
+    """The database that a URL names."""
 
     path: str | None = None
     """A database file, or ":memory:"."""
@@ -42,30 +42,30 @@ class Target:
 
     @property
     def is_embedded(self) -> bool:
-        """Whether an engine in this process is meant."""
+        """Whether it is an engine in this process."""
         return self.path is not None
 
 
 def target_of(url: str) -> Target:
-    """Read a URL. Raises ValueError for what it cannot be."""
+    """Parse a URL. Raises ValueError for an unsupported one."""
     if "://" not in url and not url.startswith(("http:", "https:", "aws:")):
         path, _, options = url.partition("?")
         return Target(path=path or ":memory:", prefix=_prefix(options))
     parts = urlsplit(url)
     if parts.scheme in {"http", "https"} and parts.netloc:
-        path = "" if parts.path == "/" else parts.path  # a slash at the end of more is part of what is asked for
+        path = "" if parts.path == "/" else parts.path  # a slash at the end of a longer path is part of it
         return Target(endpoint=f"{parts.scheme}://{parts.netloc}{path}", prefix=_prefix(parts.query))
     if parts.scheme == "aws" and parts.netloc:
         return Target(region=parts.netloc, prefix=_prefix(parts.query))
-    raise ValueError(f'{url!r} is not one of "data.db", ":memory:", "http://host:port" and "aws://region"')
+    raise ValueError(f'{url!r} is not supported: use "data.db", ":memory:", "http://host:port" or "aws://region"')
 
 
 def _prefix(options: str) -> str:
-    told = parse_qs(options, strict_parsing=True) if options else {}
-    unknown = sorted(set(told) - {"table_prefix"})
+    values = parse_qs(options, strict_parsing=True) if options else {}
+    unknown = sorted(set(values) - {"table_prefix"})
     if unknown:
-        raise ValueError(f"a connection has no option {', '.join(unknown)}; table_prefix is the only one in a URL")
-    return told.get("table_prefix", [""])[-1]
+        raise ValueError(f"unknown option in the URL: {', '.join(unknown)}; the only one is table_prefix")
+    return values.get("table_prefix", [""])[-1]
 
 
 def connect(
@@ -80,19 +80,17 @@ def connect(
     cursor_key: bytes | None = None,
     meter: Meter | None = None,
 ) -> Connection:
-    """Connect to where the items are.
+    """Connect to a database: a file, an engine, a server or Amazon DynamoDB.
 
-    `prefix` stands before every table's name; `names` gives single tables their real names, by the table or
-    its name. `engine`, or a boto3 `client`, takes the place of the URL. An engine stays the caller's to close; a
-    client gives back its sockets when the connection is closed. `clock` says what has expired, and waits between
-    attempts: the system's, or the engine's. `retries` says how often and how patiently throttled requests are
-    sent again: ten attempts, with waits of at most 2 seconds.
-    `cursor_key`: what cursors are signed with, up to 64 bytes; give all processes that hand cursors to each
-    other the same. Without it cursors are only good for this connection. `meter` counts the units that calls use, which
-    are then asked for with every request.
+    `prefix` is added to every table's name; `names` maps tables, or their names, to real names. Pass `engine`, or a
+    boto3 `client`, in place of the URL. The engine stays open when the connection is closed; the client is closed.
+    `clock` decides what has expired and waits between attempts; by default the engine's clock, or the system's.
+    `retries`: the number of attempts of throttled requests and the waits between them; by default ten attempts, with
+    waits of at most 2 seconds. `cursor_key`: up to 64 bytes that sign cursors. Processes that exchange cursors need
+    the same key; without a key, a cursor is valid for this connection only. `meter` counts the capacity units of calls.
 
-    Raises ValueError for a URL or a key that cannot be, StorageError where a file cannot be used, and ImportError
-    where boto3 is needed and is not installed. Nothing is sent yet: what does not answer is told by the first call.
+    Raises ValueError for an invalid URL or key, StorageError if a file cannot be used, and ImportError if boto3 is
+    needed and not installed. No request is sent yet: the first call raises if the server does not answer.
     """
     target = _target(url, engine, client)
     context = _context(
@@ -124,7 +122,7 @@ async def connect_async(
 ) -> AsyncConnection:
     """Return a connection for event loops, with aiobotocore instead of boto3.
 
-    Takes and raises the same, but for `client`. Close it with `await`, or use it by `async with`.
+    It accepts and raises the same as `connect`, without `client`. Close it with `await`, or use `async with`.
     """
     target = _target(url, engine, None)
     context = _context(
@@ -142,9 +140,9 @@ async def connect_async(
 
 
 def _target(url: str | None, engine: Engine | None, client: Any) -> Target:
-    given = [one for one in (url, engine, client) if one is not None]
-    if len(given) != 1:
-        raise ValueError("give one of a URL, an engine and a client")
+    sources = [source for source in (url, engine, client) if source is not None]
+    if len(sources) != 1:
+        raise ValueError("pass exactly one of url, engine and client")
     if url is not None:
         return target_of(url)
     return Target(path=":memory:") if engine is not None else Target()
@@ -167,9 +165,9 @@ def _context(
     creates_tables: bool,
 ) -> Context:
     if cursor_key is not None and not isinstance(cursor_key, (bytes, bytearray)):
-        raise TypeError(f"a cursor key is bytes, not {type(cursor_key).__name__}: encode a text that you keep it as")
+        raise TypeError(f"cursor_key must be bytes, not {type(cursor_key).__name__}: encode the text")
     if cursor_key is not None and not 0 < len(cursor_key) <= _MOST_KEY_BYTES:
-        raise ValueError(f"a cursor key has 1 to {_MOST_KEY_BYTES} bytes, not {len(cursor_key)}")
+        raise ValueError(f"cursor_key must have 1 to {_MOST_KEY_BYTES} bytes, not {len(cursor_key)}")
     return Context(
         clock=clock,
         cursor_key=cursor_key or secrets.token_bytes(_DIGEST_KEY_BYTES),
@@ -189,7 +187,7 @@ def _open(target: Target, clock: Clock | None) -> Engine:
 
 
 def _client_options(target: Target) -> dict[str, Any]:
-    """Our own retries are the only ones; an endpoint on this machine needs no real credentials."""
+    """Return the options of a client without its own retries; the connection repeats requests."""
     from botocore.config import Config  # noqa: PLC0415 - botocore is an extra
 
     config = Config(retries={"total_max_attempts": 1, "mode": "standard"}, max_pool_connections=50)
@@ -202,7 +200,7 @@ def _client_options(target: Target) -> dict[str, Any]:
 
 
 def _local_defaults(target: Target, session: Any) -> dict[str, Any]:
-    """Region and credentials for an endpoint, where none are configured: it may check none."""
+    """Return a region and credentials for an endpoint if none are configured: local servers do not check them."""
     if target.endpoint is None:
         return {}
     defaults: dict[str, Any] = {}
@@ -221,7 +219,7 @@ def _boto_client(target: Target) -> Any:
     try:
         import boto3  # noqa: PLC0415 - an extra
     except ModuleNotFoundError as missing:
-        raise ImportError("boto3 is needed to connect there: install keyplan[aws]") from missing
+        raise ImportError("boto3 is required for this database: install keyplan[aws]") from missing
     session = boto3.Session()
     defaults = _local_defaults(target, session._session)
     return session.client("dynamodb", **{**defaults, **_client_options(target)})
@@ -232,7 +230,7 @@ async def _aio_transport(target: Target) -> AioTransport:
         from aiobotocore.session import get_session  # noqa: PLC0415 - an extra
         from botocore.session import Session  # noqa: PLC0415 - comes with aiobotocore
     except ModuleNotFoundError as missing:
-        raise ImportError("aiobotocore is needed to connect there: install keyplan[async]") from missing
+        raise ImportError("aiobotocore is required for this database: install keyplan[async]") from missing
     defaults = _local_defaults(target, Session())  # its own session awaits what is only looked up here
     context = get_session().create_client("dynamodb", **{**defaults, **_client_options(target)})
     return AioTransport(await context.__aenter__(), context)

@@ -60,31 +60,31 @@ def range_reader(plan: Plan) -> RangeReader:
     return RangeReader(plan)
 
 
-def _no_call(given: object) -> str:
+def _no_call(value: object) -> str:
     """Return the message for an object that is not a call of a pattern."""
-    if isinstance(given, Pattern):
-        return f"expected a pattern call such as {given.name}(...), got the pattern itself"
-    return f"expected a pattern call, got {given!r}"
+    if isinstance(value, Pattern):
+        return f"expected a pattern call such as {value.name}(...), got the pattern itself"
+    return f"expected a pattern call, got {value!r}"
 
 
 def run_call(
-    context: Context, call: Call[R], wanted: PageOptions = _DEFAULTS, *, arguments: Arguments | None = None
+    context: Context, call: Call[R], options: PageOptions = _DEFAULTS, *, arguments: Arguments | None = None
 ) -> Program[R]:
     """Run one call; `arguments`: those of an attempt that was already sent. Raises TypeError for another object."""
     try:
         plan = call.pattern.plan
     except AttributeError:
         raise TypeError(_no_call(call)) from None
-    if wanted is not _DEFAULTS:
-        wanted.check(call.pattern.called)
+    if options is not _DEFAULTS:
+        options.check(call.pattern.called)
     if plan not in context.ready:
         yield from _prepare(context, plan)
-    result: R = yield from _guarded(context, [plan], lambda: _program(context, call, plan, wanted, arguments))
+    result: R = yield from _guarded(context, [plan], lambda: _program(context, call, plan, options, arguments))
     return result
 
 
 def _program(
-    context: Context, call: Call[Any], plan: Plan, wanted: PageOptions, known: Arguments | None
+    context: Context, call: Call[Any], plan: Plan, options: PageOptions, known: Arguments | None
 ) -> Program[Any]:
     operation = plan.operation
     arguments = context.arguments(call.arguments) if known is None else known
@@ -93,14 +93,14 @@ def _program(
     if operation in {"Query", "Scan"}:
         if plan.select == "count":
             return pages.count(context, range_reader(plan), arguments)
-        return pages.page(context, range_reader(plan), arguments, wanted)
+        return pages.page(context, range_reader(plan), arguments, options)
     if operation == "BatchGetItem":
         return reads.batch_get(context, plan, arguments)
     if operation == "BatchWriteItem":
         return writes.batch_write(context, plan, arguments)
     if operation == "TransactWriteItems":
         return transactions.transact(context, list(flat([call])), None, plan.pattern)
-    assert isinstance(call, WriteCall), "what is left writes one item"
+    assert isinstance(call, WriteCall), "every other operation writes one item"
     return writes.write(context, call, arguments)
 
 
@@ -112,7 +112,7 @@ class FindPageOptions(FindOptions, total=False):
     page_size: int | None
     """The maximum number of items that one request evaluates."""
     cursor: str | None
-    """The cursor of the page before."""
+    """The cursor of the previous page."""
     unreadable: Unreadable | None
     """Called with the error of each item that cannot be read as its entity; such items are left out."""
 
@@ -148,14 +148,14 @@ _PAGE_OPTIONS = ("limit", "page_size", "cursor", "unreadable")
 
 
 def check_pages(call: Call[Any]) -> None:
-    """Refuse to go through the pages of what gives none."""
+    """Raise TypeError for a call that does not return pages."""
     plan = call.pattern.plan
     if plan.operation not in {"Query", "Scan"} or plan.select == "count":
         raise TypeError(f"{call!r} does not return pages: use run; iterate and all are for queries and scans")
 
 
 def flat(calls: Sequence[Call[Any]]) -> Iterator[WriteCall[Any]]:
-    """Yield the writes of several calls, those of transactions one by one. Raises TypeError for a read."""
+    """Yield the writes of calls and of the steps of transactions. Raises TypeError for a read."""
     for call in calls:
         if isinstance(call.pattern, Transaction):
             yield from call.pattern.calls(call.arguments)
@@ -177,12 +177,12 @@ def transact_calls(context: Context, calls: Sequence[Call[Any]], token: str | No
 
 
 def transact_get_calls(context: Context, calls: Sequence[Call[Any]]) -> Program[tuple[Any, ...]]:
-    """Read several items as they are at one moment."""
+    """Read several items as of one instant."""
     return _get_all(context, calls, "transact_get", reads.transact_get)
 
 
 def batch_get_calls(context: Context, calls: Sequence[Call[Any]]) -> Program[tuple[Any, ...]]:
-    """Read several items, each at a moment of its own."""
+    """Read several items, which may be as of different instants."""
     return _get_all(context, calls, "batch_get", reads.get_several)
 
 
@@ -203,8 +203,8 @@ def _get_all(
     if not gets:
         return ()
     plans = [plan for plan, _ in gets]
-    found: tuple[Any, ...] = yield from _guarded(context, plans, lambda: read(context, gets), name)
-    return found
+    results: tuple[Any, ...] = yield from _guarded(context, plans, lambda: read(context, gets), name)
+    return results
 
 
 class DirectCalls:
@@ -252,7 +252,7 @@ def _guarded(
     try:
         program = begin()
         if context.meter is not None:
-            names = ", ".join(dict.fromkeys(one.undeclared or one.pattern for one in plans))
+            names = ", ".join(dict.fromkeys(each.undeclared or each.pattern for each in plans))
             program = context.meter.measured(f"{together}({names})" if together else names, program)
         return (yield from program)
     except ServiceError as error:
@@ -264,7 +264,7 @@ def _guarded(
 
 
 def _prepare(context: Context, plan: Plan) -> Program[None]:
-    """Refuse what cannot work, and where tables are made at their first use, make them."""
+    """Raise the faults of a plan, and create its tables if the connection creates them at their first use."""
     for fault in all_faults(plan):
         raise fault.error()
     for part in plan.steps or (plan,):
@@ -275,7 +275,7 @@ def _prepare(context: Context, plan: Plan) -> Program[None]:
             if context.creates_tables:
                 yield from tables.create_tables(context, [table], wait=True)
     if len(context.ready) >= _MOST_READY:
-        context.ready.clear()  # forms of ad-hoc queries may be without number; plans in use are checked again
+        context.ready.clear()  # ad-hoc queries can have any number of shapes; plans in use are checked again
     context.ready.add(plan)
 
 
@@ -449,16 +449,16 @@ class Connection:
         *more: type[E] | KeyCondition,
         **options: Unpack[FindPageOptions],
     ) -> Page[E]: ...
-    def query(self, *given: Any, **options: Any) -> Any:
+    def query(self, *terms: Any, **options: Any) -> Any:
         """Read a range of one partition, of one or several entities: db.query(Task, pk(user_id="ada").sk < day).
 
         Options: `index`; `limit`, the maximum number of results; `page_size`, the maximum number of items that one
         request evaluates; `descending`, `cursor`, `consistent`, `expired`, `hydrate` and `unreadable` as of declared
         queries. A sort key field that is None is left out, with the fields after it.
         """
-        return self._drive(query_program(self.context, given, options))
+        return self._drive(query_program(self.context, terms, options))
 
-    # Calls of patterns: many results, several calls.
+    # All pages, and several calls.
 
     @overload
     def iterate(
@@ -509,7 +509,7 @@ class Connection:
     ) -> Iterator[T]:
         report, cursor = report_once(unreadable), None
         while True:
-            # A limit that the pattern itself states is how many are read at a time, not where it ends.
+            # A limit that the pattern declares is the size of each page, not the end of the iteration.
             page = self.run(call, page_size=page_size, cursor=cursor, unreadable=report, segment=segment)
             yield from page.items
             cursor = page.cursor
@@ -633,8 +633,8 @@ class Connection:
 
     def describe(self, table: Declared) -> dict[str, Any] | None:
         """Return the service's TableDescription of a table, or None if the table does not exist."""
-        found = self._drive(tables.describe(self.context, self.context.table(table.schema)))
-        return None if found is None else dict(found)
+        description = self._drive(tables.describe(self.context, self.context.table(table.schema)))
+        return None if description is None else dict(description)
 
     def table_name(self, table: Declared) -> str:
         """Return the real name of a table."""

@@ -43,7 +43,7 @@ class FailedPart:
     origin: Origin
     """The method of the pattern's body that states it, or the kind of pattern that requires it."""
     text: str
-    """The part as it is written in Python: "status == 'open'"; for a kind, what it met: "item already exists"."""
+    """The part as it is written in Python: "status == 'open'"; for a kind, its finding: "item already exists"."""
     stored: Mapping[str, Any]
     """The stored value of each field or member in the part, None for an absent one; empty without an item."""
     message: str

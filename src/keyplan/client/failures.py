@@ -149,11 +149,11 @@ _KINDS: dict[tuple[str, str], Origin] = {
     ("UpdateItem", "must"): "update",
 }
 _LABELS = {"assuming": "assumption", "if_version": "version check"}
-"""The word for a part in messages, if it is not the origin's own."""
+"""The word for a part in messages, if it differs from the origin."""
 
 
-class _Found(NamedTuple):
-    """The item that a write met, as its response returned it."""
+class _StoredItem(NamedTuple):
+    """The item that a write stored_item, as its response returned it."""
 
     item: Item | None
     entity: Any
@@ -171,25 +171,25 @@ def condition_failed(
     plain = key_of(spec, key)
     about: dict[str, Any] = {"entity": spec.name, "key": plain, "code": code}
     named, fields = item_named(spec, plain), spec.fields
-    found = _found(plan, item, arguments[NOW])
-    exists = item is not None and not found.is_expired
+    stored_item = _read_stored(plan, item, arguments[NOW])
+    exists = item is not None and not stored_item.is_expired
     kind = _KINDS.get((plan.operation, plan.exists), "check")
     if plan.exists == "must" and not exists:
-        part = _kind_part(kind, "item has expired" if found.is_expired else "item does not exist")
+        part = _kind_part(kind, "item has expired" if stored_item.is_expired else "item does not exist")
         return NotFoundError(f"{named}: {part}", failed=[part], **about)
     if plan.exists == "must_not" and exists:
         parts = [
             _kind_part(kind, "item already exists"),
-            *_failed_in("replace_if", plan.replaceable, arguments, found, fields),
+            *_failed_in("replace_if", plan.replaceable, arguments, stored_item, fields),
         ]
-        return AlreadyExistsError(f"{named}: {_joined(parts)}", item=found.entity, failed=parts, **about)
-    version = list(_failed_version(plan, arguments, found))
+        return AlreadyExistsError(f"{named}: {_joined(parts)}", item=stored_item.entity, failed=parts, **about)
+    version = list(_failed_version(plan, arguments, stored_item))
     parts = [
         *version,
-        *_failed_in("condition", plan.condition, arguments, found, fields),
-        *_failed_assumptions(plan, arguments, found),
+        *_failed_in("condition", plan.condition, arguments, stored_item, fields),
+        *_failed_assumptions(plan, arguments, stored_item),
     ] or [_unknown_part(plan, arguments, item)]
-    entity = found.entity if exists else None
+    entity = stored_item.entity if exists else None
     problem = f"{named}: {_joined(parts)}"
     if version and plan.version is not None:
         expected, stored = int(reader(plan.version)(arguments)), _version_in(plan, item) if exists else None
@@ -205,11 +205,11 @@ def _kind_part(origin: Origin, text: str) -> FailedPart:
     return FailedPart(origin, text, {}, f"{origin} failed: {text}")
 
 
-def _found(plan: Plan, item: Item | None, now_s: int) -> _Found:
-    """Read the item that a write met. Its fields are read one by one if it is not readable as a whole."""
+def _read_stored(plan: Plan, item: Item | None, now_s: int) -> _StoredItem:
+    """Read the item that a write stored_item; field by field if it is unreadable as a whole."""
     fields = plan.entity.fields
     if item is None:
-        return _Found(None, None, dict.fromkeys(fields), is_expired=False)
+        return _StoredItem(None, None, dict.fromkeys(fields), is_expired=False)
     read = reader_of(plan.entity)
     try:
         entity = read.entity(item)
@@ -223,7 +223,7 @@ def _found(plan: Plan, item: Item | None, now_s: int) -> _Found:
             values[name] = _single_value(stored, item)
         else:
             values[name] = getattr(entity, name)
-    return _Found(item, entity, values, is_expired=read.has_expired(item, now_s))
+    return _StoredItem(item, entity, values, is_expired=read.has_expired(item, now_s))
 
 
 def _single_value(stored: StoredField, item: Item) -> Any:
@@ -234,15 +234,19 @@ def _single_value(stored: StoredField, item: Item) -> Any:
 
 
 def _failed_in(
-    origin: Origin, condition: Condition | None, arguments: Arguments, found: _Found, fields: Mapping[str, StoredField]
+    origin: Origin,
+    condition: Condition | None,
+    arguments: Arguments,
+    stored_item: _StoredItem,
+    fields: Mapping[str, StoredField],
 ) -> Iterator[FailedPart]:
     """Yield the parts of a condition that are false of the stored item."""
     if condition is None:
         return
     filled = fill(condition, arguments)
     for part in filled.parts if isinstance(filled, AndCondition) else (filled,):
-        if holds(_in_stored_units(part, fields), found.values) is False:
-            yield _part(origin, part, found)
+        if holds(_in_stored_units(part, fields), stored_item.values) is False:
+            yield _part(origin, part, stored_item)
 
 
 def _in_stored_units(condition: Condition, fields: Mapping[str, StoredField]) -> Condition:
@@ -269,12 +273,12 @@ def _in_stored_units(condition: Condition, fields: Mapping[str, StoredField]) ->
     return InCondition(path, rounded)
 
 
-def _failed_version(plan: Plan, arguments: Arguments, found: _Found) -> Iterator[FailedPart]:
+def _failed_version(plan: Plan, arguments: Arguments, stored_item: _StoredItem) -> Iterator[FailedPart]:
     if plan.version is None:
         return
     expected = int(reader(plan.version)(arguments))
-    if found.item is None or found.is_expired or _version_in(plan, found.item) != expected:
-        yield _part("if_version", CompareCondition("=", FieldPath(plan.entity.version), expected), found)
+    if stored_item.item is None or stored_item.is_expired or _version_in(plan, stored_item.item) != expected:
+        yield _part("if_version", CompareCondition("=", FieldPath(plan.entity.version), expected), stored_item)
 
 
 def _version_in(plan: Plan, item: Item | None) -> int:
@@ -284,26 +288,26 @@ def _version_in(plan: Plan, item: Item | None) -> int:
     return int((item or {}).get(attribute, {}).get("N", "0"))
 
 
-def _failed_assumptions(plan: Plan, arguments: Arguments, found: _Found) -> Iterator[FailedPart]:
+def _failed_assumptions(plan: Plan, arguments: Arguments, stored_item: _StoredItem) -> Iterator[FailedPart]:
     for name, source in plan.assumed.items():
         value, stored = reader(source)(arguments), plan.entity.fields[name]
         content = None if is_stored_as_absent(value) else decode_value(stored.encode(value))
-        there = (found.item or {}).get(stored.attribute)
+        there = (stored_item.item or {}).get(stored.attribute)
         if content != (None if there is None else decode_value(there)):
             path = FieldPath(name)
             absent = FunctionCondition("attribute_not_exists", path)
-            yield _part("assuming", absent if content is None else CompareCondition("=", path, value), found)
+            yield _part("assuming", absent if content is None else CompareCondition("=", path, value), stored_item)
 
 
-def _part(origin: Origin, condition: Condition, found: _Found) -> FailedPart:
+def _part(origin: Origin, condition: Condition, stored_item: _StoredItem) -> FailedPart:
     text = condition_text(condition, "")
-    stored = {} if found.item is None else dict(_compared(condition, found.values))
-    if found.item is None:
+    stored = {} if stored_item.item is None else dict(_compared(condition, stored_item.values))
+    if stored_item.item is None:
         detail = "item does not exist"
     else:
         held = [f"{label} {_value_text(value)}" for label, value in stored.items() if value is not None]
         held += [f"no {label}" for label, value in stored.items() if value is None]
-        detail = f"{'expired ' * found.is_expired}item has {', '.join(held)}"
+        detail = f"{'expired ' * stored_item.is_expired}item has {', '.join(held)}"
     return FailedPart(origin, text, stored, f"{_LABELS.get(origin, origin)} failed: {text} ({detail})")
 
 
@@ -382,14 +386,14 @@ def refused(plan: Plan, table: str, error: ServiceError) -> RunError:
     """Return the error of a request that the service refused for a reason other than its condition."""
     if error.code == "ResourceNotFoundException":
         return TableMissingError(
-            f"{plan.pattern}: table {table} is not there, or an index of it ({error.message}); create it with"
+            f"{plan.pattern}: table {table}, or an index of it, does not exist ({error.message}); create it with"
             " connection.create_tables(...) or with your deployment",
             code=error.code,
         )
     if error.code == "IdempotentParameterMismatchException":
         return TokenReusedError(
             f"{plan.pattern}: the token was used within ten minutes for another transaction, or the stored items have"
-            " changed; give each transaction a token of its own",
+            " changed; give each transaction its own token",
             code=error.code,
         )
     return RequestRefusedError(

@@ -63,7 +63,7 @@ def read_cursor(key: bytes, bound_to: Sequence[Any], cursor: str, partitions: in
     if not hmac.compare_digest(digest, _digest(key, bound_to, payload)):
         raise CursorError(
             "the cursor is damaged, or was made by another pattern, for other arguments, or by a connection with"
-            " another cursor key: hand it to the same pattern with the same arguments, and give all processes the"
+            " another cursor key: pass it to the same pattern with the same arguments, and give all processes the"
             " same cursor_key"
         )
     plain = orjson.loads(payload)
@@ -89,7 +89,7 @@ def _stored(plain: Mapping[str, Sequence[str]]) -> ItemKey:
 
 
 Unreadable = Callable[[UnreadableItemError], object]
-"""What is told of an item that cannot be read."""
+"""Called with the error of each item that cannot be read."""
 
 
 def report_once(unreadable: Unreadable | None) -> Unreadable | None:
@@ -98,27 +98,27 @@ def report_once(unreadable: Unreadable | None) -> Unreadable | None:
         return None
     known: set[str] = set()
 
-    def tell(error: UnreadableItemError) -> None:
+    def report(error: UnreadableItemError) -> None:
         if str(error) not in known:
             known.add(str(error))
             unreadable(error)
 
-    return tell
+    return report
 
 
 @dataclass(frozen=True, slots=True)
 class PageOptions:
-    """Which part of a range a call wants."""
+    """The requested part of a range."""
 
     limit: int | None = None
-    """The most results."""
+    """The maximum number of results."""
     page_size: int | None = None
-    """The most items that a request evaluates."""
+    """The maximum number of items that one request evaluates."""
     cursor: str | None = None
     unreadable: Unreadable | None = None
-    """Is told of items that cannot be read, which are then left out; without it they are raised."""
+    """Called with the error of each item that cannot be read, which is then left out; None raises the error."""
     segment: tuple[int, int] | None = None
-    """Of a scan that several share: the number of this part, from 0, and how many parts there are."""
+    """The number of this part of a scan, from 0, and the number of parts."""
 
     def __post_init__(self) -> None:
         if self.segment is not None:
@@ -156,13 +156,13 @@ def _check_segment(segment: object) -> None:
         case (int(number), int(total)) if 0 <= number < total <= limits.SCAN_SEGMENTS:
             return
     raise ValueError(
-        f"segment={segment!r}: a segment is its number, from 0, and how many there are, up to"
-        f" {limits.SCAN_SEGMENTS:,}: (0, 4) is the first of four"
+        f"segment={segment!r} is invalid: give its number, from 0, and the number of segments, up to"
+        f" {limits.SCAN_SEGMENTS:,}; (0, 4) is the first of four"
     )
 
 
 class RangeReader:
-    """What is worked out once for a pattern that reads ranges."""
+    """Reader of a pattern that reads ranges, compiled once."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -170,14 +170,14 @@ class RangeReader:
         self.sorter = Sorter(plan.entities, entities_in_range(plan), plan.view)
         index = plan.index
         self.position_of = tuple(dict.fromkeys((*plan.schema.key, *(index.attributes if index is not None else ()))))
-        """The attributes that say where in the range an item is."""
+        """The attributes that make an item's position in the range."""
         sort = index.sort if index is not None else plan.schema.key[1:]
         self.sorted_by = sort if plan.operation == "Query" else ()
         self._whole = hydration_members(plan) if plan.hydrated else {}
         self._identifies = plan.schema.discriminator is None or index_holds(plan, plan.schema.discriminator)
 
     def entries(self, items: list[Item], arguments: Arguments) -> list[tuple[Item, Item]]:
-        """Return the entries whose items are to be read: not those of other entities, or expired, as far as is seen."""
+        """Return the entries to hydrate, without recognizable expired entries and entries of other entities."""
         if not self._identifies:
             return [(item, item) for item in items]
         drops, now_s = self.plan.expired == "drop", arguments[NOW]
@@ -187,11 +187,11 @@ class RangeReader:
     def hydrate(
         self, context: Context, entries: Sequence[Item], arguments: Arguments, unreadable: Unreadable | None
     ) -> Program[tuple[list[Any], int]]:
-        """Read the items of index entries by key; return what they are, in order, and how many no longer exist."""
+        """Read the items of index entries by key. Return their entities in order, and the number of deleted items."""
         table = context.table(self.plan.schema)
         keys = [{name: entry[name] for name in self.plan.schema.key} for entry in entries]
-        found = yield from fetch(context, [(table, key) for key in keys], {table: self._whole})
-        items = [found.get((table, key_identity(key))) for key in keys]
+        items_by_place = yield from fetch(context, [(table, key) for key in keys], {table: self._whole})
+        items = [items_by_place.get((table, key_identity(key))) for key in keys]
         stored = [item for item in items if item]
         return [entity for _, entity in self.entities(stored, arguments, unreadable)], len(items) - len(stored)
 
@@ -223,23 +223,25 @@ class RangeReader:
         index = self.plan.index
         if index is None or index.kind != "GSI" or self.plan.hydrated:
             return error
-        stored = (one for name, one in spec.fields.items() if name not in spec.is_in_key_only)
+        fields = (field for name, field in spec.fields.items() if name not in spec.is_in_key_only)
         read = set(self.plan.fields_read(spec))
-        needed = (one.attribute for one in stored if one.name in read and one.info.is_required() and not one.optional)
-        absent = [name for name in needed if name not in item]
+        required = (field for field in fields if field.name in read and field.info.is_required() and not field.optional)
+        absent = [field.attribute for field in required if field.attribute not in item]
         if not absent:
             return error
         names = ", ".join(absent)
-        problem = f"{error}; {index.name} gave no {names}: either it does not project that, or the item has none"
+        problem = (
+            f"{error}; {index.name} returned no {names}: the index does not project it, or the item does not have it"
+        )
         return UnreadableItemError(problem, entity=error.entity, key=error.key)
 
     def _left(self, arguments: Arguments) -> Condition | None:
-        """Return the test of what the key condition could not express, with a call's values."""
+        """Return the condition that the key condition could not express, with a call's values."""
         residue = self.plan.residue
         return None if residue is None else with_values(residue, lambda source: reader(source)(arguments))
 
     def counted(self, items: list[Item], arguments: Arguments) -> int:
-        """How many of some items are wanted; their expiry is there unless the service has filtered by it."""
+        """Return the number of items of the requested entities that have not expired."""
         if self.plan.residue is not None:
             return len(self.entities(items, arguments))
         drops, now_s = self.plan.expired == "drop", arguments[NOW]
@@ -256,13 +258,13 @@ class _Partition:
         context: Context,
         arguments: Arguments,
         position: Position,
-        wanted: PageOptions,
+        options: PageOptions,
     ) -> None:
         self._shared, self._context, self._arguments = shared, context, arguments
-        self._unreadable = wanted.unreadable
+        self._unreadable = options.unreadable
         request = shared.request.request(arguments, context.table(shared.plan.schema))
-        if wanted.segment is not None:
-            request["Segment"], request["TotalSegments"] = wanted.segment
+        if options.segment is not None:
+            request["Segment"], request["TotalSegments"] = options.segment
         self._request: Request = request
         self._position = position
         self.more = position != DONE and not shared.request.is_empty(request)
@@ -275,13 +277,13 @@ class _Partition:
 
     @property
     def position(self) -> Position:
-        """Behind what was taken last, or where reading goes on."""
+        """The position after the last returned item, or at which reading continues."""
         if self._last is None:
             return self._position
         return {name: self._last[name] for name in self._shared.position_of}
 
     def fill(self, want: int | None, page_size: int | None, *, once: bool = False) -> Program[None]:
-        """Read until something is waiting or nothing more is there; with `once` a single request."""
+        """Read until an entity is waiting or the range ends; with `once`, send one request."""
         while self.more and not self.waiting:
             answer = yield from self._read(want, page_size)
             items = answer.get("Items", [])
@@ -302,7 +304,7 @@ class _Partition:
         if start is not None:
             request = {**request, "ExclusiveStartKey": start}
         if want is not None:
-            # Where filters leave fewer than are wanted, ever more is asked for: few requests, little waste.
+            # If filters leave fewer results than requested, each request reads twice as much: few requests and reads.
             want = want if self._asked is None else max(want, self._asked * 2)
             self._asked = want
         sizes = [size for size in (want, page_size) if size is not None]
@@ -314,14 +316,14 @@ class _Partition:
         except ServiceError as error:
             if error.code == "ValidationException" and start is not None and "tarting key" in error.message:
                 raise CursorError(
-                    f"the cursor lies outside of what {self._shared.plan.pattern} now asks for: {error.message}",
+                    f"the cursor is outside of the range of {self._shared.plan.pattern}: {error.message}",
                     code=error.code,
                 ) from error
             raise
         return answer
 
     def take(self) -> Any:
-        """Return the next entity, or entry to hydrate, and move behind it."""
+        """Return the next entity, or entry to hydrate, and move the position past it."""
         item, entity = self.waiting.popleft()
         if self.waiting:
             self._last = item
@@ -330,7 +332,7 @@ class _Partition:
         return entity
 
     def take_all(self) -> list[Any]:
-        """Everything that is waiting."""
+        """Return all waiting entities."""
         entities = [entity for _, entity in self.waiting]
         self.waiting.clear()
         self._go_on()
@@ -347,21 +349,21 @@ class _Partition:
 
     @property
     def is_left(self) -> bool:
-        """Whether there may be more to return."""
+        """Whether the range may have more results."""
         return self.more or bool(self.waiting)
 
 
-def page(context: Context, shared: RangeReader, arguments: Arguments, wanted: PageOptions) -> Program[Page[Any]]:
-    """Read a page. Without `limit` it holds the results of one request per partition, and is empty only at the end."""
-    wanted = wanted.or_of(shared.plan)
-    if wanted.segment is not None and shared.plan.operation != "Scan":
-        raise TypeError(f"{shared.plan.pattern} is not a scan: only scans are read in segments")
-    limit, page_size, cursor = wanted.limit, wanted.page_size, wanted.cursor
-    told = shared.request.partitions(arguments)
-    bound_to = _bound_to(context, shared, told, wanted.segment)
-    positions = [None] * len(told) if cursor is None else read_cursor(context.cursor_key, bound_to, cursor, len(told))
-    places = zip(told, positions, strict=True)
-    partitions = [_Partition(shared, context, one, position, wanted) for one, position in places]
+def page(context: Context, shared: RangeReader, arguments: Arguments, options: PageOptions) -> Program[Page[Any]]:
+    """Read a page. Without `limit`, it has the results of one request per partition, and is empty only at the end."""
+    options = options.or_of(shared.plan)
+    if options.segment is not None and shared.plan.operation != "Scan":
+        raise TypeError(f"{shared.plan.pattern} is not a scan: only scans have the option segment")
+    limit, page_size, cursor = options.limit, options.page_size, options.cursor
+    walk = shared.request.partitions(arguments)
+    bound_to = _bound_to(context, shared, walk, options.segment)
+    positions = [None] * len(walk) if cursor is None else read_cursor(context.cursor_key, bound_to, cursor, len(walk))
+    pairs = zip(walk, positions, strict=True)
+    partitions = [_Partition(shared, context, bound, position, options) for bound, position in pairs]
     once = limit is None and page_size is not None and len(partitions) == 1
     taken: list[Any] = []
     deleted = 0
@@ -372,7 +374,7 @@ def page(context: Context, shared: RangeReader, arguments: Arguments, wanted: Pa
         else:
             some = yield from _merge(partitions, want, page_size, descending=shared.plan.descending)
         if shared.plan.hydrated:
-            some, gone = yield from shared.hydrate(context, some, arguments, wanted.unreadable)
+            some, gone = yield from shared.hydrate(context, some, arguments, options.unreadable)
             deleted += gone
         taken += some
         # Only hydration gives fewer than were read: items may have been deleted since their entries were written.
@@ -386,11 +388,11 @@ def page(context: Context, shared: RangeReader, arguments: Arguments, wanted: Pa
 
 
 def _bound_to(
-    context: Context, shared: RangeReader, told: list[Arguments], segment: tuple[int, int] | None
+    context: Context, shared: RangeReader, walk: list[Arguments], segment: tuple[int, int] | None
 ) -> tuple[Any, ...]:
     plan = shared.plan
-    asked = [*segment] if segment is not None else [shared.request.partition(one) for one in told]
-    return context.table(plan.schema), plan.pattern, plan.index and plan.index.name, plan.descending, asked
+    parts = [*segment] if segment is not None else [shared.request.partition(bound) for bound in walk]
+    return context.table(plan.schema), plan.pattern, plan.index and plan.index.name, plan.descending, parts
 
 
 def _take(partition: _Partition, limit: int | None, page_size: int | None, *, once: bool) -> Program[list[Any]]:
@@ -408,7 +410,7 @@ def _take(partition: _Partition, limit: int | None, page_size: int | None, *, on
 
 
 class _Descending:
-    """An order turned round."""
+    """A sort value that compares in reverse."""
 
     __slots__ = ("order",)
 
@@ -440,7 +442,7 @@ def _merge(
         taken.append(partition.take())
         if not partition.waiting and partition.more:
             if limit is None:
-                break  # what comes next is not known without another request
+                break  # the next result is unknown without another request
             if len(taken) == limit:
                 break
             yield from partition.fill(limit - len(taken), page_size)
@@ -450,13 +452,13 @@ def _merge(
 
 
 def count(context: Context, shared: RangeReader, arguments: Arguments) -> Program[int]:
-    """How many entities a range holds."""
+    """Return the number of entities in a range."""
     counted = 0
-    for one in shared.request.partitions(arguments):
-        request = shared.request.request(one, context.table(shared.plan.schema))
+    for bound in shared.request.partitions(arguments):
+        request = shared.request.request(bound, context.table(shared.plan.schema))
         while not shared.request.is_empty(request):
             answer = yield from send(context, shared.plan.operation, request)
-            counted += answer["Count"] if shared.request.counts else shared.counted(answer["Items"], one)
+            counted += answer["Count"] if shared.request.counts else shared.counted(answer["Items"], bound)
             if not answer.get("LastEvaluatedKey"):
                 break
             request = {**request, "ExclusiveStartKey": answer["LastEvaluatedKey"]}

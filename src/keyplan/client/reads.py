@@ -1,4 +1,4 @@
-"""Programs that read items by key: one, several, several at one moment."""
+"""Programs that read items by key: one, several, several as of one instant."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from keyplan.errors import KeyplanError, ServiceError
 
 
 def get(context: Context, plan: Plan, arguments: Arguments) -> Program[Any]:
-    """One item, or None."""
+    """Return one item, or None."""
     request = get_request(plan).request(arguments, context.table(plan.schema))
     answer = yield from send(context, "GetItem", request)
     return read_item(plan, answer.get("Item"), arguments[NOW])
@@ -67,8 +67,8 @@ def batch_get(context: Context, plan: Plan, arguments: Arguments) -> Program[lis
     """Return an entity or None for each key, in the requested order."""
     table = context.table(plan.schema)
     keys = get_request(plan).keys(arguments)
-    found = yield from fetch(context, [(table, key) for key in keys], {table: members_of([plan])})
-    return [read_item(plan, found.get((table, key_identity(key))), arguments[NOW]) for key in keys]
+    items_by_place = yield from fetch(context, [(table, key) for key in keys], {table: members_of([plan])})
+    return [read_item(plan, items_by_place.get((table, key_identity(key))), arguments[NOW]) for key in keys]
 
 
 def get_several(context: Context, gets: Sequence[tuple[Plan, Arguments]]) -> Program[tuple[Any, ...]]:
@@ -77,16 +77,18 @@ def get_several(context: Context, gets: Sequence[tuple[Plan, Arguments]]) -> Pro
     plans: dict[str, dict[Plan, None]] = {}
     for plan, _ in gets:
         plans.setdefault(context.table(plan.schema), {})[plan] = None
-    found = yield from fetch(context, places, {table: members_of([*some]) for table, some in plans.items()})
+    items_by_place = yield from fetch(
+        context, places, {table: members_of([*reading]) for table, reading in plans.items()}
+    )
     pairs = zip(gets, places, strict=True)
     return tuple(
-        read_item(plan, found.get((table, key_identity(key))), arguments[NOW])
+        read_item(plan, items_by_place.get((table, key_identity(key))), arguments[NOW])
         for (plan, arguments), (table, key) in pairs
     )
 
 
 def members_of(plans: Sequence[Plan]) -> Request:
-    """Return the members of a batch for one table that some plans read: one view is projected, of several none."""
+    """Return the members of a batch for one table that some plans read; a single plan adds its projection."""
     members: Request = {"ConsistentRead": True} if any(plan.consistent for plan in plans) else {}
     return members | get_request(plans[0]).projection if len(plans) == 1 else members
 
@@ -100,20 +102,20 @@ def fetch(
 ) -> Program[dict[Place, Item]]:
     """Read items by table and key, in batches of up to 100; missing ones are left out.
 
-    `members`: by table, what its part of each request has besides the keys. Raises ThrottledError if the service
+    `members`: by table, the members of its part of each request besides the keys. Raises ThrottledError if the service
     keeps leaving keys unread.
     """
-    wanted = {(table, key_identity(key)): key for table, key in places}
+    keys_by_place = {(table, key_identity(key)): key for table, key in places}
     names = {table: tuple(key) for table, key in places}
-    found: dict[Place, Item] = {}
-    for start in range(0, len(wanted), limits.BATCH_GET_KEYS):
+    items_by_place: dict[Place, Item] = {}
+    for start in range(0, len(keys_by_place), limits.BATCH_GET_KEYS):
         keys: dict[str, list[Item]] = {}
-        for (table, _), key in islice(wanted.items(), start, start + limits.BATCH_GET_KEYS):
+        for (table, _), key in islice(keys_by_place.items(), start, start + limits.BATCH_GET_KEYS):
             keys.setdefault(table, []).append(key)
-        request = {table: {"Keys": some, **members[table]} for table, some in keys.items()}
+        request = {table: {"Keys": keys_of, **members[table]} for table, keys_of in keys.items()}
         for table, item in (yield from _batch(context, request)):
-            found[table, key_identity({part: item[part] for part in names[table]})] = item
-    return found
+            items_by_place[table, key_identity({part: item[part] for part in names[table]})] = item
+    return items_by_place
 
 
 def _batch(context: Context, request: Request) -> Program[list[tuple[str, Item]]]:
@@ -122,20 +124,20 @@ def _batch(context: Context, request: Request) -> Program[list[tuple[str, Item]]
     fruitless = 0
     while True:
         answer = yield from send(context, "BatchGetItem", {"RequestItems": request})
-        got = [(table, item) for table, some in answer.get("Responses", {}).items() for item in some]
-        items += got
+        received = [(table, item) for table, answered in answer.get("Responses", {}).items() for item in answered]
+        items += received
         request = answer.get("UnprocessedKeys") or {}
         if not request:
             return items
-        fruitless = 0 if got else fruitless + 1
+        fruitless = 0 if received else fruitless + 1
         if fruitless >= context.retries.attempts:
             tables = ", ".join(request)
-            raise ThrottledError(f"{tables}: the service leaves keys unread, after {fruitless} attempts")
+            raise ThrottledError(f"{tables}: the service read none of the remaining keys in {fruitless} attempts")
         yield Wait(context.retries.wait_s(fruitless + 1, context.clock))
 
 
 def transact_get(context: Context, gets: Sequence[tuple[Plan, Arguments]]) -> Program[tuple[Any, ...]]:
-    """Several items as they are at one moment."""
+    """Return several items as of one instant."""
     actions = []
     for plan, arguments in gets:
         request = get_request(plan).request(arguments, context.table(plan.schema))
@@ -156,4 +158,4 @@ def transact_get(context: Context, gets: Sequence[tuple[Plan, Arguments]]) -> Pr
         done = f"nothing was read, after {context.retries.attempts} attempts"
         raise with_steps(given_up, done, steps, errors) from cause
     pairs = zip(gets, answer["Responses"], strict=True)
-    return tuple(read_item(plan, one.get("Item"), arguments[NOW]) for (plan, arguments), one in pairs)
+    return tuple(read_item(plan, response.get("Item"), arguments[NOW]) for (plan, arguments), response in pairs)

@@ -38,7 +38,7 @@ Answer = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Go on after so many seconds."""
+    """A step that waits for some seconds."""
 
     seconds: float
 
@@ -54,11 +54,11 @@ class Transport(Protocol):
         """Return the answer of an operation, binary as bytes."""
 
     def close(self) -> None:
-        """Give back what it holds."""
+        """Release connections and files."""
 
 
 class AsyncTransport(Protocol):
-    """The same, awaited."""
+    """Sends a request without blocking the event loop. Raises ServiceError."""
 
     async def call(self, operation: str, request: Request) -> Answer:
         """Return the answer of an operation, binary as bytes."""
@@ -67,7 +67,7 @@ class AsyncTransport(Protocol):
         """Return a function for an operation that may run in the event loop's thread; None if it must be awaited."""
 
     async def close(self) -> None:
-        """Give back what it holds."""
+        """Release connections and files."""
 
 
 def drive(program: Program[R], call: Callable[[str, Request], Answer], wait: Callable[[float], object]) -> R:
@@ -105,7 +105,7 @@ def after(error: ServiceError, call: Callable[[str, Request], Answer]) -> Callab
 def after_async(
     error: ServiceError, call: Callable[[str, Request], Awaitable[Answer]]
 ) -> Callable[[str, Request], Awaitable[Answer]]:
-    """Return an awaited call that raises this error the first time."""
+    """Return the same for calls that are awaited."""
     errors = [error]
 
     async def answered(operation: str, request: Request) -> Answer:
@@ -121,7 +121,7 @@ async def drive_async(
     call: Callable[[str, Request], Awaitable[Answer]],
     wait: Callable[[float], Awaitable[object]],
 ) -> R:
-    """Run a program to its end, awaiting what it waits for."""
+    """Run a program to its end; await its requests and waits."""
     try:
         step = next(program)
         while True:
@@ -150,59 +150,59 @@ def jittered_s(attempt: int, first_s: float, most_s: float, clock: Clock) -> flo
 
 @dataclass(frozen=True)
 class Retries:
-    """How often and how patiently requests are repeated; each wait is drawn evenly from 0 to its bound.
+    """The number of attempts of a request, and the waits between them: random, evenly from 0 to a bound.
 
-    Raises ValueError for what cannot be.
+    Raises ValueError for less than one attempt, and for waits that are not seconds.
     """
 
     attempts: int = 10
-    """How often a request is sent at most."""
+    """The maximum number of attempts of a request."""
     first_s: float = 0.025
-    """The bound of the first wait; each next one is twice the last."""
+    """The bound of the first wait, in seconds; it doubles with each attempt."""
     most_s: float = 2.0
-    """The bound of every wait."""
+    """The maximum of the bound, in seconds."""
 
     def __post_init__(self) -> None:
         if self.attempts < 1:
-            raise ValueError(f"attempts is how often a request is sent, at least once: {self.attempts!r}")
+            raise ValueError(f"attempts is a number, at least 1: {self.attempts!r}")
         check_seconds(first_s=self.first_s, most_s=self.most_s)
 
     def wait_s(self, attempt: int, clock: Clock) -> float:
-        """How long to wait after so many attempts, with full jitter."""
+        """Return the seconds to wait after so many attempts, with full jitter."""
         return jittered_s(attempt, self.first_s, self.most_s, clock)
 
 
 @dataclass(eq=False)
 class Context:
-    """One connection's settings, and what it has learnt."""
+    """The settings of a connection, and the plans and tables that it has checked."""
 
     clock: Clock
     cursor_key: bytes
     retries: Retries = field(default_factory=Retries)
     prefix: str = ""
     names: Mapping[str, str] = field(default_factory=dict)
-    """By a table's declared name: its real one."""
+    """The real names of tables, by declared name."""
     creates_tables: bool = False
-    """Whether tables that are missing are made at their first use."""
+    """Whether missing tables are created at their first use."""
     ready: set[Plan] = field(default_factory=set)
-    """Plans that are known to work."""
+    """Plans that were checked and have no fault."""
     tables: set[Schema] = field(default_factory=set)
-    """Tables that are known to be there, where missing ones are made."""
-    moments: dict[str, float] = field(default_factory=dict)
-    """By the token of a transaction: the moment that its first attempt was made, seconds since 1970."""
+    """Tables that were checked, and created if they were missing."""
+    token_times: dict[str, float] = field(default_factory=dict)
+    """The time of the first attempt of each transaction, by its token; seconds since 1970."""
     meter: Meter | None = None
-    """What counts the calls' units; None: they are not asked for."""
+    """The meter of capacity units; None if requests do not ask for them."""
     lock: threading.Lock = field(default_factory=threading.Lock)
-    """Held while the moments are changed: threads share a connection."""
+    """Held while `token_times` changes, because threads share a connection."""
 
     def table(self, schema: Schema) -> str:
         """Return the real name of a table."""
         name = self.names.get(schema.name)
         return self.prefix + schema.name if name is None else name
 
-    def arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return a call's arguments with the current time."""
-        return with_time(given, self.clock.now())
+        return with_time(arguments, self.clock.now())
 
 
 THROTTLED = frozenset(
@@ -224,10 +224,10 @@ _FAILED_STATUS = 500
 
 @dataclass(slots=True)
 class Outcome:
-    """What is known of a write that was sent."""
+    """The outcome of a write, as far as it is known."""
 
     uncertain: bool = False
-    """Whether an earlier attempt, of which no answer came, may have been applied."""
+    """Whether an earlier attempt got no answer and may have been applied."""
 
 
 def send(
@@ -235,7 +235,7 @@ def send(
 ) -> Program[Answer]:
     """Send a request until it is answered. Raises ServiceError for answers, RunError when it gives up.
 
-    With `repeats=False` a request of which no answer came is not sent again.
+    With `repeats=False` a request that got no answer is not sent again.
     """
     attempt = 0
     while True:
@@ -261,7 +261,7 @@ def _note(failed: ServiceError, outcome: Outcome | None, *, repeats: bool) -> No
         return
     if not repeats:
         raise OutcomeUnknownError(
-            f"no answer tells whether the write was applied, and repeating it could apply it twice: {failed.message}",
+            f"the write may or may not have been applied, and a retry could apply it twice: {failed.message}",
             code=failed.code,
         ) from failed
     if outcome is not None:
@@ -269,14 +269,14 @@ def _note(failed: ServiceError, outcome: Outcome | None, *, repeats: bool) -> No
 
 
 def is_uncertain(error: ServiceError) -> bool:
-    """Whether it leaves open if a write was applied."""
+    """Return True if a write may or may not have been applied after this error."""
     if isinstance(error, NoAnswerError):
         return error.sent
     return error.status >= _FAILED_STATUS
 
 
 def is_passing(error: ServiceError) -> bool:
-    """Whether the same request may succeed a little later."""
+    """Return True if the same request may succeed later."""
     if error.code == CANCELLED:
         codes = {reason.get("Code", "None") for reason in reasons_of(error)} - {"None"}
         return bool(codes) and codes <= THROTTLED | CONFLICTS
@@ -289,7 +289,7 @@ def is_passing(error: ServiceError) -> bool:
 
 
 def is_throttled(error: ServiceError) -> bool:
-    """Whether it says that a table, or a part of it, takes no more at the moment."""
+    """Return True if the throughput of a table, or of one partition, was exceeded."""
     return error.code in THROTTLED or any(reason.get("Code") in THROTTLED for reason in reasons_of(error))
 
 
@@ -300,15 +300,15 @@ def reasons_of(error: ServiceError) -> list[dict[str, Any]]:
 
 
 def given_up(error: ServiceError, attempts: int, *, known: bool = True) -> RunError:
-    """Return the error of a request that failed after all retries; `known`: whether nothing can have been written."""
+    """Return the error of a request that failed after all retries; `known`: whether certainly nothing was written."""
     after = f"after {attempts} attempts: {error.message}"
     if not known:
-        return OutcomeUnknownError(f"no answer tells whether the write was applied, {after}", code=error.code)
+        return OutcomeUnknownError(f"the write may or may not have been applied, {after}", code=error.code)
     codes = {reason.get("Code") for reason in reasons_of(error)}
     if error.code in CONFLICTS or codes & CONFLICTS:
-        return WriteConflictError(f"others keep writing the same items, {after}", code=error.code)
+        return WriteConflictError(f"other clients keep writing the same items, {after}", code=error.code)
     if is_throttled(error):
-        return ThrottledError(f"more than the table can take, {after}", code=error.code)
+        return ThrottledError(f"the throughput of the table is exceeded, {after}", code=error.code)
     return UnavailableError(f"the service is not available, {after}", code=error.code)
 
 
@@ -317,13 +317,13 @@ _MEASURED = READS | WRITES
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What the calls of one pattern have used."""
+    """The calls, requests and capacity units of one pattern."""
 
     calls: int = 0
     requests: int = 0
-    """How many were sent for them: pages, what is read before and after a write, repetitions."""
+    """The number of requests: pages, reads before and after a write, and retries included."""
     throttled: int = 0
-    """Of these, how many were refused for more than the table can take."""
+    """The number of throttled requests."""
     spent: Spent = field(default_factory=Spent)
     """Capacity units by table, and table/index."""
 
@@ -337,21 +337,21 @@ class Usage:
 
     @property
     def per_call(self) -> Spent:
-        """Units of an average call."""
+        """The average units of a call."""
         return self.spent.divided_by(max(1, self.calls))
 
 
 class Meter:
-    """Counts what a connection's calls use, as in `connect("data.db", meter=meter)`. Connections may share one."""
+    """Counter of the capacity units of calls, as in `connect("data.db", meter=meter)`. Connections may share one."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._used: dict[str, Usage] = {}
 
     def read(self) -> dict[str, Usage]:
-        """By pattern, what was used since this meter was made, or last taken.
+        """Return the usage of each pattern since the meter was created or `take` was called.
 
-        What no pattern declares has names like `transact(take, give)` and `transact_get(task, user)`.
+        Calls that no pattern declares have names such as `transact(take, give)` and `undeclared get Task`.
         """
         with self._lock:
             return dict(self._used)

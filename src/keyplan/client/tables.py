@@ -1,4 +1,4 @@
-"""Programs that make tables as they are declared, or see that those which are there are so."""
+"""Programs that create missing tables, and compare existing tables with their declarations."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class Declared(Protocol):
 
     @property
     def schema(self) -> Schema:
-        """The table as it is created."""
+        """The schema of the table."""
 
     @property
     def entities(self) -> Sequence[EntitySpec]:
-        """Whose items it holds."""
+        """The entities whose items it holds."""
 
 
 @dataclass(frozen=True)
 class OfPlan:
-    """A table as a plan knows it."""
+    """A table with the entities of a plan."""
 
     schema: Schema
     entities: Sequence[EntitySpec]
@@ -90,7 +90,7 @@ def _billing(schema: Schema) -> Request:
 
 
 def create_tables(context: Context, tables: Sequence[Declared], *, wait: bool) -> Program[None]:
-    """Make what is missing; raise TableDiffersError for what is there and is otherwise."""
+    """Create missing tables. Raises TableDiffersError for an existing table that differs from its declaration."""
     for table in tables:
         for fault in table_faults(table):
             raise fault.error()
@@ -105,20 +105,20 @@ def create_tables(context: Context, tables: Sequence[Declared], *, wait: bool) -
 
 def _create(context: Context, table: Declared) -> Program[None]:
     name = context.table(table.schema)
-    wanted = create_request(table, name)
-    there = yield from describe(context, name)
-    if there is None:
+    expected = create_request(table, name)
+    existing = yield from describe(context, name)
+    if existing is None:
         try:
-            yield from send(context, "CreateTable", wanted)
+            yield from send(context, "CreateTable", expected)
         except ServiceError as error:
             if error.code != "ResourceInUseException":
                 raise
-            there = yield from describe(context, name)
-    found = [] if there is None else list(differences(wanted, there))
-    if found:
+            existing = yield from describe(context, name)
+    faults = [] if existing is None else list(differences(expected, existing))
+    if faults:
         raise TableDiffersError(
-            f"table {name} is there, and is not as declared:\n" + "\n".join(f"  - {one}" for one in found),
-            differences=found,
+            f"table {name} exists, but differs from its declaration:\n" + "\n".join(f"  - {fault}" for fault in faults),
+            differences=faults,
             entity=table.schema.name,
         )
 
@@ -131,30 +131,30 @@ def describe(context: Context, name: str) -> Program[Mapping[str, Any] | None]:
         if error.code != "ResourceNotFoundException":
             raise
         return None
-    found: Mapping[str, Any] = answer["Table"]
-    return found
+    description: Mapping[str, Any] = answer["Table"]
+    return description
 
 
 def _until_active(context: Context, name: str) -> Program[None]:
     for poll in range(_POLLS):
-        there = yield from describe(context, name)
-        if there is None:
-            raise TableMissingError(f"table {name} was deleted while it was being made")
-        if there["TableStatus"] in _READY and all(
-            index.get("IndexStatus", "ACTIVE") in _READY for index in there.get("GlobalSecondaryIndexes", ())
+        existing = yield from describe(context, name)
+        if existing is None:
+            raise TableMissingError(f"table {name} was deleted while it was created")
+        if existing["TableStatus"] in _READY and all(
+            index.get("IndexStatus", "ACTIVE") in _READY for index in existing.get("GlobalSecondaryIndexes", ())
         ):
             return
         yield Wait(min(_MOST_POLL_S, _FIRST_POLL_S * 2**poll))
-    raise UnavailableError(f"table {name} is still not active, after {_POLLS} looks about {_MOST_POLL_S:g} s apart")
+    raise UnavailableError(f"table {name} is not active after {_POLLS} attempts, about {_MOST_POLL_S:g} s apart")
 
 
 def _settings(context: Context, schema: Schema, *, wait: bool) -> Program[None]:
     """Apply the settings that CreateTable does not have: time to live and point-in-time recovery."""
     name = context.table(schema)
     if schema.ttl is not None and not (yield from _expires(context, schema)):
-        wanted = {"Enabled": True, "AttributeName": schema.ttl}
+        specification = {"Enabled": True, "AttributeName": schema.ttl}
         try:
-            yield from send(context, "UpdateTimeToLive", {"TableName": name, "TimeToLiveSpecification": wanted})
+            yield from send(context, "UpdateTimeToLive", {"TableName": name, "TimeToLiveSpecification": specification})
         except ServiceError:
             if not (yield from _expires(context, schema)):  # else another did it meanwhile
                 raise
@@ -163,24 +163,23 @@ def _settings(context: Context, schema: Schema, *, wait: bool) -> Program[None]:
 
 
 def _expires(context: Context, schema: Schema) -> Program[bool]:
-    """Whether expiry is on already. Raises TableDiffersError where it is by another attribute."""
+    """Return True if expiry is on. Raises TableDiffersError if it uses another attribute."""
     name = context.table(schema)
     answer = yield from send(context, "DescribeTimeToLive", {"TableName": name})
-    there = answer["TimeToLiveDescription"]
-    if there.get("TimeToLiveStatus", "DISABLED") in {"DISABLED", "DISABLING"}:
+    existing = answer["TimeToLiveDescription"]
+    if existing.get("TimeToLiveStatus", "DISABLED") in {"DISABLED", "DISABLING"}:
         return False
-    if there.get("AttributeName") != schema.ttl:
-        problem = f"its expiry is {there.get('AttributeName')}, and {schema.ttl} is declared"
-        raise TableDiffersError(f"table {name} is there, and {problem}", differences=[problem], entity=schema.name)
+    if existing.get("AttributeName") != schema.ttl:
+        problem = f"its expiry is {existing.get('AttributeName')}, and {schema.ttl} is declared"
+        raise TableDiffersError(f"table {name} exists, but {problem}", differences=[problem], entity=schema.name)
     return True
 
 
 def _keep_backups(context: Context, name: str) -> Program[None]:
-    """Turn point-in-time recovery on unless it already is."""
+    """Turn point-in-time recovery on if it is off."""
     if not (yield from _lacks_backups(context, name)):
         return
-    wanted = {"PointInTimeRecoveryEnabled": True}
-    request = {"TableName": name, "PointInTimeRecoverySpecification": wanted}
+    request = {"TableName": name, "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True}}
     for poll in range(_POLLS):
         try:
             yield from send(context, "UpdateContinuousBackups", request)
@@ -190,13 +189,13 @@ def _keep_backups(context: Context, name: str) -> Program[None]:
         else:
             return
         yield Wait(min(_MOST_POLL_S, _FIRST_POLL_S * 2**poll))
-    raise UnavailableError(f"backups of table {name} are still not available, after {_POLLS} attempts")
+    raise UnavailableError(f"backups of table {name} are not available after {_POLLS} attempts")
 
 
 def _lacks_backups(context: Context, name: str) -> Program[bool]:
     """Return True if point-in-time recovery is off and the service can turn it on.
 
-    Some stand-ins of the service do not know these operations: a table there has no backups.
+    Some stand-ins of the service do not know these operations: their tables have no backups.
     """
     try:
         answer = yield from send(context, "DescribeContinuousBackups", {"TableName": name})
@@ -208,36 +207,38 @@ def _lacks_backups(context: Context, name: str) -> Program[bool]:
     return bool(recovery.get("PointInTimeRecoveryStatus") != "ENABLED")
 
 
-# What is there against what is declared.
+# Comparison with the declaration.
 
 
-def differences(wanted: Mapping[str, Any], there: Mapping[str, Any]) -> Iterator[str]:
+def differences(expected: Mapping[str, Any], existing: Mapping[str, Any]) -> Iterator[str]:
     """Yield a sentence for each difference from the declaration. Indexes that only the table has are not reported."""
-    if _keys(wanted) != _keys(there):
-        yield f"its key is {_keys_text(there)}, and {_keys_text(wanted)} is declared"
-    types = {one["AttributeName"]: one["AttributeType"] for one in there.get("AttributeDefinitions", ())}
-    for one in wanted["AttributeDefinitions"]:
-        found = types.get(one["AttributeName"])
-        if found is not None and found != one["AttributeType"]:
-            yield f"{one['AttributeName']} is of type {found}, and {one['AttributeType']} is declared"
+    if _keys(expected) != _keys(existing):
+        yield f"its key is {_keys_text(existing)}, and {_keys_text(expected)} is declared"
+    types = {
+        attribute["AttributeName"]: attribute["AttributeType"] for attribute in existing.get("AttributeDefinitions", ())
+    }
+    for attribute in expected["AttributeDefinitions"]:
+        type_code = types.get(attribute["AttributeName"])
+        if type_code is not None and type_code != attribute["AttributeType"]:
+            yield f"{attribute['AttributeName']} is of type {type_code}, and {attribute['AttributeType']} is declared"
     for member in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes"):
-        has = {index["IndexName"]: index for index in there.get(member, ())}
-        for index in wanted.get(member, ()):
+        has = {index["IndexName"]: index for index in existing.get(member, ())}
+        for index in expected.get(member, ()):
             yield from _index_differences(index, has.get(index["IndexName"]))
-    stream = wanted.get("StreamSpecification", {}).get("StreamViewType")
-    has_stream = there.get("StreamSpecification", {}).get("StreamViewType")
+    stream = expected.get("StreamSpecification", {}).get("StreamViewType")
+    has_stream = existing.get("StreamSpecification", {}).get("StreamViewType")
     if stream is not None and stream != has_stream:
         yield f"its stream is {has_stream or 'off'}, and {stream} is declared"
 
 
-def _index_differences(wanted: Mapping[str, Any], there: Mapping[str, Any] | None) -> Iterator[str]:
-    name = wanted["IndexName"]
-    if there is None:
+def _index_differences(expected: Mapping[str, Any], existing: Mapping[str, Any] | None) -> Iterator[str]:
+    name = expected["IndexName"]
+    if existing is None:
         yield f"it has no index {name}"
         return
-    if _keys(wanted) != _keys(there):
-        yield f"the key of index {name} is {_keys_text(there)}, and {_keys_text(wanted)} is declared"
-    has, declared = there["Projection"], wanted["Projection"]
+    if _keys(expected) != _keys(existing):
+        yield f"the key of index {name} is {_keys_text(existing)}, and {_keys_text(expected)} is declared"
+    has, declared = existing["Projection"], expected["Projection"]
     if _projected(has) != _projected(declared):
         yield f"index {name} holds {_projected(has)}, and {_projected(declared)} is declared"
 

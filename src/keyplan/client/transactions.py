@@ -2,8 +2,8 @@
 
 A sentinel is an item whose key is made of unique values; it holds the key of the item that has them, and
 expires with it. Taking values puts their sentinel unless another item's is there; giving them up deletes it.
-What an update or delete gives up is read before, and the write is made conditional on what was read: if it
-has changed meanwhile, the transaction is made anew.
+Before an update or a delete, the item is read for the values that the write releases. The write has the condition that
+they are unchanged; if they have changed, the transaction is built again.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ Role = Literal["item", "take", "release"]
 
 @dataclass(frozen=True, eq=False)
 class Action:
-    """One action of a transaction, and whose it is."""
+    """One action of a transaction, and the call that it belongs to."""
 
     call: int
-    """The number of the call that it belongs to."""
+    """The number of the call."""
     plan: Plan
     arguments: Arguments
     role: Role
@@ -53,19 +53,19 @@ class Action:
     members: Request
     key: Item
     pinned: Mapping[str, Any] | None = None
-    """Of an item with unique values: the attributes that it was read with; None where nothing was read."""
+    """For an item with unique values: its attributes as they were read; None if it was not read."""
     rule: BoundUnique | None = None
-    """Of a sentinel: the rule that it stands for."""
+    """For a sentinel: its unique rule."""
     values: tuple[Any, ...] = ()
 
     @property
     def request(self) -> Request:
-        """The action as the service takes it."""
+        """The action as a member of the request."""
         return {self.kind: self.members}
 
     @property
     def place(self) -> tuple[str, str]:
-        """Which item it is about."""
+        """The table and the key of the item."""
         return self.members["TableName"], repr(sorted(self.key.items()))
 
 
@@ -102,14 +102,14 @@ def read_stored(context: Context, key: Item, table: str) -> Program[Item | None]
 
 
 def _pinned_attributes(spec: EntitySpec) -> tuple[str, ...]:
-    """Return the values that must not change between reading an item and writing it, for right sentinels."""
+    """Return the values of an item that must not change between its read and its write, or sentinels would be wrong."""
     names = dict.fromkeys(spec.fields[name].attribute for rule in spec.sentinels for name in rule.fields)
     ttl = spec.expiry_attribute
     return (*names, ttl) if ttl is not None and ttl not in names else tuple(names)
 
 
 def _pinned(action: Action, old: Item | None) -> Action:
-    """Return the item's action, on the condition that its unique values are those that were read."""
+    """Return the item's action, with the condition that its unique values are still as they were read."""
     spec = action.plan.entity
     members = dict(action.members)
     names = dict(members.get("ExpressionAttributeNames", {}))
@@ -134,11 +134,11 @@ def _pinned(action: Action, old: Item | None) -> Action:
     return replace(action, members=members, pinned=pinned)
 
 
-def has_moved(action: Action, found: Item | None) -> bool:
-    """Whether an item is no longer what it was when it was read."""
+def has_moved(action: Action, stored: Item | None) -> bool:
+    """Return True if an item has changed since it was read."""
     if action.pinned is None:
         return False
-    return any((found or {}).get(name) != value for name, value in action.pinned.items())
+    return any((stored or {}).get(name) != value for name, value in action.pinned.items())
 
 
 def _after(plan: Plan, arguments: Arguments, before: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
@@ -150,7 +150,7 @@ def _after(plan: Plan, arguments: Arguments, before: Mapping[str, Any] | None) -
         return {**put.entity(arguments).__dict__, **put.written(arguments)}
     assert plan.key is not None, "an update names its item"
     after = dict(before or {})
-    after.update({name: reader(source)(arguments) for one in plan.key.values for name, source in one.sources.items()})
+    after.update({name: reader(source)(arguments) for part in plan.key.values for name, source in part.sources.items()})
     for action in plan.actions:
         name, value = action.path.field, reader(action.source)(arguments)
         if len(action.path.parts) == 1 and action.name in {"set", "remove"}:
@@ -198,7 +198,7 @@ def _sentinels(
 
 
 def _values(rule: BoundUnique, values: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return the values of a unique rule, or None if one is missing, so that nothing must be unique."""
+    """Return the values of a unique rule; None if one is missing, because the rule then does not apply."""
     if values is None:
         return None
     own = {name: values.get(name) for name in rule.fields}
@@ -214,7 +214,7 @@ def _owner(own: Action) -> Item:
 
 
 def _take(own: Action, rule: BoundUnique, values: Mapping[str, Any], expiry: Any) -> Action:
-    """Put the sentinel, unless another item's is there and has not expired."""
+    """Return the put of a sentinel, with the condition that no other item has one that has not expired."""
     key = _key(rule, values)
     item: Item = {**key, OWNER: _owner(own)}
     members = {"TableName": own.members["TableName"], "Item": item, **_if_own(own)}
@@ -229,13 +229,13 @@ def _take(own: Action, rule: BoundUnique, values: Mapping[str, Any], expiry: Any
 
 
 def _release(own: Action, rule: BoundUnique, values: Mapping[str, Any]) -> Action:
-    """Delete the sentinel, if it is the item's."""
+    """Return the delete of a sentinel, with the condition that it belongs to the item."""
     members = {"TableName": own.members["TableName"], "Key": _key(rule, values), **_if_own(own)}
     return _sentinel(own, "release", rule, values, members)
 
 
 def _if_own(own: Action) -> Request:
-    """On the condition that no sentinel is there but the item's own."""
+    """Return the check that no other item has the sentinel."""
     return {
         "ConditionExpression": "attribute_not_exists(#key) OR #owner = :owner",
         "ExpressionAttributeNames": {"#key": own.plan.schema.partition, "#owner": OWNER},
@@ -258,7 +258,7 @@ def _sentinel(own: Action, role: Role, rule: BoundUnique, values: Mapping[str, A
 
 
 def merged(actions: list[Action]) -> list[Action]:
-    """One action per sentinel: where one call gives up values that another takes, they change hands at once."""
+    """Return one action for each sentinel: a value that one call releases and another acquires changes its owner."""
     released = {action.place: action for action in actions if action.role == "release"}
     taken = {action.place for action in actions if action.role == "take"}
     result = []
@@ -281,14 +281,14 @@ def _handed_over(released: Action, taken: Action) -> Action:
 _TOKENS_REMEMBERED = 1000
 
 
-def blocks_update(plan: Plan, arguments: Arguments, found: Item | None) -> bool:
-    """Return True if an update that may create an item found an expired one.
+def blocks_update(plan: Plan, arguments: Arguments, stored: Item | None) -> bool:
+    """Return True if an update that may create an item stored an expired one.
 
     A put replaces an expired item as a whole; an update would keep its unchanged attributes and revive them.
     """
-    if plan.operation != "UpdateItem" or plan.exists != "may" or found is None:
+    if plan.operation != "UpdateItem" or plan.exists != "may" or stored is None:
         return False
-    return reader_of(plan.entity).has_expired(found, arguments[NOW])
+    return reader_of(plan.entity).has_expired(stored, arguments[NOW])
 
 
 def remove_expired(context: Context, plan: Plan, arguments: Arguments, request: Request) -> Program[None]:
@@ -315,12 +315,12 @@ def transact(
     *,
     now_s: float | None = None,
 ) -> Program[None]:
-    """Apply all of some writes or none; `pattern` names them in errors. `now_s`: the time of the call, if it has one.
+    """Apply all writes or none; `pattern` names them in errors. `now_s`: the time of the call, if it has one.
 
     Raises TransactionFailedError with a reason for each failed call; after all retries WriteConflictError or
     ThrottledError, which name the steps too.
     """
-    told = token or str(uuid.UUID(int=context.clock.random.getrandbits(128), version=4))
+    sent_token = token or str(uuid.UUID(int=context.clock.random.getrandbits(128), version=4))
     now_s = first_attempt_time(context, token) if now_s is None else now_s
     skipped: frozenset[Any] = frozenset()
     for attempt in range(1, context.retries.attempts + 1):
@@ -331,18 +331,18 @@ def transact(
         actions = merged(actions)
         if not actions:
             return
-        reasons = yield from _attempt(context, calls, actions, told, pattern)
+        reasons = yield from _attempt(context, calls, actions, sent_token, pattern)
         if reasons is None:
             return
         skipped |= _others(actions, reasons)
         for action, reason in zip(actions, reasons, strict=False):
             if action.role == "item" and blocks_update(action.plan, action.arguments, reason.get("Item")):
                 yield from remove_expired(context, action.plan, action.arguments, action.members)
-        # What was read has changed: read again, and send what is another transaction under a token of its own.
-        told = str(uuid.uuid5(uuid.NAMESPACE_OID, told))
+        # An item has changed since it was read: read again, and send another transaction with another token.
+        sent_token = str(uuid.uuid5(uuid.NAMESPACE_OID, sent_token))
         yield Wait(context.retries.wait_s(attempt, context.clock))
     raise WriteConflictError(
-        f"others keep changing the unique values of the same items, after {context.retries.attempts} attempts",
+        f"other clients keep changing the unique values of the same items, after {context.retries.attempts} attempts",
         code="ConditionalCheckFailed",
     )
 
@@ -373,13 +373,13 @@ def first_attempt_time(context: Context, token: str | None) -> float:
     if token is None:
         return context.clock.now()
     with context.lock:
-        if token not in context.moments and len(context.moments) >= _TOKENS_REMEMBERED:
-            context.moments.pop(next(iter(context.moments)))
-        return context.moments.setdefault(token, context.clock.now())
+        if token not in context.token_times and len(context.token_times) >= _TOKENS_REMEMBERED:
+            context.token_times.pop(next(iter(context.token_times)))
+        return context.token_times.setdefault(token, context.clock.now())
 
 
 def has_raced(actions: Sequence[Action], reasons: Sequence[dict[str, Any]]) -> bool:
-    """Whether a transaction failed because what was read before it has changed, and may succeed when made anew."""
+    """Return True if a transaction failed because an item has changed since it was read; a retry may succeed."""
     raced = False
     for action, reason in zip(actions, reasons, strict=False):
         code = reason.get("Code", "None")
@@ -394,12 +394,12 @@ def has_raced(actions: Sequence[Action], reasons: Sequence[dict[str, Any]]) -> b
     return raced
 
 
-def _has_changed(action: Action, found: Any) -> bool:
-    return has_moved(action, found) or blocks_update(action.plan, action.arguments, found)
+def _has_changed(action: Action, stored: Any) -> bool:
+    return has_moved(action, stored) or blocks_update(action.plan, action.arguments, stored)
 
 
 def _others(actions: Sequence[Action], reasons: Sequence[dict[str, Any]]) -> frozenset[Any]:
-    """Sentinels that were to be deleted and belong to another item by now."""
+    """Return the sentinels that were to be deleted, but now belong to another item."""
     return frozenset(
         action.place
         for action, reason in zip(actions, reasons, strict=False)
@@ -458,7 +458,7 @@ def _refused(
     places: dict[tuple[str, str], list[Action]] = {}
     for action in actions:
         places.setdefault(action.place, []).append(action)
-    several = next((found for found in places.values() if len(found) > 1), None)
+    several = next((calls_of_item for calls_of_item in places.values() if len(calls_of_item) > 1), None)
     if len(actions) > limits.TRANSACTION_ACTIONS:
         detail = f"{len(actions)} actions, of which the service accepts {limits.TRANSACTION_ACTIONS}"
         if len(actions) > len(calls):

@@ -16,11 +16,11 @@ from keyplan.errors import ServiceError, UnknownOperationError
 
 
 class Embedded(Protocol):
-    """An engine, as far as a connection knows it."""
+    """The part of an engine that connections use."""
 
     @property
     def waits_for_disk(self) -> bool:
-        """Whether a write returns only when it is on the disk."""
+        """Whether a write waits until it is on the disk."""
 
     def call(self, operation: str, request: Request) -> Answer:
         """Run one operation. Raises ServiceError."""
@@ -69,7 +69,7 @@ class AsyncEngineTransport:
 
 
 async def _in_thread(call: Callable[[], Answer]) -> Answer:
-    """Make a call in another thread; where none is to be had, in this one."""
+    """Run a call in another thread, or in this one if no thread can be started."""
     answer: Future[Answer] = Future()
     unclaimed = threading.Lock()
 
@@ -82,7 +82,7 @@ async def _in_thread(call: Callable[[], Answer]) -> Answer:
 
     try:
         asyncio.get_running_loop().run_in_executor(None, make)
-    except RuntimeError:  # it is queued all the same, and a thread that there is may come to it, or have done so
+    except RuntimeError:  # it is queued all the same, and an existing thread may run it, or have run it
         make()
     return await asyncio.wrap_future(answer)
 
@@ -113,7 +113,7 @@ class BotoTransport:
         return answer
 
     def close(self) -> None:
-        """Give back the client's connections."""
+        """Close the client's connections."""
         self.client.close()
 
 
@@ -139,7 +139,7 @@ class AioTransport:
         """Return None: every operation waits for the network."""
 
     async def close(self) -> None:
-        """Give back the client's connections."""
+        """Close the client's connections."""
         await self._context.__aexit__(None, None, None)
 
 
@@ -180,14 +180,14 @@ _UNSUPPORTED = frozenset(
         "NotImplementedException",
     }
 )
-"""Codes by which the service, and engines in its place, refuse an operation that they do not have."""
-_CHANGES = "consumers of the changes"
+"""Error codes of the service, and of servers in its place, for an unsupported operation."""
+_CHANGES = "consumers of changes"
 _EXPIRY = "the expiry (ttl=...)"
 _BACKUPS = "the backups (point_in_time_recovery=...)"
 _PURPOSES = {
     "BatchGetItem": "reads of several items",
     "BatchWriteItem": "writes of several items",
-    "CreateTable": "making the declared tables",
+    "CreateTable": "creating the declared tables",
     "DescribeContinuousBackups": _BACKUPS,
     "DescribeStream": _CHANGES,
     "DescribeTable": "comparing tables with their declarations",
@@ -204,10 +204,10 @@ _PURPOSES = {
 
 def service_error(response: dict[str, Any]) -> ServiceError:
     """Return the service's error that a client read from an answer."""
-    told = response.get("Error", {})
+    error = response.get("Error", {})
     members = {name: value for name, value in response.items() if name not in _NO_MEMBERS}
     status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 400)
-    return _class(str(told.get("Code")), int(status))(str(told.get("Message", "")), **members)
+    return _class(str(error.get("Code")), int(status))(str(error.get("Message", "")), **members)
 
 
 _NO_MEMBERS = frozenset({"Error", "ResponseMetadata", "message", "Message"})
@@ -218,5 +218,5 @@ def _class(code: str, status: int) -> type[ServiceError]:
     for kind in ServiceError.__subclasses__():
         if kind.code == code and kind.__module__ == errors.__name__:
             return kind
-    # A code that is not known here keeps its name, and its status tells whether it may pass.
+    # An unknown code keeps its name; the status decides whether the request is repeated.
     return type(code, (ServiceError,), {"code": code, "status": status})

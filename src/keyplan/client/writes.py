@@ -32,7 +32,7 @@ _NOT_REPEATABLE = frozenset({"add", "append"})
 
 
 def write(context: Context, call: WriteCall[Any], arguments: Arguments) -> Program[Any]:
-    """Write one item, and give what the pattern promises of it."""
+    """Write one item, and return the result of the pattern."""
     plan = call.pattern.plan
     if plan.operation == "ConditionCheck" or plan.keeps_unique:
         return (yield from _with_sentinels(context, call, arguments))
@@ -45,13 +45,13 @@ def write(context: Context, call: WriteCall[Any], arguments: Arguments) -> Progr
         except ServiceError as error:
             if error.code != CONDITION:
                 raise
-            found = error.members.get("Item") or None
-            if outcome.uncertain and _is_done(plan, arguments, found):
+            stored = error.members.get("Item") or None
+            if outcome.uncertain and _is_done(plan, arguments, stored):
                 answer = {}
                 break
-            if not blocks_update(plan, arguments, found):
+            if not blocks_update(plan, arguments, stored):
                 key = request.get("Key") or request["Item"]
-                failed = condition_failed(plan, arguments, key, found, error.code)
+                failed = condition_failed(plan, arguments, key, stored, error.code)
                 raise (_perhaps_own(failed) if outcome.uncertain else failed) from error
             yield from remove_expired(context, plan, arguments, request)
         else:
@@ -87,27 +87,27 @@ def direct_write(context: Context, plan: Plan, send: Callable[[str, Request], An
 
 
 def is_repeatable(plan: Plan) -> bool:
-    """Whether applying a write twice does what applying it once does."""
+    """Return True if applying a write twice has the same effect as applying it once."""
     return not any(
         action.name in _NOT_REPEATABLE or (action.name == "remove" and isinstance(action.path.parts[-1], int))
         for action in plan.actions
     )
 
 
-def _is_done(plan: Plan, arguments: Arguments, found: Item | None) -> bool:
-    """Whether a write of which no answer came has been applied, by what is there now."""
+def _is_done(plan: Plan, arguments: Arguments, stored: Item | None) -> bool:
+    """Return True if a write without an answer has been applied, judging by the stored item."""
     if plan.operation == "DeleteItem":
-        return found is None
-    return _is_own(plan, arguments, found)
+        return stored is None
+    return _is_own(plan, arguments, stored)
 
 
-def _is_own(plan: Plan, arguments: Arguments, found: Item | None) -> bool:
-    """Whether what is there is just what a put was to store."""
-    if found is None or plan.operation != "PutItem":
+def _is_own(plan: Plan, arguments: Arguments, stored: Item | None) -> bool:
+    """Return True if the stored item is exactly the item of a put."""
+    if stored is None or plan.operation != "PutItem":
         return False
     compiled = write_request(plan)
     entity = compiled.entity(arguments)
-    return _plain(item_builder(plan.entity).item(entity, compiled.written(arguments))) == _plain(found)
+    return _plain(item_builder(plan.entity).item(entity, compiled.written(arguments))) == _plain(stored)
 
 
 def _plain(item: Item) -> dict[str, Any]:
@@ -165,7 +165,7 @@ def _with_sentinels(context: Context, call: WriteCall[Any], arguments: Arguments
     if item is None:
         plain = key_of(plan.entity, key)
         raise NotFoundError(
-            f"{item_named(plan.entity, plain)} was updated, and deleted by another before it was read back",
+            f"{item_named(plan.entity, plain)} was updated, and then deleted by another client before it was read",
             entity=plan.entity.name,
             key=plain,
         )
@@ -173,14 +173,14 @@ def _with_sentinels(context: Context, call: WriteCall[Any], arguments: Arguments
 
 
 def batch_write(context: Context, plan: Plan, arguments: Arguments) -> Program[None]:
-    """Write many items one by one; of several for one item the last counts."""
+    """Write many items; the last write of an item wins."""
     writes = batch_request(plan).writes(arguments)
     for start in range(0, len(writes), limits.BATCH_WRITE_ITEMS):
         yield from _chunk(context, plan, writes[start : start + limits.BATCH_WRITE_ITEMS])
 
 
 def _chunk(context: Context, plan: Plan, writes: Sequence[Request]) -> Program[None]:
-    """Up to 25 writes; what the service leaves undone is sent again."""
+    """Send up to 25 writes, and send unprocessed writes again."""
     request: Request = {"RequestItems": {context.table(plan.schema): list(writes)}}
     left, fruitless = len(writes), 0
     while True:
@@ -191,7 +191,9 @@ def _chunk(context: Context, plan: Plan, writes: Sequence[Request]) -> Program[N
         now_left = sum(len(of_table) for of_table in unprocessed.values())
         fruitless = 0 if now_left < left else fruitless + 1
         if fruitless >= context.retries.attempts:
-            raise ThrottledError(f"{plan.pattern}: the service leaves items unwritten, after {fruitless} attempts")
+            raise ThrottledError(
+                f"{plan.pattern}: the service wrote none of the remaining items in {fruitless} attempts"
+            )
         left = now_left
         yield Wait(context.retries.wait_s(fruitless + 1, context.clock))
         request = {"RequestItems": unprocessed}

@@ -105,14 +105,14 @@ class BoundConsumer:
     entities: frozenset[EntitySpec]
     passes: Filter | None
 
-    def changes(self, found: Sorted) -> Changes:
+    def changes(self, sorted_record: Sorted) -> Changes:
         """Return the changes of a record for the consumer, as new objects; an empty list if it is filtered out.
 
         Raises RunError for an image that does not fit its entity's declaration, and errors of the filter's condition.
         """
-        record = found.record
-        old = found.old if found.old is not None and found.old.spec in self.entities else None
-        new = found.new if found.new is not None and found.new.spec in self.entities else None
+        record = sorted_record.record
+        old = sorted_record.old if sorted_record.old is not None and sorted_record.old.spec in self.entities else None
+        new = sorted_record.new if sorted_record.new is not None and sorted_record.new.spec in self.entities else None
         if old is None and new is None:
             return ()
         if record.event_name == "INSERT":
@@ -181,7 +181,7 @@ _MAKE: dict[EventName, Callable[[StreamRecord, Reader | None, Reader | None, str
 
 def bind(table: Table, real_name: str, wanted: Sequence[Callable[..., Any] | str] | None) -> list[BoundConsumer]:
     """Return the consumers of a table that are to run: all, or those of the given functions or names."""
-    declared = table.consumers if wanted is None else [_named(table, one) for one in wanted]
+    declared = table.consumers if wanted is None else [_named(table, name) for name in wanted]
     if not declared:
         raise ConsumerSetupError(f"table {table.name} has no consumer: declare one with @table.on_change(...)")
     names = [consumer.name for consumer in declared]
@@ -214,8 +214,13 @@ def with_handlers(
     for name, handler in by_name.items():
         _check_callable(name, handler)
     return [
-        replace(one, declared=replace(one.declared, function=by_name.get(one.declared.name, one.declared.function)))
-        for one in bound
+        replace(
+            consumer,
+            declared=replace(
+                consumer.declared, function=by_name.get(consumer.declared.name, consumer.declared.function)
+            ),
+        )
+        for consumer in bound
     ]
 
 

@@ -113,11 +113,11 @@ class Track:
             return
         self.page_end = records[-1].record.sequence
         self.last_at_s = records[-1].record.at_s
-        found = 0
+        consumed = 0
         for segment in _segments(self.consumer, records, self.begins_at_s):
             self.segments.append(segment)
-            found += len(segment.records)
-        counts.skipped += len(records) - found
+            consumed += len(segment.records)
+        counts.skipped += len(records) - consumed
         if self.segments:
             self.segments[-1].upto = self.page_end
         else:
@@ -147,7 +147,7 @@ def _segments(consumer: BoundConsumer, records: Sequence[Sorted], begins_at_s: f
     size = consumer.declared.batch if consumer.declared.takes_list else 1
     # The stream's times are in seconds, so records of the second of the start count.
     oldest = float("-inf") if begins_at_s is None else begins_at_s // 1
-    found: list[Segment] = []
+    segments: list[Segment] = []
     batch: Segment | None = None
     for entry in records:
         if entry.record.at_s < oldest:
@@ -155,19 +155,19 @@ def _segments(consumer: BoundConsumer, records: Sequence[Sorted], begins_at_s: f
         try:
             changes = consumer.changes(entry)
         except Exception as error:  # noqa: BLE001 - whatever a model's or a condition's own code raises
-            found.append(Segment([entry], [()], entry.record.sequence, error=error))
+            segments.append(Segment([entry], [()], entry.record.sequence, error=error))
             batch = None
             continue
         if not changes:
             continue
         if batch is None or len(batch.records) >= size:
             batch = Segment([], [], entry.record.sequence)
-            found.append(batch)
+            segments.append(batch)
         assert batch.changes is not None, "set above"
         batch.records.append(entry)
         batch.changes.append(changes)
         batch.upto = entry.record.sequence
-    return found
+    return segments
 
 
 class Delivery:

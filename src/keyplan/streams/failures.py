@@ -45,7 +45,7 @@ class JsonLinesFolder:
         """Append a line for each failure."""
         self.folder.mkdir(parents=True, exist_ok=True)
         for consumer in dict.fromkeys(failure.consumer for failure in failures):
-            lines = [json.dumps(one.as_plain()).encode() for one in failures if one.consumer == consumer]
+            lines = [json.dumps(failure.as_plain()).encode() for failure in failures if failure.consumer == consumer]
             with self._lock:
                 _append(self.path_of(consumer), b"\n".join(lines) + b"\n")
 

@@ -52,7 +52,7 @@ class Leases:
             self._kept.announce(consumer, self.runner, now_s + self.lease_s)
 
     def settle(self, consumer: BoundConsumer, board: Board, streams: Sequence[TableStream]) -> int:
-        """Release lanes above the fair share, acquire free ones up to it, and return the number of gaps found."""
+        """Release lanes above the fair share, acquire free ones up to it, and return the number of gaps acquired."""
         ready = ready_shards(streams, lambda key: key in board.lanes and board.lanes[key].done)
         now_s = self._clock.now()
         alive = {name for name, until_s in board.runners.items() if until_s > now_s} | {self.runner}
@@ -119,18 +119,18 @@ class Leases:
         """
         shards = {shard.key: shard for stream in streams for shard in stream.shards}
         unread = [track for track in self.tracks if track.consumer is consumer and track.is_unread]
-        found = 0
+        acquired = 0
         for track in unread if board.begins_at_s is None else ():
             shard, since = shards.get(track.lane.shard), track.lane.starts
             if shard is None or shard.starts is None or (since is not None and shard.starts <= since):
                 continue
             if since is not None:
                 self._notify(Gap((consumer.name,), shard.arn, shard.name, None))
-                found += 1
+                acquired += 1
             track.lane = replace(track.lane, starts=shard.starts)
             with suppress(LeaseLostError):
                 self.save(track)
-        return found
+        return acquired
 
     def keep(self, track: Track) -> None:
         """Verify that a lane is still held. Raises LeaseLostError.
@@ -140,9 +140,9 @@ class Leases:
         now_s = self._clock.now()
         if now_s - self._looked_at_s >= self.lease_s / 6:
             self._looked_at_s = now_s
-            for one in [one for one in self.tracks if one.lane.until_s - now_s < self.lease_s * 2 / 3]:
+            for held in [other for other in self.tracks if other.lane.until_s - now_s < self.lease_s * 2 / 3]:
                 with suppress(LeaseLostError):
-                    self.save(one)
+                    self.save(held)
             for consumer in list(self._announced):
                 self._announce(consumer)
         self._check_held(track)

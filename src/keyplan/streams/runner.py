@@ -328,8 +328,8 @@ def redrive(
     again = []
     for failure in failures:
         if failure.consumer not in bound:
-            found = bind(table, name, [failure.consumer.removeprefix(f"{name}/")])
-            (consumer,) = with_handlers(table, found, handlers or {})
+            consumers = bind(table, name, [failure.consumer.removeprefix(f"{name}/")])
+            (consumer,) = with_handlers(table, consumers, handlers or {})
             bound[failure.consumer] = consumer, sorter_of(table, [consumer])
         consumer, sorter = bound[failure.consumer]
         try:

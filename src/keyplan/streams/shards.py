@@ -69,7 +69,7 @@ class Reading:
     def prune(self) -> None:
         """Drop lanes that are not held any more, and join cohorts at the same position."""
         mine = {id(track) for track in self.claims.tracks}
-        found: dict[tuple[str, int | None, bool], Cohort] = {}
+        by_place: dict[tuple[str, int | None, bool], Cohort] = {}
         kept = []
         for cohort in self.cohorts:
             cohort.tracks = [track for track in cohort.tracks if id(track) in mine]
@@ -79,10 +79,10 @@ class Reading:
                 kept.append(cohort)
                 continue
             place = (cohort.cursor.shard.key, cohort.cursor.position, cohort.cursor.from_latest)
-            if place in found:
-                found[place].tracks += cohort.tracks
+            if place in by_place:
+                by_place[place].tracks += cohort.tracks
             else:
-                found[place] = cohort
+                by_place[place] = cohort
                 kept.append(cohort)
         self.cohorts = kept
 
@@ -131,9 +131,9 @@ class Reading:
             self.notify(Gap(names, shard.arn, shard.name, None if after is None else str(after)))
         counts.read += len(page.records)
         cohort.has_ended = page.ended
-        found = [self.sorter.sort(record) for record in page.records]
+        records = [self.sorter.sort(record) for record in page.records]
         for track in cohort.tracks:
-            track.take(found, counts)
+            track.take(records, counts)
             track.is_at_tip = not page.records
 
     def _work(self, cohort: Cohort, counts: Counts) -> bool:

@@ -139,12 +139,12 @@ def label_of(arn: str) -> str:
 
 def streams_of(call: Call, table: str) -> list[TableStream]:
     """Return the readable streams of a table, oldest first."""
-    found = []
+    named = []
     for arn in sorted(_arns(call, table), key=label_of):
         stream = describe(call, arn)
         if stream is not None:
-            found.append(stream)
-    return found
+            named.append(stream)
+    return named
 
 
 def _arns(call: Call, table: str) -> Iterator[str]:
@@ -288,12 +288,12 @@ class ShardCursor:
 
     def _page(self, answer: dict[str, Any], *, gap: bool) -> RecordsPage:
         """Return a page in order and without repetition, whatever order the service returned: a page is complete."""
-        found: dict[int, StreamRecord] = {}
+        by_sequence: dict[int, StreamRecord] = {}
         for raw in answer["Records"]:
             record = record_of(self.shard.arn, self.shard.name, raw)
             if self.position is None or record.sequence > self.position:
-                found[record.sequence] = record
-        records = [found[sequence] for sequence in sorted(found)]
+                by_sequence[record.sequence] = record
+        records = [by_sequence[sequence] for sequence in sorted(by_sequence)]
         if records:
             self.position = records[-1].sequence
         self.iterator = answer.get("NextShardIterator")

@@ -229,7 +229,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
             "DescribeTable",
             r"DescribeTable, which is needed for comparing tables with their declarations \(table shelf\)",
         ),
-        ("CreateTable", r"CreateTable, which is needed for making the declared tables \(table shelf\)"),
+        ("CreateTable", r"CreateTable, which is needed for creating the declared tables \(table shelf\)"),
         ("PutItem", "the sample of shelf cannot be loaded: add_note: .* PutItem, which is needed for this call"),
     ],
 )
