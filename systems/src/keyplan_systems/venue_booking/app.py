@@ -1,4 +1,4 @@
-"""Assembly of venue booking: API, the consumer that sends letters, the worker for overdue letters."""
+"""Assembly of venue booking: API and pages, the consumer that sends letters, the worker for overdue letters."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from functools import partial
 
 from keyplan_systems.venue_booking.api.application import application
 from keyplan_systems.venue_booking.demo import play
+from keyplan_systems.venue_booking.domain.users import ADMINISTRATORS
 from keyplan_systems.venue_booking.mail.letters import LetterWriter
 from keyplan_systems.venue_booking.outbox import Postman, letter_runner
+from keyplan_systems.venue_booking.pages import install_venue_pages
 from keyplan_systems.venue_booking.reads import user_by_id
 from keyplan_systems.venue_booking.sample import load_sample
 from keyplan_systems.venue_booking.service import Service
 from keyplan_systems.venue_booking.settings import settings_from
 from keyplan_systems.web.health import in_thread
-from keyplan_systems.web.system import Built, Resources, System, Worker
+from keyplan_systems.web.system import Built, Resources, SamplePerson, System, Worker
 
 LATE_LETTERS_EVERY_S = 60.0
 
@@ -22,12 +24,15 @@ def build(resources: Resources) -> Built:
     """Build the system on its resources. Raises ValueError for invalid settings."""
     settings = settings_from(resources.folder)
     service = Service.over(resources.connection, resources.clock, settings.venue)
-    postman = Postman(service.base, LetterWriter(settings.venue, settings.room), settings.sender)
+    writer = LetterWriter(settings.venue, settings.room)
+    postman = Postman(service.base, writer, settings.sender)
     runner = letter_runner(postman, resources.dead_letters, runner=resources.runner)
 
     checks = {"table": in_thread(resources.connection.run, user_by_id("health"))}
+    app = application(service, resources.verifier, resources.clock, checks, settings.room.domain)
+    install_venue_pages(app, service, writer)
     return Built(
-        application(service, resources.verifier, resources.clock, checks, settings.room.domain),
+        app,
         (
             Worker("venue letters", lambda: runner.run_once().delivered),
             Worker("venue late letters", postman.send_overdue, every_s=LATE_LETTERS_EVERY_S),
@@ -37,4 +42,33 @@ def build(resources: Resources) -> Built:
     )
 
 
-SYSTEM = System("venue_booking", "Venue booking", "keyplan_systems.venue_booking.design", build, demo=play)
+PEOPLE = (
+    SamplePerson(
+        "ada",
+        "Ada Rossi",
+        "Has an approved booking with a door code, and a request that waits.",
+        claims={"email": "ada@example.org", "email_verified": True},
+    ),
+    SamplePerson(
+        "bruno",
+        "Bruno Conti",
+        "Asked for the same day as Ada, and for another.",
+        claims={"email": "bruno@example.org", "email_verified": True},
+    ),
+    SamplePerson(
+        "carla",
+        "Carla Neri",
+        "Decides on requests, enters events, payments and door codes.",
+        (ADMINISTRATORS,),
+        {"email": "carla@example.org", "email_verified": True},
+    ),
+)
+SYSTEM = System(
+    "venue_booking",
+    "Venue booking",
+    "keyplan_systems.venue_booking.design",
+    build,
+    demo=play,
+    people=PEOPLE,
+    start="app/",
+)

@@ -179,6 +179,12 @@ def letter_by_key(notice_key: str) -> ItemKey:
     return item(notice_key=notice_key)
 
 
+@venue.batch_get(OutboxItem, consistent=True, rate=FEW, expected_items=3)
+def letters_by_key(notice_keys: Ids) -> ItemKey:
+    """Read the letters about one booking: those that wait, and those of the last month."""
+    return item(notice_key=each(notice_keys))
+
+
 @venue.query(OutboxItem, index="GSI1", rate=Rate(average=0.02), expected_items=1)
 def unsent_letters() -> KeyCondition:
     """Read unsent letters, oldest first."""

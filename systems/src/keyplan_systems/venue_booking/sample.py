@@ -1,12 +1,13 @@
-"""Sample data."""
+"""Sample data: two people with requests, one approved and one in conflict with it, and a program of events."""
 
 from __future__ import annotations
 
 import logging
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from keyplan_systems.venue_booking.domain.bookings import Action
+from keyplan_systems.venue_booking.domain.records import PaymentMethod
 from keyplan_systems.venue_booking.domain.refusals import RefusalError
 from keyplan_systems.venue_booking.domain.requests import EventKind
 from keyplan_systems.venue_booking.domain.users import Actor, Role
@@ -15,12 +16,54 @@ from keyplan_systems.venue_booking.service_users import Person
 
 logger = logging.getLogger(__name__)
 
-_ADMIN = Actor("sample-admin", Role.ADMIN)
-_PEOPLE = {"ada": "Ada Rossi", "bruno": "Bruno Conti"}
+_ADMIN: Final = Actor("carla", Role.ADMIN)
+_PEOPLE: Final = {"ada": "Ada Rossi", "bruno": "Bruno Conti"}
+
+
+class _Wish(NamedTuple):
+    """Request of the sample; `day` counts from the first date that can be requested, `duration` in their order."""
+
+    person: str
+    day: int
+    duration: int
+    description: str
+    attendees: int
+    association: str | None = None
+
+
+class _Entry(NamedTuple):
+    """Event of the sample."""
+
+    day: int
+    duration: int
+    kind: EventKind
+    title: str
+    description: str = ""
+
+
+_WISHES: Final = (
+    _Wish("ada", 7, 0, "Festa di compleanno di Giulia, con merenda e musica", 30),
+    _Wish("bruno", 7, -1, "Assemblea annuale e pranzo sociale", 60, "Amici del Casello"),
+    _Wish("ada", 9, 1, "Laboratorio di ceramica per bambini", 15, "Mani in pasta"),
+    _Wish("bruno", 10, -2, "Prove del coro prima del concerto", 25, "Coro delle Querce"),
+)
+_PROGRAM: Final = (
+    _Entry(1, 1, EventKind.PUBLIC_EVENT, "Letture per bambini", "Storie ad alta voce, dai quattro anni."),
+    _Entry(4, -1, EventKind.CLOSURE, "Manutenzione del riscaldamento"),
+    _Entry(5, 2, EventKind.PUBLIC_EVENT, "Cineforum", "Un film e una conversazione."),
+    _Entry(12, 2, EventKind.PUBLIC_EVENT, "Cineforum", "Un film e una conversazione."),
+    _Entry(14, 0, EventKind.PUBLIC_EVENT, "Mercatino", "Libri e giocattoli usati."),
+    _Entry(16, -1, EventKind.PUBLIC_EVENT, "Festa di quartiere", "Pranzo insieme, giochi e musica dal vivo."),
+    _Entry(19, 1, EventKind.PUBLIC_EVENT, "Caffè delle lingue", "Italiano, inglese e tedesco a ogni tavolo."),
+    _Entry(21, -1, EventKind.CLOSURE, "Chiuso per inventario"),
+    _Entry(26, 2, EventKind.PUBLIC_EVENT, "Serata di giochi da tavolo"),
+    _Entry(33, 1, EventKind.PUBLIC_EVENT, "Letture per bambini", "Storie ad alta voce, dai quattro anni."),
+    _Entry(40, 0, EventKind.PUBLIC_EVENT, "Mercatino", "Libri e giocattoli usati."),
+)
 
 
 def load_sample(service: Service) -> None:
-    """Load two users with requests, one approved, and a public event; nothing if the first user has requests already.
+    """Load two users with requests, one approved, and a program of events; nothing if the first user has requests.
 
     The venue's own rules, or existing data, may make a part of it fail; the rest is then skipped.
     """
@@ -34,29 +77,38 @@ def load_sample(service: Service) -> None:
 
 def _load(service: Service) -> None:
     venue = service.base.venue
-    first = venue.earliest_date(service.base.now())
-    duration = next(iter(venue.durations))
-    people = min(30, venue.capacity)
-    bookings = [
-        service.bookings.request(_person(name), _request(name, first + timedelta(days=7 + number), duration, people))
-        for number, name in enumerate([*_PEOPLE, *_PEOPLE])
-    ]
-    service.bookings.decide(_ADMIN, bookings[0].booking_id, Action.APPROVE, reason="Benvenuti!")
-    event = {"date": first + timedelta(days=14), "duration": duration, "kind": EventKind.PUBLIC_EVENT}
-    service.calendar.create(_ADMIN, {**event, "title": "Mercatino", "description": "Libri e giocattoli usati."})
+    first, durations = venue.earliest_date(service.base.now()), list(venue.durations)
+
+    def duration(number: int) -> str:
+        return durations[number % len(durations)]
+
+    made = []
+    for wish in _WISHES:
+        day = first + timedelta(days=wish.day)
+        request = _request(wish, day, duration(wish.duration), venue.capacity)
+        made.append(service.bookings.request(_person(wish.person), request))
+    approved = service.bookings.decide(_ADMIN, made[0].booking_id, Action.APPROVE, reason="Benvenuti!")
+    payment = {"booking_id": approved.booking_id, "amount_cents": 5_000, "method": PaymentMethod.TRANSFER}
+    service.records.add_payment(_ADMIN, payment)
+    if approved.event_id is not None:
+        service.records.issue_lock_code(_ADMIN, approved.event_id)
+    for entry in _PROGRAM:
+        values = {"date": first + timedelta(days=entry.day), "duration": duration(entry.duration), "kind": entry.kind}
+        service.calendar.create(_ADMIN, {**values, "title": entry.title, "description": entry.description})
 
 
 def _person(name: str) -> Person:
     return Person(Actor(name), f"{name}@example.org", _PEOPLE[name])
 
 
-def _request(name: str, day: object, duration: str, attendees: int) -> dict[str, Any]:
-    contact = {"full_name": _PEOPLE[name], "email": f"{name}@example.org", "phone": "+39 333 1234567"}
+def _request(wish: _Wish, day: object, duration: str, capacity: int) -> dict[str, Any]:
+    contact = {"full_name": _PEOPLE[wish.person], "email": f"{wish.person}@example.org", "phone": "+39 333 1234567"}
     return {
         "date": day,
         "duration": duration,
-        "description": "Festa di compleanno",
-        "attendees": attendees,
+        "description": wish.description,
+        "attendees": min(wish.attendees, capacity),
+        "association": wish.association,
         "contact": contact,
         "consent": True,
     }

@@ -1,4 +1,4 @@
-"""Operations on payments, lock codes and the audit log."""
+"""Operations on payments, lock codes, letters about a booking, and the audit log."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from zoneinfo import ZoneInfo
 
 from keyplan_systems.venue_booking import design, reads
 from keyplan_systems.venue_booking.base import Base, Listed, is_id
+from keyplan_systems.venue_booking.domain.bookings import Booking, check_may_see
+from keyplan_systems.venue_booking.domain.notices import Audience, Notice, NoticeKind
 from keyplan_systems.venue_booking.domain.records import (
     AuditAction,
     AuditEntry,
@@ -23,6 +25,7 @@ from keyplan_systems.venue_booking.domain.records import (
 from keyplan_systems.venue_booking.domain.refusals import InvalidRequestError, NotFoundError
 from keyplan_systems.venue_booking.domain.requests import parse
 from keyplan_systems.venue_booking.domain.users import Actor, require_admin
+from keyplan_systems.venue_booking.entities import OutboxItem
 from keyplan_systems.venue_booking.items import (
     audit_item,
     audit_of,
@@ -40,7 +43,7 @@ from keyplan_systems.web.idempotency import Request
 
 @dataclass(frozen=True)
 class Records:
-    """Operations on payments, lock codes and the audit log."""
+    """Operations on payments, lock codes, letters about a booking, and the audit log."""
 
     base: Base
     bookings: Bookings
@@ -99,6 +102,21 @@ class Records:
         if not is_id(subject):
             raise InvalidRequestError("This is not the id of a booking or an event.", {"field": "subject"})
         return self.base.listed(reads.audit_of_subject(subject), audit_of, limit, cursor)
+
+    def letters(self, actor: Actor, booking: Booking) -> list[OutboxItem]:
+        """Return the letters about a booking that wait or were sent in the last month, oldest first.
+
+        Owners see the letters to themselves, administrators all. Raises NotFoundError for others.
+        """
+        check_may_see(booking, actor)
+        shown = [kind for kind in NoticeKind if actor.is_admin or kind.audience is Audience.CUSTOMER]
+        keys = [
+            Notice(kind, booking.booking_id, version, booking.requested_at).key
+            for version in range(1, booking.version + 1)
+            for kind in shown
+        ]
+        found = self.base.connection.run(reads.letters_by_key(keys))
+        return [letter for letter in found if letter is not None]
 
     def _entry(self, actor: Actor, action: AuditAction, subject: str, details: Mapping[str, str]) -> AuditEntry:
         return AuditEntry(self.base.new_id(), actor.user_id, action, subject, self.base.now(), details)

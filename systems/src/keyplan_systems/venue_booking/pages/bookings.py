@@ -1,0 +1,307 @@
+"""Pages of a person's own bookings: the request form, the list, one booking with its letters, cancellation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from keyplan.pages import redirect
+from keyplan_systems.venue_booking.api.context import person_of
+from keyplan_systems.venue_booking.domain.bookings import MOVES, Action, Booking, decide
+from keyplan_systems.venue_booking.domain.codes import readable_code
+from keyplan_systems.venue_booking.domain.events import Event
+from keyplan_systems.venue_booking.domain.notices import Audience
+from keyplan_systems.venue_booking.domain.records import Payment, PaymentMethod
+from keyplan_systems.venue_booking.domain.refusals import RefusalError
+from keyplan_systems.venue_booking.domain.users import Actor, Status, require_admin
+from keyplan_systems.venue_booking.entities import OutboxItem
+from keyplan_systems.venue_booking.items import booking_of, notice_of
+from keyplan_systems.venue_booking.mail.letters import Letter
+from keyplan_systems.venue_booking.pages.site import (
+    PER_PAGE,
+    VenueSite,
+    actor_of,
+    form_key,
+    idempotent,
+    language_from,
+    number_of,
+    url,
+)
+from keyplan_systems.venue_booking.pages.wording import Phrases
+from keyplan_systems.web.browsing import Form, FormFields, Person
+
+_MOST_RECORDS = 100
+
+
+def add_bookings(router: APIRouter, site: VenueSite) -> None:
+    """Add the request form, the list and the pages of single bookings to a router."""
+
+    @router.get("/request")
+    def new(request: Request, person: Person) -> Response:
+        user = site.service.users.find(person.subject)
+        t = site.phrases(request)
+        claims = person_of(person)
+        values = {
+            "date": request.query_params.get("date", ""),
+            "duration": request.query_params.get("duration", ""),
+            "full_name": user.name if user else claims.name or "",
+            "email": (user.email if user else claims.email) or "",
+            "phone": (user.phone if user else claims.phone) or "",
+            "language": user.language.value if user and user.stats.total else t.language.value,
+        }
+        return _form(site, request, values, {})
+
+    @router.post("/request")
+    def send(request: Request, person: Person, form: Form) -> Response:
+        values = _request_values(form)
+        try:
+            sent = idempotent(person, form, "request", values)
+            booking = site.service.bookings.request(person_of(person), values, sent)
+        except RefusalError as error:
+            return _refused_request(site, request, form, error)
+        t = site.phrases(request)
+        flash = t("request.sent", email=booking.contact.email)
+        return redirect(url(request, f"bookings/{booking.booking_id}"), flash)
+
+    @router.get("/bookings")
+    def bookings(request: Request, person: Person) -> Response:
+        actor = actor_of(person)
+        cursor = request.query_params.get("after")
+        listed = site.service.bookings.of_user(actor, PER_PAGE, cursor)
+        whole = site.service.bookings.several([entry.booking_id for entry in listed.entries])
+        user = site.service.users.find(person.subject)
+        context = {
+            "bookings": [booking for booking in whole if booking is not None],
+            "cursor": listed.cursor,
+            "stats": user.stats if user else None,
+            "readable_code": readable_code,
+        }
+        return site.render(request, "bookings.html.j2", **context)
+
+    @router.get("/bookings/{booking_id}")
+    def booking(request: Request, person: Person, booking_id: str) -> Response:
+        return show_booking(site, request, actor_of(person), booking_id)
+
+    @router.get("/inbox/{booking_id}")
+    def reviewed(request: Request, person: Person, booking_id: str) -> Response:
+        actor = actor_of(person)
+        require_admin(actor)
+        return show_booking(site, request, actor, booking_id)
+
+    @router.post("/bookings/{booking_id}/cancel")
+    def cancel(request: Request, person: Person, booking_id: str, form: Form) -> Response:
+        actor, t = actor_of(person), site.phrases(request)
+        try:
+            site.service.bookings.decide(
+                actor, booking_id, Action.CANCEL, reason=form.get("cancel_reason"), known=version_of(form)
+            )
+        except RefusalError as error:
+            return refused(site, request, actor, booking_id, error, form=form, field="cancel_reason")
+        return redirect(url(request, path_of(actor, booking_id)), t("booking.cancelled"))
+
+
+def _form(
+    site: VenueSite,
+    request: Request,
+    values: Mapping[str, Any],
+    errors: Mapping[str, str],
+    *,
+    message: str = "",
+    status: int = 200,
+    needs_address: bool = False,
+) -> Response:
+    t = site.phrases(request)
+    context = {
+        "values": values,
+        "errors": errors,
+        "message": message,
+        "needs_address": needs_address,
+        "key": form_key(),
+        "durations": [(name, t.duration(name), t.hours(site.today(), slots)) for name, slots in _durations(site)],
+        "earliest": site.venue.earliest_date(site.now()),
+        "latest": site.venue.latest_date(site.now()),
+    }
+    return site.render(request, "request.html.j2", status, **context)
+
+
+def _durations(site: VenueSite) -> list[tuple[str, tuple[str, ...]]]:
+    return [(name, site.venue.slots_of(name)) for name in site.venue.durations]
+
+
+def _request_values(form: FormFields) -> dict[str, Any]:
+    """Return the fields of the form as the rules expect them; wrong ones stay as they are, and are refused."""
+    return {
+        "date": form.get("date", ""),
+        "duration": form.get("duration", ""),
+        "description": form.get("description", ""),
+        "attendees": number_of(form.get("attendees", "")),
+        "contact": {
+            "full_name": form.get("full_name", ""),
+            "email": form.get("email", ""),
+            "phone": form.get("phone", ""),
+        },
+        "consent": form.get("consent") == "yes",
+        "association": form.get("association") or None,
+        "language": language_from(form.get("language", "")),
+    }
+
+
+def _refused_request(site: VenueSite, request: Request, form: FormFields, error: RefusalError) -> Response:
+    """Return the form with what was typed, and the messages beside the fields."""
+    t = site.phrases(request)
+    errors = t.field_errors(error)
+    message, needs_address = t("request.failed") if errors else t.refusal(error), False
+    if error.code == "slot_taken":
+        message = t("request.taken")
+    elif error.details.get("field") in ("email", "token"):  # the profile, not the form, has no verified address
+        errors, message, needs_address = {}, t("profile.email_none"), True
+    elif error.code == "idempotency_key_reused":
+        errors, message = {}, t.refusal(error)
+    status = 409 if error.code == "slot_taken" else 422
+    return _form(site, request, form, errors, message=message, status=status, needs_address=needs_address)
+
+
+def path_of(actor: Actor, booking_id: str) -> str:
+    """Return the path of a booking's page: administrators come from the inbox, others from their own bookings."""
+    return f"{'inbox' if actor.is_admin else 'bookings'}/{booking_id}"
+
+
+def version_of(form: FormFields) -> int | None:
+    """Return the version that the page showed, None if the form has none."""
+    version = number_of(form.get("version", ""))
+    return version if isinstance(version, int) else None
+
+
+def refused(
+    site: VenueSite,
+    request: Request,
+    actor: Actor,
+    booking_id: str,
+    error: RefusalError,
+    *,
+    form: FormFields,
+    field: str,
+) -> Response:
+    """Return the page of a booking as it is now, with the reason why a form changed nothing, and what was typed.
+
+    The messages of the rule for `reason` belong to the form's field `field`.
+    """
+    t = site.phrases(request)
+    errors = {field if name == "reason" else name: text for name, text in t.field_errors(error).items()}
+    errors.pop("duration", None)
+    status = 422 if errors else 409
+    message = "" if errors else f"{t.refusal(error)} {t('decision.failed')}"
+    return show_booking(site, request, actor, booking_id, status, values=form, errors=errors, message=message)
+
+
+def show_booking(
+    site: VenueSite,
+    request: Request,
+    actor: Actor,
+    booking_id: str,
+    status: int = 200,
+    *,
+    values: Mapping[str, str] | None = None,
+    errors: Mapping[str, str] | None = None,
+    message: str = "",
+) -> Response:
+    """Return the page of a booking, for its owner and for administrators, who decide on it there."""
+    service, t = site.service, site.phrases(request)
+    booking = service.bookings.one(actor, booking_id)
+    events = service.calendar.on_date(booking.date)
+    blockers = [event for event in events if set(event.slots) & set(_slots(site, booking))]
+    payments = service.records.payments(actor, booking_id, _MOST_RECORDS, None).entries
+    context: dict[str, Any] = {
+        "booking": booking,
+        "code": readable_code(booking.code),
+        "is_owner": booking.user_id == actor.user_id,
+        "is_admin": actor.is_admin,
+        "may_cancel": (booking.status, Action.CANCEL) in MOVES,
+        "hours": t.hours(booking.date, booking.slots or _slots(site, booking)),
+        "is_conflicting": service.calendar.is_conflicting(booking, events),
+        "blockers": blockers if booking.status is Status.PENDING else [],
+        "taken": _taken(t, site, booking, blockers),
+        "letters": [_shown(site, letter) for letter in service.records.letters(actor, booking)],
+        "payments": payments,
+        "paid": _sums(payments),
+        "lock_code": None if booking.event_id is None else service.records.lock_code(actor, booking.event_id),
+        "methods": [(method.value, t(f"methods.{method}")) for method in PaymentMethod],
+        "values": values or {},
+        "errors": errors or {},
+        "message": message,
+        "key": form_key(),
+    }
+    if actor.is_admin:
+        context |= _for_administrators(site, actor, booking, (values or {}).get("reason", ""))
+    return site.render(request, "booking.html.j2", status, **context)
+
+
+def _slots(site: VenueSite, booking: Booking) -> tuple[str, ...]:
+    """Return the slots that a booking asks for; none if the venue does not offer its duration any more."""
+    return site.venue.slots_of(booking.duration) if booking.duration in site.venue.durations else ()
+
+
+def _taken(t: Phrases, site: VenueSite, booking: Booking, blockers: list[Event]) -> str:
+    held = {slot for event in blockers for slot in event.slots}
+    return t.slots(slot for slot in _slots(site, booking) if slot in held)
+
+
+def _sums(payments: Sequence[Payment]) -> dict[str, int]:
+    """Return the sum of payments by currency."""
+    sums: dict[str, int] = {}
+    for payment in payments:
+        sums[payment.currency] = sums.get(payment.currency, 0) + payment.amount_cents
+    return sums
+
+
+def _for_administrators(site: VenueSite, actor: Actor, booking: Booking, reason: str) -> dict[str, Any]:
+    service = site.service
+    waiting = service.bookings.in_month(actor, booking.date, Status.PENDING, _MOST_RECORDS, None).entries
+    slots = set(_slots(site, booking))
+    rivals = [
+        other
+        for other in waiting
+        if other.date == booking.date and other.booking_id != booking.booking_id and slots & set(_slots(site, other))
+    ]
+    audit = service.records.audit_of(actor, booking.booking_id, _MOST_RECORDS, None).entries
+    previews = {
+        action.value: preview
+        for action in (Action.APPROVE, Action.REJECT)
+        if (preview := _preview(site, actor, booking, action, reason)) is not None
+    }
+    return {"rivals": rivals if booking.status is Status.PENDING else [], "audit": audit, "previews": previews}
+
+
+def _preview(site: VenueSite, actor: Actor, booking: Booking, action: Action, reason: str) -> dict[str, Any] | None:
+    """Return the letter that a decision would send now, None if the booking does not allow the decision."""
+    try:
+        written = decide(booking, action, actor, site.venue, site.now(), event_id="preview", reason=reason)
+        notice = next(notice for notice in written.notices if notice.kind.audience is Audience.CUSTOMER)
+        return _text(site.writer.write(notice, written.booking))
+    except RefusalError:
+        return None
+
+
+def _shown(site: VenueSite, item: OutboxItem) -> dict[str, Any]:
+    """Return a letter of the outbox with its text; the text is empty if the venue's rules have changed since."""
+    state = {"kind": item.kind, "sent_at": item.sent_at, "failure": item.failure}
+    try:
+        return {**state, **_text(site.writer.write(notice_of(item), booking_of(item.booking)))}
+    except RefusalError:
+        return {**state, "subject": "", "to": "", "text": "", "language": ""}
+
+
+def _text(letter: Letter) -> dict[str, Any]:
+    message = letter.message
+    body = message.get_body(("plain",))
+    text = "" if body is None else body.get_content().replace("\r\n", "\n").strip()
+    return {
+        "subject": str(message["Subject"]),
+        "to": str(message["To"]),
+        "text": text,
+        "language": str(message["Content-Language"]),
+    }

@@ -1,0 +1,180 @@
+"""Calendar: a month with the state of its slots, the hours of one day, addresses of the calendar feed."""
+
+from __future__ import annotations
+
+from calendar import monthrange
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from keyplan_systems.venue_booking.api.context import person_of
+from keyplan_systems.venue_booking.domain.bookings import Booking
+from keyplan_systems.venue_booking.domain.events import DayAvailability, Event, SlotState, availability
+from keyplan_systems.venue_booking.domain.requests import EventKind
+from keyplan_systems.venue_booking.domain.users import Actor, Status
+from keyplan_systems.venue_booking.pages.site import VenueSite, date_of, month_of
+from keyplan_systems.venue_booking.pages.wording import Phrases
+from keyplan_systems.web.browsing import Visit
+
+DAYS_PER_WEEK = 7
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Day of the month's grid."""
+
+    date: date
+    availability: DayAvailability
+    events: tuple[Event, ...]
+
+    @property
+    def free(self) -> int:
+        """Number of slots that can be requested."""
+        return sum(self.availability.is_free(slot) for slot in self.availability.slots)
+
+    @property
+    def state(self) -> str:
+        """One word for the day: free, some, full, closed, or over if it cannot be requested."""
+        states = set(self.availability.slots.values())
+        if states == {SlotState.CLOSED}:
+            return "closed"
+        if not self.availability.bookable:
+            return "over"
+        if not self.free:
+            return "full"
+        return "free" if self.free == len(self.availability.slots) else "some"
+
+    def summary(self, t: Phrases) -> str:
+        """Return the state as a short text."""
+        if self.state == "some":
+            return t("calendar.free", count=self.free)
+        return t("calendar.all_free" if self.state == "free" else f"calendar.{self.state}")
+
+    def label(self, t: Phrases) -> str:
+        """Return the state as a sentence, for people who hear the page."""
+        slots = self.availability.slots.items()
+        states = [t("calendar.cell_slot", slot=t.slot(name), state=t(f"states.{state}")) for name, state in slots]
+        about = [] if self.availability.bookable else [t("calendar.over")]
+        return t("calendar.cell", date=t.day(self.date), slots=", ".join([*states, *about]))
+
+
+@dataclass(frozen=True)
+class Row:
+    """Slot of the day's panel, and what a visitor may know of its event."""
+
+    slot: str
+    hours: str
+    state: SlotState
+    title: str = ""
+    event: Event | None = None
+    may_open: bool = False
+    """True if the visitor may open the event's booking."""
+
+
+def add_calendar(router: APIRouter, site: VenueSite) -> None:
+    """Add the calendar to a router."""
+
+    @router.get("/")
+    def month(request: Request, visit: Visit) -> Response:
+        actor = None if visit.principal is None else person_of(visit.principal).actor
+        query = request.query_params
+        earliest, latest = site.venue.earliest_date(site.now()), site.venue.latest_date(site.now())
+        day = date_of(query.get("day"))
+        shown = _within(month_of(query.get("month")) or day or earliest, site.today(), latest)
+        if day is not None and (day.year, day.month) != (shown.year, shown.month):
+            day = None
+        cells = _cells(site, shown)
+        t = site.phrases(request)
+        context: dict[str, Any] = {
+            "month": shown,
+            "previous": _within(shown - timedelta(days=1), site.today(), latest),
+            "next": _within(shown + timedelta(days=32), site.today(), latest),
+            "weeks": _weeks(cells),
+            "program": [event for cell in cells for event in cell.events if event.kind is EventKind.PUBLIC_EVENT],
+            "earliest": earliest,
+            "latest": latest,
+            "cell": None,
+            "feed": _feed_addresses(request, t),
+        }
+        if day is None:
+            day = next((cell.date for cell in cells if cell.free), None)
+        if day is not None:
+            context |= _panel(site, t, day, actor)
+        return site.render(request, "calendar.html.j2", **context)
+
+
+def _within(month: date, today: date, latest: date) -> date:
+    """Return the first day of a month, moved to those that the calendar shows: from a year ago to the last date."""
+    first = date(max(today.year - 1, 1), today.month, 1)
+    return max(first, min(month, latest)).replace(day=1)
+
+
+def _cells(site: VenueSite, month: date) -> list[Cell]:
+    """Return the days of a month; their slots take one request."""
+    events = site.service.calendar.held_in([month])
+    last = month.replace(day=monthrange(month.year, month.month)[1])
+    return [Cell(day.date, day, _on(events, day.date)) for day in _days(site, month, last, events)]
+
+
+def _days(site: VenueSite, first: date, last: date, events: Sequence[Event]) -> list[DayAvailability]:
+    """Return the state of each day, in ranges as long as the venue allows."""
+    days: list[DayAvailability] = []
+    step = timedelta(days=site.venue.availability_days - 1)
+    while first <= last:
+        end = min(first + step, last)
+        days += availability(site.venue, first, end, events, site.now())
+        first = end + timedelta(days=1)
+    return days
+
+
+def _on(events: Sequence[Event], day: date) -> tuple[Event, ...]:
+    return tuple(event for event in events if event.date == day)
+
+
+def _weeks(cells: Sequence[Cell]) -> list[list[Cell | None]]:
+    """Return the weeks of a month, from Monday to Sunday; days of other months are None."""
+    padded: list[Cell | None] = [*([None] * cells[0].date.weekday()), *cells]
+    padded += [None] * (-len(padded) % DAYS_PER_WEEK)
+    return [padded[start : start + DAYS_PER_WEEK] for start in range(0, len(padded), DAYS_PER_WEEK)]
+
+
+def _panel(site: VenueSite, t: Phrases, day: date, actor: Actor | None) -> dict[str, Any]:
+    """Return what the panel of a day shows, as it is now."""
+    events = site.service.calendar.on_date(day)
+    found = _days(site, day, day, events)[0]
+    waiting: list[Booking] = []
+    if actor is not None and actor.is_admin:
+        listed = site.service.bookings.in_month(actor, day, Status.PENDING, 100, None)
+        waiting = [booking for booking in listed.entries if booking.date == day]
+    return {
+        "cell": Cell(day, found, tuple(events)),
+        "rows": [_row(t, found, slot, events, actor) for slot in found.slots],
+        "durations": [(name, t.duration(name), t.hours(day, site.venue.slots_of(name))) for name in found.durations],
+        "waiting": waiting,
+    }
+
+
+def _row(t: Phrases, found: DayAvailability, slot: str, events: Sequence[Event], actor: Actor | None) -> Row:
+    hours, state = t.hours(found.date, (slot,)), found.slots[slot]
+    event = next((event for event in events if slot in event.slots), None)
+    if event is None:
+        return Row(slot, hours, state)
+    if event.is_public:
+        return Row(slot, hours, state, event.title, event)
+    if actor is not None and (actor.is_admin or event.created_by == actor.user_id):
+        return Row(slot, hours, state, event.title, event, may_open=True)
+    return Row(slot, hours, state, t("calendar.reserved"))
+
+
+def _feed_addresses(request: Request, t: Phrases) -> list[dict[str, str]]:
+    """Return the addresses of the calendar feed, for a browser and for a calendar program."""
+    address = f"{request.url.netloc}{request.scope.get('root_path', '')}/calendar.ics?language={t.language.value}"
+    return [
+        {"name": name, "https": f"{request.url.scheme}://{address}{extra}", "webcal": f"webcal://{address}{extra}"}
+        for name, extra in (("public", ""), ("reserved", "&reserved=true"))
+    ]

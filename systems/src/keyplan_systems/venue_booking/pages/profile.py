@@ -1,0 +1,104 @@
+"""Pages of a person's own profile: name, telephone, verified e-mail address, letters; and the language switch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from keyplan.pages import redirect
+from keyplan_systems.venue_booking.api.context import person_of
+from keyplan_systems.venue_booking.domain.refusals import RefusalError
+from keyplan_systems.venue_booking.domain.requests import Language
+from keyplan_systems.venue_booking.pages.site import PER_PAGE, VenueSite, actor_of, language_from, url
+from keyplan_systems.venue_booking.pages.wording import COOKIE
+from keyplan_systems.web.browsing import Form, Person
+from keyplan_systems.web.sign_in import local_path
+from keyplan_systems.web.tokens import Principal
+
+_YEAR_S: Final = 365 * 24 * 3600
+
+
+def add_language(router: APIRouter, _site: VenueSite) -> None:
+    """Add the language switch to a router."""
+
+    @router.post("/language")
+    def language(request: Request, form: Form) -> Response:
+        path = local_path(form.get("next"))
+        response = RedirectResponse(path if path != "/" else url(request, ""), 303)
+        if form.get("language") in list(Language):
+            response.set_cookie(
+                COOKIE,
+                form["language"],
+                max_age=_YEAR_S,
+                path=str(request.scope.get("root_path", "")) or "/",
+                httponly=True,
+                samesite="lax",
+            )
+        return response
+
+
+def add_profile(router: APIRouter, site: VenueSite) -> None:
+    """Add the profile to a router."""
+    users = site.service.users
+
+    @router.get("/profile")
+    def profile(request: Request, person: Person) -> Response:
+        return _show(site, request, person)
+
+    @router.post("/profile")
+    def save(request: Request, person: Person, form: Form) -> Response:
+        values: dict[str, Any] = {"name": form.get("name", ""), "language": language_from(form.get("language", ""))}
+        if form.get("phone"):
+            values["phone"] = form["phone"]
+        try:
+            users.change(person_of(person), values)
+        except RefusalError as error:
+            return _show(site, request, person, values=form, error=error)
+        return redirect(url(request, "profile"), site.phrases(request)("profile.saved"))
+
+    @router.post("/profile/email")
+    def claim(request: Request, person: Person, form: Form) -> Response:
+        try:
+            claimed = users.request_code(person_of(person), form.get("email", ""))
+        except RefusalError as error:
+            return _show(site, request, person, values=form, error=error, field="email")
+        return redirect(url(request, "profile"), site.phrases(request)("profile.claimed", email=claimed.email))
+
+    @router.post("/profile/code")
+    def verify(request: Request, person: Person, form: Form) -> Response:
+        try:
+            user = users.verify(person_of(person), form.get("claim", ""), form.get("code", ""))
+        except RefusalError as error:
+            return _show(site, request, person, values=form, error=error, field="code")
+        return redirect(url(request, "profile"), site.phrases(request)("profile.verified", email=user.email))
+
+
+def _show(
+    site: VenueSite,
+    request: Request,
+    principal: Principal,
+    *,
+    values: Mapping[str, str] | None = None,
+    error: RefusalError | None = None,
+    field: str = "",
+) -> Response:
+    """Return the profile; a person without a verified address has none yet, and can claim an address."""
+    users, t, person = site.service.users, site.phrases(request), person_of(principal)
+    user = users.find(principal.subject)
+    if user is None and person.address() is not None:
+        user = users.current(person)
+    errors: dict[str, str] = {}
+    message = ""
+    if error is not None:
+        errors = t.field_errors(error) or ({field: t.refusal(error)} if field else {})
+        message = "" if field and errors else t("profile.failed") if errors else t.refusal(error)
+    notices = users.notifications(person, PER_PAGE, request.query_params.get("after"))
+    status = 200 if error is None else 422
+    context = {"user": user, "actor": actor_of(principal), "codes": users.codes(person.actor), "notices": notices}
+    return site.render(
+        request, "profile.html.j2", status, **context, values=values or {}, errors=errors, message=message
+    )

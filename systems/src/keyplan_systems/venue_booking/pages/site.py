@@ -1,0 +1,119 @@
+"""What all pages of the venue share: the operations, the letters, the language, and messages of refusals."""
+
+from __future__ import annotations
+
+import secrets
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from keyplan.pages import Pages
+from keyplan_systems.venue_booking.api.context import person_of
+from keyplan_systems.venue_booking.domain.refusals import NotAllowedError, NotFoundError, RefusalError
+from keyplan_systems.venue_booking.domain.requests import Language
+from keyplan_systems.venue_booking.domain.users import Actor
+from keyplan_systems.venue_booking.domain.venue import Venue
+from keyplan_systems.venue_booking.mail.letters import LetterWriter
+from keyplan_systems.venue_booking.pages.wording import NAMES, Phrases, language_of
+from keyplan_systems.venue_booking.service import Service
+from keyplan_systems.web import idempotency
+from keyplan_systems.web.browsing import FormFields
+from keyplan_systems.web.problems import Problem
+from keyplan_systems.web.tokens import Principal
+
+PER_PAGE: Final = 20
+"""Entries of a list on one page."""
+CODE_CHARACTERS: Final = 64
+_STATUS: Final[Mapping[type[RefusalError], int]] = {NotFoundError: 404, NotAllowedError: 403}
+_REFUSED: Final = 409
+
+
+@dataclass(frozen=True)
+class VenueSite:
+    """Pages of one venue over its operations. Threads may share it."""
+
+    pages: Pages
+    service: Service
+    writer: LetterWriter
+
+    @property
+    def venue(self) -> Venue:
+        """The venue."""
+        return self.service.base.venue
+
+    def now(self) -> datetime:
+        """Return the current time in UTC."""
+        return self.service.base.now()
+
+    def phrases(self, request: Request) -> Phrases:
+        """Return the sentences of the request's language."""
+        return Phrases(language_of(request), self.venue)
+
+    def render(self, request: Request, template: str, status: int = 200, /, **context: Any) -> Response:
+        """Return a page in the request's language. Templates see `t`, the sentences, and `venue`."""
+        if "values" in context:
+            context["values"] = defaultdict(str, context["values"])  # what a form does not have is empty
+        shared = {"t": self.phrases(request), "venue": self.venue, "languages": NAMES, "today": self.today()}
+        return self.pages.render(request, template, status, **{**shared, **context})
+
+    def today(self) -> date:
+        """Return the date at the venue."""
+        return self.venue.today(self.now())
+
+    def problem(self, request: Request, error: Exception) -> Problem | None:
+        """Return what people read about a refusal."""
+        if not isinstance(error, RefusalError):
+            return None
+        return Problem(_STATUS.get(type(error), _REFUSED), self.phrases(request).refusal(error), code=error.code)
+
+
+def actor_of(principal: Principal) -> Actor:
+    """Return the actor that a signed-in person is."""
+    return person_of(principal).actor
+
+
+def url(request: Request, path: str) -> str:
+    """Return the URL path of a page of this system."""
+    return f"{request.scope.get('root_path', '')}/app/{path}"
+
+
+def form_key() -> str:
+    """Return a key for a form, with which a second submission is recognized."""
+    return secrets.token_urlsafe(16)
+
+
+def idempotent(principal: Principal, form: FormFields, name: str, values: object) -> idempotency.Request | None:
+    """Return the request of a form with a key, so that a form that is sent twice changes something once."""
+    key = form.get("key", "")
+    if not (0 < len(key) <= CODE_CHARACTERS and key.isascii() and key.isprintable()) or " " in key:
+        return None
+    content = idempotency.fingerprint("form", name, values)
+    return idempotency.Request(principal.subject, f"form-{key}", content)
+
+
+def date_of(text: str | None) -> date | None:
+    """Return the date of a form or an address, None if it is not one."""
+    try:
+        return date.fromisoformat(text or "")
+    except ValueError:
+        return None
+
+
+def month_of(text: str | None) -> date | None:
+    """Return the first day of a month such as 2026-12, None if it is not one."""
+    return date_of(f"{text}-01") if text else None
+
+
+def number_of(text: str) -> int | str:
+    """Return the whole number of a form; other texts stay, so that the rules refuse them."""
+    return int(text) if text.isdecimal() and len(text) < 10 else text
+
+
+def language_from(text: str) -> Language | str:
+    """Return the language of a form; other texts stay, so that the rules refuse them."""
+    return Language(text) if text in list(Language) else text

@@ -1,0 +1,202 @@
+"""Languages of the pages: sentences in `texts/<language>.toml`, dates and amounts by Babel.
+
+A page has the language that the person chose, else the best one that the browser accepts, else Italian. A sentence is
+found by its dotted name; one with a number has a form for each plural category of its language.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+from babel import Locale, negotiate_locale
+from babel.dates import format_date, format_datetime, format_time, get_day_names
+from babel.numbers import format_currency, format_decimal
+from starlette.requests import Request
+
+from keyplan.pages import Wording
+from keyplan_systems.venue_booking.domain.refusals import RefusalError
+from keyplan_systems.venue_booking.domain.requests import Language
+from keyplan_systems.venue_booking.domain.venue import Venue
+from keyplan_systems.venue_booking.mail.letters import LOCALES, load_texts
+
+COOKIE: Final = "venue_language"
+NAMES: Final = {Language.ITALIAN: "Italiano", Language.ENGLISH: "English", Language.GERMAN: "Deutsch"}
+"""Each language's own name."""
+_FORM_NAMES: Final = {"fullName": "full_name", "amountCents": "amount"}
+
+
+@dataclass(frozen=True)
+class Phrases:
+    """Sentences, dates and amounts of a venue in one language. Templates call it: `t("calendar.free", count=2)`."""
+
+    language: Language
+    venue: Venue
+
+    @property
+    def locale(self) -> str:
+        """Babel's name of the language."""
+        return LOCALES[self.language]
+
+    def __call__(self, name: str, /, **values: Any) -> str:
+        """Return a sentence with its values. Raises KeyError for an unknown name."""
+        found: Any = page_texts(self.language)
+        for part in name.split("."):
+            found = found[part]
+        if isinstance(found, Mapping):
+            category = Locale.parse(self.locale).plural_form(values["count"])
+            found = found.get(category, found["other"])
+        text: str = found
+        return text.format_map(values)
+
+    def has(self, name: str) -> bool:
+        """Return True if there is a sentence of this name."""
+        found: Any = page_texts(self.language)
+        for part in name.split("."):
+            if not isinstance(found, Mapping) or part not in found:
+                return False
+            found = found[part]
+        return True
+
+    def day(self, day: date, style: str = "full") -> str:
+        """Return a date, such as Saturday 5 December 2026, or in another of Babel's styles or patterns."""
+        return format_date(day, style, locale=self.locale)
+
+    def month(self, day: date) -> str:
+        """Return the month and year of a date."""
+        return format_date(day, "LLLL y", locale=self.locale).capitalize()
+
+    def moment(self, at: datetime) -> str:
+        """Return a timestamp at the venue."""
+        return format_datetime(at, "d MMM y, HH:mm", tzinfo=self.venue.zone, locale=self.locale)
+
+    def weekdays(self) -> Sequence[tuple[str, str]]:
+        """Return short and long names of the days of a week, from Monday."""
+        short = get_day_names("abbreviated", "stand-alone", self.locale)
+        wide = get_day_names("wide", "stand-alone", self.locale)
+        return [(short[number], wide[number]) for number in range(7)]
+
+    def slot(self, name: str) -> str:
+        """Return the name of a slot; slots of a venue's own configuration keep their name in it."""
+        return self(f"slots.{name}") if self.has(f"slots.{name}") else _plain(name)
+
+    def slots(self, names: Iterable[str]) -> str:
+        """Return the names of several slots."""
+        return ", ".join(self.slot(name) for name in names)
+
+    def duration(self, name: str) -> str:
+        """Return the name of a duration, as letters write it."""
+        found: str = load_texts(self.language)["durations"].get(name, _plain(name))
+        return found[:1].upper() + found[1:]
+
+    def hours(self, day: date, slots: Sequence[str]) -> str:
+        """Return start and end of slots, such as 14:00-20:00; an empty text for removed slots."""
+        if not slots or any(name not in self.venue.slot_names for name in slots):
+            return ""
+        starts, ends = self.venue.span(day, tuple(slots))
+        closes = "24:00" if ends.date() > day else format_time(ends.timetz(), "HH:mm", locale=self.locale)
+        return f"{format_time(starts.timetz(), 'HH:mm', locale=self.locale)}-{closes}"
+
+    def amount(self, cents: int, currency: str) -> str:
+        """Return an amount of money."""
+        return format_currency(cents / 100, currency, locale=self.locale)
+
+    def number(self, value: int) -> str:
+        """Return a number."""
+        return format_decimal(value, locale=self.locale)
+
+    def refusal(self, error: RefusalError) -> str:
+        """Return the message of a refusal; refusals without a sentence keep the message of the API."""
+        details = dict(error.details)
+        name = f"errors.{error.code}"
+        if details.get("triesLeft") == 0:
+            return self("errors.wrong_code_last")
+        if "capacity" in details:
+            return self("errors.capacity", capacity=self.number(int(str(details["capacity"]))))
+        if error.code == "date_not_bookable" and "earliest" not in details:
+            return self("errors.date_over")
+        if not self.has(name):
+            return error.message
+        return self(name, **{key: self._detail(key, value) for key, value in details.items()}, **_count(details))
+
+    def _detail(self, key: str, value: Any) -> Any:
+        if key in ("date", "earliest", "latest"):
+            return self.day(date.fromisoformat(value), "long")
+        if key == "slots":
+            return self.slots(value)
+        if key == "status":
+            return self(f"status.{value}")
+        return value
+
+    def field_errors(self, error: RefusalError) -> dict[str, str]:
+        """Return the messages of a refusal by the names of a form's fields."""
+        found = error.details.get("fields")
+        if isinstance(found, Mapping):
+            return {_form_name(name): self._field(_form_name(name), message) for name, message in found.items()}
+        if "slots" in error.details:
+            return {"duration": self.refusal(error)}
+        field = error.details.get("field")
+        return {} if field is None else {_form_name(str(field)): self._single(_form_name(str(field)), error)}
+
+    def _single(self, field: str, error: RefusalError) -> str:
+        has_sentence = "capacity" in error.details or self.has(f"errors.{error.code}")
+        return self.refusal(error) if has_sentence else self._field(field, error.message)
+
+    def _field(self, field: str, message: str) -> str:
+        name = f"errors.fields.{field}"
+        return self(name) if self.has(name) else message.removeprefix("Value error, ")
+
+
+def _count(details: Mapping[str, object]) -> dict[str, int]:
+    """Return the number that selects a plural form, if a refusal has one."""
+    return {"count": int(str(details["triesLeft"]))} if "triesLeft" in details else {}
+
+
+def _form_name(name: str) -> str:
+    last = name.rpartition(".")[2]
+    return _FORM_NAMES.get(last, last)
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", " ").capitalize()
+
+
+@cache
+def page_texts(language: Language) -> Mapping[str, Any]:
+    """Return the sentences of the pages in a language."""
+    source = files("keyplan_systems.venue_booking.pages").joinpath("texts", f"{language.value}.toml")
+    return tomllib.loads(source.read_text("utf-8"))
+
+
+def language_of(request: Request) -> Language:
+    """Return the language of the page that answers a request."""
+    chosen = request.cookies.get(COOKIE, "")
+    if chosen in list(Language):
+        return Language(chosen)
+    accepted = _accepted(request.headers.get("accept-language", ""))
+    return Language(negotiate_locale(accepted, [language.value for language in Language], sep="-") or Language.ITALIAN)
+
+
+def _accepted(header: str) -> list[str]:
+    """Return the languages of an Accept-Language header (RFC 9110, 12.5.4), the preferred one first."""
+    weighed: list[tuple[float, str]] = []
+    for entry in header.split(","):
+        tag, _, parameter = entry.strip().partition(";")
+        try:
+            weight = float(parameter.strip().removeprefix("q=") or 1)
+        except ValueError:
+            continue
+        if weight > 0 and tag.replace("-", "").isalnum():
+            weighed.append((weight, tag.partition("-")[0].lower()))
+    return [tag for _, tag in sorted(weighed, key=lambda entry: -entry[0])]
+
+
+def shared_wording(request: Request) -> Wording:
+    """Return the language of a request, with the words of the templates that all systems share."""
+    language = language_of(request)
+    return Wording(language.value, page_texts(language)["shared"])
