@@ -82,12 +82,12 @@ def _load(service: Service) -> None:
     def duration(number: int) -> str:
         return durations[number % len(durations)]
 
-    made = []
+    bookings = []
     for wish in _WISHES:
         day = first + timedelta(days=wish.day)
         request = _request(wish, day, duration(wish.duration), venue.capacity)
-        made.append(service.bookings.request(_person(wish.person), request))
-    approved = service.bookings.decide(_ADMIN, made[0].booking_id, Action.APPROVE, reason="Benvenuti!")
+        bookings.append(service.bookings.request(_person(wish.person), request))
+    approved = service.bookings.decide(_ADMIN, bookings[0].booking_id, Action.APPROVE, reason="Benvenuti!")
     payment = {"booking_id": approved.booking_id, "amount_cents": 5_000, "method": PaymentMethod.TRANSFER}
     service.records.add_payment(_ADMIN, payment)
     if approved.event_id is not None:
