@@ -101,3 +101,53 @@ def test_a_price_that_a_file_lacks_is_named(tmp_path: Path) -> None:
 def test_what_is_assumed_is_told(tmp_path: Path) -> None:
     guessed = run("price", design(tmp_path, NOTES.replace(", rate=Rate(average=2)", ""))).stdout
     assert "assumed: of_owner declares no rate" in guessed
+
+
+def as_json(path: str, *options: str) -> dict[str, Any]:
+    result = run("price", path, "--format", "json", *options)
+    assert result.exit_code == 0, result.output
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+def test_json_holds_costs_units_and_assumptions(tmp_path: Path) -> None:
+    found = as_json(design(tmp_path, NOTES))
+    note = next(pattern for pattern in found["patterns"] if pattern["name"] == "note")
+    assert (note["read_units"], note["calls"]) == (0.5, 10 * 730 * 3600)
+    tables = sum(table["monthly_cost"] for table in found["tables"])
+    assert tables + found["free_storage"] == pytest.approx(found["monthly_cost"])
+
+
+def test_ten_times_the_load_costs_ten_times_the_requests(tmp_path: Path) -> None:
+    path = design(tmp_path, NOTES)
+    once, tenfold = as_json(path), as_json(path, "--scale", "10x")
+    for before, after in zip(once["patterns"], tenfold["patterns"], strict=True):
+        assert after["monthly_cost"] == pytest.approx(10 * before["monthly_cost"])
+
+
+def test_a_rate_of_a_pattern_can_be_tried(tmp_path: Path) -> None:
+    found = as_json(design(tmp_path, NOTES), "--rate", "note=20", "--scale", "3")
+    note = next(pattern for pattern in found["patterns"] if pattern["name"] == "note")
+    assert note["calls"] == 20 * 730 * 3600, "a given rate is not scaled"
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (["--scale", "ten"], "write it as a factor"),
+        (["--scale", "-1x"], "write it as a factor"),
+        (["--rate", "note"], "write it as pattern=calls"),
+        (["--rate", "nothing=1"], "no such pattern: nothing"),
+    ],
+)
+def test_a_wrong_load_is_refused(tmp_path: Path, given: list[str], text: str) -> None:
+    result = run("price", design(tmp_path, NOTES), *given)
+    assert result.exit_code == 2
+    assert text in result.output
+
+
+def test_charts_show_cost_by_pattern_and_against_the_load(tmp_path: Path) -> None:
+    output = run("price", design(tmp_path, NOTES), "--chart").stdout
+    assert "Monthly cost of requests by pattern" in output
+    loads = [line.split("│")[1].strip() for line in output.partition("against the load")[2].splitlines() if "│" in line]
+    assert loads == ["0.1x", "0.5x", "1x", "2x", "5x", "10x"]

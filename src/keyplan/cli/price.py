@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
@@ -12,6 +14,10 @@ from keyplan.cli.designs import DesignName, Prices, Region, refusal
 if TYPE_CHECKING:
     from keyplan.cost.estimate import Estimate, TableCost
     from keyplan.cost.prices import PriceBook
+    from keyplan.design.workload import Rate
+
+_LOADS: Final = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
+"""Loads of the chart, as factors of the estimate's."""
 
 
 def book_of(command: str, region: str) -> PriceBook:
@@ -29,18 +35,136 @@ def price(
     region: Region = "us-east-1",
     prices: Prices = None,
     set_price: Annotated[list[str] | None, typer.Option("--set", help="One price: write_unit=0.0000007.")] = None,
+    *,
+    scale: Annotated[str, typer.Option("--scale", help="Factor of all declared rates: 10x.")] = "1x",
+    rate: Annotated[
+        list[str] | None,
+        typer.Option("--rate", help="Calls per second of a pattern, instead of the declared ones: tasks_due=200."),
+    ] = None,
+    format: Annotated[
+        Literal["text", "json"], typer.Option("--format", help="Output format; dollars in JSON are not rounded.")
+    ] = "text",
+    chart: Annotated[
+        bool, typer.Option("--chart", help="Add charts of the cost by pattern and of the cost against the load.")
+    ] = False,
 ) -> None:
     """Price a design from its declared rates, numbers and sizes."""
     from keyplan.cli.designs import load  # noqa: PLC0415 - `keyplan --help` needs no designs
-    from keyplan.cost.estimate import estimate  # noqa: PLC0415
+    from keyplan.cost.estimate import Load, estimate  # noqa: PLC0415
     from keyplan.cost.prices import PriceDataError  # noqa: PLC0415
 
+    loaded = load(design)
     try:
         book = _book(region, prices, set_price or [])
-        found = estimate(load(design), book)
-    except PriceDataError as error:
+        factor, rates = _factor(scale), dict(_rate(text) for text in rate or [])
+        found = estimate(loaded, book, Load(factor, rates))
+    except (PriceDataError, ValueError) as error:
         raise refusal(f"keyplan price: {error}") from None
+    if format == "json":
+        typer.echo(json.dumps(_json(found, factor), indent=2))
+        return
     _print(found)
+    if chart:
+        against = {times: estimate(loaded, book, Load(factor * times, rates)).total for times in _LOADS}
+        _print_charts(found, against, factor)
+
+
+def _factor(text: str) -> float:
+    """Parse the value of --scale. Raises ValueError."""
+    try:
+        factor = float(text.removesuffix("x"))
+    except ValueError:
+        factor = math.nan
+    if not 0 <= factor < math.inf:
+        raise ValueError(f"--scale {text}: write it as a factor, such as 10x or 0.5x")
+    return factor
+
+
+def _rate(text: str) -> tuple[str, Rate]:
+    """Parse one `--rate pattern=calls`. Raises ValueError."""
+    from keyplan.design.workload import Rate  # noqa: PLC0415
+
+    name, _, value = text.partition("=")
+    try:
+        calls = float(value)
+    except ValueError:
+        calls = math.nan
+    if not name or not 0 <= calls < math.inf:
+        raise ValueError(f"--rate {text}: write it as pattern=calls per second, such as tasks_due=200")
+    return name, Rate(calls)
+
+
+def _json(found: Estimate, factor: float) -> dict[str, object]:
+    book = found.book
+    return {
+        "design": found.design,
+        "region": book.region,
+        "prices_of": str(book.dated),
+        "scale": factor,
+        "monthly_cost": found.total,
+        "point_in_time_recovery": found.point_in_time,
+        "free_storage": -found.free_storage,
+        "patterns": [
+            {
+                "name": cost.name,
+                "table": cost.table,
+                "read_units": cost.expected.units.read,
+                "write_units": cost.expected.units.written,
+                "is_counted": cost.expected.is_counted,
+                "calls": cost.calls,
+                "monthly_cost": cost.requests,
+                "assumptions": list(cost.expected.guesses),
+            }
+            for cost in found.patterns
+        ],
+        "tables": [
+            {
+                "name": table.name,
+                "billing": table.billing,
+                "monthly_cost": table.total,
+                "parts": [
+                    {
+                        "name": part.name,
+                        "read_units_per_second": part.read,
+                        "write_units_per_second": part.write,
+                        "on_demand": part.on_demand,
+                        "provisioned": part.provisioned,
+                        "storage_bytes": part.storage_bytes,
+                        "storage": part.storage,
+                    }
+                    for part in table.parts
+                ],
+            }
+            for table in found.tables
+        ],
+        "assumptions": list(found.guesses),
+        "unverified_prices": [name for name, price in book.prices.items() if not price.verified],
+    }
+
+
+def _print_charts(found: Estimate, against: dict[float, float], factor: float) -> None:
+    from rich.console import Console  # noqa: PLC0415
+
+    console = Console(width=None if Console().is_terminal else 140)
+    costs = sorted(found.patterns, key=lambda cost: -cost.requests)
+    by_pattern = [(cost.name, cost.requests) for cost in costs]
+    console.print(_bars("Monthly cost of requests by pattern, on demand", by_pattern))
+    rows = [(f"{factor * times:g}x", total) for times, total in against.items()]
+    console.print(_bars("Monthly cost against the load, storage included", rows))
+
+
+def _bars(title: str, rows: list[tuple[str, float]]) -> object:
+    from rich.bar import Bar  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+
+    table = Table(title=title, title_justify="left", show_header=False)
+    table.add_column()
+    table.add_column(justify="right")
+    table.add_column(width=40)
+    most = max((value for _, value in rows), default=0.0) or 1.0
+    for name, value in rows:
+        table.add_row(name, _money(value), Bar(most, 0, value, width=40))
+    return table
 
 
 def _book(region: str, path: Path | None, changes: list[str]) -> PriceBook:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import ceil
+from typing import Final
 
 from keyplan import limits
 from keyplan.cost.expected import Expected, expected, steps_of
@@ -16,11 +17,30 @@ from keyplan.design.declaring.design import Design
 from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.declaring.tables import Table
 from keyplan.design.schema import Index, TableClass
-from keyplan.design.workload import Provisioned
+from keyplan.design.workload import Provisioned, Rate
 
 SECONDS_A_MONTH = HOURS_A_MONTH * 3600
 TARGET_USE = 0.7
 """The share of provisioned capacity that auto scaling aims to use."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """Change of the declared rates, for a what-if estimate."""
+
+    scale: float = 1.0
+    """Factor of all declared rates."""
+    rates: Mapping[str, Rate] = field(default_factory=dict)
+    """Rates of patterns, by name, instead of the declared ones. They are not scaled."""
+
+    def rate_of(self, pattern: Pattern[..., object]) -> Rate | None:
+        """Return the rate of a pattern; None if it declares none and none is given."""
+        given = self.rates.get(pattern.name)
+        declared = pattern.facts.rate
+        return given if given is not None else None if declared is None else declared.scaled(self.scale)
+
+
+AS_DECLARED: Final = Load()
 
 
 @dataclass(frozen=True)
@@ -120,21 +140,27 @@ class Estimate:
         return sum(table.total for table in self.tables) - self.free_storage
 
 
-def estimate(design: Design, book: PriceBook) -> Estimate:
-    """Return the monthly cost of a design from its declared rates, numbers and sizes."""
-    patterns = tuple(_pattern(pattern, book) for pattern in design.patterns)
-    tables = tuple(_table(design, table, book) for table in design.tables)
+def estimate(design: Design, book: PriceBook, load: Load = AS_DECLARED) -> Estimate:
+    """Return the monthly cost of a design from its declared rates, numbers and sizes.
+
+    `load` changes the declared rates. Raises ValueError if it names a pattern that the design does not have.
+    """
+    unknown = sorted(load.rates.keys() - {pattern.name for pattern in design.patterns})
+    if unknown:
+        raise ValueError(f"no such pattern: {', '.join(unknown)}")
+    patterns = tuple(_pattern(pattern, book, load) for pattern in design.patterns)
+    tables = tuple(_table(design, table, book, load) for table in design.tables)
     standard = {table.name for table in design.tables if table.schema.table_class == "STANDARD"}
     stored = sum(part.storage_bytes for cost in tables if cost.name in standard for part in cost.parts)
     free = min(stored / GB, book.free.get("storage_gb", 0.0)) * book["storage_gb_month"]
     guesses = list(dict.fromkeys(guess for cost in patterns for guess in cost.expected.guesses))
-    guesses += [f"{pattern.name} declares no rate" for pattern in design.patterns if pattern.facts.rate is None]
+    guesses += [f"{pattern.name} declares no rate" for pattern in design.patterns if load.rate_of(pattern) is None]
     return Estimate(design.name, book, patterns, tables, free, tuple(guesses))
 
 
-def _pattern(pattern: Pattern[..., object], book: PriceBook) -> PatternCost:
-    expectation = expected(pattern)
-    calls = pattern.facts.rate.average * SECONDS_A_MONTH if pattern.facts.rate is not None else 0.0
+def _pattern(pattern: Pattern[..., object], book: PriceBook, load: Load) -> PatternCost:
+    expectation, rate = expected(pattern), load.rate_of(pattern)
+    calls = rate.average * SECONDS_A_MONTH if rate is not None else 0.0
     return PatternCost(
         pattern.name, pattern.plan.schema.name, expectation, calls, price_of_call(pattern, expectation, book) * calls
     )
@@ -151,9 +177,9 @@ def price_of_call(pattern: Pattern[..., object], expectation: Expected, book: Pr
     return sum(book.on_demand(units.read, units.written, table_class) for table_class, units in sums.items())
 
 
-def _table(design: Design, table: Table, book: PriceBook) -> TableCost:
+def _table(design: Design, table: Table, book: PriceBook, load: Load) -> TableCost:
     schema = table.schema
-    parts = tuple(_part(design, table, index, book) for index in (None, *schema.indexes))
+    parts = tuple(_part(design, table, index, book, load) for index in (None, *schema.indexes))
     stored = sum(part.storage_bytes for part in parts)
     recovered = _recovered_bytes(parts) if schema.point_in_time_recovery else 0.0
     recovery = recovered / GB * book["point_in_time_gb_month"]
@@ -169,11 +195,11 @@ def _recovered_bytes(parts: tuple[PartCost, ...]) -> float:
     return sum(part.storage_bytes for part in parts if not part.is_global)
 
 
-def _part(design: Design, table: Table, index: Index | None, book: PriceBook) -> PartCost:
-    load = _load(design, table, index)
+def _part(design: Design, table: Table, index: Index | None, book: PriceBook, rates: Load) -> PartCost:
+    load = _load(design, table, index, rates)
     klass = table.schema.table_class
     on_demand = SECONDS_A_MONTH * book.on_demand(load.read, load.write, klass)
-    provisioned = 0.0 if index is not None and index.kind == "LSI" else _capacity(design, table, index, book)
+    provisioned = 0.0 if index is not None and index.kind == "LSI" else _capacity(design, table, index, book, rates)
     stored = _stored_bytes(table, index)
     storage = stored / GB * book.of_class("storage_gb_month", klass)
     name = table.name if index is None else f"{table.name}/{index.name}"
@@ -192,13 +218,13 @@ def _part(design: Design, table: Table, index: Index | None, book: PriceBook) ->
     )
 
 
-def _capacity(design: Design, table: Table, index: Index | None, book: PriceBook) -> float:
+def _capacity(design: Design, table: Table, index: Index | None, book: PriceBook, rates: Load) -> float:
     """Return the monthly price of the declared or required capacity; local indexes use the table's."""
     klass = table.schema.table_class
     bought = table.schema.provisioned if index is None else index.billing
     if bought is None:
         local = [other for other in table.schema.indexes if other.kind == "LSI"] if index is None else []
-        loads = [_load(design, table, place) for place in (index, *local)]
+        loads = [_load(design, table, place, rates) for place in (index, *local)]
         bought = _enough(sum(load.peak_read for load in loads), sum(load.peak_write for load in loads))
     read_hour, write_hour = book.of_class("read_unit_hour", klass), book.of_class("write_unit_hour", klass)
     return (bought.read * read_hour + bought.write * write_hour) * HOURS_A_MONTH
@@ -214,9 +240,9 @@ class _Load:
     peak_write: float
 
 
-def _load(design: Design, table: Table, index: Index | None) -> _Load:
+def _load(design: Design, table: Table, index: Index | None, rates: Load) -> _Load:
     """Return the declared load on a table without its indexes, or on one index."""
-    rated = [(units, rate) for pattern, units in _loads(design, table, index) if (rate := pattern.facts.rate)]
+    rated = [(units, rate) for pattern, units in _loads(design, table, index) if (rate := rates.rate_of(pattern))]
     return _Load(
         sum(units.read * rate.average for units, rate in rated),
         sum(units.write * rate.average for units, rate in rated),

@@ -33,6 +33,10 @@ class Rate:
         """The peak, or the average if no peak is given."""
         return self.average if self.peak is None else self.peak
 
+    def scaled(self, factor: float) -> Rate:
+        """Return this rate times a factor, average and peak."""
+        return Rate(self.average * factor, None if self.peak is None else self.peak * factor)
+
     @classmethod
     @checked_call
     def monthly(cls, calls: float, *, peak: float | None = None) -> Rate:
