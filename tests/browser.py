@@ -87,12 +87,12 @@ class Window:
         small = self.page.evaluate(_SMALL_TARGETS)
         assert not small, f"targets under 44 px: {small}"
 
-    def screenshot(self, name: str) -> None:
-        """Save a picture of the whole page in the folder of KEYPLAN_SCREENSHOTS."""
+    def screenshot(self, name: str, *, whole: bool = True) -> None:
+        """Save a picture of the whole page, or of what the window shows, in the folder of KEYPLAN_SCREENSHOTS."""
         folder = os.environ.get(SCREENSHOTS_VARIABLE)
         if folder:
             Path(folder).mkdir(parents=True, exist_ok=True)
-            self.page.screenshot(path=str(Path(folder) / f"{name}.png"), full_page=True)
+            self.page.screenshot(path=str(Path(folder) / f"{name}.png"), full_page=whole)
 
     def weight(self) -> dict[str, float]:
         """Return first contentful paint in ms, and bytes transferred for scripts and styles."""

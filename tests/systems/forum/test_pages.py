@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+import socket
+import sqlite3
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -15,7 +22,19 @@ from websockets import Origin
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from keyplan_systems.forum.sample import ANN, BEN, FUNCTIONS, LISTS, LOOPS, SORTING, TEACHER, TEAM, TUTOR
+from keyplan_systems.forum.sample import (
+    ANN,
+    BEN,
+    CLEO,
+    FUNCTIONS,
+    LISTS,
+    LOOPS,
+    RECURSION,
+    SORTING,
+    TEACHER,
+    TEAM,
+    TUTOR,
+)
 from keyplan_systems.web.development import development_key, issue_development_token
 
 PATIENCE_MS = 60_000
@@ -84,7 +103,7 @@ def test_two_people_see_each_others_messages_at_once(windows: Windows, site: Sit
     expect(teacher.page.locator(".message").last).to_contain_text("Nine!")
     expect(ben.page.locator(".message", has_text="Nine!")).to_have_count(1)
     expect(ben.page.locator(".message.pending")).to_have_count(0)
-    ben.screenshot("forum-live")
+    ben.screenshot("forum", whole=False)
     teacher.goto("/forum/app/")
     expect(ben.page.locator("#state")).to_have_text(re.compile("Watching now: you\\s"))
 
@@ -116,6 +135,33 @@ def test_a_lost_connection_is_resumed_without_loss_or_repetition(windows: Window
         assert len(set(sequence)) == len(sequence)
     ann.page.reload()
     assert ann.page.locator(".message .text").all_text_contents()[-5:] == expected
+
+
+def test_attempts_and_submissions_appear_in_the_timeline_at_their_own_time(windows: Windows, site: Site) -> None:
+    teacher = open_thread(windows, site, TEACHER, RECURSION, CLEO)
+    wait_until_live(teacher.page)
+    expect(teacher.page.locator(".note").first).to_contain_text("Started attempt 605")
+    expect(teacher.page.locator(".note").nth(1)).to_contain_text("0 points, not solved yet")
+    first_ms = int(teacher.page.locator("[data-ms]").first.get_attribute("data-ms") or 0)
+    facts = [
+        {"type": "attempt_started", "time": first_ms - 60_000, "attempt_id": "700"},
+        {"type": "submission", "time": first_ms + 86_400_000 * 2, "attempt_id": "700", "answer_id": "1", "score": 100,
+         "validated": True},
+    ]  # fmt: skip
+    report_as_platform(site, RECURSION, CLEO, facts)
+    expect(teacher.page.locator(".note", has_text="attempt 700: 100 points, solved")).to_have_count(1)
+    expect(teacher.page.locator(".note").first).to_contain_text("Started attempt 700")
+    times = [int(entry.get_attribute("data-ms") or 0) for entry in teacher.page.locator("[data-ms]").all()]
+    assert times == sorted(times)
+
+
+def report_as_platform(site: Site, item: str, participant: str, facts: list[dict[str, Any]]) -> None:
+    """Report events as the platform does."""
+    key = development_key(site.folder / "keys")
+    token = issue_development_token(key, "9", audience="keyplan", roles=("platform",))
+    url = f"{site.url}/forum/thread/{item}/{participant}/events"
+    headers = {"Authorization": f"Bearer {token}"}
+    httpx.post(url, json={"events": facts}, headers=headers, timeout=60, trust_env=False).raise_for_status()
 
 
 def test_what_was_not_sent_survives_a_reload(windows: Windows, site: Site) -> None:
@@ -305,15 +351,81 @@ def test_a_foreign_page_cannot_connect_with_the_session(windows: Windows, site: 
     ann.sign_in("forum", ANN)
     cookies = "; ".join(f"{one['name']}={one['value']}" for one in ann.context.cookies())
     address = f"{site.url.replace('http', 'ws', 1)}/forum/ws"
-    with connect(address, origin=Origin(site.url), additional_headers={"Cookie": cookies}, proxy=None) as socket:
-        socket.send('{"action": "heartbeat"}')
-        assert json.loads(socket.recv()) == {"action": "heartbeat"}
+    with connect(address, origin=Origin(site.url), additional_headers={"Cookie": cookies}, proxy=None) as connection:
+        connection.send('{"action": "heartbeat"}')
+        assert json.loads(connection.recv()) == {"action": "heartbeat"}
     with (
         pytest.raises(InvalidStatus) as refused,
         connect(address, origin=Origin("https://evil.example"), additional_headers={"Cookie": cookies}, proxy=None),
     ):
         pass
     assert refused.value.response.status_code == 401
+
+
+def test_markup_in_names_and_titles_stays_text(windows: Windows, site: Site) -> None:
+    markup = "<img src=x onerror=alert(1)>'\"><b>"
+    with closing(sqlite3.connect(site.folder / "forum" / "forum.db")) as database, database:
+        database.execute("UPDATE groups SET name = ? WHERE id IN (?, ?)", (markup, TEAM, CLEO))
+        database.execute("UPDATE items SET title = ? WHERE id = ?", (markup, SORTING))
+    ben = windows.open(site.url)
+    ben.sign_in("forum", BEN)
+    paths = ("", "notifications", "ask", f"threads/{SORTING}/{TEAM}")
+    for path in paths:
+        page = ben.goto(f"/forum/app/{path}")
+        expect(page.locator("main")).to_contain_text("onerror=alert(1)")
+        assert page.locator("main img, main b").count() == 0, path
+    wait_until_live(ben.page)
+    write_as(site, CLEO, SORTING, TEAM, "named by markup")
+    expect(ben.page.locator(".message").last).to_contain_text(markup)
+    assert ben.page.locator("main img, main b").count() == 0
+
+
+def write_as(site: Site, user: str, item: str, participant: str, text: str) -> None:
+    """Write into a thread over the API."""
+    identity = issue_development_token(development_key(site.folder / "keys"), user, audience="keyplan")
+    with httpx.Client(base_url=f"{site.url}/forum", timeout=60, trust_env=False) as client:
+        headers = {"Authorization": f"Bearer {identity}"}
+        view = client.get(f"/items/{item}/participant/{participant}/thread", headers=headers).raise_for_status().json()
+        body = {"text": text, "uuid": str(uuid.uuid4())}
+        headers = {"Authorization": f"Bearer {view['token']}"}
+        client.post(f"/thread/{item}/{participant}/messages", json=body, headers=headers).raise_for_status()
+
+
+@contextmanager
+def server(folder: Path, port: int) -> Iterator[subprocess.Popen[str]]:
+    """Run `keyplan up` as a process of its own, and kill it at the end."""
+    command = [sys.executable, "-m", "keyplan", "up", "--system", "forum", "--port", str(port), "--folder", str(folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            while "stop with" not in (line := process.stdout.readline()):
+                assert line, "the server did not start"
+            yield process
+        finally:
+            process.kill()
+
+
+def test_a_killed_server_costs_no_message(windows: Windows, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    place = Site(f"http://127.0.0.1:{port}", tmp_path / "data")
+    with server(place.folder, port):
+        ann, tutor = (open_thread(windows, place, person) for person in (ANN, TUTOR))
+        for window in (ann, tutor):
+            window.expected += ["ERR_CONNECTION_REFUSED", "WebSocket", "Failed to load resource"]
+            wait_until_live(window.page)
+        say(tutor.page, "before the crash")
+        expect(ann.page.locator(".message").last).to_contain_text("before the crash")
+    expect(ann.page.locator("#connection")).to_contain_text("Reconnecting")
+    say(ann.page, "written without a server")
+    with server(place.folder, port):
+        for window in (ann, tutor):
+            wait_until_live(window.page)
+            expect(window.page.locator(".message:not(.pending)", has_text="written without a server")).to_have_count(1)
+            assert window.page.locator(".message .text").all_text_contents()[-2:] == [
+                "before the crash",
+                "written without a server",
+            ]
 
 
 def close_as(site: Site, participant: str, item: str) -> None:

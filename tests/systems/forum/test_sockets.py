@@ -7,7 +7,7 @@ import uuid
 from typing import Any
 
 import pytest
-from tests.systems.forum.live import ANN, BEN, PATIENCE_S, TUTOR, Live
+from tests.systems.forum.live import ANN, BEN, PATIENCE_S, TEACHER, TUTOR, Live, Socket
 from websockets.exceptions import InvalidStatus
 
 from keyplan_systems.forum import sample
@@ -316,3 +316,39 @@ def test_a_connection_watches_at_most_fifty_threads(live: Live) -> None:
         assert items(live, "THREADSUB#") == []
 
     asyncio.run(story())
+
+
+def test_presence_reports_watchers_and_statuses_to_those_who_ask_for_it(live: Live) -> None:
+    async def story() -> None:
+        async with live.socket(ANN) as ann, live.socket(TUTOR) as tutor:
+            await tutor.watch(live.token(TUTOR))
+            await ann.watch(live.token(ANN), presence=True)
+            async with live.socket(TEACHER) as teacher:
+                await teacher.watch(live.token(TEACHER))
+                await heard_action(ann, "forum.watchers.changed")
+            await heard_action(ann, "forum.watchers.changed")
+            wish = {"status": "waiting_for_participant"}
+            live.person(ANN).put(f"/items/{sample.LOOPS}/participant/{ANN}/thread", json=wish)
+            changed = await heard_action(ann, "forum.status.changed")
+            assert (changed["status"], changed["item_id"], changed["participant_id"]) == (
+                *wish.values(),
+                sample.LOOPS,
+                ANN,
+            )
+            await tutor.nothing()
+
+    asyncio.run(story())
+
+
+async def heard_action(socket: Socket, action: str) -> dict[str, Any]:
+    """Return the next message with this action; other reports of presence may come before it."""
+    while (message := await socket.hear())["action"] != action:
+        assert message["action"] == "forum.watchers.changed"
+    return message
+
+
+def test_an_older_status_does_not_replace_the_copy_of_a_newer_one(live: Live) -> None:
+    for status, revision in (("closed", 9), ("waiting_for_trainer", 8)):
+        live.service.connections.copy_status(PLACE, status, revision)
+    (stored,) = items(live, "THREADSTATUS#")
+    assert (stored["status"]["S"], stored["revision"]["N"]) == ("closed", "9")

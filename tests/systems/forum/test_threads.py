@@ -14,6 +14,13 @@ from tests.systems.forum.worlds import NOW_MS
 from keyplan.clock import ManualClock
 from keyplan_systems.forum.domain import BadRequestError, NotAllowedError, Status, ThreadKey
 from keyplan_systems.forum.permissions import may_read
+from keyplan_systems.forum.relational.choices import (
+    grants_of,
+    help_choices,
+    participants_of,
+    threads_to_answer,
+    watched_groups,
+)
 from keyplan_systems.forum.relational.facts import load_thread_facts
 from keyplan_systems.forum.relational.lists import DEFAULT_PAGE_SIZE, After, ThreadPage, list_threads
 from keyplan_systems.forum.relational.rows import threads_of
@@ -203,6 +210,58 @@ def test_pages_put_together_are_the_whole_list_once(stage: Stage, limit: int) ->
 def test_a_page_holds_twenty_threads_unless_said_otherwise(stage: Stage) -> None:
     tom = stage.put(crowd(30)).world["tom"]
     assert len(list_threads(stage.database, stage.clock, tom, is_mine=False).threads) == DEFAULT_PAGE_SIZE == 20
+
+
+def test_a_list_holds_one_status_and_may_start_with_the_longest_wait(stage: Stage) -> None:
+    tom = stage.put(THREADS).world["tom"]
+    db, clock = stage.database, stage.clock
+    waiting = Status.WAITING_FOR_TRAINER
+    assert listed(list_threads(db, clock, tom, is_mine=False, status=Status.CLOSED)) == ["ada"]
+    first = list_threads(db, clock, tom, is_mine=False, status=waiting, oldest_first=True, limit=1)
+    second = list_threads(db, clock, tom, is_mine=False, status=waiting, oldest_first=True, after=first.after)
+    assert (listed(first), listed(second), second.after) == (["ann"], ["bea"], None)
+
+
+# --- choices of pages ------------------------------------------------------------------------------------------------
+
+
+def choices(stage: Stage, user: str, participant: str) -> list[tuple[str, Status | None, list[str]]]:
+    found = help_choices(stage.database, stage.world[user], stage.world[participant])
+    return [(choice.item.name, choice.status, [one.name for one in choice.helpers]) for choice in found]
+
+
+def test_a_participant_may_choose_the_granted_groups_and_those_below(stage: Stage) -> None:
+    stage.put("group night group public\nin night tutors\nthread task ann closed tutors 2h")
+    assert choices(stage, "ann", "ann") == [("task", Status.CLOSED, ["night", "tutors"])]
+    assert choices(stage, "ada", "ada") == [("task", None, ["night", "tutors"])]
+    assert choices(stage, "bea", "bea") == [], "nobody has granted it"
+    assert choices(stage, "ann", "ada") == [], "another pupil"
+
+
+def test_an_observer_may_choose_what_both_can_see(stage: Stage) -> None:
+    stage.put("group secret group")
+    assert choices(stage, "tom", "ann")[0][:2] == ("task", None)
+    assert "tutors" in choices(stage, "tom", "ann")[0][2]
+    assert "secret" not in choices(stage, "tom", "ann")[0][2]
+    assert [one.name for one in participants_of(stage.database, stage.world["tom"])] == ["tom", "ada", "ann"]
+    assert [one.name for one in participants_of(stage.database, stage.world["ann"])] == ["ann"]
+
+
+def test_threads_to_answer_are_those_that_the_user_may_write_into(stage: Stage) -> None:
+    world = stage.put(THREADS).world
+    threads = list(world.threads.values())
+    expected = {"tom": {"ann"}, "hub": {"ann", "bea"}, "bea": {"bea"}}
+    for user, names in expected.items():
+        writable = threads_to_answer(stage.database, world[user], threads)
+        assert {key.participant_id for key in writable} == {world[name] for name in names}, user
+
+
+def test_permissions_are_shown_to_who_may_give_them(stage: Stage) -> None:
+    stage.put("group boss user\nin boss everybody\nholds boss task view=content grant=content")
+    grants = grants_of(stage.database, stage.world["boss"])
+    assert ([item.name for item in grants.items], grants.given) == (["task"], (("class", "task", "tutors"),))
+    assert grants_of(stage.database, stage.world["ann"]).items == ()
+    assert [one.name for one in watched_groups(stage.database, stage.world["tom"])] == ["class"]
 
 
 # --- how many statements ---------------------------------------------------------------------------------------------
