@@ -50,12 +50,12 @@ $(VENV)/.base:
 
 $(VENV)/.runtime: $(VENV)/.base pyproject.toml systems/pyproject.toml
 	@echo "Installing keyplan, the five systems and what they need into $(VENV): one to three minutes"
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[aws,charts,fast,import,s3,verify]" -e "./systems[lake]"
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[aws,charts,fast,import,s3,verify]" -e "./systems[lake,mcp]"
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.base pyproject.toml systems/pyproject.toml
 	@echo "Installing keyplan and the tools of its tests into $(VENV): one to three minutes"
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[$(EXTRAS)]" -e "./systems[lake]" --group dev
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[$(EXTRAS)]" -e "./systems[lake,mcp]" --group dev
 	touch $@
 
 # Chromium for the tests of pages; without it they are skipped, or fail if KEYPLAN_REQUIRE_BROWSER is set.

@@ -23,10 +23,14 @@ from keyplan.clock import ManualClock, SystemClock
 from keyplan.engine.engine import Engine
 from keyplan_systems.ask_a_human.app import CREDENTIALS, LINKS, OUTBOX, PROXIES, SYSTEM
 from keyplan_systems.ask_a_human.example import OPTIONS, converse
+from keyplan_systems.ask_a_human.seed import QUESTIONS
 from keyplan_systems.web.development import development_key
 from keyplan_systems.web.server import Running
 from keyplan_systems.web.system import Built, Resources
 from keyplan_systems.web.tokens import TokenRules, TokenVerifier, development_keys
+
+OPEN = len(QUESTIONS) - 1
+"""Number of the sample's questions that need answers: one is closed."""
 
 
 @contextmanager
@@ -91,15 +95,15 @@ def test_the_sample_loads_twice_and_is_there_once_and_the_workers_do_their_part(
     system.load_sample()
     done = {worker.name: worker.run_once() for worker in system.workers}
     assert done["ask-a-human sweep"] == 0
-    assert done["ask-a-human push"] == 2
+    assert done["ask-a-human push"] == OPEN
     assert done["ask-a-human ranks"] > 0
     assert [kept.message.token for kept in read_outbox(tmp_path / OUTBOX).messages] == ["sample-token"]
     with Running(system.app) as server:
         feed = httpx.get(f"{server.url}/human/questions").json()["questions"]
         board = httpx.get(f"{server.url}/human/leaderboard").json()["entries"]
         assert httpx.get(f"{server.url}/health").json() == {"status": "ok", "checks": {"table": "ok"}}
-    assert len(feed) == 2
-    assert [one["rank"] for one in board] == [1, 2]
+    assert len(feed) == OPEN
+    assert [one["rank"] for one in board] == [1, 2, 3, 4, 5]
 
 
 def test_settings_that_cannot_be_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Assembly of Ask-a-Human: API, sweeper, push worker, rank counter."""
+"""Assembly of Ask-a-Human: API, pages, sweeper, push worker, rank counter."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import os
 from functools import partial
 from pathlib import Path
 
-from keyplan_systems.ask_a_human import design_questions
+from keyplan_systems.ask_a_human import design_questions, web_push
 from keyplan_systems.ask_a_human.address_limits import AddressLimits
 from keyplan_systems.ask_a_human.api import application
 from keyplan_systems.ask_a_human.demo import play
 from keyplan_systems.ask_a_human.notifier import Notifier
 from keyplan_systems.ask_a_human.outbound import Outbound
 from keyplan_systems.ask_a_human.outbox import choose_notifier
+from keyplan_systems.ask_a_human.pages import add_pages
 from keyplan_systems.ask_a_human.push_worker import PushWorker
 from keyplan_systems.ask_a_human.sample import load_sample
 from keyplan_systems.ask_a_human.service import Service
@@ -41,7 +42,9 @@ def build(resources: Resources) -> Built:
         raise ValueError(f"{LINKS} must be an https URL, because the push service accepts no other links: {links!r}")
     limits = AddressLimits.over(resources.connection, resources.clock)
     service = Service.over(resources.connection, resources.clock, limits)
-    outbound = Outbound(_notifier(resources))
+    push_key = web_push.server_key(resources.folder, resources.secret)
+    browsers = web_push.WebPushNotifier(push_key, resources.clock, contact=web_push.contact_from())
+    outbound = Outbound(web_push.Dispatcher(browsers, _notifier(resources)))
     ranking = Ranking(service.base, resources.dead_letters, resources.runner)
     pusher = PushWorker(service.base, outbound, links)
     table = in_thread(resources.connection.run, design_questions.question_by_id(QUESTION_ID))
@@ -50,8 +53,10 @@ def build(resources: Resources) -> Built:
         ranking.close()
         outbound.close()
 
+    app = application(service, {"table": table}, int(proxies))
+    add_pages(app, service, int(proxies), web_push.public_text(push_key))
     return Built(
-        application(service, {"table": table}, int(proxies)),
+        app,
         (
             Worker("ask-a-human sweep", Sweeper(service.base).run_once, every_s=2.0),
             Worker("ask-a-human push", pusher.run_once, every_s=2.0),
@@ -68,4 +73,4 @@ def _notifier(resources: Resources) -> Notifier:
     return choose_notifier(credentials, resources.folder / OUTBOX, resources.clock)
 
 
-SYSTEM = System("ask_a_human", "Ask a Human", "keyplan_systems.ask_a_human.design", build, demo=play)
+SYSTEM = System("ask_a_human", "Ask a Human", "keyplan_systems.ask_a_human.design", build, demo=play, start="app/")

@@ -1,4 +1,4 @@
-"""Sample data: three questions, some answers, a subscriber. Loading it again changes nothing."""
+"""Sample data: the questions of the seeder, some answers, a subscriber. Loading it again changes nothing."""
 
 from __future__ import annotations
 
@@ -8,25 +8,34 @@ from zoneinfo import ZoneInfo
 from keyplan_systems.ask_a_human.devices import Identity
 from keyplan_systems.ask_a_human.domain.refusals import AlreadyAnsweredError, QuestionClosedError, RefusedError
 from keyplan_systems.ask_a_human.domain.requests import QuestionRequest, SubscribeRequest, fingerprint_hash
+from keyplan_systems.ask_a_human.seed import QUESTIONS
 from keyplan_systems.ask_a_human.service import Service
 
 _log = logging.getLogger(__name__)
 AGENT = "sample-agent"
-QUESTIONS: tuple[dict[str, object], ...] = (
-    {
-        "prompt": "Which label is clearer for the last step of an order?",
-        "type": "multiple_choice",
-        "options": ["Send", "Submit", "Place order"],
-        "audience": ["product"],
-        "min_responses": 2,
-    },
-    {"prompt": "What would you want an assistant never to decide by itself?", "type": "text", "audience": ["ethics"]},
-    {"prompt": "Name an error message that really helped you.", "type": "text", "audience": ["technical"]},
-)
 ANSWERS: tuple[tuple[int, str, dict[str, object]], ...] = (
     (0, "sample-ada", {"selected_option": 2, "confidence": 5, "response_time_ms": 6_000}),
     (0, "sample-ben", {"selected_option": 2, "confidence": 3, "response_time_ms": 9_000}),
     (1, "sample-ada", {"answer": "Whom to let go.", "confidence": 5, "response_time_ms": 41_000}),
+    (3, "sample-ada", {"selected_option": 0, "confidence": 4, "response_time_ms": 12_000}),
+    (3, "sample-cleo", {"selected_option": 0, "confidence": 5, "response_time_ms": 15_000}),
+    (3, "sample-dan", {"selected_option": 2, "response_time_ms": 8_000}),
+    (4, "sample-ben", {"selected_option": 1, "confidence": 5, "response_time_ms": 7_000}),
+    (6, "sample-dan", {"selected_option": 1, "confidence": 4, "response_time_ms": 11_000}),
+    (
+        8,
+        "sample-cleo",
+        {
+            "answer": "That it does not know, and who does. Then that it has asked, and when the answer will arrive."
+            " A guess costs me a wet walk home.",
+            "confidence": 4,
+            "response_time_ms": 63_000,
+        },
+    ),
+    (8, "sample-ada", {"answer": '"I am not sure. The label inside says it."', "response_time_ms": 30_000}),
+    (11, "sample-eve", {"answer": "It showed the full price on the first page.", "response_time_ms": 22_000}),
+    (13, "sample-eve", {"selected_option": 2, "confidence": 3, "response_time_ms": 9_000}),
+    (13, "sample-ben", {"selected_option": 2, "confidence": 5, "response_time_ms": 10_000}),
 )
 
 

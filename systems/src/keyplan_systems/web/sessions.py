@@ -69,7 +69,7 @@ class Sessions:
 
     def __init__(self, app: ASGIApp, key: bytes, clock: Clock | None = None, *, is_secure: bool = False) -> None:
         """Sign with `key`. `is_secure` sends cookies over HTTPS only."""
-        self._app, self._key, self._clock, self._is_secure = app, key, clock or SystemClock(), is_secure
+        self._app, self._key, self._clock, self.is_secure = app, key, clock or SystemClock(), is_secure
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Set `request.state.session`; answer 403 to requests from other sites that would change something."""
@@ -112,7 +112,7 @@ class Sessions:
         morsel = cookie[COOKIE]
         morsel["path"], morsel["samesite"], morsel["max-age"] = "/", "Lax", str(age_s)
         morsel["httponly"] = True
-        morsel["secure"] = self._is_secure
+        morsel["secure"] = self.is_secure
         return morsel.OutputString()
 
     def _new(self) -> Session:

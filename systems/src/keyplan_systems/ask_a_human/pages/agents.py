@@ -1,0 +1,244 @@
+"""Pages of agents: their questions, a form to ask one, and the answers of a question as they arrive.
+
+An agent proves its identity with its id and secret, as at the API; they lie in a cookie that scripts cannot read, which
+the browser sends to these pages only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import anyio
+from fastapi import APIRouter
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from keyplan.client.errors import CursorError
+from keyplan.pages import Pages, charts, redirect
+from keyplan_systems.ask_a_human.api_dependencies import address
+from keyplan_systems.ask_a_human.domain import limits, questions, requests
+from keyplan_systems.ask_a_human.domain.questions import Question
+from keyplan_systems.ask_a_human.domain.refusals import (
+    AgentIdTakenError,
+    AgentQuotaError,
+    InvalidRequestError,
+    RateLimitedError,
+)
+from keyplan_systems.ask_a_human.domain.requests import (
+    AgentRegistration,
+    Audience,
+    QuestionRequest,
+    QuestionType,
+)
+from keyplan_systems.ask_a_human.domain.timestamps import as_datetime
+from keyplan_systems.ask_a_human.pages.visitors import is_secure
+from keyplan_systems.ask_a_human.service import Service
+from keyplan_systems.web.browsing import Form, FormFields
+
+AGENT: Final = "aah_agent"
+"""Cookie with the agent's id and secret; it ends with the browser's session."""
+WAIT_S: Final = 20.0
+"""Longest time that a request waits for another answer."""
+CHECK_S: Final = 0.5
+PAGE_QUESTIONS: Final = 20
+_TIMES: Final = ((600, "10 minutes"), (3600, "1 hour"), (14_400, "4 hours"), (86_400, "1 day"))
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Question as its agent sees it."""
+
+    question: Question
+    now_ms: int
+
+    @property
+    def status(self) -> str:
+        """Status for a reader."""
+        return questions.status_at(self.question, self.now_ms).value.lower()
+
+    @property
+    def is_open(self) -> bool:
+        """True if answers can arrive."""
+        return questions.status_at(self.question, self.now_ms).answerable
+
+    @property
+    def created_at(self) -> Any:
+        """Time of creation."""
+        return as_datetime(self.question.created_at_ms)
+
+    @property
+    def expires_at(self) -> Any:
+        """Deadline."""
+        return as_datetime(self.question.deadline_ms)
+
+
+def add_routes(router: APIRouter, pages: Pages, service: Service, trusted_proxies: int) -> None:
+    """Add the pages."""
+    _add_connecting(router, pages, service, trusted_proxies)
+    _add_asking(router, pages, service)
+    _add_answers(router, pages, service)
+
+
+def _agent(request: Request, service: Service) -> str | None:
+    """Return the ID of the agent whose secret the browser has, or None."""
+    agent, _, secret = request.cookies.get(AGENT, "").partition(" ")
+    return agent if _is_secret(service, agent, secret) else None
+
+
+def _is_secret(service: Service, agent: str, secret: str) -> bool:
+    try:
+        return bool(secret) and service.agents.authenticate(requests.agent_id(agent), secret)
+    except InvalidRequestError:
+        return False
+
+
+def _polling(request: Request, service: Service) -> str | None:
+    agent = _agent(request, service)
+    if agent is not None:
+        service.base.count(limits.POLLS, agent)
+    return agent
+
+
+def _path(request: Request) -> str:
+    return f"{request.scope.get('root_path', '')}/app/agents"
+
+
+def _add_connecting(router: APIRouter, pages: Pages, service: Service, trusted_proxies: int) -> None:
+    @router.get("/agents")
+    def own(request: Request, cursor: str | None = None) -> Response:
+        agent = _polling(request, service)
+        if agent is None:
+            return _connect_page(request, pages)
+        try:
+            found = service.questions.own(agent, PAGE_QUESTIONS, cursor)
+        except CursorError:
+            return RedirectResponse(_path(request), 303)
+        listed = [Listed(one, service.base.now_ms) for one in found]
+        return pages.render(request, "agents.html.j2", agent=agent, listed=listed, cursor=found.cursor)
+
+    @router.post("/agents/connect")
+    def connect(request: Request, form: Form) -> Response:
+        agent, secret = form.get("agent_id", ""), form.get("secret", "")
+        if not _is_secret(service, agent, secret):
+            message = "This is not the secret of this agent."
+            return _connect_page(request, pages, 403, fields=form, errors={"secret": message})
+        response = RedirectResponse(_path(request), 303)
+        _keep(request, response, agent, secret)
+        return response
+
+    @router.post("/agents/disconnect")
+    def disconnect(request: Request, _form: Form) -> Response:
+        response = redirect(_path(request), "Disconnected.")
+        response.delete_cookie(AGENT, path=_path(request))
+        return response
+
+    @router.post("/agents/register")
+    def register(request: Request, form: Form) -> Response:
+        service.limits.agents.take(address(request, trusted_proxies))
+        try:
+            agent = requests.parse(AgentRegistration, {"agent_id": form.get("new_agent_id", "")}).agent_id or ""
+            secret = service.agents.register(agent)
+        except InvalidRequestError:
+            errors = {"new_agent_id": "Use 1 to 128 letters, digits and signs, without spaces."}
+            return _connect_page(request, pages, 422, fields=form, errors=errors)
+        except AgentIdTakenError:
+            errors = {"new_agent_id": "This name is taken. Choose another."}
+            return _connect_page(request, pages, 409, fields=form, errors=errors)
+        response = _connect_page(request, pages, issued=(agent, secret))
+        _keep(request, response, agent, secret)
+        return response
+
+
+def _connect_page(request: Request, pages: Pages, status: int = 200, **context: Any) -> Response:
+    shown = {"fields": {}, "errors": {}, "issued": None, **context}
+    return pages.render(request, "agents_connect.html.j2", status, headers={"Cache-Control": "no-store"}, **shown)
+
+
+def _keep(request: Request, response: Response, agent: str, secret: str) -> None:
+    response.set_cookie(
+        AGENT, f"{agent} {secret}", path=_path(request), httponly=True, samesite="strict", secure=is_secure(request)
+    )
+
+
+def _add_asking(router: APIRouter, pages: Pages, service: Service) -> None:
+    def page(request: Request, status: int = 200, **context: Any) -> Response:
+        shown = {
+            "fields": {}, "errors": {}, "notice": "", "chosen": [], "audiences": list(Audience), "times": _TIMES,
+            **context,
+        }  # fmt: skip
+        return pages.render(request, "agents_ask.html.j2", status, **shown)
+
+    @router.get("/agents/ask")
+    def form_page(request: Request) -> Response:
+        return RedirectResponse(_path(request), 303) if _agent(request, service) is None else page(request)
+
+    @router.post("/agents/ask")
+    def ask(request: Request, form: Form) -> Response:
+        agent = _agent(request, service)
+        if agent is None:
+            return RedirectResponse(_path(request), 303)
+        shown = {"fields": form, "chosen": form.all("audience")}
+        try:
+            wishes = requests.parse(QuestionRequest, _question_body(form))
+            asked = service.questions.ask(agent, wishes, form.get("key") or None)
+        except InvalidRequestError as error:
+            found = (error.details or {}).get("problems")
+            errors = {_field(one["field"]): one["problem"] for one in found} if isinstance(found, list) else {}
+            return page(request, 422, errors=errors, **shown)
+        except (AgentQuotaError, RateLimitedError) as error:
+            return page(request, error.status, notice=error.message, **shown)
+        return RedirectResponse(f"{_path(request)}/questions/{asked.question.question_id}", 303)
+
+
+def _question_body(form: FormFields) -> dict[str, Any]:
+    options = [line.strip() for line in form.get("options", "").splitlines() if line.strip()]
+    number, seconds = form.get("min_responses", ""), form.get("timeout_seconds", "")
+    return {
+        "prompt": form.get("prompt", "").replace("\r\n", "\n"),
+        "type": QuestionType.MULTIPLE_CHOICE if options else QuestionType.TEXT,
+        "options": options or None,
+        "audience": form.all("audience") or [Audience.GENERAL],
+        "min_responses": int(number) if number.isdecimal() else number,
+        "timeout_seconds": int(seconds) if seconds.isdecimal() else seconds,
+    }
+
+
+def _field(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def _add_answers(router: APIRouter, pages: Pages, service: Service) -> None:
+    def render(request: Request, template: str, agent: str, question_id: str) -> Response:
+        question, responses = service.questions.read(agent, question_id)
+        summary = questions.tally(question, responses) if question.options else {}
+        chart = charts.bars("Answers by option", list(summary.items())) if summary else None
+        confident = [one.confidence for one in responses if one.confidence is not None]
+        return pages.render(
+            request, template, listed=Listed(question, service.base.now_ms), responses=responses, chart=chart,
+            summary=summary, confidence=sum(confident) / len(confident) if confident else None,
+            headers={"Cache-Control": "no-store"}, as_datetime=as_datetime,
+        )  # fmt: skip
+
+    @router.get("/agents/questions/{question_id}")
+    def question(request: Request, question_id: str) -> Response:
+        agent = _polling(request, service)
+        if agent is None:
+            return RedirectResponse(_path(request), 303)
+        return render(request, "agents_question.html.j2", agent, question_id)
+
+    def has_news(question_id: str, seen: int) -> bool:
+        listed = Listed(service.base.question(question_id, service.base.now_ms), service.base.now_ms)
+        return listed.question.current_responses > seen or not listed.is_open
+
+    @router.get("/agents/questions/{question_id}/answers")
+    async def answers(request: Request, question_id: str, seen: int = 0) -> Response:
+        """Return the answers once there are more than `seen` or the question has ended, else after a while."""
+        agent = await run_in_threadpool(_polling, request, service)
+        if agent is None:
+            return Response(status_code=403)
+        with anyio.move_on_after(WAIT_S):
+            while not await run_in_threadpool(has_news, question_id, seen) and not await request.is_disconnected():
+                await anyio.sleep(CHECK_S)
+        return await run_in_threadpool(render, request, "agents_answers.html.j2", agent, question_id)

@@ -1,0 +1,70 @@
+"""Installation of the pages as an app: manifest, service worker, the page shown offline, and the session's token."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from importlib.resources import files
+from typing import Final
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from keyplan.pages import PageContext, Pages, Viewer
+from keyplan_systems.web.browsing import Visit
+
+_SHARED: Final = ("icon.svg", "theme.js", "keyplan.css", "keyplan.js")
+_OWN: Final = ("ask.css", "ask.js", "icon-192.png")
+_COLORS: Final = {"theme_color": "#0b6e6a", "background_color": "#f6f7f9"}
+
+
+def add_routes(router: APIRouter, pages: Pages) -> None:
+    """Add the routes."""
+
+    @router.get("/manifest.webmanifest")
+    def manifest(request: Request) -> Response:
+        page = PageContext(pages, request, Viewer())
+        icons = [
+            {"src": page.static(f"icon-{size}.png"), "sizes": f"{size}x{size}", "type": "image/png", "purpose": purpose}
+            for size in (192, 512)
+            for purpose in ("any", "maskable")
+        ]
+        start = f"{page.here}/app/"
+        body = {
+            "name": "Ask a Human",
+            "short_name": "Ask",
+            "description": "Answer short questions of AI agents, earn points and badges.",
+            "id": start,
+            "start_url": start,
+            "scope": start,
+            "display": "standalone",
+            "icons": icons,
+            **_COLORS,
+        }
+        return JSONResponse(body, media_type="application/manifest+json", headers={"Cache-Control": "no-cache"})
+
+    @router.get("/worker.js")
+    def worker(request: Request) -> Response:
+        page = PageContext(pages, request, Viewer())
+        shell = [
+            f"{page.here}/app/offline",
+            *(page.shared(name) for name in _SHARED),
+            *(page.static(name) for name in _OWN),
+        ]
+        version = hashlib.sha256("".join(shell).encode()).hexdigest()[:12]
+        script = files("keyplan_systems.ask_a_human").joinpath("static", "worker.js").read_text("utf-8")
+        settings = json.dumps({"base": f"{page.here}/app/", "shell": shell, "version": version})
+        return Response(
+            f"const SETTINGS = {settings};\n{script}",
+            media_type="text/javascript",
+            headers={"Cache-Control": "no-cache"},
+        )
+
+    @router.get("/offline")
+    def offline(request: Request) -> Response:
+        return pages.render(request, "offline.html.j2")
+
+    @router.get("/session")
+    def session(visit: Visit) -> Response:
+        return JSONResponse({"csrf": visit.csrf()}, headers={"Cache-Control": "no-store"})

@@ -1,0 +1,121 @@
+"""Pages of a person's own statistics, badges, theme and notifications."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from keyplan.pages import Pages
+from keyplan_systems.ask_a_human import serializers
+from keyplan_systems.ask_a_human.devices import Identity
+from keyplan_systems.ask_a_human.domain import badges, limits, requests, scoring
+from keyplan_systems.ask_a_human.domain.requests import Audience, SubscribeRequest, SubscriptionChange
+from keyplan_systems.ask_a_human.domain.timestamps import as_datetime
+from keyplan_systems.ask_a_human.pages.visitors import Visitors, zone_of
+from keyplan_systems.ask_a_human.service import Service
+from keyplan_systems.ask_a_human.web_push import Target
+from keyplan_systems.web.authentication import unauthorized
+from keyplan_systems.web.browsing import Visit
+from keyplan_systems.web.sessions import CSRF_HEADER
+
+INTERVALS = ((15, "Up to every 15 minutes"), (30, "Up to every 30 minutes"), (60, "Once an hour at most"),
+             (240, "Every 4 hours at most"), (1440, "Once a day at most"))  # fmt: skip
+_CONDITIONS = {
+    badges.ANSWERS: "{mark} answers",
+    badges.STREAK: "{mark} days in a row",
+    badges.EARLY: "an answer within 2 minutes of a question",
+    badges.NIGHT: "{mark} answers between midnight and 6 in the morning",
+    badges.SPEEDY: "{mark} answers in less than 30 seconds each",
+    badges.CONFIDENT: "{mark} answers with a confidence of 5",
+    **{badges.category(tag): f"{{mark}} answers about {tag.value} questions" for tag in Audience},
+}
+
+
+def add_routes(router: APIRouter, pages: Pages, service: Service, visitors: Visitors, push_key: str | None) -> None:
+    """Add the pages."""
+
+    @router.get("/you")
+    def you(request: Request) -> Response:
+        person = visitors.reading(request)
+        record = None if person is None else service.standings.record(person.person, zone_of(request))
+        stats = None if record is None else record.stats
+        now_ms = service.base.now_ms
+        return pages.render(
+            request,
+            "you.html.j2",
+            record=record,
+            stats=stats,
+            today=0 if stats is None else scoring.day_totals(stats, now_ms).points,
+            badges=_badges(stats),
+            categories=[]
+            if stats is None
+            else [(tag.value, count) for tag, count in stats.answers_by_category.items()],
+            intervals=INTERVALS,
+            push_key=push_key,
+        )
+
+    _add_notifications(router, service, visitors)
+
+
+def _add_notifications(router: APIRouter, service: Service, visitors: Visitors) -> None:
+    """Add the routes of the settings' script, which repeat the session's token in a header."""
+
+    @router.post("/notifications")
+    def subscribe(request: Request, visit: Visit, body: dict[str, Any]) -> Response:
+        visit.check(request.headers.get(CSRF_HEADER))
+        service.base.count(limits.SUBSCRIPTIONS, visitors.address(request))
+        target = Target.read(body.get("subscription"))
+        person, token = visitors.known(request), None
+        if person is None:
+            token = visitors.register(request)
+            person = service.devices.identify(token)
+            assert person is not None, "the token is new"
+        wishes = {"fcm_token": target.text, "min_interval_minutes": body.get("min_interval_minutes", 30)}
+        made = service.subscriptions.subscribe(person, requests.parse(SubscribeRequest, wishes))
+        response = JSONResponse(_shown(made), 201)
+        if token is not None:
+            visitors.remember(request, response, token)
+        return response
+
+    @router.put("/notifications/{subscription_id}")
+    def change(request: Request, visit: Visit, subscription_id: str, body: dict[str, Any]) -> Response:
+        person = _owner(request, visit)
+        wishes = requests.parse(SubscriptionChange, {"min_interval_minutes": body.get("min_interval_minutes")})
+        return JSONResponse(_shown(service.subscriptions.change(person, subscription_id, wishes)))
+
+    @router.delete("/notifications/{subscription_id}")
+    def end(request: Request, visit: Visit, subscription_id: str) -> Response:
+        service.subscriptions.end(_owner(request, visit), subscription_id)
+        return Response(status_code=204)
+
+    def _owner(request: Request, visit: Visit) -> Identity:
+        visit.check(request.headers.get(CSRF_HEADER))
+        person = visitors.known(request)
+        if person is None:
+            raise unauthorized("This browser is not registered.")
+        return person
+
+
+def _shown(subscription: Any) -> dict[str, Any]:
+    shown: dict[str, Any] = json.loads(serializers.subscription(subscription).model_dump_json())
+    return shown
+
+
+def _badges(stats: scoring.Stats | None) -> list[dict[str, Any]]:
+    """Return all badges, earned ones first."""
+    earned = {} if stats is None else stats.badges
+    found = [
+        {
+            "name": badge.name,
+            "condition": "your first answer"
+            if (badge.measure, badge.mark) == (badges.ANSWERS, 1)
+            else _CONDITIONS[badge.measure].format(mark=badge.mark),
+            "earned_at": as_datetime(earned[badge.id]) if badge.id in earned else None,
+        }
+        for badge in badges.TABLE
+    ]
+    return sorted(found, key=lambda badge: badge["earned_at"] is None)

@@ -1,0 +1,234 @@
+"""Web Push in browsers: messages encrypted for one browser (RFC 8291), signed with the server's key (VAPID, RFC 8292).
+
+A browser's subscription is stored like a token of Firebase, as the JSON of its endpoint and keys. Its endpoint is a URL
+that the browser names, so the server sends only to hosts of known push services, and never to addresses of its own
+network.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import httpx
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from py_vapid import Vapid02
+from pywebpush import WebPusher
+
+from keyplan.clock import Clock
+from keyplan_systems.ask_a_human.domain.notifications import DeadToken, Delivered, Outcome, Rejected, TryLater
+from keyplan_systems.ask_a_human.domain.refusals import InvalidRequestError
+from keyplan_systems.ask_a_human.domain.timestamps import retry_after_s
+from keyplan_systems.ask_a_human.notifier import LONGEST_PAUSE_S, QUOTA_PAUSE_S, TIMEOUT_S, Notifier, PushMessage
+from keyplan_systems.web.files import KeyFileError, put_once
+from keyplan_systems.web.secret import Secret
+
+CONTACT_VARIABLE: Final = "KEYPLAN_ASK_A_HUMAN_PUSH_CONTACT"
+"""Environment variable of the operator's address for push services, such as mailto:ops@example.org."""
+DEFAULT_CONTACT: Final = "mailto:operator@ask-a-human.example"
+SERVICES: Final = (
+    "fcm.googleapis.com",
+    "updates.push.services.mozilla.com",
+    ".push.services.mozilla.com",
+    ".notify.windows.com",
+    ".push.apple.com",
+)
+"""Hosts of the browsers' push services; one with a leading dot stands for all hosts below it."""
+KEY_FILE: Final = "web-push.pem"
+_SIGNED_FOR_S: Final = 12 * 3600
+_POINT_BYTES, _AUTH_BYTES = 65, 16
+_ENDPOINT_CHARACTERS: Final = 2000
+_P256_ORDER: Final = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Browser that receives messages: its endpoint at a push service and its public key."""
+
+    endpoint: str
+    p256dh: str
+    auth: str
+
+    @classmethod
+    def read(cls, subscription: object) -> Target:
+        """Return the target of `PushSubscription.toJSON()`. Raises InvalidRequestError."""
+        try:
+            keys = subscription["keys"]  # type: ignore[index]  # whatever a client sends
+            target = cls(subscription["endpoint"], keys["p256dh"], keys["auth"])  # type: ignore[index]
+            point, auth = _bytes_of(target.p256dh), _bytes_of(target.auth)
+            ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), point)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise _invalid("is not a subscription of a browser") from error
+        if len(auth) != _AUTH_BYTES or len(point) != _POINT_BYTES:
+            raise _invalid("has keys of the wrong length")
+        if len(target.endpoint) > _ENDPOINT_CHARACTERS or not _is_https(target.endpoint):
+            raise _invalid("has an endpoint that is not an https URL")
+        return target
+
+    @property
+    def text(self) -> str:
+        """Stored form: the same text for the same subscription."""
+        keys = {"auth": self.auth, "p256dh": self.p256dh}
+        return json.dumps({"endpoint": self.endpoint, "keys": keys}, separators=(",", ":"))
+
+
+def is_target(token: str) -> bool:
+    """Return True if a stored push token is a browser's subscription."""
+    return token.startswith("{")
+
+
+class WebPushNotifier:
+    """Web Push with the server's key."""
+
+    def __init__(
+        self,
+        key: ec.EllipticCurvePrivateKey,
+        clock: Clock,
+        *,
+        contact: str = DEFAULT_CONTACT,
+        services: tuple[str, ...] = SERVICES,
+        client: httpx.AsyncClient | None = None,
+    ) -> None:
+        """Send to the hosts of `services` only. `client` replaces the HTTP client."""
+        self._vapid = Vapid02(private_key=key)
+        self._clock, self._contact, self._services = clock, contact, services
+        self._client = client or httpx.AsyncClient(timeout=TIMEOUT_S, follow_redirects=False, trust_env=False)
+
+    async def send(self, message: PushMessage) -> Outcome:
+        """Send one message. A lost answer means TryLater, so in rare cases a message arrives twice."""
+        try:
+            target = Target.read(json.loads(message.token))
+        except (InvalidRequestError, ValueError) as error:
+            return DeadToken(f"not a subscription of a browser: {error}")
+        host = urlsplit(target.endpoint).hostname or ""
+        if not _is_listed(host, self._services):
+            return DeadToken(f"{host} is not a known push service")
+        body = json.dumps({"title": message.title, "body": message.body, "question_id": message.question_id})
+        keys = {"p256dh": target.p256dh, "auth": target.auth}
+        sealed = WebPusher({"endpoint": target.endpoint, "keys": keys}).encode(body.encode())["body"]
+        headers = {
+            "TTL": str(max(0, message.lives_s)),
+            "Content-Encoding": "aes128gcm",
+            "Content-Type": "application/octet-stream",
+            "Urgency": "normal",
+            **self._signature(target.endpoint),
+        }
+        try:
+            answer = await self._client.post(target.endpoint, content=sealed, headers=headers)
+        except httpx.HTTPError as error:
+            return TryLater(f"{host} cannot be reached: {error!r}")
+        return _outcome(answer, self._clock.now())
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._client.aclose()
+
+    def _signature(self, endpoint: str) -> Mapping[str, str]:
+        parts = urlsplit(endpoint)
+        claims = {
+            "sub": self._contact,
+            "aud": f"{parts.scheme}://{parts.netloc}",
+            "exp": int(self._clock.now()) + _SIGNED_FOR_S,
+        }
+        signed: Mapping[str, str] = self._vapid.sign(claims)
+        return signed
+
+
+class Dispatcher:
+    """Notifier that sends to browsers directly, and to all other tokens through another notifier."""
+
+    def __init__(self, browsers: Notifier, others: Notifier) -> None:
+        self._browsers, self._others = browsers, others
+
+    async def send(self, message: PushMessage) -> Outcome:
+        """Send one message."""
+        return await (self._browsers if is_target(message.token) else self._others).send(message)
+
+    async def close(self) -> None:
+        """Close both notifiers."""
+        await self._browsers.close()
+        await self._others.close()
+
+
+def contact_from(environment: Mapping[str, str] | None = None) -> str:
+    """Return the operator's address. Raises ValueError unless it is a mailto: or https: URL."""
+    contact = (os.environ if environment is None else environment).get(CONTACT_VARIABLE) or DEFAULT_CONTACT
+    if not contact.startswith(("mailto:", "https://")):
+        raise ValueError(f"{CONTACT_VARIABLE} must be a mailto: or https: URL, got {contact!r}")
+    return contact
+
+
+def server_key(folder: Path, secret: Secret | None = None) -> ec.EllipticCurvePrivateKey:
+    """Return the server's key: derived from the secret that replicas share, else of the folder; generated if missing.
+
+    Raises KeyFileError if the file cannot be created, is readable by others, or is not a P-256 key.
+    """
+    if secret is not None:
+        number = int.from_bytes(secret.derived("web push"), "big") % (_P256_ORDER - 1) + 1
+        return ec.derive_private_key(number, ec.SECP256R1())
+    path = folder / KEY_FILE
+    try:
+        if not path.exists():
+            made = ec.generate_private_key(ec.SECP256R1())
+            put_once(
+                path,
+                made.private_bytes(
+                    serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+                ),
+            )
+        mode = stat.S_IMODE(path.stat().st_mode)
+        if os.name == "posix" and mode & 0o077:
+            raise KeyFileError(f"{path} can be read by others (mode {mode:o}): run chmod 600 on it, or delete it")
+        key = serialization.load_pem_private_key(path.read_bytes(), password=None)
+    except OSError as error:
+        raise KeyFileError(f"cannot create or read {path}: {error.strerror}") from error
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise KeyFileError(f"{path} is not a private key: delete it, and a new one is generated") from error
+    if not isinstance(key, ec.EllipticCurvePrivateKey) or not isinstance(key.curve, ec.SECP256R1):
+        raise KeyFileError(f"{path} is not a P-256 key: delete it, and a new one is generated")
+    return key
+
+
+def public_text(key: ec.EllipticCurvePrivateKey) -> str:
+    """Return the public key as `PushManager.subscribe` accepts it: base64url without padding."""
+    point = key.public_key().public_bytes(serialization.Encoding.X962, serialization.PublicFormat.UncompressedPoint)
+    return base64.urlsafe_b64encode(point).rstrip(b"=").decode()
+
+
+def _outcome(answer: httpx.Response, now_s: float) -> Outcome:
+    reason = f"{answer.status_code}: {answer.text[:200]}"
+    if answer.is_success:
+        return Delivered(answer.headers.get("Location", "accepted"))
+    if answer.status_code in (httpx.codes.NOT_FOUND, httpx.codes.GONE):
+        return DeadToken(reason)
+    asked_s = retry_after_s(answer.headers.get("Retry-After"), now_s)
+    pause_s = None if asked_s is None else min(asked_s, LONGEST_PAUSE_S)
+    if answer.status_code == httpx.codes.TOO_MANY_REQUESTS:
+        return TryLater(reason, QUOTA_PAUSE_S if pause_s is None else pause_s)
+    return TryLater(reason, pause_s) if answer.is_server_error else Rejected(reason)
+
+
+def _is_listed(host: str, services: tuple[str, ...]) -> bool:
+    return any(host.endswith(service) if service.startswith(".") else host == service for service in services)
+
+
+def _is_https(endpoint: Any) -> bool:
+    parts = urlsplit(endpoint)
+    return parts.scheme == "https" and bool(parts.hostname) and parts.username is None
+
+
+def _bytes_of(text: str) -> bytes:
+    return base64.urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))
+
+
+def _invalid(problem: str) -> InvalidRequestError:
+    return InvalidRequestError(f"subscription: {problem}", {"field": "subscription", "constraint": "format"})
