@@ -35,6 +35,7 @@ from keyplan_systems.ask_a_human.client_flow import (
     Polling,
     Result,
     Retries,
+    Seen,
 )
 from keyplan_systems.ask_a_human.client_flow import request as request_flow
 from keyplan_systems.ask_a_human.client_flow import wait as wait_flow
@@ -100,6 +101,10 @@ def _own_chance() -> random.Random:
     return random.Random(uuid.uuid4().int)  # noqa: S311 - no secrets
 
 
+async def _ignore(_question: AgentQuestion) -> None:
+    """Ignore a poll."""
+
+
 class AgentClient:
     """Client for threads. `sleep`, `monotonic`, `epoch` and `chance` can be replaced in tests."""
 
@@ -139,13 +144,21 @@ class AgentClient:
         """Return the current question. Raises QuestionNotFoundError if it does not exist."""
         return self._drive(self._flows.get(question_id))
 
-    def wait_for_answers(self, question_id: str, *, timeout_s: float, min_answers: int | None = None) -> AgentQuestion:
+    def wait_for_answers(
+        self,
+        question_id: str,
+        *,
+        timeout_s: float,
+        min_answers: int | None = None,
+        on_poll: Callable[[AgentQuestion], None] = lambda _question: None,
+    ) -> AgentQuestion:
         """Return the question once it is finished or has `min_answers`, or its state after `timeout_s` seconds.
 
-        Check `finished` and `current_responses` to distinguish these cases; answers that arrived in time are always
-        included. Raises the server's AskError if it requests a pause beyond that time.
+        `on_poll` is called with the question as each poll returns it. Check `finished` and `current_responses` to
+        distinguish these cases; answers that arrived in time are always included. Raises the server's AskError if it
+        requests a pause beyond that time.
         """
-        return self._drive(self._flows.wait(question_id, timeout_s, min_answers))
+        return self._drive(self._flows.wait(question_id, timeout_s, min_answers), on_poll)
 
     def close(self) -> None:
         """Close the connections."""
@@ -159,11 +172,18 @@ class AgentClient:
     ) -> None:
         self.close()
 
-    def _drive(self, flow: Flow[Result]) -> Result:
+    def _drive(self, flow: Flow[Result], on_poll: Callable[[AgentQuestion], None] = lambda _question: None) -> Result:
         step = next(flow)
         try:
             while True:
-                step = flow.send(self._pause(step) if isinstance(step, Pause) else self._call(step))
+                match step:
+                    case Seen():
+                        on_poll(step.question)
+                        step = flow.send(None)
+                    case Pause():
+                        step = flow.send(self._pause(step))
+                    case Call():
+                        step = flow.send(self._call(step))
         except StopIteration as done:
             result: Result = done.value
             return result
@@ -218,10 +238,15 @@ class AsyncAgentClient:
         return await self._drive(self._flows.get(question_id))
 
     async def wait_for_answers(
-        self, question_id: str, *, timeout_s: float, min_answers: int | None = None
+        self,
+        question_id: str,
+        *,
+        timeout_s: float,
+        min_answers: int | None = None,
+        on_poll: Callable[[AgentQuestion], Awaitable[None]] = _ignore,
     ) -> AgentQuestion:
         """Wait for answers, as `AgentClient.wait_for_answers` does."""
-        return await self._drive(self._flows.wait(question_id, timeout_s, min_answers))
+        return await self._drive(self._flows.wait(question_id, timeout_s, min_answers), on_poll)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -235,11 +260,18 @@ class AsyncAgentClient:
     ) -> None:
         await self.close()
 
-    async def _drive(self, flow: Flow[Result]) -> Result:
+    async def _drive(self, flow: Flow[Result], on_poll: Callable[[AgentQuestion], Awaitable[None]] = _ignore) -> Result:
         step = next(flow)
         try:
             while True:
-                step = flow.send(await self._pause(step) if isinstance(step, Pause) else await self._call(step))
+                match step:
+                    case Seen():
+                        await on_poll(step.question)
+                        step = flow.send(None)
+                    case Pause():
+                        step = flow.send(await self._pause(step))
+                    case Call():
+                        step = flow.send(await self._call(step))
         except StopIteration as done:
             result: Result = done.value
             return result

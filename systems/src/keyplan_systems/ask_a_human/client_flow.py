@@ -1,7 +1,8 @@
 """Agent client without sockets: generators that yield the next step and receive its result.
 
-A flow yields `Call` and `Pause`. The driver sends back an `Answer` or a `Lost` for a call, and the clock's seconds for
-a pause. So the same flow serves threads, event loops and tests with a controlled clock.
+A flow yields `Call`, `Pause` and `Seen`. The driver sends back an `Answer` or a `Lost` for a call, the clock's seconds
+for a pause, and None for a poll that was seen. So the same flow serves threads, event loops and tests with a controlled
+clock.
 """
 
 from __future__ import annotations
@@ -39,6 +40,13 @@ class Pause:
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """Report of a poll while waiting; its result is ignored."""
+
+    question: AgentQuestion
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """Response; header names in lower case."""
 
@@ -64,7 +72,7 @@ class Now:
 
 Model = TypeVar("Model", bound=BaseModel)
 Result = TypeVar("Result")
-Flow = Generator[Call | Pause, Answer | Lost | Now, Result]
+Flow = Generator[Call | Pause | Seen, Answer | Lost | Now | None, Result]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +149,7 @@ def wait(poll: Call, min_answers: int | None, timeout_s: float, manner: Manner) 
     number = 0
     while True:
         question = yield from request(poll, AgentQuestion, manner, deadline)
+        yield Seen(question)
         enough = min_answers is not None and question.current_responses >= min_answers
         remaining_s = deadline - (yield from _now()).monotonic
         if question.finished or enough or remaining_s <= 0:
@@ -156,11 +165,11 @@ def _now() -> Flow[Now]:
     return reply
 
 
-def _transient(reply: Answer | Lost | Now) -> bool:
+def _transient(reply: Answer | Lost | Now | None) -> bool:
     return not isinstance(reply, Answer) or reply.status in TRANSIENT
 
 
-def _failure(reply: Answer | Lost | Now) -> Flow[tuple[AskError, float]]:
+def _failure(reply: Answer | Lost | Now | None) -> Flow[tuple[AskError, float]]:
     """Return the exception for a reply, and the seconds that it requests to wait."""
     if isinstance(reply, Lost):
         return UnreachableError(reply.reason), 0.0

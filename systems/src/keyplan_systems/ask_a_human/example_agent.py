@@ -1,0 +1,107 @@
+"""Example agent: it drafts a release note, asks people which draft is best, and prints the one they chose.
+
+    python -m keyplan_systems.ask_a_human.example_agent               # starts the MCP server itself
+    python -m keyplan_systems.ask_a_human.example_agent --server http://127.0.0.1:8765/mcp
+
+It works without a language model: the drafts come from the facts by fixed rules, so that each run asks the same. It
+uses only the tools of the MCP server, as any agent does.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import anyio
+import typer
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Facts about a release."""
+
+    product: str = "Ledger 4.2"
+    change: str = "exports more than 10,000 rows without running out of memory"
+    reason: str = "large exports stopped halfway"
+
+
+def drafts(facts: Facts) -> list[str]:
+    """Return drafts of a release note: the effect first, the problem first, and in one breath."""
+    return [
+        f"{facts.product} now {facts.change}.",
+        f"Fixed: {facts.reason}. {facts.product} {facts.change}.",
+        f"{facts.product}: better exports.",
+    ]
+
+
+def question(facts: Facts) -> str:
+    """Return the question about the drafts, with the context that people need."""
+    return (
+        f"A new version of a bookkeeping program solves this problem: {facts.reason}."
+        " Which release note tells you best whether you should update?"
+    )
+
+
+def chosen(texts: list[str], summary: Mapping[str, int]) -> str | None:
+    """Return the text with the most votes, of equal ones the first; None without votes."""
+    best = max(texts, key=lambda text: summary.get(text, 0))
+    return best if summary.get(best, 0) else None
+
+
+async def ask_about_drafts(client: Client, facts: Facts, *, people: int, wait_s: int, key: str | None) -> str:
+    """Ask people about the drafts, wait, and return a report. Raises RuntimeError if the server refuses."""
+    texts = drafts(facts)
+
+    async def show(progress: float, total: float | None, message: str | None) -> None:
+        typer.echo(message or f"{progress:g} of {total:g} answers", err=True)
+
+    arguments: dict[str, Any] = {
+        "prompt": question(facts),
+        "options": texts,
+        "audience": ["product"],
+        "min_responses": people,
+        "wait_seconds": wait_s,
+    }
+    if key is not None:
+        arguments["idempotency_key"] = key
+    result = await client.call_tool("ask_human", arguments, read_timeout_seconds=wait_s + 60, progress_callback=show)
+    if result.is_error or result.structured_content is None:
+        raise RuntimeError(" ".join(getattr(part, "text", "") for part in result.content))
+    answers = result.structured_content
+    best = chosen(texts, answers["summary"] or {})
+    if best is None:
+        return f"Nobody has answered yet. {answers['next_step']}"
+    return f"{answers['summary'][best]} of {answers['current_responses']} people prefer:\n{best}"
+
+
+def main(
+    server: Annotated[str | None, typer.Option(help="URL of a running MCP server; without it one is started.")] = None,
+    url: Annotated[str, typer.Option(help="URL of Ask-a-Human, for the MCP server that is started.")] = (
+        "http://127.0.0.1:8000/ask_a_human"
+    ),
+    people: Annotated[int, typer.Option(min=1, max=50, help="Number of people to ask.")] = 3,
+    wait: Annotated[int, typer.Option(min=0, max=3600, help="Seconds to wait for them.")] = 300,
+    key: Annotated[str | None, typer.Option(help="Idempotency key: the same key asks once.")] = None,
+) -> None:
+    """Draft a release note, ask people which draft is best, and print it."""
+    command = StdioServerParameters(
+        command=sys.executable, args=["-m", "keyplan_systems.ask_a_human.mcp", "--url", url]
+    )
+
+    async def run() -> str:
+        async with Client(server or command) as client:
+            return await ask_about_drafts(client, Facts(), people=people, wait_s=wait, key=key)
+
+    try:
+        typer.echo(anyio.run(run))
+    except RuntimeError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(1) from error
+
+
+if __name__ == "__main__":
+    typer.run(main)
