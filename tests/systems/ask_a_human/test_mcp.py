@@ -55,14 +55,13 @@ def over_http(stage: Stage) -> Iterator[str]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "keyplan_systems.ask_a_human.mcp", "--transport", "http", "--port", str(port)]
-    with subprocess.Popen(command, env=environment(**secrets_of(stage)), stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        for line in process.stderr:
-            if "Uvicorn running" in line:
-                break
-        yield f"http://127.0.0.1:{port}/mcp"
-        process.terminate()
-        process.stderr.read()
+    with subprocess.Popen(command, env=environment(**secrets_of(stage))) as process:
+        try:
+            with httpx.Client(transport=httpx.HTTPTransport(retries=7), timeout=60) as client:
+                client.get(f"http://127.0.0.1:{port}/")  # once it answers, the server is ready
+            yield f"http://127.0.0.1:{port}/mcp"
+        finally:
+            process.terminate()
 
 
 @pytest.fixture(params=[over_stdio, over_http])

@@ -11,7 +11,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from keyplan.pages import PageContext, Pages, Viewer
+from keyplan.pages import PageContext, Pages, Viewer, with_policy
 from keyplan_systems.web.browsing import Visit
 
 _SHARED: Final = ("icon.svg", "theme.js", "keyplan.css", "keyplan.js")
@@ -55,10 +55,12 @@ def add_routes(router: APIRouter, pages: Pages) -> None:
         version = hashlib.sha256("".join(shell).encode()).hexdigest()[:12]
         script = files("keyplan_systems.ask_a_human").joinpath("static", "worker.js").read_text("utf-8")
         settings = json.dumps({"base": f"{page.here}/app/", "shell": shell, "version": version})
-        return Response(
-            f"const SETTINGS = {settings};\n{script}",
-            media_type="text/javascript",
-            headers={"Cache-Control": "no-cache"},
+        return with_policy(  # it decides what the worker may load
+            Response(
+                f"const SETTINGS = {settings};\n{script}",
+                media_type="text/javascript",
+                headers={"Cache-Control": "no-cache"},
+            )
         )
 
     @router.get("/offline")

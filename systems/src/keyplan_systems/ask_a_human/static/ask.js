@@ -51,16 +51,27 @@
       );
     }
   };
+  let pause = 2000;
+  let again = null;
   const deliver = () => {
+    clearTimeout(again);
     keep(outbox());
     if (outbox().length === 0) return;
-    const run = () => flush().catch(() => keep(outbox())); // still offline
+    const run = async () => {
+      await flush().catch(() => {}); // no network: try later
+      keep(outbox());
+      if (outbox().length === 0) return;
+      again = setTimeout(deliver, pause);
+      pause = Math.min(60000, pause * 2);
+    };
     if (navigator.locks) navigator.locks.request(OUTBOX, run);
     else run();
   };
-  addEventListener("online", deliver);
+  addEventListener("online", () => {
+    pause = 2000;
+    deliver();
+  });
   addEventListener("pageshow", deliver);
-  setInterval(deliver, 60000);
 
   // The form of an answer.
   const form = byId("answer");
