@@ -1,0 +1,126 @@
+"""Findings of one cause are one finding, which stands for the others."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from keyplan.check import report
+from keyplan.check.checking import RULES, Report, check
+from keyplan.check.finding import Finding, merged
+from keyplan.cost.prices import book
+from keyplan.design.declaring.design import Design
+from keyplan.design.errors import Place
+from keyplan.export.explain import explain
+
+HEAD = "from __future__ import annotations\n\nfrom keyplan import *\n\n"
+TASKS = """
+app = Table("app", pk="PK", sk="SK", indexes=[GSI("by_state", pk="state", sk="title", project=None)])
+
+
+@app.entity(key=key("TASK#{team}", "{title}"))
+class Task(Entity):
+    team: str
+    title: str
+    state: str
+
+
+@app.query(Task, index="by_state")
+def in_state(state: str) -> KeyCondition:
+    return pk(state=state)
+
+
+@app.query(Task, rate=Rate(1), limit=10)
+def tasks(team: str) -> KeyCondition:
+    return pk(team=team)
+
+
+@app.query(Task, limit=20)
+def more_tasks(team: str) -> KeyCondition:
+    return pk(team=team)
+"""
+
+
+def finding(item: str = "", cause: str = "", code: str = "KP112", line: int = 1) -> Finding:
+    return Finding(
+        code, "advice", item or "app", f"{item} can be empty", "fix it", Place("app.py", line), None, item, cause
+    )
+
+
+def designed(path: Path, text: str = TASKS) -> Design:
+    path.write_text(HEAD + text)
+    return Design.load(str(path))
+
+
+def test_findings_of_one_cause_are_listed_in_the_first() -> None:
+    one, other, third = (
+        finding("Task.title"),
+        finding("Task.team", line=2),
+        finding("Task.state", "other cause", line=3),
+    )
+    first, second = merged([one, other, third])
+    assert first.problem == "Task.title can be empty; likewise Task.team"
+    assert first.alike == (other,)
+    assert first.subjects == ("Task.title", "Task.team")
+    assert second == third
+
+
+def test_findings_without_an_item_or_of_another_rule_stay_separate() -> None:
+    separate = [finding(), finding(line=2), finding("Task.title"), finding("Task.title", code="KP102")]
+    assert merged(separate) == separate
+
+
+def test_equal_findings_are_one_without_a_list() -> None:
+    assert merged([finding("Task.title"), finding("Task.title")]) == [finding("Task.title")]
+
+
+def test_an_item_at_two_places_is_named_once() -> None:
+    (first,) = merged([finding("Task.title"), finding("Task.title", line=9)])
+    assert first.problem == "Task.title can be empty"
+    assert [one.place.line for one in first.alike] == [9]
+
+
+def test_suppressing_one_of_several_leaves_the_others(tmp_path: Path) -> None:
+    text = TASKS + '\nsuppressed = [suppress("KP316", on="in_state", reason="called by hand only")]\n'
+    found = check(designed(tmp_path / "tasks.py", text))
+    (rate,) = [one for one in found.findings if one.code == "KP316"]
+    assert rate.subjects == ("more_tasks",)
+    assert [one.subject for one, _ in found.suppressed] == ["in_state"]
+    assert not [one for one in found.findings if one.code == "KP001"]
+
+
+def test_a_pattern_is_explained_with_its_own_finding(tmp_path: Path) -> None:
+    design = designed(tmp_path / "tasks.py")
+    findings = check(design).findings
+    assert "ignore patterns without a rate: more_tasks\n" in explain(design.pattern("more_tasks"), book(), findings)
+    assert "without a rate" not in explain(design.pattern("tasks"), book(), findings)
+
+
+def test_every_form_of_a_report_has_the_places_of_all(tmp_path: Path) -> None:
+    found = check(designed(tmp_path / "tasks.py"), [RULES["KP112"]])
+    (empty,) = found.findings
+    lines = report.text([found]).splitlines()
+    at = lines.index("likewise")
+    assert [line.rpartition(": ")[2] for line in lines[at + 1 : -3]] == [one.item for one in empty.alike]
+    (listed,) = json.loads(report.json([found]))[0]["findings"]
+    assert [one["item"] for one in listed["alike"]] == [one.item for one in empty.alike]
+    (result,) = json.loads(report.sarif([found]))["runs"][0]["results"]
+    assert len(result["relatedLocations"]) == len(empty.alike) + 1
+
+
+def test_a_rule_is_silent_where_another_reports_the_cause(tmp_path: Path) -> None:
+    text = TASKS.replace('pk="PK"', 'pk="PK", stream="NEW_IMAGE"') + (
+        "\n\n@app.on_change(Task)\ndef tell(change: Inserted[Task]) -> None: ...\n"
+    )
+    design = designed(tmp_path / "tasks.py", text)
+    assert [one.code for one in check(design, [RULES["KP709"]]).findings] == ["KP709"]
+    both = check(design, [RULES["KP708"], RULES["KP709"]])
+    assert [one.code for one in both.findings] == ["KP708"]
+    assert "on_failure=" in both.findings[0].fix
+
+
+def test_only_contradictions_are_called_conflicts(tmp_path: Path) -> None:
+    found = check(designed(tmp_path / "tasks.py"), [RULES["KP112"]])
+    assert "see also" in report.text([found])
+    conflict = Report("tasks", (Finding("KP101", "error", "app", "x", "y", Place("a.py", 1), Place("b.py", 2)),), ())
+    assert "conflicts with" in report.text([conflict])
