@@ -26,8 +26,9 @@ from keyplan.cost.expected import Expected, expected, pages
 from keyplan.cost.prices import GB
 from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.errors import Place
-from keyplan.design.workload import Claim
+from keyplan.design.workload import Claim, OnDemand
 
+_FREE_REQUESTS = re.compile(r"\d[\d.,]*\s*(?:M|million)?\s*(?:read|write)s?(?:\s+requests)?\b", re.IGNORECASE)
 _FREE_TIER = re.compile(r"\bfree[- ]tier\b", re.IGNORECASE)
 
 
@@ -36,10 +37,10 @@ def beyond_free_tier(subject: Subject) -> Iterator[Finding]:
     """Design exceeds the free tier
 
     Finds claims of the free tier in designs that store more than 25 GB, or provision more than 25 write or read units
-    per second.
+    per second, and claims of a number of free read or write requests in designs with on-demand tables.
 
     Why is this bad? The permanent free tier covers 25 GB of storage in the Standard class and 25 provisioned write and
-    read units per second, for the whole account and not for each table.
+    read units per second, for the whole account and not for each table. Requests on demand are billed from the first.
 
     Fix: state what the design costs (`keyplan price`), and subtract the free tier once for the account.
 
@@ -48,6 +49,15 @@ def beyond_free_tier(subject: Subject) -> Iterator[Finding]:
     for name, claim in of_design(subject):
         if not _FREE_TIER.search(claim.text):
             continue
+        on_demand = [table.name for table in subject.tables if isinstance(table.schema.billing, OnDemand)]
+        if on_demand and _FREE_REQUESTS.search(claim.text):
+            yield beyond_free_tier.finding(
+                name,
+                f'"{claim.text}": requests to table {", ".join(on_demand)} are billed from the first, because the free'
+                " tier has provisioned units and no requests on demand",
+                "state what the requests cost (keyplan price), or declare billing=Provisioned(...)",
+                claim.place,
+            )
         beyond = _exceeded(subject)
         if beyond:
             yield beyond_free_tier.finding(
