@@ -35,6 +35,8 @@ DESIGNS = {
     **{f"as_written_{name}": str(ROOT / "examples" / "as_written" / f"{name}.py") for name in SYSTEMS},
     **{f"system_{name}": f"keyplan_systems.{name}.design" for name in SYSTEMS},
 }
+PUBLISHED = ("guide_", "as_written_")
+"""The designs that do not change: their findings are compared with the problem, those of programs without it."""
 CLASSES = ("right", "noise", "wrong")
 MOST_NOISE = 0.15
 MOST_FINDINGS = 8
@@ -51,8 +53,9 @@ class Entry:
     problem: str
 
     @classmethod
-    def of(cls, finding: Finding) -> Entry:
-        return cls(finding.code, finding.severity, finding.subject, finding.problem)
+    def of(cls, finding: Finding, *, exact: bool) -> Entry:
+        """Return the entry of a finding; its problem is left out unless it is compared exactly."""
+        return cls(finding.code, finding.severity, finding.subject, finding.problem if exact else "")
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ def found(name: str) -> tuple[Entry, ...]:
     """Return the findings of a design, including suppressed ones."""
     report = check(Design.load(DESIGNS[name]))
     findings = merged([*report.findings, *(finding for finding, _ in report.suppressed)])
-    return tuple(Entry.of(finding) for finding in findings)
+    return tuple(Entry.of(finding, exact=name.startswith(PUBLISHED)) for finding in findings)
 
 
 @cache
@@ -76,7 +79,7 @@ def verdicts(name: str) -> dict[Entry, Verdict]:
     path = FOLDER / f"{name}.toml"
     entries = tomllib.loads(path.read_text()).get("finding", []) if path.is_file() else []
     return {
-        Entry(one["rule"], one["severity"], one["on"], one["problem"]): Verdict(one["class"], one["reason"])
+        Entry(one["rule"], one["severity"], one["on"], one.get("problem", "")): Verdict(one["class"], one["reason"])
         for one in entries
     }
 
@@ -146,7 +149,7 @@ def _lines(entry: Entry, verdict: Verdict) -> Iterator[str]:
         ("rule", entry.rule),
         ("severity", entry.severity),
         ("on", entry.on),
-        ("problem", entry.problem),
+        *([("problem", entry.problem)] if entry.problem else []),
         ("class", verdict.kind),
         ("reason", verdict.reason),
     ):

@@ -196,7 +196,7 @@ def export_instead_of_scan(subject: Subject) -> Iterator[Finding]:
         scans = [pattern for pattern in table.patterns if pattern.plan.operation == "Scan"]
         scanned = sum(costs[table.name, pattern.name].requests for pattern in scans)
         export = month.parts[0].storage_bytes / GB * subject.book["export_gb"] * _EXPORTS_A_MONTH
-        if scanned - export >= subject.design.cost_floor:
+        if scans and scanned - export >= subject.design.cost_floor:
             names = ", ".join(pattern.name for pattern in scans)
             yield export_instead_of_scan.finding(
                 table.name,
