@@ -1,4 +1,4 @@
-# Every command sets up what it needs in .venv; nothing is asked for.
+# Every command installs what it needs into .venv and never prompts.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -9,6 +9,8 @@ PROCESSORS := $(shell getconf _NPROCESSORS_ONLN)
 WORKERS ?= $(shell expr $(PROCESSORS) + 1)
 CHECKED := src systems tests bench docs examples conftest.py
 EXTRAS := async,aws,charts,fast,import,s3,verify
+# pip shows its progress; bars only in a terminal.
+PIP = $(BIN)/python -m pip install --disable-pip-version-check --progress-bar $(shell test -t 2 && echo on || echo off)
 
 .PHONY: run test quick coverage check bench clean
 
@@ -44,19 +46,25 @@ clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
 
 $(VENV)/.base:
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --disable-pip-version-check --upgrade "pip>=25.1"
-	touch $@
+	@echo "Creating $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
 
+# What `make run` needs: no AWS libraries and no tools of tests. Python compiles modules when they are first imported.
 $(VENV)/.runtime: $(VENV)/.base pyproject.toml systems/pyproject.toml
-	@echo "Installing keyplan, the five systems and what they need into $(VENV): one to three minutes"
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[aws,charts,fast,import,s3,verify]" -e "./systems[lake,mcp]"
-	touch $@
+	@echo "Installing keyplan and the five systems into $(VENV): about a minute, 400 MB"
+	@$(PIP) --no-compile -e ".[charts,fast,import,verify]" -e "./systems[lake,mcp]"
+	@touch $@
 
-$(VENV)/.dev: $(VENV)/.base pyproject.toml systems/pyproject.toml
+# Dependency groups need a newer pip than that of Python 3.11.
+$(VENV)/.pip: $(VENV)/.base
+	@$(PIP) -q --upgrade "pip>=25.1"
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.pip pyproject.toml systems/pyproject.toml
 	@echo "Installing keyplan and the tools of its tests into $(VENV): one to three minutes"
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[$(EXTRAS)]" -e "./systems[lake,mcp]" --group dev
-	touch $@
+	@$(PIP) -e ".[$(EXTRAS)]" -e "./systems[lake,mcp]" --group dev
+	@touch $@
 
 # Chromium for the tests of pages; without it they are skipped, or fail if KEYPLAN_REQUIRE_BROWSER is set.
 $(VENV)/.browser: $(VENV)/.dev
@@ -67,7 +75,7 @@ $(VENV)/.browser: $(VENV)/.dev
 	else echo "Downloading Chromium for the tests of pages"; $(BIN)/python -m playwright install chromium; \
 	fi && touch $@ || echo "No Chromium: the tests of pages will be skipped"
 
-$(VENV)/.bench: $(VENV)/.base pyproject.toml
+$(VENV)/.bench: $(VENV)/.pip pyproject.toml
 	@echo "Installing keyplan and its benchmarks into $(VENV): one to three minutes"
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[$(EXTRAS)]" --group bench
-	touch $@
+	@$(PIP) -e ".[$(EXTRAS)]" --group bench
+	@touch $@

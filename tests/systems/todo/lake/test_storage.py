@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
-from keyplan_systems.todo.lake.storage import Folder
+from keyplan_systems.todo.lake.errors import LakeError
+from keyplan_systems.todo.lake.storage import Folder, open_storage
 
 DAY = "bronze/date=2025-11-20"
 
@@ -15,15 +17,15 @@ DAY = "bronze/date=2025-11-20"
 @pytest.fixture
 def synced(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Return the synced paths, under their names at that time."""
-    found: list[Path] = []
+    paths: list[Path] = []
     fsync = os.fsync
 
     def noting(descriptor: int) -> None:
-        found.append(Path(f"/proc/self/fd/{descriptor}").readlink())
+        paths.append(Path(f"/proc/self/fd/{descriptor}").readlink())
         fsync(descriptor)
 
     monkeypatch.setattr(os, "fsync", noting)
-    return found
+    return paths
 
 
 def test_a_new_folder_is_as_durable_as_the_file_in_it(tmp_path: Path, synced: list[Path]) -> None:
@@ -54,3 +56,9 @@ def test_a_folder_that_is_known_costs_no_more(tmp_path: Path, synced: list[Path]
     synced.clear()
     folder.put(f"{DAY}/2.parquet", b"rows")
     assert [path.parent for path in synced] == [tmp_path / "_tmp", tmp_path / "bronze"]
+
+
+def test_a_lake_on_s3_without_s3fs_reports_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "s3fs", None)
+    with pytest.raises(LakeError, match=r"a lake on S3 requires s3fs; pip install 'keyplan\[s3\]'"):
+        open_storage("s3://bucket/todo")

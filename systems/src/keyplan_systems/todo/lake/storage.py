@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-import fsspec
 from pyarrow import fs as arrow_fs
 
 from keyplan_systems.todo.lake.errors import LakeBusyError, LakeError
@@ -162,6 +161,11 @@ class Bucket:
         self._root = url.removeprefix("s3://").strip("/")
         if not self._root:
             raise LakeError(f"{url}: the URL names no bucket")
+        try:
+            import fsspec  # noqa: PLC0415
+            import s3fs  # noqa: F401, PLC0415 - an extra, which a lake in a folder does not need
+        except ModuleNotFoundError as missing:
+            raise LakeError(f"{url}: a lake on S3 requires s3fs; pip install 'keyplan[s3]'") from missing
         # Listings must be fresh: the newest version is found by listing.
         self._fs = fsspec.filesystem("s3", **{**options, "use_listings_cache": False})
         handler = arrow_fs.FSSpecHandler(self._fs)
