@@ -104,7 +104,7 @@ def test_an_address_of_no_system_is_told_in_the_form_of_the_systems(tmp_path: Pa
         for path in ("/nothing", "/shelf/%0A/x", "/shelfs"):
             answer = get(f"{url}{path}")
             assert answer.status_code == 404
-            assert answer.json() == {"error": {"code": "not_found", "message": "There is nothing at this address."}}
+            assert answer.json() == {"error": {"code": "not_found", "message": "No resource exists at this address."}}
         wrong = post(url)
         assert (wrong.status_code, wrong.json()["error"]["code"]) == (405, "method_not_allowed")
         assert set(wrong.headers["Allow"].split(", ")) == {"GET", "HEAD"}
@@ -406,11 +406,11 @@ def test_the_command_starts_says_where_and_drains_on_ctrl_c(tmp_path: Path) -> N
                 lines.append(line)
                 if "stop with Ctrl-C" in line:
                     break
-            json_of = "".join(lines)
-            url = json_of.partition("home page ")[2].partition("\n")[0].rstrip("/")
-            assert ("tokens: those of https://login.example for trainer" in json_of) == bool(options)
-            assert ("token: keyplan token SUBJECT" in json_of) != bool(options)
-            assert ("no DynamoDB endpoint" in json_of) == bool(options)
+            output = "".join(lines)
+            url = output.partition("home page ")[2].partition("\n")[0].rstrip("/")
+            assert ("tokens: those of https://login.example for trainer" in output) == bool(options)
+            assert ("token: keyplan token SUBJECT" in output) != bool(options)
+            assert ("no DynamoDB endpoint" in output) == bool(options)
             assert list(get(f"{url}/health").json()["systems"]) == ["thinking_trainer"]
             assert get(f"{url}/thinking_trainer/nothing").status_code == 404
             process.send_signal(signal.SIGINT)
@@ -422,18 +422,18 @@ def test_the_command_starts_says_where_and_drains_on_ctrl_c(tmp_path: Path) -> N
 
 def test_the_demonstration_plays_every_part_there_is() -> None:
     command = [sys.executable, "-m", "keyplan", "demo", "--system", "thinking_trainer"]
-    json_of = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
-    assert json_of.returncode == 0, json_of.stderr
-    assert "the stream has built her profile: 1 attempt(s)" in json_of.stdout
-    assert "bob may not look at it: 403" in json_of.stdout
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    assert result.returncode == 0, result.stderr
+    assert "the stream has built her profile: 1 attempt(s)" in result.stdout
+    assert "bob may not look at it: 403" in result.stdout
 
 
 def test_a_demonstration_where_nothing_runs_is_a_clear_error(tmp_path: Path) -> None:
     with nobody() as url:
         command = [sys.executable, "-m", "keyplan", "demo", "--url", url, "--folder", str(tmp_path)]
-        json_of = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
-    assert json_of.returncode == 1
-    assert f"no `keyplan up` answers at {url}" in json_of.stderr
+        result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    assert result.returncode == 1
+    assert f"no `keyplan up` answers at {url}" in result.stderr
 
 
 def test_a_demonstration_with_the_key_of_another_folder_is_a_clear_error(
@@ -441,12 +441,12 @@ def test_a_demonstration_with_the_key_of_another_folder_is_a_clear_error(
 ) -> None:
     def play(stage: DemoStage) -> None:
         with stage.client("ada") as ada:
-            stage.say(json_of(ada.get("/me")))
+            stage.say(f"{json_of(ada.get('/me'))} in {stage.folder}")
 
     monkeypatch.setattr(registry, "load", lambda _name: replace(notes_system.SYSTEM, demo=play))
-    said: list[str] = []
+    lines: list[str] = []
     with running(Settings(tmp_path)) as (url, _):
-        demo(url, tmp_path, [], said.append)
+        demo(url, tmp_path, [], lines.append)
         with pytest.raises(UpError, match=r"other is not its folder: .*401 Unauthorized"):
-            demo(url, tmp_path / "other", [], said.append)
-    assert said == ["-- Notes on a shelf", "   ada", "-- Notes on a shelf"]
+            demo(url, tmp_path / "other", [], lines.append)
+    assert lines == ["-- Notes on a shelf", f"   ada in {tmp_path}", "-- Notes on a shelf"]

@@ -24,7 +24,8 @@ def play(stage: DemoStage) -> None:
     with stage.client("demo-bob", email="demo-bob@example.org") as bob:
         response = bob.get(f"/api/v1/tasks/{first['task_id']}")
         stage.say(f"bob does not see it: {response.status_code}")
-    stage.say("every change went into the lake: keyplan lake todo report kpis")
+    if stage.folder is not None:
+        stage.say(f"the lake has every change: keyplan lake todo report kpis --lake {stage.folder / 'todo' / 'lake'}")
 
 
 def _tomorrow() -> date:

@@ -25,6 +25,7 @@ def demo(url: str | None, folder: Path | None, names: Sequence[str], say: Say) -
     """
     stays = url is not None
     with ExitStack() as stack:
+        kept = None if url is None else folder  # a temporary folder is deleted after the demo
         if url is None:
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="keyplan-demo-")))
             host = prepare(Settings(folder, systems=tuple(names)), stack, lambda _line: None)
@@ -36,7 +37,7 @@ def demo(url: str | None, folder: Path | None, names: Sequence[str], say: Say) -
             assert system.demo is not None, "_playing returns only systems with a demo"
             say(f"-- {system.title}")
             try:
-                system.demo(DemoStage(f"{url}/{system.name}", _tokens(folder), lambda line: say(f"   {line}")))
+                system.demo(DemoStage(f"{url}/{system.name}", _tokens(folder), lambda line: say(f"   {line}"), kept))
             except httpx.HTTPError as error:
                 raise UpError(f"{system.title} failed, or {folder} is not its folder: {error}") from error
             if stays and system.start is not None:

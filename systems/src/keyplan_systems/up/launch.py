@@ -334,7 +334,7 @@ def _hints(host: Host, address: str, settings: Settings) -> list[str]:
         f"{entry.system.title}: {address}/{entry.system.name}/{_first_page(entry.system)}" for entry in host.hosted
     ]
     if settings.url is None and _is_private(settings):
-        lines.append(f"DynamoDB: aws dynamodb list-tables --endpoint-url {address}")
+        lines.append(f"DynamoDB: aws dynamodb list-tables --endpoint-url {address} --region us-east-1")
     elif settings.url is None:
         lines.append(
             "no DynamoDB endpoint: it is open to every client, so it requires --host 127.0.0.1 and no --issuer"

@@ -91,6 +91,8 @@ class DemoStage:
     """token("ada", roles=("administrators",), email="ada@example.org"): a bearer token."""
     say: Callable[[str], None]
     """Prints one line about an event."""
+    folder: Path | None = None
+    """Folder of the running systems; None if it is deleted after the demo."""
 
     def client(self, subject: str, **claims: Any) -> httpx.Client:
         """Return an HTTP client that authenticates as a user."""
