@@ -1,4 +1,4 @@
-"""Which targets stand beside which, from given figures."""
+"""Comparisons of targets, computed from fixed figures."""
 
 from __future__ import annotations
 

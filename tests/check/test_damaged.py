@@ -1,4 +1,4 @@
-"""Damaged designs are refused at a line of their own, or checked, priced, explained and documented like any other."""
+"""Damaged designs are refused with a line in their file, or checked, priced, explained and documented."""
 
 from __future__ import annotations
 

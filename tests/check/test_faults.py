@@ -1,4 +1,4 @@
-"""Faults of patterns and of the transactions that they are part of: each is told once, and both are refused."""
+"""Faults of patterns and of the transactions that they are part of: each is reported once, and both are refused."""
 
 from __future__ import annotations
 

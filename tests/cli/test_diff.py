@@ -1,4 +1,4 @@
-"""`keyplan diff`: changes by verdict, the roll-out, prices, findings; what is no design is refused in a line."""
+"""`keyplan diff`: changes by verdict, the roll-out, prices, findings; an invalid design is refused in one line."""
 
 from __future__ import annotations
 

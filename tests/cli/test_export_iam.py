@@ -1,4 +1,4 @@
-"""`keyplan export iam`: a policy printed or written, its options, and what it says beside it."""
+"""`keyplan export iam`: a policy printed or written, its options, and its notes on standard error."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ def test_a_pattern_that_cannot_work_is_told_and_not_allowed(tmp_path: Path) -> N
 
 
 def many(tables: int) -> str:
-    """Tables with long names and keys of their own."""
+    """Tables with long names and their own keys."""
     one = """
 t{n} = Table("a-table-with-a-rather-long-name-{n}", pk="PK")
 

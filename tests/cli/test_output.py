@@ -1,4 +1,4 @@
-"""Commands whose output takes no more: a full disk is told, a reader that left is not."""
+"""Commands whose output fails: a full disk is reported, a closed pipe is not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A design for tests: tasks, comments and members on one table, readings and counters on tables of their own."""
+"""A design for tests: tasks, comments and members on one table, readings and counters on separate tables."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from keyplan.server.thread import ThreadedServer
 __all__ = ["shared_loader"]  # a fixture
 
 NOW = 1_800_000_000.0
-"""The present moment of the tests' clock, seconds since 1970."""
+"""Current time of the tests' clock, seconds since 1970."""
 
 MOTO_GAPS: dict[str, str] = {
     "test_a_transaction_is_applied_once_for_its_token": "it takes no notice of client request tokens",
@@ -40,7 +40,7 @@ _numbers = itertools.count()
 
 
 class Awaited:
-    """An AsyncConnection that is called like a Connection, on a loop of its own."""
+    """AsyncConnection that is called like a Connection, on its own event loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, connection: Any) -> None:
         self._loop, self._connection = loop, connection

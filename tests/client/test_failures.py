@@ -1,4 +1,4 @@
-"""Trouble on the way: what is repeated, how long, and that nothing is done twice or told wrongly."""
+"""Failed requests: which are repeated, for how long, and that no write happens twice or is misreported."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ COMMENT = Comment(user_id=UID, task_id=TID, number=1, text="c")
 
 
 class Unlucky:
-    """A transport that fails on the way there, or on the way back, as often as it is told."""
+    """Transport that loses a given number of requests or answers."""
 
     def __init__(self, engine: Engine, error: ServiceError, *, times: int, after: bool, only: str = "") -> None:
         self.engine, self.error, self.times, self.after, self.only = engine, error, times, after, only
@@ -196,7 +196,7 @@ def test_programs_wait_between_attempts_and_not_before_the_first(engine: Engine)
 
 
 class NotYetError(ServiceError):
-    """What the service says of backups of a table that was made a moment ago."""
+    """Return the service's description of backups of a new table."""
 
     code = "ContinuousBackupsUnavailableException"
 

@@ -1,4 +1,4 @@
-"""Moments as they are stored: whole units of the service's texts and numbers, in keys, ranges, filters and models."""
+"""Stored timestamps: whole units of the service's texts and numbers, in keys, ranges, filters and models."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def unit_of(unit: Unit) -> timedelta:
 
 @dataclass
 class Log:
-    """A table whose sort key, index and nested models hold moments in one unit, and what reads it."""
+    """A table whose sort key, index and nested models hold timestamps in one unit, and its reads."""
 
     db: Any
     entry: Any

@@ -1,4 +1,4 @@
-"""Indexes that hold only a part: what a local one fetches, what can be counted, and what cannot be told."""
+"""Indexes that project some attributes: fetches by local indexes, counts, and reads that are refused."""
 
 from __future__ import annotations
 

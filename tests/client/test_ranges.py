@@ -1,4 +1,4 @@
-"""Ranges over sort keys give what a plain comparison gives, whatever lies beside them in the partition."""
+"""Ranges over sort keys return the items that a plain comparison selects, among any other items of the partition."""
 
 from __future__ import annotations
 

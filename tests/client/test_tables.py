@@ -1,4 +1,4 @@
-"""Tables are made as declared, once; what is there and otherwise, missing or impossible is told before use."""
+"""Tables are created as declared, once; existing tables that differ, or missing ones, are reported before use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The AWS CLI, as a process of its own, at the HTTP door."""
+"""The AWS CLI, in its own process, on the HTTP server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""boto3's client makes backups and restores, in process and over HTTP; moments are datetimes there."""
+"""boto3's client makes backups and restores, in process and over HTTP; it returns times as datetimes."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 # Over HTTP botocore looks for an endpoint before it validates, and stumbles in its own ways over
-# names of tables that are none. In process there is no endpoint to look for.
+# invalid table names. In process no endpoint is looked up.
 STUMBLES = (EndpointResolutionError, JMESPathTypeError, TypeError)
 
 

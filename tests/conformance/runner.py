@@ -5,7 +5,7 @@ A case is an object: "name", "source", "tables" (names of those it needs) and "s
 "source" says where the expectation comes from: "captured" is an answer of the service that a public conformance
 suite recorded or expects, "documented" follows from the service's guide, "inferred" is deduced from those.
 
-Some members of a request or an answer are written in short, as an object whose one member begins with "$":
+Some members of a request or an answer are abbreviated, as an object with one member whose name starts with "$":
 
     {"$text": ["x", 400]}         that text 400 times, {"$text": ["x", 9, "y"]} with an ending
     {"$join": ["a", {...}]}       texts one after the other
@@ -66,7 +66,7 @@ def tables_of(file: str) -> Tables:
 
 
 def cases_of(folder: str) -> list[Any]:
-    """Every case in a folder beside this file, as parameters of a test; each is named by its file and itself."""
+    """Return the cases of a folder next to this file as parameters of a test, named by file and case."""
     return [
         pytest.param(case, id=f"{path.relative_to(HERE / folder).with_suffix('').as_posix()}: {case['name']}")
         for path in sorted((HERE / folder).rglob("*.json"))

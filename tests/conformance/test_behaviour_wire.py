@@ -158,7 +158,7 @@ def test_a_table_made_and_deleted_at_once_is_whole_or_not_there(table: dict[str,
                 engine.call(operation, request)
             except allowed:
                 continue
-            except Exception as error:  # noqa: BLE001 - told by the assertion below
+            except Exception as error:  # noqa: BLE001 - reported by the assertion below
                 unexpected.append(error)
 
     with Engine.memory() as engine:

@@ -26,7 +26,7 @@ SAMPLE = 5  # every so-manieth case goes through the HTTP door too
 
 
 class WithBuckets:
-    """Asks the engine, and does what the steps that are no operations say."""
+    """Runs operations on the engine, and the steps that are not operations."""
 
     def __init__(self, engine: Engine, folder: Path, ask: Ask) -> None:
         self._engine = engine

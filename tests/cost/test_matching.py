@@ -1,4 +1,4 @@
-"""How many items a read finds where the numbers are told of values, of other entities, or of nobody."""
+"""Number of items that a read finds if counts are declared for values, for other entities, or not at all."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ OPERATIONS: dict[str, Operation] = {
 
 
 def seen(engine: Engine) -> Seen:
-    """Everything of the database, once interrupted backfills are done; without what is drawn anew each time."""
+    """Return the state of the database after interrupted backfills are complete, without random names."""
     for name in engine.call("ListTables", {})["TableNames"]:
         engine.call("DescribeTable", {"TableName": name})
     engine.backfiller.wake()

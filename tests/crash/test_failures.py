@@ -170,7 +170,7 @@ def settled(engine: Engine) -> dict[str, Any]:
 
 
 def _alike(left: dict[str, Any], right: dict[str, Any]) -> bool:
-    """Whether two states are the same but for names that are drawn anew each time."""
+    """Return True if two states are the same except for random names."""
     return bool(without_ids(left) == without_ids(right))
 
 

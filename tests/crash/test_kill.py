@@ -140,9 +140,9 @@ def audit_stream(engine: Engine, items: dict[str, Any]) -> None:
 
 
 def run_and_kill(path: Path, durability: str, seed: int, after: int, pause_s: float) -> list[str]:
-    """Start a writer, kill it once it has said so many lines, a moment later; all the lines it said.
+    """Start a writer, kill it shortly after it has printed this many lines, and return all its lines.
 
-    What a busy machine makes of that moment does not matter, nor how many more lines come until the kill arrives.
+    Neither the exact delay nor the number of further lines before the kill matters.
     The last line is whole: a write of so few bytes goes into a pipe as one, or not at all.
     """
     writer = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""kill -9 while backups and restores are made under writes: what was begun is completed, and is of one moment.
+"""kill -9 while backups and restores run under writes: unfinished ones are completed, with one consistent state.
 
 KEYPLAN_KILLS sets how many times.
 """

@@ -1,4 +1,4 @@
-"""The units that are told of a backfill are those that the engine takes for it, item by item."""
+"""The reported units of a backfill are the units that the engine consumes for it, item by item."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_a_new_index_gets_the_keys_that_items_lack(tmp_path: Path) -> None:
 
 
 def test_an_index_that_the_service_has_filled_is_written_for_what_it_holds(tmp_path: Path) -> None:
-    """Of a new index that holds keys only, a rewritten field is no entry's business."""
+    """A rewritten field does not change the entries of a new index that projects only keys."""
     index = ('GSI("all", pk="GSI1PK")', 'GSI("all", pk="GSI1PK"), GSI("by_state", pk="state", project="keys")')
     fields = ("    text: str", "    text: str\n    name: str")
     comparison = compared(tmp_path, DESIGN, changed(index, fields))

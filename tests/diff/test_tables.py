@@ -1,4 +1,4 @@
-"""What is said of an index that gets another key: it is made anew, and both keys are written until the old one goes."""
+"""An index with a changed key is created again, and both keys are written until the old one is deleted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes the documents that the tests beside it expect, anew: `python -m tests.export.keep`, then read the diff."""
+"""Update the documents that the tests in this folder expect: `python -m tests.export.keep`, then read the diff."""
 
 from __future__ import annotations
 

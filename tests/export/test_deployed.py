@@ -29,7 +29,7 @@ NOT_COMPARED = {
 }
 """By member: why it is not the same."""
 ADDED_BY_ENGINE = frozenset({"IndexArn", "IndexSizeBytes", "ItemCount"})
-"""What the service tells of an index, and moto does not."""
+"""Members of an index's description that moto does not return."""
 
 
 @pytest.fixture(autouse=True)

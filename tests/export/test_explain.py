@@ -1,4 +1,4 @@
-"""Patterns explained: the whole text of each kind, kept in files beside this one."""
+"""Explained patterns: the whole text of each kind, compared with files in this folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Single lines of explained patterns: what each is told of, and what is not."""
+"""Single lines of explained patterns, and when each is printed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents that are damaged somewhere: each ends in a file of Python, or in an error that is told."""
+"""Damaged documents: each is imported as a Python file, or refused with a reported error."""
 
 from __future__ import annotations
 

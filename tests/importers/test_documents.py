@@ -1,4 +1,4 @@
-"""Files as documents: JSON, JSON after JSON, YAML with short functions, and what is none of these."""
+"""Files as documents: JSON, JSON after JSON, YAML with short functions, and files in other formats."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ from keyplan.importers.python_text import (
         ("größe", "größe", "Größe", "größe"),
         ("ﬁrst", "first", "First", "first"),
         ("ΐ", "ΐ", "Ϊ́", "ΐ"),  # whose capital is three characters, and two as Python reads it
-        ("a৴", "attribute_a", "TableA", "table_a"),  # a number that is no digit
+        ("a৴", "attribute_a", "TableA", "table_a"),  # a number that is not a digit
         ("৴", "attribute", "Table", "table"),
         ("a_", "a", "A", "a"),
         ("x" * 70, "x" * 60, "X" + "x" * 59, "x" * 60),

@@ -1,4 +1,4 @@
-"""Properties of a table: how each is read, and what is told of those that a design has no place for."""
+"""Properties of a table: how each is read, and the report of properties that a design cannot declare."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transactions that keep rings: items all over a table that have the same version at every moment."""
+"""Transactions that keep rings: items all over a table that have the same version at all times."""
 
 from __future__ import annotations
 

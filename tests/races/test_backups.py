@@ -1,4 +1,4 @@
-"""Backups and restores of a table that threads and processes write to all the time: each is of one moment."""
+"""Backups and restores during concurrent writes by threads and processes: each has the state of one point in time."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def active(engine: Engine, table: str) -> None:
 
 
 def copy_all_the_time(engine: Engine) -> None:
-    """Take backups, restore them and the present moment, and look at each."""
+    """Take backups, restore them and the current time, and check each."""
     for number in range(ROUNDS):
         begun = [
             engine.call("CreateBackup", {"TableName": "things", "BackupName": "now"})["BackupDetails"]["BackupArn"]

@@ -1,6 +1,6 @@
 """Transactions under contention: threads and processes move money, turn a ring and repeat their calls.
 
-What must hold at every moment, not only at the end: the total of the accounts, the shape of the ring,
+Invariants that must hold at all times, not only at the end: the total of the accounts, the shape of the ring,
 and one effect for each token. Readers look through TransactGetItems while the writers are at work.
 """
 
@@ -95,7 +95,7 @@ def transfer(engine: Engine, chance: random.Random) -> bool:
 
 
 def amounts(engine: Engine) -> list[int]:
-    """All amounts as of one moment."""
+    """Return all amounts at one point in time."""
     gets = [{"Get": {"TableName": table_of(each), "Key": {"id": {"S": f"account{each}"}}}} for each in range(ACCOUNTS)]
     responses = engine.call("TransactGetItems", {"TransactItems": gets})["Responses"]
     return [int(response["Item"]["amount"]["N"]) for response in responses]
@@ -108,7 +108,7 @@ def check_amounts(engine: Engine) -> None:
 
 
 def successors(engine: Engine) -> list[int]:
-    """Every node's successor as of one moment."""
+    """Return every node's successor at one point in time."""
     gets = [{"Get": {"TableName": "left", "Key": {"id": {"S": f"node{each}"}}}} for each in range(NODES)]
     responses = engine.call("TransactGetItems", {"TransactItems": gets})["Responses"]
     return [int(response["Item"]["next"]["N"]) for response in responses]

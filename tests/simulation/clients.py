@@ -40,7 +40,7 @@ _TRANSIENT_REASONS = frozenset(("None", "TransactionConflict", "ProvisionedThrou
 
 @dataclass
 class History:
-    """What the clients know of their own writes."""
+    """Acknowledged and uncertain writes of the clients."""
 
     certain: Counter[str] = field(default_factory=Counter)
     """Additions to each counter that were acknowledged."""
@@ -48,7 +48,7 @@ class History:
     """Additions whose answer was an internal error."""
     balances: Counter[str] = field(default_factory=Counter)
     created: dict[str, str] = field(default_factory=dict)
-    """Who was told that it created each item."""
+    """Client that received the acknowledgement of each created item."""
     perhaps: dict[str, set[str]] = field(default_factory=dict)
     """Who may have, after an internal error."""
     puts: dict[str, set[int]] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class Clients:
         self.number = 0
 
     def open_accounts(self) -> None:
-        """Give every account its beginning; sure to succeed in the end, since doing it twice is no harm."""
+        """Store the initial amount of every account, with retries, because repeating this is harmless."""
         for number in range(ACCOUNTS):
             name = f"account{number}"
             item = {**tables_of.key(name), "balance": {"N": str(BEGINNING)}, "g": {"S": "account"}}

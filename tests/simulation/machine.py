@@ -42,7 +42,7 @@ _REASONS = {INVALID: "ValidationError", CONDITION_FAILED: "ConditionalCheckFaile
 
 
 class Machine(RuleBasedStateMachine):
-    """An engine beside its model."""
+    """An engine and its model."""
 
     engine: Engine
     table: TableModel

@@ -1,4 +1,4 @@
-"""Attribute values as the model sees them: compared, ordered and measured by rules of its own.
+"""Attribute values as the model sees them: compared, ordered and measured by its own rules.
 
 Values are in the Python form of requests (binary as bytes). Nothing here comes from keyplan, so that a
 mistake there is not repeated here. Source of the sizes: developer guide, "DynamoDB item sizes and formats".

@@ -1,4 +1,4 @@
-"""A stream that a test writes down: shards with parents that split, close, trim and expire as told."""
+"""A stream that a test writes down: shards with parents that split, close, trim and expire by script."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ScriptedStream:
     unlisted: set[str] = field(default_factory=set)
     """Shards that the list does not hold yet."""
     repeats: bool = False
-    """Whether each page begins with the last record of the page before."""
+    """True if each page starts with the last record of the previous page."""
     expired: set[str] = field(default_factory=set)
     busy: int = 0
     """How many reads are refused yet."""

@@ -1,4 +1,4 @@
-"""A small shop whose orders change: a design made anew for each test, and ways to drive its consumers."""
+"""A small shop whose orders change: a new design for each test, and functions that run its consumers."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ CONTENDERS = 4
 
 
 def contend(kept: Checkpoints, name: str) -> int:
-    """Move the position as often as told; how often a move was refused."""
+    """Move the position this many times; return the number of refused moves."""
     moved = refused = 0
     while moved < TURNS:
         lane = kept.acquire("c", SHARD, name, 1.0, 2.0)

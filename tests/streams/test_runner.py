@@ -445,7 +445,7 @@ class Failing:
         self.failed = threading.Event()
 
     def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
-        """Fail as often as told, then answer."""
+        """Fail a given number of times, then answer."""
         if self.fails:
             self.fails -= 1
             if not self.fails:

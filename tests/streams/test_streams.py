@@ -21,7 +21,7 @@ from keyplan.streams.streams import Shard, TableStream, ready_shards
 
 
 class Script:
-    """A runner on a scripted stream, what it delivered and what it told."""
+    """Runner on a scripted stream, with its deliveries and reports."""
 
     def __init__(self, folder: Path, clock: ManualClock) -> None:
         self.shop, self.got, self.notices = Shop(), list[int](), list[Notice]()

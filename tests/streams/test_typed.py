@@ -102,7 +102,7 @@ def test_one_consumer_may_take_several_entities_in_a_list(inside: World) -> None
 
 
 def test_an_item_that_becomes_another_entity_is_removed_from_one_and_inserted_into_the_other(inside: World) -> None:
-    from keyplan import Entity, ItemWrite, Table, item  # noqa: PLC0415 - a design of its own
+    from keyplan import Entity, ItemWrite, Table, item  # noqa: PLC0415 - a separate design
 
     table = Table("zoo", pk="id", stream="NEW_AND_OLD_IMAGES", discriminator="kind")
 

@@ -113,7 +113,7 @@ def six_entities(user_id: UserId) -> KeyCondition:
 
 @app.query(Task, index="due", rate=Rate(average=20, peak=200))
 def tasks_due(user_id: UserId, before: datetime) -> KeyCondition:
-    """Open tasks of one user that fall due before a moment."""
+    """Return open tasks of a user that are due before a time."""
     return pk(user_id=user_id).sk.lt(due_at=before)
 
 
@@ -187,7 +187,7 @@ class TaskTitle(View[Task]):
 
 @app.query(TaskTitle, index="due")
 def titles_due(user_id: UserId, before: datetime) -> KeyCondition:
-    """Titles of tasks that fall due before a moment."""
+    """Return titles of tasks that are due before a time."""
     return pk(user_id=user_id).sk.lt(due_at=before)
 
 

@@ -58,7 +58,7 @@ def without_status(owner: str) -> KeyCondition:
     ],
 )
 def test_an_entity_without_a_field_is_judged_by_the_attribute(entity: Entity, is_with: bool, is_without: bool) -> None:
-    """A filter looks for attributes: an item that lacks one does not match, one of another field's may."""
+    """A filter compares attributes: an item without it does not match, even if another has the value."""
     spec, arguments = spec_of(type(entity)), {"owner": "ada", "status": "open"}
     assert meaning_of(with_status).of(spec, entity, arguments, 0) is is_with
     assert meaning_of(without_status).of(spec, entity, arguments, 0) is is_without

@@ -1,4 +1,4 @@
-"""Values made up: of nested types, within constraints, and from the examples that a design tells."""
+"""Generated values: of nested types, within constraints, and from the examples in a design."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def up(  # noqa: PLR0917 - one parameter per option, given by name
     folder: Annotated[Path, typer.Option("--folder", help="Folder for the database, keys and files.")] = Path(
         "keyplan-data"
     ),
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 picks a free one.")] = 8000,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 selects a free port.")] = 8000,
     host: Annotated[
         str, typer.Option("--host", help="Address to listen on; beyond this machine without DynamoDB.")
     ] = "127.0.0.1",
@@ -67,7 +67,7 @@ def up(  # noqa: PLR0917 - one parameter per option, given by name
     from keyplan_systems.up.launch import up as run  # noqa: PLC0415
 
     if endpoint is not None and aws is not None:
-        raise refusal("keyplan up: give --endpoint or --aws, not both")
+        raise refusal("keyplan up: use --endpoint or --aws, not both")
     url = endpoint if endpoint is not None else f"aws://{aws}" if aws is not None else None
     settings = Settings(
         folder,
@@ -176,7 +176,7 @@ def _parameters(arguments: Sequence[str]) -> dict[str, str]:
     pairs = [text.partition("=") for text in arguments]
     for name, equals, _ in pairs:
         if not name or not equals:
-            raise refusal(f"keyplan lake: --set takes name=value, not {name!r}")
+            raise refusal(f"keyplan lake: --set expects name=value, not {name!r}")
     return {name: value for name, _, value in pairs}
 
 

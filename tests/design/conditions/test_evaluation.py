@@ -1,4 +1,4 @@
-"""Conditions evaluated on plain values: true, false, or not to be told, as the service decides them."""
+"""Conditions evaluated on plain values: true, false or unknown, as the service decides them."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ ORDERS: dict[str, Callable[[Any, Any], Condition]] = {
 @given(one=STORED, value=STORED, text=st.sampled_from(sorted(ORDERS)))
 def test_a_condition_is_decided_as_the_service_decides_it(one: Any, value: Any, text: str) -> None:
     stored, given_value = encode_value(one), encode_value(value)
-    assume(text != "begins_with(one, :v)" or given_value.keys() <= {"S", "B"})  # others are no requests
+    assume(text != "begins_with(one, :v)" or given_value.keys() <= {"S", "B"})  # others are not valid requests
     told = holds(ORDERS[text](F.one, value), {"one": one})
     request: dict[str, Any] = {
         "TableName": "things",

@@ -21,7 +21,7 @@ from keyplan.design.keys.entity_keys import KeySpec
 from keyplan.design.parameters import Param
 from keyplan.design.requests.items import item_builder
 
-# Separators, what sorts beside them, braces, control characters, astral characters, look-alikes.
+# Separators, characters that sort next to them, braces, control characters, astral characters, look-alikes.
 CHARACTERS = 'ab#$"%/:{}~ \0\x7f\u07ff\uffff\U0001f600\U0010ffff'
 NAMES = st.text(CHARACTERS, min_size=1, max_size=3)
 NUMBERS = st.integers(0, 12) | st.sampled_from([99, 100, 999_999])

@@ -243,7 +243,7 @@ def test_an_upsert_may_add_to_the_number_that_an_index_is_sorted_by() -> None:
     def give(id: str, points: int) -> ItemWrite:
         return item(id=id).add(points=points)
 
-    (fault,) = give.plan.faults  # whether it is rich cannot be told
+    (fault,) = give.plan.faults  # whether it is rich is unknown
     assert "index rich" in fault.problem
 
 

@@ -93,7 +93,7 @@ def test_what_keyplan_adds_to_a_condition_counts() -> None:
         return item(id="a").set(n=1).condition(numbers(of)).assuming(text="a")
 
     @things.update(Thing)
-    def most() -> ItemWrite:  # beside them: the item is there, the text is known, and two AND
+    def most() -> ItemWrite:  # next to them: the item exists, the text is known, and two AND
         return changed(148)
 
     text = write_request(most.plan).request({}, "things")["ConditionExpression"]
@@ -136,7 +136,7 @@ def test_what_keyplan_adds_to_the_filter_of_a_count_counts() -> None:
         return reduce(or_, (F.number == number for number in range(count)))
 
     @expiring.count(Short)
-    def most() -> KeyCondition:  # beside them: an item without an expiry or with a later one, and an AND
+    def most() -> KeyCondition:  # next to them: an item without an expiry or with a later one, and an AND
         return pk(id="a").filter(several(148))
 
     text = range_request(most.plan).request({NOW: 0}, "expiring")["FilterExpression"]

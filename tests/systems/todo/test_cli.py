@@ -159,7 +159,7 @@ def test_an_export_with_items_missing_or_damaged_files_is_refused(tmp_path: Path
         (["todo", "report", "nothing"], 1, "unknown report nothing"),
         (["todo", "report", "top_users", "--set", "limit=many"], 1, "limit must be a number"),
         (["todo", "report", "kpis", "--set", "limit=1"], 1, "has no parameter limit"),
-        (["todo", "report", "kpis", "--set", "limit"], 2, "--set takes name=value"),
+        (["todo", "report", "kpis", "--set", "limit"], 2, "--set expects name=value"),
         (["todo", "feed"], 1, "--database"),
         (["forum", "reports"], 2, "is not a system with a lake"),
         (["no/such", "reports"], 2, "is not a system with a lake"),

@@ -197,7 +197,7 @@ def test_who_is_refused_because_an_equal_request_was_done_meanwhile_is_answered_
         assert stage.person("ada").delete(path, key).status_code == 204
         return None
 
-    monkeypatch.setattr(IdempotencyKeys, "given", overtaken)
+    monkeypatch.setattr(IdempotencyKeys, "stored_answer", overtaken)
     answer = ada.delete(path, key)
     assert (answer.status_code, answer.headers["Idempotency-Replayed"]) == (204, "true")
 

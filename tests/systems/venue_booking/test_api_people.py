@@ -246,7 +246,7 @@ def test_a_decision_that_fails_leaves_no_entry(ada: Caller, admin: Caller, engin
 
 
 def test_lists_by_status_may_lag_and_decisions_do_not(tmp_path: Any) -> None:
-    from tests.systems.venue_booking.test_races import faulty  # noqa: PLC0415 - brings a world of its own
+    from tests.systems.venue_booking.test_races import faulty  # noqa: PLC0415 - loads many modules
 
     with faulty(tmp_path, Faults(gsi_lag=5.0)) as world:
         ada, admin, clock = world.stage.person("ada"), world.stage.admin(), world.clock

@@ -203,7 +203,7 @@ def test_bookings_that_come_and_go_at_once_leave_a_table_that_agrees(world: Worl
 
     def life(number: int) -> None:
         person = people[number % 4]
-        # A user who holds a slot always releases it in the end.
+        # A user who holds a slot always releases it eventually.
         made = eager(lambda: person.request(duration=DURATIONS[number % 5]), "slot_taken")
         for caller, what in ((admin, "approve"), (admin, "reject"), (person, "cancel")):
             at_once([partial(caller.decide, what, made["id"])])

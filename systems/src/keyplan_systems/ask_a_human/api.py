@@ -57,7 +57,7 @@ from keyplan_systems.web.health import Check
 
 IdempotencyHeader = Annotated[
     str | None,
-    Header(alias="X-Idempotency-Key", description="Replaces the body's idempotency key; the same for every attempt."),
+    Header(alias="X-Idempotency-Key", description="Replaces the key in the body; the same with every attempt."),
 ]
 REPLAYED_HEADER = "Idempotency-Replayed"
 _ANSWER_BODY = {
@@ -181,7 +181,7 @@ def _add_devices(router: APIRouter, service: Service, trusted_proxies: int) -> N
 
 
 def _add_questions(router: APIRouter, service: Service, reading: Any, person: Any) -> None:
-    @router.get("/questions", response_model=Feed, summary="Questions that take answers", dependencies=[reading])
+    @router.get("/questions", response_model=Feed, summary="List open questions", dependencies=[reading])
     def feed(
         audience: Annotated[Audience | None, Query(description="Only questions for these people.")] = None,
         limit: Annotated[int, Query(ge=1, le=50)] = 20,
@@ -204,7 +204,7 @@ def _add_answering(router: APIRouter, service: Service, trusted_proxies: int, pe
         "/responses",
         status_code=201,
         response_model=AcceptedAnswer,
-        summary="Answer a question; the same answer again gets the same reply",
+        summary="Answer a question; a repeated answer returns the same reply",
         openapi_extra=_ANSWER_BODY,
     )
     def answer(

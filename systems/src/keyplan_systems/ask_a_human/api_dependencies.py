@@ -50,7 +50,7 @@ ZoneHeader: TypeAlias = Annotated[
     str | None, Header(alias="X-Timezone", description="IANA zone of the person's calendar; UTC if left out.")
 ]
 Cursor: TypeAlias = Annotated[
-    str | None, Query(max_length=8000, description="Where the page before ended; good for the same list only.")
+    str | None, Query(max_length=8000, description="Cursor of the previous page of the same list.")
 ]
 
 

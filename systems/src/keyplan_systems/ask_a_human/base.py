@@ -154,7 +154,7 @@ class Base:
 
 
 def readable(read: Callable[[Input], Result], stored: Iterable[Input]) -> list[Result]:
-    """Return the stored items as the rules know them; items with unknown values are omitted and logged."""
+    """Convert stored items to values of the rules; items with unknown values are omitted and logged."""
     values = []
     for item in stored:
         try:

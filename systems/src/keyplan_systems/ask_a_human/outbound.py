@@ -41,7 +41,7 @@ class Outbound:
             async with places:
                 try:
                     return await self._notifier.send(message)
-                except Exception as error:  # noqa: BLE001 - a full disk, or what nobody foresaw: the others' results stay
+                except Exception as error:  # noqa: BLE001 - a full disk or an unexpected error: the other results stay valid
                     _log.exception("a push was not sent")
                     return TryLater(f"not sent: {error!r}")
 

@@ -97,7 +97,7 @@ class ThreadTokenChecker:
             raise BadTokenError("a token of another kind")
         claims: dict[str, Any] = whole["payload"]
         if not isinstance(claims["exp"], int):
-            raise BadTokenError("the thread token does not say when it expires")
+            raise BadTokenError("the thread token has no expiry")
         return claims
 
 

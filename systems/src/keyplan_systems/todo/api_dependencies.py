@@ -53,20 +53,20 @@ Key: TypeAlias = Annotated[
         min_length=1,
         max_length=128,
         pattern=r"^[!-~]+$",
-        description="The same for every attempt of one request: within 24 hours it is done and answered once.",
+        description="Send the same key with every attempt of a request: it takes effect once within 24 hours.",
         examples=["3f1c0e52-7f5d-4c56-9a43-0d3c7b0a9f11"],
     ),
 ]
 SeenVersion: TypeAlias = Annotated[
     str | None,
-    Header(alias="If-Match", pattern=r'^"?[0-9]{1,18}"?$', description="Only at this version of the item."),
+    Header(alias="If-Match", pattern=r'^"?[0-9]{1,18}"?$', description="Apply the change only at this version."),
 ]
-Limit: TypeAlias = Annotated[int, Query(ge=1, le=100, description="The most results of a page.")]
+Limit: TypeAlias = Annotated[int, Query(ge=1, le=100, description="Maximum number of results per page.")]
 Text: TypeAlias = Annotated[
-    str, Query(alias="q", min_length=1, max_length=200, description="Found in the case as written.")
+    str, Query(alias="q", min_length=1, max_length=200, description="Text to find; upper and lower case differ.")
 ]
 Cursor: TypeAlias = Annotated[
-    str | None, Query(max_length=4000, description="Where the page before ended; good for the same list only.")
+    str | None, Query(max_length=4000, description="Cursor of the previous page of the same list.")
 ]
 
 

@@ -86,7 +86,7 @@ def _add_writes(router: APIRouter, service: Service) -> None:
 
 
 def _add_bulk(router: APIRouter, service: Service) -> None:
-    @router.post("/tasks/bulk/status", response_model=BulkAnswer, summary="Give tasks a status, each by itself")
+    @router.post("/tasks/bulk/status", response_model=BulkAnswer, summary="Set the status of several tasks")
     def change_statuses(http: HttpRequest, person: CurrentPerson, key: Key, bulk: BulkStatus) -> Response:
         request = request_of(http, person, key, _json(bulk))
         return answer_response(service.tasks.change_statuses(request, person.user_id, bulk.task_ids, bulk.status))

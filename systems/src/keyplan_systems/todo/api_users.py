@@ -82,7 +82,7 @@ def administration_routes(service: Service) -> APIRouter:
     @router.delete(
         "/users/{user_id}/email",
         response_model=UserAnswer,
-        summary="Take a reserved address from a user: it is claimed",
+        summary="Release a user's reserved address, which becomes unverified",
     )
     def release(http: HttpRequest, person: CurrentPerson, key: Key, user_id: UserId) -> Response:
         return answer_response(service.users.release_address(request_of(http, person, key), user_id))

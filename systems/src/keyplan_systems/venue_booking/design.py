@@ -3,7 +3,7 @@
 Keys and attribute names are those of the decision record. Differences, and reasons:
 
 * occupancy is one item for each date and slot under EVENTDATE#, put only where none is: a full day takes every slot
-  of its date, so it cannot stand beside half of one; EVENT# is kept for the event itself, found by its own id;
+  of its date, so it cannot overlap with a half-day event; EVENT# is kept for the event itself, found by its own id;
 * the booking, its copy under the user and the user's counters change in one transaction, each as it was read, and
   with them the event and its slots, the letters to be sent and the entry of the audit log;
 * slots are freed only as long as the booking, or the event, that holds them is the same as in the decision;

@@ -31,7 +31,7 @@ LOCK_CODE_KEPT: Final = timedelta(days=30)
 
 
 def user_of(item: UserItem) -> User:
-    """Return a user as the rules know them."""
+    """Convert a stored user to a value of the rules."""
     stats = Stats(item.pending, item.approved, item.rejected, item.cancelled)
     return User(
         user_id=item.user_id,
@@ -67,7 +67,7 @@ def user_item(user: User, version: int) -> UserItem:
 
 
 def booking_of(fields: BookingFields) -> Booking:
-    """Return a booking as the rules know it."""
+    """Convert a stored booking to a value of the rules."""
     values: dict[str, Any] = {name: getattr(fields, name) for name in BookingFields.model_fields}
     return Booking(**{**values, "slots": tuple(fields.slots)})
 
@@ -111,7 +111,7 @@ def notice_of(item: OutboxItem) -> Notice:
 
 
 def event_of(item: EventItem) -> Event:
-    """Return an event as the rules know it."""
+    """Convert a stored event to a value of the rules."""
     values: dict[str, Any] = {name: getattr(item, name) for name in EventItem.model_fields}
     return Event(**{**values, "slots": tuple(item.slots)})
 
@@ -196,7 +196,7 @@ def payment_item(payment: Payment) -> PaymentItem:
 
 
 def payment_of(item: PaymentItem) -> Payment:
-    """Return a payment as the rules know it."""
+    """Convert a stored payment to a value of the rules."""
     return Payment(**{name: getattr(item, name) for name in PaymentItem.model_fields})
 
 
@@ -212,7 +212,7 @@ def lock_code_item(code: LockCode) -> LockCodeItem:
 
 
 def lock_code_of(item: LockCodeItem) -> LockCode:
-    """Return a lock code as the rules know it."""
+    """Convert a stored lock code to a value of the rules."""
     return LockCode(item.event_id, item.digits, item.valid_from, item.valid_until)
 
 
@@ -229,5 +229,5 @@ def audit_item(entry: AuditEntry) -> AuditItem:
 
 
 def audit_of(item: AuditItem) -> AuditEntry:
-    """Return an entry of the audit log as the rules know it."""
+    """Convert a stored audit entry to a value of the rules."""
     return AuditEntry(item.entry_id, item.actor_id, item.action, item.subject, item.at, dict(item.details))

@@ -183,7 +183,7 @@ class Users:
                 expires_at=now + CODE_VALID,
             )
         except ValidationError as error:
-            raise InvalidRequestError("No profile can be made of what the token says.", {"field": "token"}) from error
+            raise InvalidRequestError("The token's claims are not valid for a profile.", {"field": "token"}) from error
 
     def codes(self, actor: Actor) -> list[EmailCodeItem]:
         """Return the actor's claims of the last hour."""
@@ -353,7 +353,7 @@ class Users:
             )
             user_item(user, 0)
         except (ValueError, ValidationError) as error:
-            raise InvalidRequestError("No profile can be made of what the token says.", {"field": "token"}) from error
+            raise InvalidRequestError("The token's claims are not valid for a profile.", {"field": "token"}) from error
         return user
 
     def _phone(self, person: Person) -> str | None:

@@ -6,7 +6,7 @@
 The request that commits first decides: every other request with the same key reads that answer. Refusals and failures
 are not kept, so that a corrected request can use the key again.
 
-A system subclasses `Once` with the patterns of its own table and its own refusals.
+A system subclasses `IdempotencyKeys` with the patterns of its table and its refusals.
 """
 
 from __future__ import annotations

@@ -242,7 +242,7 @@ async def _answer(connection: HTTPConnection, problem: Problem, style: ProblemSt
 
 
 _FRAMEWORK_MESSAGES: Mapping[int, str] = {
-    404: "There is nothing at this address.",
+    404: "No resource exists at this address.",
     405: "This address does not support the method.",
 }
 

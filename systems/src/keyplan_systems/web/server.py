@@ -45,7 +45,7 @@ class Running:
     """ASGI application that runs in a thread for the duration of the `with` block, on a free port of this machine."""
 
     def __init__(self, app: Any, port: int = 0) -> None:
-        """Serve on this port; 0 picks a free one."""
+        """Serve on this port; 0 selects a free port."""
         self._wanted_port = port
         self._server = _Server(server_config(app))
         self._socket: socket.socket | None = None

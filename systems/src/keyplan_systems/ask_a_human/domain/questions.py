@@ -139,7 +139,7 @@ def repeated(record: KeyRecord | None, digest: str, now_ms: int) -> str | None:
         return None
     if record.digest != digest:
         details = {"field": "idempotency_key", "question_id": record.question_id}
-        raise IdempotencyKeyReusedError("this idempotency key already stands for another question", details)
+        raise IdempotencyKeyReusedError("this idempotency key was used for another question", details)
     return record.question_id
 
 
@@ -155,7 +155,7 @@ def require_answerable(question: Question, now_ms: int) -> None:
     status = status_at(question, now_ms)
     if not status.answerable:
         word = "closed" if status is Status.CLOSED else "expired"
-        raise QuestionClosedError(f"this question is {word} and takes no more answers", {"status": status.value})
+        raise QuestionClosedError(f"this question is {word} and accepts no more answers", {"status": status.value})
 
 
 def answered(question: Question, now_ms: int) -> Question:
@@ -252,7 +252,7 @@ def _check_choice(question: Question, request: AnswerRequest) -> None:
     if request.selected_option > last:
         raise _misfit("selected_option", "range", f"selected_option must be 0 to {last}")
     if request.answer is not None:
-        raise _misfit("answer", "unexpected", "a multiple choice question takes no text")
+        raise _misfit("answer", "unexpected", "a multiple choice question does not accept text")
 
 
 def _misfit(field: str, constraint: str, problem: str) -> InvalidRequestError:

@@ -150,7 +150,7 @@ def _of_slots(failed: _Failed) -> RefusalError | None:
     if slot_guards:
         return SlotTakenError(slot_guards[0].date, [guard.slot for guard in slot_guards])
     if any(isinstance(guard, SlotHeldGuard) for guard, _ in failed):
-        return TryAgainError("The slots of this booking changed meanwhile. Please look again.")
+        return TryAgainError("The slots of this booking have changed. Reload it and try again.")
     return None
 
 

@@ -74,7 +74,7 @@ class StaleVersionError(RefusalError):
     code = "stale_version"
 
     def __init__(self, known: int, current: int) -> None:
-        message = f"This was changed meanwhile: you know version {known}, the current one is {current}."
+        message = f"This has been changed: you know version {known}, the current version is {current}."
         super().__init__(message, {"known": known, "current": current})
 
 

@@ -150,7 +150,7 @@ class Venue(BaseModel):
         """Raise DateNotBookableError with the window if the date is outside it."""
         if not self.is_bookable(day, now):
             first, last = self.earliest_date(now).isoformat(), self.latest_date(now).isoformat()
-            message = f"Requests are taken for {first} to {last}, not for {day.isoformat()}."
+            message = f"Requests are accepted for {first} to {last}, not for {day.isoformat()}."
             raise DateNotBookableError(message, {"field": "date", "earliest": first, "latest": last})
 
     def check_not_over(self, day: date, now: datetime) -> None:

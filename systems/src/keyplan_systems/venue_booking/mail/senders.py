@@ -78,7 +78,7 @@ class SmtpSettings:
 
     def __post_init__(self) -> None:
         if (self.username is None) is not (self.password is None):
-            raise ValueError("give username and password, or neither")
+            raise ValueError("set both username and password, or neither")
         if self.username is not None and self.security is Security.NONE:
             raise ValueError("a password would travel unprotected: use starttls or tls")
 
