@@ -7,6 +7,7 @@ import subprocess
 import sys
 import urllib.request
 from pathlib import Path
+from typing import IO
 
 from typer.testing import CliRunner
 
@@ -101,3 +102,35 @@ def test_the_shell_completes_commands() -> None:
     asked = {"_KEYPLAN_COMPLETE": "complete_bash", "COMP_WORDS": "keyplan sn", "COMP_CWORD": "1"}
     answer = CliRunner().invoke(app, env=asked, prog_name="keyplan")
     assert answer.stdout.split() == ["snapshot"]
+
+
+def test_check_watches_the_files_of_a_design(tmp_path: Path) -> None:
+    path = tmp_path / "notes.py"
+    sound = 'from keyplan import Table\n\nnotes = Table("notes", pk="note_id")\n'
+    path.write_text(sound)
+    command = [*RUN, "check", str(path), "--errors-only", "--watch"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        assert process.stdout is not None
+        read_to(process.stdout, "exit code 0")
+        path.write_text(sound.replace('"notes"', '"n"'))
+        assert "error" in read_to(process.stdout, "exit code 1")
+        path.write_text(sound)
+        read_to(process.stdout, "exit code 0")
+        process.send_signal(signal.SIGINT)
+        assert "stopped" in process.stdout.read()
+    assert process.returncode == 0
+
+
+def read_to(lines: IO[str], end: str) -> str:
+    """Return the output up to a line that contains a text."""
+    read = ""
+    for line in lines:
+        read += line
+        if end in line:
+            return read
+    raise AssertionError(f"the output ended: {read}")
+
+
+def test_check_refuses_to_watch_a_file_that_does_not_exist(tmp_path: Path) -> None:
+    refused = run("check", str(tmp_path / "nothing.py"), "--watch")
+    assert (refused.returncode, "file not found" in refused.stderr) == (2, True)

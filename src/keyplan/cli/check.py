@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Final, Literal
 
 import typer
 
@@ -10,6 +16,8 @@ from keyplan.cli.designs import Region, refusal
 from keyplan.cli.price import book_of
 
 Format = Literal["text", "json", "sarif", "github"]
+_PAUSE_S: Final = 0.3
+"""Time between two looks at the files of `--watch`."""
 
 
 def check(
@@ -21,8 +29,15 @@ def check(
     ] = None,
     ignore: Annotated[list[str] | None, typer.Option("--ignore", help="All rules but these.")] = None,
     errors_only: Annotated[bool, typer.Option("--errors-only", help="Print errors only.")] = False,
+    *,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Check again whenever a Python file next to a design changes.")
+    ] = False,
 ) -> None:
     """Check designs like a compiler: findings with place, reason and fix. Exit code 1 if an error is found."""
+    if watch:
+        _watch(designs)
+        return
     from keyplan.check import report  # noqa: PLC0415 - `keyplan --help` needs no rules
     from keyplan.check.checking import RULES  # noqa: PLC0415
     from keyplan.check.checking import check as check_design  # noqa: PLC0415
@@ -41,6 +56,51 @@ def check(
     typer.echo(forms[format](reports), nl=False)
     if any(one.failed for one in reports):
         raise typer.Exit(1)
+
+
+def _watch(designs: list[str]) -> None:
+    """Run this command without `--watch` in a new process, after each change of a file."""
+    command = [sys.executable, "-m", "keyplan", *(part for part in sys.argv[1:] if part != "--watch")]
+    folders = [_folder(target) for target in designs]
+    try:
+        while True:
+            seen = _files(folders)
+            result = subprocess.run(command, check=False)  # noqa: S603 - the command that the user has typed
+            typer.echo(f"-- checked, exit code {result.returncode}; waiting for changes, stop with Ctrl-C")
+            while _files(folders) == seen:
+                time.sleep(_PAUSE_S)
+    except KeyboardInterrupt:
+        typer.echo("stopped")
+
+
+def _folder(target: str) -> Path:
+    """Return the folder of a design's file or module. Exit the command with 2 if it does not exist."""
+    from keyplan.design.declaring.design import is_file_path  # noqa: PLC0415 - `keyplan --help` needs no designs
+
+    if is_file_path(target):
+        if not Path(target).is_file():
+            raise refusal(f"keyplan: {target}: file not found")
+        return Path(target).resolve().parent
+    sys.path.insert(0, "")  # modules of the current folder, as with `python -m`
+    try:
+        found = find_spec(target)
+    except (ImportError, ValueError):
+        found = None
+    if found is None or found.origin is None:
+        raise refusal(f"keyplan: {target} cannot be imported")
+    return Path(found.origin).parent
+
+
+def _files(folders: list[Path]) -> dict[Path, int]:
+    """Return the Python files in these folders, at any depth, with the times of their last change in ns."""
+    changed = {}
+    for folder in folders:
+        for path in folder.rglob("*.py"):
+            hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+            if not hidden:
+                with suppress(FileNotFoundError):  # an editor is just replacing it
+                    changed[path] = path.stat().st_mtime_ns
+    return changed
 
 
 def _codes(named: list[str] | None) -> set[str]:
