@@ -171,7 +171,8 @@ def chromium_path() -> str | None:
     return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
-def _launched(playwright: Playwright) -> Browser:
+def launched(playwright: Playwright) -> Browser:
+    """Return a headless Chromium. Raises playwright.sync_api.Error where none is installed."""
     arguments = [*_ARGUMENTS, *(["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else [])]
     return playwright.chromium.launch(executable_path=chromium_path(), args=arguments)
 
@@ -181,7 +182,7 @@ def browser() -> Iterator[Browser]:
     """Yield a headless Chromium. Skips the test, or fails it if a browser is required, where none is installed."""
     with sync_playwright() as playwright:
         try:
-            browser = _launched(playwright)
+            browser = launched(playwright)
         except Error as error:
             reason = f"Chromium cannot start; `make test` installs it: {error}"
             if os.environ.get(REQUIRED_VARIABLE):
