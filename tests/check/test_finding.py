@@ -38,6 +38,11 @@ def tasks(team: str) -> KeyCondition:
 @app.query(Task, limit=20)
 def more_tasks(team: str) -> KeyCondition:
     return pk(team=team)
+
+
+@app.create(Task, rate=Rate(1))
+def add_task(task: Task) -> ItemWrite:
+    return item(task)
 """
 
 
