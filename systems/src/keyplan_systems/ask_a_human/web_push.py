@@ -14,7 +14,7 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 import httpx
@@ -63,7 +63,7 @@ class Target:
         """Return the target of `PushSubscription.toJSON()`. Raises InvalidRequestError."""
         try:
             keys = subscription["keys"]  # type: ignore[index]  # whatever a client sends
-            target = cls(subscription["endpoint"], keys["p256dh"], keys["auth"])  # type: ignore[index]
+            target = cls(str(subscription["endpoint"]), keys["p256dh"], keys["auth"])  # type: ignore[index]
             point, auth = _bytes_of(target.p256dh), _bytes_of(target.auth)
             ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), point)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -221,7 +221,7 @@ def _is_listed(host: str, services: tuple[str, ...]) -> bool:
     return any(host.endswith(service) if service.startswith(".") else host == service for service in services)
 
 
-def _is_https(endpoint: Any) -> bool:
+def _is_https(endpoint: str) -> bool:
     parts = urlsplit(endpoint)
     return parts.scheme == "https" and bool(parts.hostname) and parts.username is None
 
