@@ -118,3 +118,10 @@ def test_a_value_that_cannot_be_in_a_key_is_refused_each_time(db: Any) -> None:
     for _ in range(3):
         with pytest.raises(KeyValueError, match="it is empty"):
             db.get(Task, user_id="u", task_id="")
+
+
+def test_an_unknown_option_is_refused_as_by_any_function(db: Any) -> None:
+    with pytest.raises(TypeError, match=r"run\(\) got an unexpected keyword argument 'limt'"):
+        db.run(board.tasks(UID), limt=3)
+    with pytest.raises(TypeError, match="expected a pattern call"):
+        db.run(None)

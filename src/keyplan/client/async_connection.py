@@ -54,6 +54,7 @@ class AsyncConnection:
     def __init__(self, transport: AsyncTransport, context: Context) -> None:
         self.transport, self.context = transport, context
         self._direct = DirectCalls(context, transport.immediate)
+        self._find = self._direct.find
         self._never = threading.Event()
 
     async def _drive(self, program: Program[R]) -> R:
@@ -78,16 +79,7 @@ class AsyncConnection:
     ) -> Page[T]: ...
     @overload
     async def run(self, call: Call[R]) -> R: ...
-    async def run(
-        self,
-        call: Call[Any],
-        *,
-        limit: int | None = None,
-        page_size: int | None = None,
-        cursor: str | None = None,
-        unreadable: Unreadable | None = None,
-        segment: tuple[int, int] | None = None,
-    ) -> Any:
+    async def run(self, call: Call[Any], **options: Any) -> Any:
         """Run a call of a pattern, and return its result: an item or None, a Page, an int, a list.
 
         Options of queries and scans: `limit` is the maximum number of results, `page_size` the maximum number of items
@@ -97,18 +89,12 @@ class AsyncConnection:
 
         Raises RunError for an error of the service, DesignError for a pattern or table that cannot work.
         """
-        pattern = getattr(call, "pattern", None)
-        direct = self._direct.find(pattern) or self._direct.compile(pattern)
-        if (
-            direct is None
-            or limit is not None
-            or page_size is not None
-            or cursor is not None
-            or unreadable is not None
-            or segment is not None
-        ):
-            options = page_options(limit, page_size, cursor, unreadable, segment)
-            return await self._drive(run_call(self.context, call, options))
+        try:
+            direct = self._find(call.pattern) or self._direct.compile(call.pattern)
+        except AttributeError:
+            direct = None  # not a call: the program raises the error
+        if direct is None or options:
+            return await self._drive(run_call(self.context, call, page_options(**options)))
         try:
             return direct(call)
         except FirstAttemptError as failure:

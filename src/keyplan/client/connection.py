@@ -41,17 +41,15 @@ _DEFAULTS = PageOptions()
 _MOST_READY = 8192
 
 
-def page_options(
-    limit: int | None,
-    page_size: int | None,
-    cursor: str | None,
-    unreadable: Unreadable | None,
-    segment: tuple[int, int] | None,
-) -> PageOptions:
-    """Return the options of a page; most calls have none."""
-    if limit is None and page_size is None and cursor is None and unreadable is None and segment is None:
-        return _DEFAULTS
-    return PageOptions(limit, page_size, cursor, unreadable, segment)
+def page_options(**options: Any) -> PageOptions:
+    """Return the options of a page; most calls have none. Raises TypeError for an unknown option."""
+    for name in options:
+        if name not in _OPTION_NAMES:
+            raise TypeError(f"run() got an unexpected keyword argument {name!r}")
+    return PageOptions(**options) if any(value is not None for value in options.values()) else _DEFAULTS
+
+
+_OPTION_NAMES = frozenset(PageOptions.__dataclass_fields__)
 
 
 @lru_cache(maxsize=4096)
@@ -301,6 +299,7 @@ class Connection:
         self.transport, self.context = transport, context
         self._call = transport.call
         self._direct = DirectCalls(context, lambda _operation: self._call)
+        self._find = self._direct.find
         self._never = threading.Event()
 
     def _drive(self, program: Program[R]) -> R:
@@ -322,16 +321,7 @@ class Connection:
     ) -> Page[T]: ...
     @overload
     def run(self, call: Call[R]) -> R: ...
-    def run(
-        self,
-        call: Call[Any],
-        *,
-        limit: int | None = None,
-        page_size: int | None = None,
-        cursor: str | None = None,
-        unreadable: Unreadable | None = None,
-        segment: tuple[int, int] | None = None,
-    ) -> Any:
+    def run(self, call: Call[Any], **options: Any) -> Any:
         """Run a call of a pattern, and return its result: an item or None, a Page, an int, a list.
 
         Options of queries and scans: `limit` is the maximum number of results, `page_size` the maximum number of items
@@ -341,18 +331,12 @@ class Connection:
 
         Raises RunError for an error of the service, DesignError for a pattern or table that cannot work.
         """
-        pattern = getattr(call, "pattern", None)
-        direct = self._direct.find(pattern) or self._direct.compile(pattern)
-        if (
-            direct is None
-            or limit is not None
-            or page_size is not None
-            or cursor is not None
-            or unreadable is not None
-            or segment is not None
-        ):
-            options = page_options(limit, page_size, cursor, unreadable, segment)
-            return self._drive(run_call(self.context, call, options))
+        try:
+            direct = self._find(call.pattern) or self._direct.compile(call.pattern)
+        except AttributeError:
+            direct = None  # not a call: the program raises the error
+        if direct is None or options:
+            return self._drive(run_call(self.context, call, page_options(**options)))
         try:
             return direct(call)
         except FirstAttemptError as failure:

@@ -33,13 +33,15 @@ def direct_get(context: Context, plan: Plan, send: Callable[[str, Request], Answ
 
     It raises FirstAttemptError for an error of the service.
     """
-    reader, table, request = plan_reader(plan), context.table(plan.schema), get_request(plan).request
+    reader, table, compiled = plan_reader(plan), context.table(plan.schema), get_request(plan)
+    key, members = compiled.key, compiled.members
     entity, has_expired, now = reader.entity, reader.has_expired, context.clock.now
     drops = plan.expired == "drop" and reader.expires
 
     def run(call: Call[Any]) -> Any:
         try:
-            item = send("GetItem", request(call.arguments, table)).get("Item")
+            request = {"TableName": table, "Key": key(call.arguments)}
+            item = send("GetItem", request | members if members else request).get("Item")
         except ServiceError as error:
             raise FirstAttemptError(error, None) from error
         except KeyplanError:

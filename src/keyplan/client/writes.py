@@ -67,7 +67,7 @@ def direct_write(context: Context, plan: Plan, send: Callable[[str, Request], An
     """
     table, compiled, operation = context.table(plan.schema), write_request(plan), plan.operation
     request, timed = compiled.request, context.arguments if compiled.uses_time else None
-    stored = compiled.entity if operation == "PutItem" and not compiled.sets_fields else None
+    stored = compiled.given if operation == "PutItem" and not compiled.sets_fields else None
 
     def run(call: Call[Any]) -> Any:
         arguments = call.arguments

@@ -177,7 +177,7 @@ def _exact(field: StoredField, place: int, scope: dict[str, Any], content: str) 
     if not all(isinstance(mark, Attribute) for mark in (*marks, *field.info.metadata)):
         return None
     if field.stored is not None:
-        return f"{field.stored}({content})"
+        return f"{field.stored}({content})" if field.type_code == "N" else _TIMESTAMP.format(content)
     if field.type_code == "L" and get_origin(annotation) is list:
         member = _exact_member(get_args(annotation)[0])
         return None if member is None else f"[{member[1].format(f'member[{member[0]!r}]')} for member in {content}]"
@@ -215,14 +215,13 @@ def _choices(annotation: Any) -> dict[str, Any] | None:
     return choices if all(type(text) is str for text in choices) else None
 
 
-def _timestamp(text: str) -> datetime:
-    """Return the timestamp of a text in UTC with seconds, milliseconds or microseconds. Raises ValueError."""
-    if len(text) not in _TIMESTAMP_LENGTHS or text[-1] != "Z" or text[7] != "-" or text[10] != "T":
-        raise ValueError(text)
-    return datetime.fromisoformat(text)
+def _unsupported(text: str) -> Any:
+    raise ValueError(f"{text!r} has another form of ISO 8601 than stored timestamps")
 
 
 _TIMESTAMP_LENGTHS = frozenset({20, 24, 27})
+"""The lengths of timestamps in UTC with seconds, milliseconds and microseconds."""
+_TIMESTAMP = "(iso(t) if (t := {})[-1:] == 'Z' and len(t) in lengths and t[7] == '-' else unsupported(t))"
 
 
 def _date(text: str) -> date:
@@ -249,16 +248,16 @@ _EXACT: dict[type, tuple[str, str]] = {
     bytes: ("B", "bytes({})"),
     UUID: ("S", "UUID({})"),
     date: ("S", "date({})"),
-    datetime: ("S", "timestamp({})"),
+    datetime: ("S", _TIMESTAMP),
 }
 """Types whose values are valid as decoded: the attribute type, and the expression that decodes the content."""
 _SCOPE: dict[str, Any] = {
     "Decimal": Decimal,
     "UUID": UUID,
     "date": _date,
-    "timestamp": _timestamp,
-    "iso_s": _timestamp,
-    "iso_ms": _timestamp,
+    "iso": datetime.fromisoformat,
+    "lengths": _TIMESTAMP_LENGTHS,
+    "unsupported": _unsupported,
     "epoch_s": _epoch_s,
     "epoch_ms": _epoch_ms,
 }

@@ -25,7 +25,7 @@ bounds may return a few more keys than requested, never fewer.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
@@ -56,36 +56,57 @@ def _compiled(
     template: BoundTemplate, otherwise: Callable[[Mapping[str, Any]], str]
 ) -> Callable[[Mapping[str, Any]], str]:
     """Return a function that tests and writes most values in generated code, and passes all others to `otherwise`."""
+    made: Callable[[Mapping[str, Any]], str] = _generated([template], "text0", otherwise)
+    return made
+
+
+def compile_key(
+    parts: Sequence[tuple[str, BoundTemplate]], otherwise: Callable[[Mapping[str, Any]], dict[str, dict[str, str]]]
+) -> Callable[[Mapping[str, Any]], dict[str, dict[str, str]]]:
+    """Return a function that makes several String attributes by templates, and passes other values to `otherwise`."""
+    members = ", ".join(f"{attribute!r}: {{'S': text{number}}}" for number, (attribute, _) in enumerate(parts))
+    made: Callable[[Mapping[str, Any]], dict[str, dict[str, str]]] = _generated(
+        [template for _, template in parts], f"{{{members}}}", otherwise
+    )
+    return made
+
+
+def _generated(templates: Sequence[BoundTemplate], result: str, otherwise: Callable[[Mapping[str, Any]], Any]) -> Any:
+    """Return a function from values to a result made of the templates' texts, text0 and so on."""
     scope: dict[str, Any] = {"otherwise": otherwise}
-    reads, tests, texts = [], [], []
-    for place, part in enumerate(template.parts):
-        if isinstance(part, Text):
-            texts.append("f" + repr(part.text.replace("{", "{{").replace("}", "}}")))
-            continue
-        value, inline = f"v{place}", part.encoding.inline
-        reads.append(f"{value} = values[{part.name!r}]")
-        if inline is None or (part.guarded and (part.field.type is not str or len(part.delimiter) > 1)):
-            scope[f"encode{place}"] = part.encode
-            texts.append(f"f'{{encode{place}({value})}}'")
-            continue
-        test = f"{inline.condition} and {part.delimiter!r} not in v" if part.guarded else inline.condition
-        tests.append(_VALUE.sub(value, test))
-        texts.append(f"f'{_VALUE.sub(value, inline.text)}'")
+    variables: dict[str, str] = {}
+    tests, texts = [], []
+    for number, template in enumerate(templates):
+        pieces = []
+        for place, part in enumerate(template.parts):
+            if isinstance(part, Text):
+                pieces.append("f" + repr(part.text.replace("{", "{{").replace("}", "}}")))
+                continue
+            value, inline = variables.setdefault(part.name, f"v{len(variables)}"), part.encoding.inline
+            if inline is None or (part.guarded and (part.field.type is not str or len(part.delimiter) > 1)):
+                scope[f"encode{number}_{place}"] = part.encode
+                pieces.append(f"f'{{encode{number}_{place}({value})}}'")
+                continue
+            test = f"{inline.condition} and {part.delimiter!r} not in v" if part.guarded else inline.condition
+            tests.append(_VALUE.sub(value, test))
+            pieces.append(f"f'{_VALUE.sub(value, inline.text)}'")
+        texts.append(f"        text{number} = {' '.join(pieces)}")
+    storable = " and ".join(f"text{number} and text{number}.isascii()" for number in range(len(templates)))
     lines = [
         "def made(values):",
         "    try:",
-        *(f"        {read}" for read in reads or ["pass"]),
+        *(f"        {variable} = values[{name!r}]" for name, variable in variables.items()),
+        "        pass",
         "    except KeyError:",
         "        return otherwise(values)",
-        f"    if {' and '.join(tests) or 'True'}:",
-        f"        text = {' '.join(texts)}",
-        "        if text and text.isascii():",
-        "            return text",
+        f"    if {' and '.join(dict.fromkeys(tests)) or 'True'}:",
+        *texts,
+        f"        if {storable}:",
+        f"            return {result}",
         "    return otherwise(values)",
     ]
     exec("\n".join(lines), scope)  # noqa: S102 - the source has names of fields, and literals written by repr
-    made: Callable[[Mapping[str, Any]], str] = scope["made"]
-    return made
+    return scope["made"]
 
 
 _VALUE = re.compile(r"\bv\b")

@@ -15,7 +15,7 @@ from keyplan.design.fields.stored import StoredField, decode_value, round_down
 from keyplan.design.keys.encodings import KeyPartError, MissingField
 from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute
 from keyplan.design.keys.placeholders import BoundPlaceholder, Text
-from keyplan.design.keys.templates import BoundTemplate
+from keyplan.design.keys.templates import BoundTemplate, compile_key
 from keyplan.design.parameters import WRITE_TIME, Each, EveryShard
 from keyplan.design.planning.plan import KeySelection, KeyValue
 from keyplan.design.requests.writer import WALK_VALUE, Arguments, Reader, ValueMaker, all_values, is_argument, reader
@@ -45,9 +45,9 @@ class ItemBuilder:
     def item(self, entity: Entity, written: Values | None = None) -> Item:
         """Return the item of an object; `written`: values of fields in place of the object's."""
         values: Values = {**entity.__dict__, **written} if written else entity.__dict__
-        item: Item = self._encode(values)
         if self._is_encoded:
-            return item
+            return self._encode(values)
+        item: Item = self._encode(values)
         for attribute, make in self._other_key:
             made = make(values)
             if made is not None:
@@ -248,16 +248,17 @@ _TEXTS: dict[str, Callable[[BoundTemplate], Callable[[Mapping[str, Any]], str]]]
 
 def item_key_maker(key: KeySelection) -> Callable[[Arguments], dict[str, AttributeValue]]:
     """Return a function that makes the primary key of one item."""
-    texts = [(value.attribute, _argument_text(value)) for value in key.values]
     made = [(value.attribute, key_value_maker(value)) for value in key.values]
-    if len(made) == 1:
-        ((name, make),) = made
-        return lambda arguments: {name: make(arguments)}
-    (first, make_first), (second, make_second) = made
-    (_, first_text), (_, second_text) = texts
-    if first_text is not None and second_text is not None:  # the most common key, with fewer calls
-        return lambda arguments: {first: {"S": first_text(arguments)}, second: {"S": second_text(arguments)}}
-    return lambda arguments: {first: make_first(arguments), second: make_second(arguments)}
+    texts = [
+        (value.attribute, value.template)
+        for value in key.values
+        if value.template is not None and _argument_text(value) is not None
+    ]
+
+    def make(arguments: Arguments) -> dict[str, AttributeValue]:
+        return {attribute: make_value(arguments) for attribute, make_value in made}
+
+    return compile_key(texts, make) if len(texts) == len(made) else make
 
 
 def _argument_text(value: KeyValue) -> Callable[[Arguments], str] | None:

@@ -41,17 +41,15 @@ class GetRequest:
         self.key = item_key_maker(plan.key)
         """The primary key of the item that a call reads."""
         self._walk = None if plan.walk is None else walk_values(plan.key, plan.walk[1])
-        self._members: Request = {"ConsistentRead": True} if plan.consistent else {}
+        self.members: Request = {"ConsistentRead": True} if plan.consistent else {}
         self.projection = projection_members(requested_attributes(plan))
         """The members that request the attributes of a view; empty for whole items."""
-        self._members |= self.projection
+        self.members |= self.projection
+        """The members of every request besides the table and the key."""
 
     def request(self, arguments: Arguments, table: str) -> Request:
         """Return the request of one item."""
-        request: Request = {"TableName": table, "Key": self.key(arguments)}
-        if self._members:
-            request.update(self._members)
-        return request
+        return {"TableName": table, "Key": self.key(arguments), **self.members}
 
     def keys(self, arguments: Arguments) -> list[dict[str, AttributeValue]]:
         """Return the keys of a batch, in the requested order."""
@@ -60,7 +58,7 @@ class GetRequest:
 
     def batch(self, keys: list[dict[str, AttributeValue]], table: str) -> Request:
         """Return the request of up to 100 keys."""
-        return {"RequestItems": {table: {"Keys": keys, **self._members}}}
+        return {"RequestItems": {table: {"Keys": keys, **self.members}}}
 
 
 def projection_members(attributes: Iterable[str] | None) -> Request:

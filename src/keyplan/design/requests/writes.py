@@ -185,7 +185,8 @@ class WriteRequest:
         self._update = UpdateExpression(plan, placeholders) if plan.operation == "UpdateItem" else None
         self.key = _key_of(plan, self.entity)
         """The primary key of the item that a call writes."""
-        self._item, self._model = reader(plan.item), plan.entity.model
+        self.given, self._model = reader(plan.item), plan.entity.model
+        """Returns the entity of a put, unchecked."""
         self._builder = item_builder(plan.entity)
         self._written = WrittenFields(plan.entity, exists=plan.exists)
         self.sets_fields = self._written.any
@@ -193,6 +194,10 @@ class WriteRequest:
         self._is_put = plan.operation == "PutItem"
         self._is_plain = self._update is None and plan.operation != "ConditionCheck" and not self._guards.any
         self._returned = _RETURNED.get(plan.returns)
+        self.request: Callable[[Arguments, str], Request] = self._request
+        """Returns the whole request of the plan's own operation, for a call's arguments and a table's name."""
+        if self._is_put and self._is_plain and self._returned is None and not self.sets_fields:
+            self.request = self._put_request()
         self.uses_time = plan.entity.checked_expiry is not None or any(
             field.write_time is not None for field in plan.entity.fields.values()
         )
@@ -200,7 +205,7 @@ class WriteRequest:
 
     def entity(self, arguments: Arguments) -> Entity:
         """Return the entity that a put writes. Raises TypeError for another object."""
-        entity: Entity = self._item(arguments)
+        entity: Entity = self.given(arguments)
         if entity.__class__ is not self._model:
             check_model(self.plan.pattern, self.plan.entity, entity)
         return entity
@@ -235,11 +240,20 @@ class WriteRequest:
             request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
         return request
 
-    def request(self, arguments: Arguments, table: str) -> Request:
-        """Return the whole request of the plan's own operation."""
+    def _request(self, arguments: Arguments, table: str) -> Request:
         request = self.action(arguments, table)
         if self._returned is not None:
             request["ReturnValues"] = self._returned
+        return request
+
+    def _put_request(self) -> Callable[[Arguments, str], Request]:
+        """Return a function that builds puts without a condition: the most frequent write."""
+        given, model, checked, item = self.given, self._model, self.entity, self._builder.item
+
+        def request(arguments: Arguments, table: str) -> Request:
+            entity = given(arguments)
+            return {"TableName": table, "Item": item(entity if entity.__class__ is model else checked(arguments))}
+
         return request
 
 
