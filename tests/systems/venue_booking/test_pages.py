@@ -479,6 +479,52 @@ def test_all_pages_are_in_the_chosen_language(
         assert not re.search(r"\b(Calendar|Inbox|Sign out|Not found|Show|optional|Waiting)\b", text), path
 
 
+def test_a_visitor_chooses_a_language_without_an_account(windows: Windows, site: Site) -> None:
+    page = windows.open(site.url, width=PHONE, scripts=False).goto(f"{APP}/")
+    page.locator("details.languages summary").click()
+    page.get_by_role("button", name="Deutsch").click()
+    assert page.get_by_role("link", name="Anmelden").is_visible()
+    assert "language=de" in page.locator("#feed-public").input_value()
+
+
+def test_the_profile_keeps_what_was_typed_and_saves_it(windows: Windows, site: Site) -> None:
+    window = signed_in(windows, site, "bruno", scripts=False)
+    window.expected.append("422")
+    page = window.goto(f"{APP}/profile")
+    page.get_by_label("Telephone").fill("12")
+    page.get_by_label("Name").fill("Bruno C. Conti")
+    page.get_by_role("button", name="Save").click()
+    assert "Enter a telephone number" in page.locator("#phone-error").inner_text()
+    assert page.get_by_label("Name").input_value() == "Bruno C. Conti"
+    page.get_by_label("Name").fill("Bruno Conti")
+    page.get_by_label("Telephone").fill("333 7654321")
+    page.get_by_role("button", name="Save").click()
+    assert page.get_by_label("Telephone").input_value() == "+393337654321"
+
+
+def test_an_approved_booking_is_revoked_with_a_letter(windows: Windows, site: Site, days: Callable[[], date]) -> None:
+    ada, carla, day = signed_in(windows, site, "ada"), signed_in(windows, site, "carla"), days()
+    page = carla.goto(request_booking(ada, day).replace("/bookings/", "/inbox/"))
+    page.get_by_role("button", name="Approve").click()
+    expect(page.get_by_text("Approved. The letter is on its way")).to_be_visible()
+    assert page.get_by_role("button", name="Approve").count() == 0
+    page.get_by_label("Message in the letter").fill("The roof leaks")
+    questions: list[str] = []
+
+    def refuse_first(dialog: Dialog) -> None:
+        questions.append(dialog.message)
+        dialog.dismiss() if len(questions) == 1 else dialog.accept()
+
+    page.on("dialog", refuse_first)
+    page.get_by_role("button", name="Reject").click()
+    assert page.get_by_label("Message in the letter").input_value() == "The roof leaks"
+    page.get_by_role("button", name="Reject").click()
+    expect(page.get_by_text("Rejected. The letter is on its way")).to_be_visible()
+    assert questions == ["Reject this approved booking? Its hours become free. This cannot be undone."] * 2
+    page.locator("details", has_text="Rejection").locator("summary").click()
+    assert "The roof leaks" in page.locator("details", has_text="Rejection").locator("pre").inner_text()
+
+
 def test_an_address_is_verified_by_the_code_of_a_letter(windows: Windows, site: Site) -> None:
     window = signed_in(windows, site, "bruno")
     window.expected.append("422")

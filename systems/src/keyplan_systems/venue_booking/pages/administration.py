@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from datetime import date
 from functools import partial
 from typing import Any
@@ -14,12 +13,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from keyplan.pages import redirect
+from keyplan_systems.venue_booking.base import MAX_PAGE_SIZE
 from keyplan_systems.venue_booking.domain.bookings import Action, Booking
-from keyplan_systems.venue_booking.domain.events import Event
 from keyplan_systems.venue_booking.domain.records import AuditEntry
 from keyplan_systems.venue_booking.domain.refusals import RefusalError
 from keyplan_systems.venue_booking.domain.requests import EventKind
 from keyplan_systems.venue_booking.domain.users import Actor, Status, require_admin
+from keyplan_systems.venue_booking.domain.venue import Venue
 from keyplan_systems.venue_booking.items import event_of
 from keyplan_systems.venue_booking.pages.bookings import path_of, refused, show_booking, version_of
 from keyplan_systems.venue_booking.pages.site import (
@@ -63,7 +63,7 @@ def _add_inbox(router: APIRouter, site: VenueSite) -> None:
             "status": status,
             "statuses": list(Status),
             "month": month,
-            "entries": _entries(site, listed.entries),
+            "entries": _entries(site, actor, listed.entries),
             "cursor": listed.cursor,
         }
         return site.render(request, "inbox.html.j2", **context)
@@ -83,46 +83,37 @@ def _add_inbox(router: APIRouter, site: VenueSite) -> None:
         return redirect(url(request, path_of(actor, booking_id)), t(flash, name=booking.contact.full_name))
 
 
-def _entries(site: VenueSite, bookings: Sequence[Booking]) -> list[dict[str, Any]]:
-    """Return the bookings of a page with what stands against them; their months take one request each."""
+def _entries(site: VenueSite, actor: Actor, bookings: Sequence[Booking]) -> list[dict[str, Any]]:
+    """Return the bookings of a page with what stands against them; each of their months takes two requests."""
     months = sorted({booking.date.replace(day=1) for booking in bookings if booking.status is Status.PENDING})
-    held = {(event.date, slot) for event in _held(site, months) for slot in event.slots}
-    waiting = Counter(
-        (booking.date, slot)
-        for booking in bookings
-        if booking.status is Status.PENDING
-        for slot in site.venue.durations.get(booking.duration, ())
-    )
-    return [_entry(site, booking, held, waiting, bookings) for booking in bookings]
+    service = site.service
+    held = {
+        (event.date, slot) for month in months for event in service.calendar.held_in([month]) for slot in event.slots
+    }
+    waiting = [
+        booking
+        for month in months
+        for booking in service.bookings.in_month(actor, month, Status.PENDING, MAX_PAGE_SIZE, None).entries
+    ]
+    return [_entry(site.venue, booking, held, waiting) for booking in bookings]
 
 
-def _held(site: VenueSite, months: Sequence[date]) -> list[Event]:
-    return [event for month in months for event in site.service.calendar.held_in([month])]
-
-
-def _entry(
-    site: VenueSite,
-    booking: Booking,
-    held: set[tuple[date, str]],
-    waiting: Counter[tuple[date, str]],
-    bookings: Sequence[Booking],
-) -> dict[str, Any]:
-    slots = site.venue.durations.get(booking.duration, ())
+def _entry(venue: Venue, booking: Booking, held: Set[tuple[date, str]], waiting: Sequence[Booking]) -> dict[str, Any]:
+    slots = venue.durations.get(booking.duration, ())
     is_pending = booking.status is Status.PENDING
-    shares = is_pending and any(waiting[booking.date, slot] > 1 for slot in slots)
     rivals = [
         other
-        for other in (bookings if shares else ())
-        if other is not booking
+        for other in waiting
+        if other.booking_id != booking.booking_id
         and other.date == booking.date
-        and set(slots) & set(site.venue.durations.get(other.duration, ()))
+        and set(slots) & set(venue.durations.get(other.duration, ()))
     ]
     return {
         "booking": booking,
         "slots": slots,
         "taken": [slot for slot in slots if is_pending and (booking.date, slot) in held],
-        "is_offered": booking.duration in site.venue.durations or not is_pending,
-        "rivals": len(rivals),
+        "is_offered": booking.duration in venue.durations or not is_pending,
+        "rivals": len(rivals) if is_pending else 0,
     }
 
 

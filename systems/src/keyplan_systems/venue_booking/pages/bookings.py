@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from keyplan.pages import redirect
 from keyplan_systems.venue_booking.api.context import person_of
+from keyplan_systems.venue_booking.base import MAX_PAGE_SIZE
 from keyplan_systems.venue_booking.domain.bookings import MOVES, Action, Booking, decide
 from keyplan_systems.venue_booking.domain.codes import readable_code
 from keyplan_systems.venue_booking.domain.events import Event
@@ -33,8 +34,6 @@ from keyplan_systems.venue_booking.pages.site import (
 )
 from keyplan_systems.venue_booking.pages.wording import Phrases
 from keyplan_systems.web.browsing import Form, FormFields, Person
-
-_MOST_RECORDS = 100
 
 
 def add_bookings(router: APIRouter, site: VenueSite) -> None:
@@ -214,7 +213,7 @@ def show_booking(
     booking = service.bookings.one(actor, booking_id)
     events = service.calendar.on_date(booking.date)
     blockers = [event for event in events if set(event.slots) & set(_slots(site, booking))]
-    payments = service.records.payments(actor, booking_id, _MOST_RECORDS, None).entries
+    payments = service.records.payments(actor, booking_id, MAX_PAGE_SIZE, None).entries
     context: dict[str, Any] = {
         "booking": booking,
         "code": readable_code(booking.code),
@@ -260,14 +259,14 @@ def _sums(payments: Sequence[Payment]) -> dict[str, int]:
 
 def _for_administrators(site: VenueSite, actor: Actor, booking: Booking, reason: str) -> dict[str, Any]:
     service = site.service
-    waiting = service.bookings.in_month(actor, booking.date, Status.PENDING, _MOST_RECORDS, None).entries
+    waiting = service.bookings.in_month(actor, booking.date, Status.PENDING, MAX_PAGE_SIZE, None).entries
     slots = set(_slots(site, booking))
     rivals = [
         other
         for other in waiting
         if other.date == booking.date and other.booking_id != booking.booking_id and slots & set(_slots(site, other))
     ]
-    audit = service.records.audit_of(actor, booking.booking_id, _MOST_RECORDS, None).entries
+    audit = service.records.audit_of(actor, booking.booking_id, MAX_PAGE_SIZE, None).entries
     previews = {
         action.value: preview
         for action in (Action.APPROVE, Action.REJECT)
