@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tomllib
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,13 +51,23 @@ class Installed:
         return run([self.scripts / "python", "-c", code], self.folder)
 
 
+def requirements(project: Path) -> Iterator[str]:
+    """Yield what a project declares, and what the toolkit's extras that it names declare, but not the toolkit."""
+    declared = tomllib.loads((project / "pyproject.toml").read_text())
+    yield from declared["build-system"]["requires"]
+    for name in declared["project"]["dependencies"]:
+        toolkit = re.fullmatch(r"keyplan(?:\[([\w,]+)\])?", name)
+        if toolkit is None:
+            yield name
+        elif toolkit[1]:
+            extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+            for extra in toolkit[1].split(","):
+                yield from extras[extra]
+
+
 def download(folder: Path, *projects: Path) -> list[str | Path]:
     """Download what building and running the projects needs; return pip options that use it and no index."""
-    needed = []
-    for project in projects:
-        declared = tomllib.loads((project / "pyproject.toml").read_text())
-        needed += [*declared["build-system"]["requires"], *declared["project"]["dependencies"]]
-    needed = [name for name in needed if name != "keyplan"]
+    needed = [name for project in projects for name in requirements(project)]
     done = run([sys.executable, "-m", "pip", "download", "-q", "-d", ".", *needed], folder)
     if done.returncode:
         pytest.skip(f"no package index: {(done.stderr.strip().splitlines() or ['no output of pip'])[-1]}")
@@ -76,25 +86,30 @@ def build(project: Path, folder: Path, packages: list[str | Path]) -> Path:
 
 
 def install(folder: Path, packages: list[str | Path], *wheels: Path) -> Installed:
-    """Install wheels into a new environment."""
-    assert run([sys.executable, "-m", "venv", "venv"], folder).returncode == 0
+    """Install wheels into a new environment, with this environment's pip."""
+    assert run([sys.executable, "-m", "venv", "--without-pip", "venv"], folder).returncode == 0
     scripts = folder / "venv" / ("Scripts" if os.name == "nt" else "bin")
-    done = run([scripts / "python", "-m", "pip", "install", *packages, *wheels], folder)
+    pip: list[str | Path] = [sys.executable, "-m", "pip", "--python", scripts / "python"]
+    done = run([*pip, "install", "--no-compile", *packages, *wheels], folder)
     assert done.returncode == 0, done.stderr
     return Installed(scripts, folder)
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def packages(tmp_path_factory: pytest.TempPathFactory) -> list[str | Path]:
+    """Return options of pip to build and install the toolkit from what it declares."""
+    return download(tmp_path_factory.mktemp("packages"), ROOT)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory, packages: list[str | Path]) -> Path:
     """Build the wheel of the toolkit and return its path."""
-    packages = download(tmp_path_factory.mktemp("build-packages"), ROOT)
     return build(ROOT, tmp_path_factory.mktemp("build"), packages)
 
 
 @pytest.fixture(scope="module")
-def keyplan(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> Installed:
+def keyplan(tmp_path_factory: pytest.TempPathFactory, wheel: Path, packages: list[str | Path]) -> Installed:
     """Install the toolkit alone."""
-    packages = download(tmp_path_factory.mktemp("packages"), ROOT)
     return install(tmp_path_factory.mktemp("empty"), packages, wheel)
 
 
