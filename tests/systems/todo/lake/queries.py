@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from keyplan_systems.todo.lake.lake import Lake
@@ -23,9 +24,16 @@ def sequences(lake: Lake) -> list[int]:
 
 def silver(lake: Lake) -> dict[str, list[dict[str, Any]]]:
     """Return all of silver, in order."""
-    return {name: rows(lake, f"SELECT * FROM silver.{name} ORDER BY ALL") for name in _SILVER}
+    return _all(lake, "silver", _SILVER)
 
 
 def gold(lake: Lake) -> dict[str, list[dict[str, Any]]]:
     """Return all of gold, in order."""
-    return {name: rows(lake, f"SELECT * FROM gold.{name} ORDER BY ALL") for name in GOLD}
+    return _all(lake, "gold", GOLD)
+
+
+def _all(lake: Lake, schema: str, names: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of views by one query, because each query opens an engine of its own."""
+    ordered = ", ".join(f"(SELECT list({n}) FROM (SELECT * FROM {schema}.{n} ORDER BY ALL) {n}) AS {n}" for n in names)
+    (found,) = rows(lake, f"SELECT {ordered}")
+    return {name: found[name] or [] for name in names}
