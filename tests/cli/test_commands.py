@@ -38,7 +38,7 @@ def test_fsck_tells_a_sound_file_from_a_damaged_one(tmp_path: Path) -> None:
     path = tmp_path / "data.db"
     make_database(path)
     sound = run("fsck", str(path))
-    assert (sound.returncode, sound.stdout) == (0, f"{path}: 1 table(s), sound\n")
+    assert (sound.returncode, sound.stdout) == (0, f"{path}: 1 table(s), no problems\n")
     assert run("fsck", "--quiet", str(path)).stdout == ""
     with Engine.open(path) as engine:
         tree = engine.database.table(sample.TABLE).indexes["by-genre"].tree

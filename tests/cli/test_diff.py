@@ -132,7 +132,7 @@ def test_what_is_no_design_is_refused(name: str, is_old: bool, tmp_path: Path) -
 def test_a_region_without_prices_is_refused(tmp_path: Path) -> None:
     result = run("diff", *both(tmp_path, NOTES, NOTES), "--region", "mars-1")
     assert result.exit_code == 2
-    assert result.stderr.startswith("keyplan diff: no prices are shipped for mars-1")
+    assert result.stderr.startswith("keyplan diff: no prices are included for mars-1")
 
 
 def test_only_the_file_of_a_package_is_not_the_whole_old_version(tmp_path: Path) -> None:
@@ -142,8 +142,8 @@ def test_only_the_file_of_a_package_is_not_the_whole_old_version(tmp_path: Path)
     result = run("diff", *both(tmp_path, imports + patterns, imports + patterns))
     assert result.exit_code == 2
     assert result.stderr == (
-        f"keyplan diff: both designs take table notes from {tmp_path / 'entities.py'}: check the whole old version out"
-        " (git worktree add ../old HEAD), and name the design there\n"
+        f"keyplan diff: both designs import table notes from {tmp_path / 'entities.py'}: check out the whole old"
+        " version (git worktree add ../old HEAD), and pass the design in it\n"
     )
 
 
@@ -152,9 +152,7 @@ def test_files_that_both_are_made_of_are_told(tmp_path: Path) -> None:
     source = "from kinds import Kind\n" + NOTES.replace("text: str", "text: Kind")
     result = run("diff", *both(tmp_path, source, source))
     assert result.exit_code == 0
-    assert (
-        result.stderr == f"keyplan diff: both designs import {tmp_path / 'kinds.py'}: what changed in it is not seen\n"
-    )
+    assert result.stderr == f"keyplan diff: both designs import {tmp_path / 'kinds.py'}: its changes are not compared\n"
 
 
 def test_the_old_version_of_a_file_comes_from_git(tmp_path: Path) -> None:

@@ -12,7 +12,14 @@ def test_the_document_is_printed(tmp_path: Path) -> None:
     result = run("docs", design(tmp_path, NOTES))
     assert result.exit_code == 0
     assert result.stdout.startswith("# plan\n\n## Table `notes`\n")
-    for heading in ("### Indexes", "### Entity chart", "### Note", "## Access patterns", "## A month", "## Findings"):
+    for heading in (
+        "### Indexes",
+        "### Entity chart",
+        "### Note",
+        "## Access patterns",
+        "## Monthly cost",
+        "## Findings",
+    ):
         assert f"\n{heading}\n" in result.stdout
     assert "| `note`: One note. | GetItem | notes | note_id = {note_id} |  | 0.5 read | 0.5 RCU |" in result.stdout
 

@@ -30,7 +30,7 @@ def test_a_pattern_that_cannot_work_says_why(tmp_path: Path) -> None:
     )
     result = run("explain", design(tmp_path, source) + ":named")
     assert result.exit_code == 0
-    assert "none: it cannot work as declared, see below" in result.stdout
+    assert "none, because the pattern has a fault (see below)" in result.stdout
     assert "error[KP301]: " in result.stdout
 
 
@@ -58,4 +58,4 @@ def test_a_target_that_is_no_design_is_refused(name: str, tmp_path: Path) -> Non
 def test_a_region_without_prices_is_refused(tmp_path: Path) -> None:
     result = run("explain", design(tmp_path, NOTES) + ":note", "--region", "mars-1")
     assert result.exit_code == 2
-    assert "no prices are shipped for mars-1" in result.stderr
+    assert "no prices are included for mars-1" in result.stderr

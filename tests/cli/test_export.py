@@ -19,7 +19,7 @@ class Line(Entity):
 @log.on_change(Line, on_failure="dead")
 def follow(change: Inserted[Line]) -> None: ...
 """
-NOTE = "note: consumers of log (follow) run in a keyplan.streams.Runner: nothing is written for them, nor for"
+NOTE = "note: consumers of log (follow) run in a keyplan.streams.Runner: they are not exported, and neither are"
 
 
 def tables_in(format: str, text: str) -> list[str]:
@@ -89,8 +89,8 @@ def test_what_no_file_says_and_what_the_app_does_not_read_are_both_told(tmp_path
     of_file, *of_app = run("export", "cdk-json", design(tmp_path, NOTES + CONSUMED)).stderr.splitlines()
     assert of_file.startswith(NOTE)
     assert of_app == [
-        "note: the CDK app that is made of it has table notes without backups to a point in time",
-        "note: the CDK app that is made of it has table log without the stream",
+        "note: the generated CDK app declares table notes without point-in-time recovery",
+        "note: the generated CDK app declares table log without the stream",
     ]
 
 
@@ -133,8 +133,8 @@ def test_a_model_of_nosql_workbench_is_written_and_imported_again(tmp_path: Path
     result = run("export", "nosql-workbench", design(tmp_path, NOTES + CONSUMED), "-o", str(target))
     assert (result.exit_code, json.loads(target.read_text())["ModelName"]) == (0, "plan")
     assert result.stderr.splitlines() == [
-        "note: the model of table notes is without point-in-time recovery",
-        "note: the model of table log is without the stream",
+        "note: the model of table notes does not contain point-in-time recovery",
+        "note: the model of table log does not contain the stream",
     ]
     assert run("import", "nosql-workbench", str(target), "-o", str(again)).exit_code == 0
     assert run("check", str(again)).exit_code == 0
@@ -144,7 +144,7 @@ def test_tables_that_a_cdk_app_cannot_tell_apart_are_refused_there_only(tmp_path
     path = design(tmp_path, 'one = Table("to-do", pk="pk")\ntwo = Table("to_do", pk="pk")\n')
     refused = run("export", "cdk-json", path)
     assert refused.exit_code == 1
-    assert "error[KP109]: tables to-do and to_do have one name as variables of the CDK app" in refused.stderr
+    assert "error[KP109]: tables to-do and to_do have the same variable name in the CDK app" in refused.stderr
     assert run("export", "terraform", path).exit_code == 0
 
 

@@ -91,7 +91,7 @@ def test_what_no_policy_can_say_is_refused(option: str, value: str, tmp_path: Pa
         ("line", "--bind 'line' has no value: write --bind user_id='${aws:PrincipalTag/user_id}'"),
         ("line=", "--bind 'line=' has no value: write --bind user_id='${aws:PrincipalTag/user_id}'"),
         ("=x", "--bind '=x' has no value: write --bind user_id='${aws:PrincipalTag/user_id}'"),
-        ("other=x", "no partition key of these patterns is made of other, so it cannot be bound"),
+        ("other=x", "no partition key of these patterns contains other, so it cannot be bound"),
     ],
 )
 def test_a_binding_that_binds_nothing_is_refused(bound: str, problem: str, tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_a_binding_to_a_number_is_refused(tmp_path: Path) -> None:
 def test_a_bound_parameter_is_the_principals_and_the_rest_is_told(tmp_path: Path) -> None:
     result = run("export", "iam", design(tmp_path, CONSUMED), "--bind", f"line={OWN}", "--no-consumers")
     assert leading(statements(result.stdout)["LogGet"]) == [f"LINE#{OWN}"]
-    assert result.stderr == "note: these reach partitions of every principal: lines\n"
+    assert result.stderr == "note: these patterns access partitions of every principal: lines\n"
 
 
 def test_a_value_with_an_equals_sign_is_bound_whole(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def gone(kind: str, name: str) -> ItemWrite:
 def test_what_a_bound_parameter_does_not_keep_apart_is_told_once(tmp_path: Path) -> None:
     result = run("export", "iam", design(tmp_path, BEHIND), "--bind", "name=x")
     assert leading(statements(result.stdout)["TGetDelete"]) == ["*#x"]
-    assert result.stderr == "note: name stands behind other fields in {kind}#{name}: keys that end alike match too\n"
+    assert result.stderr == "note: name follows other fields in {kind}#{name}: other keys with the same end match too\n"
 
 
 @pytest.mark.parametrize(("unique", "is_told"), [("", False), (', unique=["email"]', True)])
@@ -150,7 +150,7 @@ def test_a_pattern_that_also_reaches_others_is_told(unique: str, *, is_told: boo
     )
     created = source + "\n@log.create(Line)\ndef begin(line: Line) -> ItemWrite:\n    return item(line)\n"
     result = run("export", "iam", design(tmp_path, created), "--bind", "line.line=x", "--pattern", "begin")
-    told = "note: these reach partitions of every principal: begin\n" if is_told else ""
+    told = "note: these patterns access partitions of every principal: begin\n" if is_told else ""
     assert (result.exit_code, result.stderr) == (0, told)
 
 
@@ -169,7 +169,9 @@ def test_consumers_may_read_the_stream_and_keep_checkpoints(tmp_path: Path) -> N
     reading = made["LogDescribeStreamGetRecordsGetShardIterator"]
     assert reading["Resource"] == [f"{ANYWHERE}dev-log/stream/*"]
     assert leading(made["KeyplanCheckpointsQueryPutUpdateDelete"]) == ["dev-log/follow"]
-    assert result.stderr == "note: where failed records of log go (dead) is not declared: allow that yourself\n"
+    assert (
+        result.stderr == "note: where failed records of log go (dead) is not declared: add its permissions yourself\n"
+    )
     without = statements(run("export", "iam", path, "--no-checkpoints").stdout)
     assert not [sid for sid in without if "Checkpoints" in sid]
 
@@ -178,7 +180,7 @@ def test_each_place_where_failed_records_go_is_told_once_in_order(tmp_path: Path
     consumer = "\n@log.on_change(Line{})\ndef {}(change: Inserted[Line]) -> None: ...\n"
     more = [(', on_failure="late"', "b"), ("", "c"), (', on_failure="again"', "d"), (', on_failure="dead"', "e")]
     path = design(tmp_path, CONSUMED + "".join(consumer.format(*one) for one in more))
-    told = "note: where failed records of log go (again, dead, late) is not declared: allow that yourself\n"
+    told = "note: where failed records of log go (again, dead, late) is not declared: add its permissions yourself\n"
     assert run("export", "iam", path).stderr == told
 
 
@@ -231,10 +233,10 @@ def by_time(at: int) -> KeyCondition:
 
 def test_a_pattern_that_cannot_work_is_told_and_not_allowed(tmp_path: Path) -> None:
     path = design(tmp_path, NOTES + FAULTY_PATTERN)
-    assert "note: by_time cannot work as declared, and is not allowed: KP301, " in run("export", "iam", path).stderr
+    assert "note: by_time has a fault, and is not allowed: KP301, " in run("export", "iam", path).stderr
     alone = run("export", "iam", path, "--pattern", "by_time")
     assert (alone.exit_code, alone.stdout) == (1, "")
-    assert alone.stderr.endswith("keyplan export iam: nothing is sent, so there is nothing to allow\n")
+    assert alone.stderr.endswith("keyplan export iam: no requests are sent, so no permissions are needed\n")
 
 
 def many(tables: int) -> str:
@@ -257,7 +259,7 @@ def test_a_policy_that_is_too_long_is_told_and_split(tmp_path: Path) -> None:
     path, target = design(tmp_path, many(40)), tmp_path / "policy.json"
     whole = run("export", "iam", path)
     assert "note: a managed policy holds 6,144 characters without white space, and this has " in whole.stderr
-    assert "--split writes several" in whole.stderr
+    assert "use --split to write several policies" in whole.stderr
     parts = run("export", "iam", path, "--split", "--output", str(target))
     assert (parts.exit_code, parts.stderr) == (0, "")
     files = sorted(tmp_path.glob("policy-*.json"))

@@ -33,9 +33,9 @@ def test_a_design_is_printed_and_what_it_lacks_is_told() -> None:
     assert result.exit_code == 0
     assert result.stdout == (HERE / "shelves.py").read_text()
     told = [
-        "books-prod: DeletionPolicy Retain: what becomes of a table without its stack is not part of a design",
-        "books-prod: SSESpecification: how it is encrypted is not part of a design",
-        "Drafts: TableName is not given: CloudFormation makes one, here the logical id stands for it",
+        "books-prod: DeletionPolicy Retain: deletion policies are not part of a design",
+        "books-prod: SSESpecification: encryption is not part of a design",
+        "Drafts: TableName is missing: CloudFormation generates a name; the logical ID is used here",
     ]
     assert result.stderr.splitlines() == [f"keyplan import cloudformation: {gap}" for gap in told]
 
@@ -47,9 +47,7 @@ def test_a_design_is_written_to_a_file_and_over_one_only_if_forced(tmp_path: Pat
     target.write_text("mine")
     refused = run(*command)
     assert (refused.exit_code, target.read_text()) == (2, "mine")
-    assert refused.stderr == (
-        f"keyplan import nosql-workbench: {target} already exists: give --force to overwrite it\n"
-    )
+    assert refused.stderr == (f"keyplan import nosql-workbench: {target} already exists: use --force to overwrite it\n")
     assert run(*command, "--force").exit_code == 0
     assert target.read_text() == (HERE / "shop.py").read_text()
 
@@ -94,7 +92,7 @@ def test_parameters_are_given() -> None:
 
 def test_the_value_of_a_parameter_may_hold_an_equals_sign() -> None:
     result = run("import", "cloudformation", TEMPLATE, "--parameter", "Stage=a=b")
-    assert "TableName is open, here the logical id stands for it: 'books-a=b' is not a table name" in result.stderr
+    assert "TableName cannot be determined, so the logical ID is used: 'books-a=b' is not a table name" in result.stderr
 
 
 def test_what_is_left_out_of_the_template_as_a_whole_is_told_too(tmp_path: Path) -> None:
@@ -104,7 +102,7 @@ def test_what_is_left_out_of_the_template_as_a_whole_is_told_too(tmp_path: Path)
     resources = {"A": things, "B": {**things, "Condition": "No"}}
     path.write_text(json.dumps({"Conditions": conditions, "Resources": resources}))
     assert run("import", "cloudformation", str(path)).stderr.splitlines() == [
-        "keyplan import cloudformation: Resources.B is not made: its condition No does not hold",
+        "keyplan import cloudformation: Resources.B is not created: its condition No is false",
         "keyplan import cloudformation: things: Tags: tags are not part of a design",
     ]
 
@@ -124,7 +122,7 @@ def test_a_process_without_standard_input_reads_files_only(
 def test_standard_input_is_read() -> None:
     described = {"Table": {**TABLE, "TableName": "users", "BillingModeSummary": {"BillingMode": "PAY_PER_REQUEST"}}}
     result = CliRunner().invoke(app, ["import", "describe-table", "-"], input=json.dumps(described))
-    assert result.stdout.startswith('"""Tables of standard input, as the service describes them."""\n')
+    assert result.stdout.startswith('"""Tables of standard input, in the form of DescribeTable."""\n')
 
 
 def served(engine: Engine) -> None:
@@ -160,7 +158,7 @@ def test_tables_of_a_database_file(tmp_path: Path) -> None:
     with Engine.open(str(path)) as engine:
         served(engine)
     result = run("import", "describe-table", "--from", f"{path}?table_prefix=or", "ders")
-    assert result.stdout.startswith('"""Tables of data.db, as the service describes them.')
+    assert result.stdout.startswith('"""Tables of data.db, in the form of DescribeTable.')
     assert "orders = Table(" in result.stdout
 
 
@@ -225,7 +223,7 @@ def test_a_place_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
             f"{name}: &{name} [{', '.join([f'*{before}'] * 10)}]\n" for before, name in pairwise("abcdefg")
         ), "it has more than 1,000,000 values"),
         ("a: 0x" + "f" * 5_000 + "\n", "is not YAML"),
-        ("a: {b: 1, b: 2}\n", "the key 'b' is given twice"),
+        ("a: {b: 1, b: 2}\n", "duplicate key 'b'"),
         ("? [a]\n: 1\n", "a key is not a text"),
     ],
 )  # fmt: skip

@@ -36,8 +36,8 @@ def test_what_is_printed_adds_up_to_the_month(tmp_path: Path) -> None:
     parts = [cells for name, cells in rows(output).items() if name.startswith("notes")]
     tables = sum(dollars(cells[3]) + dollars(cells[-1]) for cells in parts)
     recovery = dollars(output.partition("point-in-time recovery adds $")[2].splitlines()[0])
-    free = dollars(output.partition("free storage takes off $")[2].splitlines()[0])
-    month = dollars(output.partition(": $")[2].partition(" a month")[0])
+    free = dollars(output.partition("the free tier of storage saves $")[2].splitlines()[0])
+    month = dollars(output.partition(": $")[2].partition(" per month")[0])
     assert recovery > 1
     assert tables + recovery - free == pytest.approx(month, abs=0.03)
 
@@ -61,7 +61,7 @@ def test_a_price_can_be_set(tmp_path: Path) -> None:
         (["--set", "write_unit=nan"], "nan is not a price"),
         (["--set", "write_unit=-1"], "-1.0 is not a price"),
         (["--set", "writes=1"], "unknown price writes"),
-        (["--region", "mars-1"], "no prices are shipped for mars-1"),
+        (["--region", "mars-1"], "no prices are included for mars-1"),
         (["--prices", "none.json"], "cannot be read"),
     ],
 )
@@ -90,7 +90,7 @@ def test_a_price_that_a_file_lacks_is_named(tmp_path: Path) -> None:
     for command in ("price", "verify"):
         result = run(command, design(tmp_path, NOTES), "--prices", str(path))
         assert result.exit_code == 2
-        assert result.stderr == f"keyplan {command}: the prices of home-1 lack point_in_time_gb_month\n"
+        assert result.stderr == f"keyplan {command}: the prices of home-1 do not contain point_in_time_gb_month\n"
     told["prices"]["point_in_time_gb_month"] = vars(shipped.prices["point_in_time_gb_month"])
     path.write_text(json.dumps(told))
     result = run("price", design(tmp_path, NOTES), "--prices", str(path))

@@ -19,7 +19,7 @@ def test_a_design_that_holds_ends_well(tmp_path: Path) -> None:
     assert [cell.strip() for cell in row.split("│")[1:-1]] == [
         "note", "GetItem", "notes", "20", "1.0", "1.0", "0.5 RCU", "0.5 RCU", "0.5 RCU", "OK",
     ]  # fmt: skip
-    assert lines[-1] == "3 of 3 patterns run, 3 without a problem: everything holds"
+    assert lines[-1] == "3 of 3 patterns run, 3 passed: no problems"
 
 
 def test_a_claim_that_does_not_hold_ends_with_one(tmp_path: Path) -> None:
@@ -27,7 +27,7 @@ def test_a_claim_that_does_not_hold_ends_with_one(tmp_path: Path) -> None:
     result = run("verify", path, "--items", "100", "--pattern", "note")
     assert result.exit_code == 1
     assert 'note: claim: "0.25 RCU": 0.5 RCU on average' in result.stdout
-    assert result.stdout.endswith("1 of 1 patterns run, 0 without a problem: 1 thing does not hold\n")
+    assert result.stdout.endswith("1 of 1 patterns run, 0 passed: 1 problem\n")
 
 
 def test_json_is_for_machines(tmp_path: Path) -> None:
@@ -77,4 +77,4 @@ def test_progress_is_printed_as_lines_where_there_is_no_terminal(
 def test_a_time_limit_ends_a_run_that_is_then_not_complete(tmp_path: Path) -> None:
     result = run("verify", design(tmp_path, NOTES), "--items", "100", "--time-limit", "0")
     assert result.exit_code == 1
-    assert "note: not run: the time limit had passed" in result.stdout
+    assert "note: not run: the time limit was reached" in result.stdout

@@ -42,7 +42,7 @@ def test_the_shipped_book_gives_the_published_examples() -> None:
 
 
 def test_a_region_without_prices_is_a_clear_error() -> None:
-    with pytest.raises(PriceDataError, match="no prices are shipped for mars-1"):
+    with pytest.raises(PriceDataError, match="no prices are included for mars-1"):
         book("mars-1")
 
 

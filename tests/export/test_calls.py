@@ -117,7 +117,7 @@ def test_a_new_item_with_a_unique_value_is_written_with_its_sentinel() -> None:
 
 
 def test_a_write_that_reads_first_has_no_single_request() -> None:
-    expected = "it reads the item first: items that keep unique values (email) are written with what was read"
+    expected = "it reads the item first: sentinels of unique values (email) depend on the values read"
     assert example_request(move) == example_request(move_with_card) == expected
 
 
@@ -142,7 +142,7 @@ def test_a_check_is_sent_as_a_transaction() -> None:
 def test_a_pattern_that_cannot_work_says_so() -> None:
     found = example_request(of_nobody)
     assert isinstance(found, str)
-    assert found.startswith("it cannot work as declared: KP301, ")
+    assert found.startswith("it has a fault: KP301, ")
 
 
 def test_an_entity_is_stored_as_its_examples() -> None:
@@ -185,7 +185,7 @@ def test_the_first_version_of_an_item_is_shown_and_what_has_expired_by_the_examp
 def test_unique_values_are_not_written_in_batches() -> None:
     found = example_request(join_many)
     assert isinstance(found, str)
-    assert found.startswith("it cannot work as declared: KP605, ")
+    assert found.startswith("it has a fault: KP605, ")
 
 
 def test_an_entity_that_no_example_fits_is_told() -> None:
@@ -197,7 +197,7 @@ def test_an_entity_that_no_example_fits_is_told() -> None:
 
     told = example_item(shapes.entities[0])
     assert isinstance(told, str)
-    assert told.startswith("no example of Shape fits: ")
+    assert told.startswith("no valid example of Shape: ")
 
 
 @pytest.mark.parametrize("name", MADE)

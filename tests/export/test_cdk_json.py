@@ -141,7 +141,7 @@ def test_a_pattern_is_described_by_its_words_or_its_name() -> None:
 
 
 def test_a_pattern_without_a_request_says_only_why() -> None:
-    reason = "it reads the item first: items that keep unique values (email) are written with what was read"
+    reason = "it reads the item first: sentinels of unique values (email) depend on the values read"
     assert patterns_of(test_calls)["move"] == {"pattern": "move", "description": "move", "reason": reason}
 
 
@@ -176,10 +176,10 @@ def test_expiry_is_told_beside_what_create_table_takes() -> None:
 def test_what_the_generator_does_not_read_is_told() -> None:
     assert list(unread(resources(DESIGN.tables))) == [
         (
-            "the CDK app that is made of it has table shelf-books without local indexes, the stream, warm throughput,"
-            " deletion protection, backups to a point in time"
+            "the generated CDK app declares table shelf-books without local indexes, the stream, warm throughput,"
+            " deletion protection, point-in-time recovery"
         ),
-        "the CDK app that is made of it has table Loans without provisioned capacity, the table class",
+        "the generated CDK app declares table Loans without provisioned capacity, the table class",
     ]
 
 
@@ -208,4 +208,4 @@ def test_an_entity_without_an_example_is_told() -> None:
         number: Annotated[int, Field(ge=10_000)]
 
     (told,) = unread(resources([table]))
-    assert told.startswith("no example of Shape fits: ")
+    assert told.startswith("no valid example of Shape: ")

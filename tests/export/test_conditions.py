@@ -241,7 +241,7 @@ def test_a_write_tells_its_condition_what_it_knows_and_the_version() -> None:
 
     assert written_only_if(note.plan) == told
     assert written_only_if(write.plan) == ""
-    assert written_only_if(add.plan) == "no item is there"
-    assert written_only_if(again.plan) == "no item is there or (text = '' and mood is missing)"
-    assert written_only_if(other.plan) == "an item is there and version = {new.version}"
+    assert written_only_if(add.plan) == "no item exists"
+    assert written_only_if(again.plan) == "no item exists or (text = '' and mood is missing)"
+    assert written_only_if(other.plan) == "the item exists and version = {new.version}"
     assert written_only_if(any_of.plan) == ""

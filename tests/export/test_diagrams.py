@@ -272,19 +272,25 @@ def test_consumers_stand_behind_their_tables_and_before_what_becomes_of_failures
         *("table shop", "stream NEW_AND_OLD_IMAGES"),
         *("thank", "Order: modified", "only when state changes to 'sent'", "batches of 7", "after 3 retries: unsent"),
         *("reckon", "Order: modified", "only when total changes", "batches of 100"),
-        "tried as long as the stream keeps it",
+        "retried as long as the stream keeps the change",
         *("watch", "Order, Customer: inserted, removed", "only while customer = 'ann'", "batches of 100"),
         "after 2 retries: the consumer stops",
         *("table log", "stream off", "copy", "Line: inserted", "batches of 100", "after 1 retry: lost"),
     ]
     assert styles(picture)[:3] == ["name", None, "name"]
     assert told(picture) == (
-        "thank takes changes of Order from table shop; of what fails: after 3 retries: unsent."
-        " reckon takes changes of Order from table shop; of what fails: tried as long as the stream keeps it."
-        " watch takes changes of Order, Customer from table shop; of what fails: after 2 retries: the consumer stops."
-        " copy takes changes of Line from table log; of what fails: after 1 retry: lost."
+        "thank receives changes of Order from table shop; failed changes: after 3 retries: unsent."
+        " reckon receives changes of Order from table shop; failed changes: retried as long as the stream keeps the"
+        " change."
+        " watch receives changes of Order, Customer from table shop; failed changes: after 2 retries: the consumer"
+        " stops."
+        " copy receives changes of Line from table log; failed changes: after 1 retry: lost."
     )
-    ends = ("after 3 retries: unsent", "tried as long as the stream keeps it", "after 2 retries: the consumer stops")
+    ends = (
+        "after 3 retries: unsent",
+        "retried as long as the stream keeps the change",
+        "after 2 retries: the consumer stops",
+    )
     tables = (*["table shop"] * 3, "table log")
     rows = zip(tables, ("thank", "reckon", "watch", "copy"), (*ends, "after 1 retry: lost"), strict=True)
     taken, failed = lines(picture, "line read"), lines(picture, "line write")

@@ -140,38 +140,44 @@ def keep_two(line: Line, other: Line) -> list[WriteCall[Any]]:
     return [keep(line), keep(other)]
 
 
-THERE, MAY = "refused unless the item is there", "made whether or not the item is there"
+THERE, MAY = "fails unless the item exists", "succeeds whether or not the item exists"
 
 
 @pytest.mark.parametrize(
     ("pattern", "lines"),
     [
-        (join, ["puts an item for each unique value (email) in the same transaction", "refused if the item is there"]),
+        (join, ["puts an item for each unique value (email) in the same transaction", "fails if the item exists"]),
         (
             leave,
-            ["reads the item first: unique values are kept in the same transaction, conditioned on what was read", MAY],
+            [
+                (
+                    "reads the item first: it changes sentinels of unique values in the same transaction, on condition"
+                    " of the values read"
+                ),
+                MAY,
+            ],
         ),
         (rename, [THERE]),
-        (edit, ["changes name only in calls that give a value", THERE]),
-        (tag, [THERE, "refused unless the version is the expected one"]),
+        (edit, ["changes name only if the call passes a value", THERE]),
+        (tag, [THERE, "fails unless the version is the expected one"]),
         (card, []),
         (cards, ["one key for each card, up to 100 in a request"]),
         (
             drop,
             [
                 "one delete for each card, up to 25 in a request",
-                "written one by one, without conditions: some may be written and others not",
+                "written separately, without conditions: some can succeed while others fail",
             ],
         ),
         (of_members, ["one request for each member, merged in order of the sort key"]),
         (all_cards, ["one request for each shard of member, merged in order of the sort key"]),
         (
             by_points,
-            ["fetches each item whole from the table, as by_points lacks email, name: a read apiece"],
+            ["fetches each item from the table, one read each: by_points does not project email, name"],
         ),
-        (marked, ["filters after reading: what is filtered out is read and paid for"]),
+        (marked, ["filters after reading: filtered items are read and billed"]),
         (keep, [MAY]),
-        (join_and_keep, ["join: PutItem on club, refused if the item is there", f"keep: PutItem on log, {MAY}"]),
+        (join_and_keep, ["join: PutItem on club, fails if the item exists", f"keep: PutItem on log, {MAY}"]),
     ],
     ids=lambda one: getattr(one, "name", ""),
 )
@@ -214,7 +220,7 @@ def shape(number: int) -> ItemKey:
 
 
 def test_a_request_that_no_example_fits_is_not_shown(book: PriceBook) -> None:
-    assert "Request\n  not shown: no example of its arguments fits: " in explain(shape, book)
+    assert "Request\n  not shown: no valid example arguments: " in explain(shape, book)
 
 
 def test_a_write_that_keeps_unique_values_is_shown_and_priced_as_the_transaction_that_goes_out(book: PriceBook) -> None:

@@ -150,7 +150,7 @@ def test_the_contents_list_tables_entities_and_sections() -> None:
     titles = re.findall(r">([^<]+)</a>", nav)
     assert titles == [
         *("Table diary", "Indexes", "Entity chart", "Author", "Entry"),
-        *("Access patterns", "Change consumers", "A month", "Findings"),
+        *("Access patterns", "Change consumers", "Monthly cost", "Findings"),
     ]
 
 
@@ -185,14 +185,14 @@ def test_a_diagram_stands_behind_the_heading_that_it_is_about() -> None:
         r"<h\d id=\"[^\"]+\">(.*?)</h\d>|<p>(Two .*?)</p>|<figcaption>(.*?)</figcaption>|<(table)>", text
     )
     chart = "Entities with their keys and fields, and the indexes that hold them."
-    used = "What reads and what writes {}; its indexes follow every write."
+    used = "Patterns that read and write {}. Every write also updates its indexes."
     tables = [[f"Table <code>{name}</code>", "table", "Entity chart", chart, "table"] for name in ("first", "second")]
     assert ["".join(part) for part in parts] == [
         *("two", "Two tables, and one of nothing."),
         *(*tables[0], "Thing", "table", *tables[1], "Thing", "table"),
         *("Table <code>third</code>", "table", "Entity chart", "table"),
         *("Access patterns", used.format("first"), used.format("second"), "table"),
-        *("A month", "table", "Findings"),
+        *("Monthly cost", "table", "Findings"),
     ]
 
 

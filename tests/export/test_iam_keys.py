@@ -141,8 +141,8 @@ def test_a_bound_parameter_is_the_principals_value() -> None:
 def test_a_value_that_is_written_otherwise_or_behind_others_is_told() -> None:
     notes = leading(of, number="${aws:PrincipalTag/n}").notes
     assert notes == (
-        "number stands in A$#{owner}#{number:03d} as 03d makes it: the principal's value has to be that too",
-        "number stands behind other fields in A$#{owner}#{number:03d}: keys that end alike match too",
+        "A$#{owner}#{number:03d} contains number encoded as 03d: the principal's value must be encoded too",
+        "number follows other fields in A$#{owner}#{number:03d}: other keys with the same end match too",
     )
 
 

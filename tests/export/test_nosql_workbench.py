@@ -124,13 +124,13 @@ def test_facets_of_one_name_have_the_name_of_their_table() -> None:
 
 
 def test_notes_name_what_a_model_does_not_contain() -> None:
-    assert list(notes(resources([orders]))) == ["the model of table orders is without expiry"]
+    assert list(notes(resources([orders]))) == ["the model of table orders does not contain expiry"]
     assert list(notes(resources(Design.of(shelves).tables))) == [
-        "index by_genre of shelf-books has keys of several attributes: left out",
-        "index by_year of shelf-books is local: NoSQL Workbench may not show it",
-        f"the model of table shelf-books is without {', '.join(LOST)}",
-        "the model of table Loans is without the table class",
-        "the model of table odd.names_1 is without expiry",
+        "index by_genre of shelf-books has multi-attribute keys: omitted",
+        "index by_year of shelf-books is local: NoSQL Workbench may not display it",
+        f"the model of table shelf-books does not contain {', '.join(LOST)}",
+        "the model of table Loans does not contain the table class",
+        "the model of table odd.names_1 does not contain expiry",
     ]
 
 

@@ -35,7 +35,7 @@ def test_a_resource_is_asked_for_as_connections_ask(name: str) -> None:
 
 
 def test_what_cannot_be_made_is_raised() -> None:
-    with pytest.raises(DesignError, match="the design does not say what the stream of table odd holds"):
+    with pytest.raises(DesignError, match="the design does not declare the stream view of table odd"):
         resources([Table("odd", pk="pk", stream="UNSTATED")])
 
 
@@ -80,8 +80,11 @@ def test_a_fault_of_the_stream_points_at_what_is_said_of_it() -> None:
 @pytest.mark.parametrize(
     ("destinations", "told"),
     [
-        ([None, None], "nothing is written for them"),
-        (["late", None, "again", "late"], "nothing is written for them, nor for where failed records go (again, late)"),
+        ([None, None], "they are not exported"),
+        (
+            ["late", None, "again", "late"],
+            "they are not exported, and neither are the destinations of failed records (again, late)",
+        ),
     ],
 )
 def test_where_failed_records_go_is_told_once_in_order(destinations: list[str | None], told: str) -> None:
@@ -105,12 +108,12 @@ def test_where_failed_records_go_is_told_once_in_order(destinations: list[str | 
 def test_what_no_file_says_is_told() -> None:
     assert list(left_out(resources(TABLES))) == [
         (
-            "consumers of shelf-books (greet) run in a keyplan.streams.Runner: nothing is written for them, nor for"
-            " where failed records go (dlq)"
+            "consumers of shelf-books (greet) run in a keyplan.streams.Runner: they are not exported, and"
+            " neither are the destinations of failed records (dlq)"
         ),
-        "index loose of odd.names_1 does not say what it holds: written as ALL",
-        "index loose of odd.names_1 buys capacity, and its table is paid by the request: left out",
-        "expiry of odd.names_1 is to set state: the service deletes, and sets nothing",
+        "index loose of odd.names_1 does not declare its projection: exported as ALL",
+        "index loose of odd.names_1 has provisioned capacity, but its table is on demand: omitted",
+        "expiry of odd.names_1 is declared to set state: the service only deletes items",
     ]
 
 

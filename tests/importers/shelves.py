@@ -27,9 +27,8 @@ from keyplan import (
 # - rate=Rate(average=..., peak=...) of each pattern, and the patterns of your programs
 
 # Where "books-prod" differs from its source:
-# - DeletionPolicy Retain: what becomes of a table without its stack is not part of a
-#   design
-# - SSESpecification: how it is encrypted is not part of a design
+# - DeletionPolicy Retain: deletion policies are not part of a design
+# - SSESpecification: encryption is not part of a design
 books_prod = Table(
     "books-prod",
     pk="isbn",
@@ -91,7 +90,7 @@ def list_books_prod_by_reader(lent_to: str) -> KeyCondition:
 
 
 # Where "Drafts" differs from its source:
-# - TableName is not given: CloudFormation makes one, here the logical id stands for it
+# - TableName is missing: CloudFormation generates a name; the logical ID is used here
 drafts = Table(
     "Drafts",
     pk="id",

@@ -16,13 +16,13 @@ from keyplan.importers.nodes import ImportSourceError
 def test_a_table_without_a_name_has_its_logical_id() -> None:
     found = table({**KEY, "BillingMode": "PAY_PER_REQUEST"})
     assert found.name == "Things"
-    assert found.gaps == ("TableName is not given: CloudFormation makes one, here the logical id stands for it",)
+    assert found.gaps == ("TableName is missing: CloudFormation generates a name; the logical ID is used here",)
 
 
 def test_so_has_one_whose_name_is_open() -> None:
     found = table({**TABLE, "TableName": {"Fn::Sub": "${AWS::StackName}-things"}})
     assert found.name == "Things"
-    assert "give --parameter AWS::StackName=VALUE" in found.gaps[0]
+    assert "pass --parameter AWS::StackName=VALUE" in found.gaps[0]
 
 
 def test_so_has_one_whose_name_another_tool_is_to_fill_in() -> None:
@@ -35,7 +35,7 @@ def test_so_has_one_whose_name_another_tool_is_to_fill_in() -> None:
 def test_so_has_one_whose_name_no_table_can_have(name: str) -> None:
     found = table({**TABLE, "TableName": name})
     assert found.name == "Things"
-    assert found.gaps == (f"TableName is open, here the logical id stands for it: {name!r} is not a table name",)
+    assert found.gaps == (f"TableName cannot be determined, so the logical ID is used: {name!r} is not a table name",)
 
 
 @pytest.mark.parametrize("name", ["abc", "A.b_c-1", "x" * 255])
@@ -48,7 +48,7 @@ def test_a_name_that_a_table_can_have_is_kept(name: str) -> None:
 def test_what_becomes_of_a_table_is_told_where_it_is_kept(member: str, policy: str, is_told: bool) -> None:
     things = {"Type": "AWS::DynamoDB::Table", "Properties": TABLE, member: policy}
     (found,) = imported({"Resources": {"T": things}}).tables
-    told = f"{member} {policy}: what becomes of a table without its stack is not part of a design"
+    told = f"{member} {policy}: deletion policies are not part of a design"
     assert found.gaps == ((told,) if is_told else ())
 
 
@@ -77,7 +77,10 @@ def test_indexes_tell_their_own_gaps() -> None:
     found = table({**TABLE, "GlobalSecondaryIndexes": [index]})
     assert found.gaps == (
         "index 'by-a': ContributorInsightsSpecification: contributor insights are not part of a design",
-        "index 'by-a': WarmThroughput 20000 read and 4000 write: in a design each index is as warm as its table",
+        (
+            "index 'by-a': WarmThroughput 20000 read and 4000 write: in a design, each index has the warm throughput"
+            " of its table"
+        ),
     )
 
 
@@ -92,9 +95,9 @@ def test_expiry_by_a_text_and_expiry_that_is_off_are_told() -> None:
     by_text = table({**TABLE, "TimeToLiveSpecification": {"AttributeName": "a", "Enabled": True}})
     off = table({**TABLE, "TimeToLiveSpecification": {"AttributeName": "x", "Enabled": False}})
     assert by_text.ttl is None
-    assert by_text.gaps == ("ttl 'a': it is a key attribute of type S, by which nothing expires",)
+    assert by_text.gaps == ("ttl 'a': it is a key attribute of type S, which cannot be a ttl attribute",)
     assert off.ttl is None
-    assert off.gaps == ("TimeToLiveSpecification names 'x' and is not enabled: nothing expires",)
+    assert off.gaps == ("TimeToLiveSpecification names 'x' but is not enabled: items do not expire",)
 
 
 def test_numbers_and_truths_may_be_texts() -> None:
@@ -111,7 +114,7 @@ def test_a_table_whose_condition_does_not_hold_is_left_out_and_told() -> None:
     }
     found = imported(template, "a: b.json")
     assert [one.name for one in found.tables] == ["things"]
-    assert found.gaps == ("Resources.B is not made: its condition No does not hold",)
+    assert found.gaps == ("Resources.B is not created: its condition No is false",)
 
 
 def test_a_table_whose_condition_holds_is_made() -> None:
@@ -149,7 +152,7 @@ def test_what_may_lie_behind_other_resources_is_told() -> None:
     assert found.gaps == (
         "R0 is a separate stack: import its template too",
         "R1 is a separate application: import its template too",
-        "R2 makes a replica: replication is not part of a design",
+        "R2 creates a replica: replication is not part of a design",
     )
 
 
@@ -180,27 +183,27 @@ NOWHERE = "t.json: Resources.Things.Properties"
     ("properties", "problem"),
     [
         ({}, f"{NOWHERE}: AttributeDefinitions is missing"),
-        ({**TABLE, "KeySchema": []}, f"{NOWHERE}.KeySchema: no attribute of it is of KeyType HASH, the partition key"),
-        ({**TABLE, "KeySchema": 5}, f"{NOWHERE}.KeySchema: a list is wanted, not 5"),
-        ({**TABLE, "KeySchema": [5]}, f"{NOWHERE}.KeySchema[0]: a mapping is wanted, not 5"),
+        ({**TABLE, "KeySchema": []}, f"{NOWHERE}.KeySchema: no attribute has KeyType HASH, the partition key"),
+        ({**TABLE, "KeySchema": 5}, f"{NOWHERE}.KeySchema: expected a list, got 5"),
+        ({**TABLE, "KeySchema": [5]}, f"{NOWHERE}.KeySchema[0]: expected a mapping, got 5"),
         (
             {**TABLE, "KeySchema": [{"AttributeName": "b", "KeyType": "HASH"}]},
-            f"{NOWHERE}.KeySchema[0]: 'b' is part of the key, and AttributeDefinitions do not say its type",
+            f"{NOWHERE}.KeySchema[0]: 'b' is part of the key, but AttributeDefinitions do not define its type",
         ),
         (
             {**TABLE, "KeySchema": [{"AttributeName": "a", "KeyType": "SORT"}]},
-            f"{NOWHERE}.KeySchema[0].KeyType: one of HASH, RANGE is wanted, not 'SORT'",
+            f"{NOWHERE}.KeySchema[0].KeyType: expected one of HASH, RANGE, got 'SORT'",
         ),
         (
             {**TABLE, "KeySchema": KEY["KeySchema"] * 2},
-            f"{NOWHERE}.KeySchema: a table's key is one HASH attribute, and perhaps one RANGE attribute",
+            f"{NOWHERE}.KeySchema: a table's key has one HASH attribute, and optionally one RANGE attribute",
         ),
         (
             {
                 **TABLE,
                 "AttributeDefinitions": [*KEY["AttributeDefinitions"], {"AttributeName": "x", "AttributeType": "S"}],
             },
-            f"{NOWHERE}.AttributeDefinitions: 'x': no key uses what is defined here, which is refused",
+            f"{NOWHERE}.AttributeDefinitions: 'x': defined, but not used in a key, which the service rejects",
         ),
         (
             {
@@ -212,11 +215,11 @@ NOWHERE = "t.json: Resources.Things.Properties"
         (KEY, f"{NOWHERE}: it has no ProvisionedThroughput, and its table is not PAY_PER_REQUEST"),
         (
             {**KEY, "ProvisionedThroughput": {"ReadCapacityUnits": 0, "WriteCapacityUnits": 1}},
-            f"{NOWHERE}.ProvisionedThroughput.ReadCapacityUnits: a whole number from 1 is wanted, not 0",
+            f"{NOWHERE}.ProvisionedThroughput.ReadCapacityUnits: expected a whole number from 1, got 0",
         ),
-        ({**TABLE, "BillingMode": "FREE"}, f"{NOWHERE}.BillingMode: one of PROVISIONED, PAY_PER_REQUEST is wanted"),
-        ({**TABLE, "TableClass": ""}, f"{NOWHERE}.TableClass: a text is wanted, not ''"),
-        ({**TABLE, "DeletionProtectionEnabled": 3}, f"{NOWHERE}.DeletionProtectionEnabled: true or false is wanted"),
+        ({**TABLE, "BillingMode": "FREE"}, f"{NOWHERE}.BillingMode: expected one of PROVISIONED, PAY_PER_REQUEST"),
+        ({**TABLE, "TableClass": ""}, f"{NOWHERE}.TableClass: expected a text, got ''"),
+        ({**TABLE, "DeletionProtectionEnabled": 3}, f"{NOWHERE}.DeletionProtectionEnabled: expected true or false"),
         (
             {**TABLE, "GlobalSecondaryIndexes": [gsi(Projection={"ProjectionType": "INCLUDE"})]},
             f"{NOWHERE}.GlobalSecondaryIndexes[0].Projection: ProjectionType is INCLUDE, and NonKeyAttributes is empty",
@@ -227,9 +230,9 @@ NOWHERE = "t.json: Resources.Things.Properties"
         ),
         (
             {**TABLE, "BillingMode": {"Ref": "Nothing"}},
-            f"{NOWHERE}.BillingMode: the template declares no 'Nothing' to refer to",
+            f"{NOWHERE}.BillingMode: the template does not declare 'Nothing'",
         ),
-        ({"Ref": "Nothing"}, f"{NOWHERE}: the template declares no 'Nothing' to refer to"),
+        ({"Ref": "Nothing"}, f"{NOWHERE}: the template does not declare 'Nothing'"),
     ],
 )
 def test_a_table_that_means_nothing_is_refused_with_its_place(properties: dict[str, Any], problem: str) -> None:
@@ -288,7 +291,7 @@ def test_a_global_table_is_its_first_replica() -> None:
     scaled = "WriteProvisionedThroughputSettings.WriteCapacityAutoScalingSettings.MinCapacity"
     assert found.gaps == (
         "Replicas[0].Tags: it is not part of a design",
-        "Replicas: a design is of one region, here the stack's region; left out are eu-west-1",
+        "Replicas: a design is of one region, here the stack's region; omitted are eu-west-1",
         f"{scaled}: capacity scales automatically; the initial capacity is imported",
         f"{scaled}: capacity scales automatically; the initial capacity is imported",
     )
@@ -298,7 +301,7 @@ def test_a_global_table_on_demand_needs_no_capacity() -> None:
     on_demand = {**TABLE, "Replicas": [{"Region": "eu-west-1"}], "WriteOnDemandThroughputSettings": {}}
     found = table(on_demand, "AWS::DynamoDB::GlobalTable")
     assert found.billing == OnDemand()
-    assert found.gaps == ("WriteOnDemandThroughputSettings: a design sets no maximum of on-demand throughput",)
+    assert found.gaps == ("WriteOnDemandThroughputSettings: maximum on-demand throughput is not part of a design",)
 
 
 FIXED = {"WriteProvisionedThroughputSettings": {"WriteCapacityAutoScalingSettings": SCALING}}
@@ -346,7 +349,7 @@ def test_a_capacity_to_begin_with_goes_before_the_least() -> None:
 def test_most_throughput_on_demand_is_told_wherever_it_is_said() -> None:
     most: dict[str, Any] = {"ReadOnDemandThroughputSettings": {}, "WriteOnDemandThroughputSettings": {}}
     on_demand = {**TABLE, **most, "GlobalSecondaryIndexes": [gsi(**most)]}
-    told = "OnDemandThroughputSettings: a design sets no maximum of on-demand throughput"
+    told = "OnDemandThroughputSettings: maximum on-demand throughput is not part of a design"
     assert table(on_demand, "AWS::DynamoDB::GlobalTable").gaps == (
         f"Read{told}",
         f"Write{told}",
@@ -358,7 +361,7 @@ def test_most_throughput_on_demand_is_told_wherever_it_is_said() -> None:
 def test_every_other_region_is_told() -> None:
     replicas = [{"Region": name} for name in ("eu-west-1", "eu-west-2", "us-east-1")]
     assert table({**TABLE, "Replicas": replicas}, "AWS::DynamoDB::GlobalTable").gaps == (
-        "Replicas: a design is of one region, here eu-west-1; left out are eu-west-2, us-east-1",
+        "Replicas: a design is of one region, here eu-west-1; omitted are eu-west-2, us-east-1",
     )
     assert table({**TABLE, "Replicas": replicas[:1]}, "AWS::DynamoDB::GlobalTable").gaps == ()
 

@@ -86,7 +86,7 @@ def test_expiry_that_is_off_is_none(said: dict[str, str]) -> None:
 def test_expiry_that_is_on_its_way_is_as_it_will_be(status: str, expected: str | None) -> None:
     expiry = {"TimeToLiveDescription": {"TimeToLiveStatus": status, "AttributeName": "gone"}}
     (found,) = tables(TABLE, expiry)
-    told = () if expected else ("TimeToLiveSpecification names 'gone' and is not enabled: nothing expires",)
+    told = () if expected else ("TimeToLiveSpecification names 'gone' but is not enabled: items do not expire",)
     assert (found.ttl, found.gaps) == (expected, told)
 
 
@@ -182,7 +182,7 @@ def test_on_demand_tables_say_zeros() -> None:
 def test_what_a_design_cannot_say_is_told() -> None:
     (found,) = tables({**TABLE, "SSEDescription": {"Status": "ENABLED"}, "Replicas": [{"RegionName": "eu-west-1"}]})
     assert found.gaps == (
-        "SSEDescription: how it is encrypted is not part of a design",
+        "SSEDescription: encryption is not part of a design",
         "Replicas: replication is not part of a design",
     )
 
@@ -252,8 +252,8 @@ def test_an_empty_table_has_no_figures() -> None:
         ([{"Table": {"KeySchema": []}}], "t.json is not output of aws dynamodb describe-table: "),
         ([{"Table": {"TableName": "x"}}], "t.json is not output of aws dynamodb describe-table: "),
         ([{**TABLE, "AttributeDefinitions": []}], "t.json: orders.KeySchema[0]: 'id' is part of the key"),
-        ([{**TABLE, "TableName": ""}], "t.json: .TableName: a text is wanted, not ''"),
-        ([{**TABLE, "ItemCount": "many"}], "t.json: orders.ItemCount: a whole number from 0 is wanted, not 'many'"),
+        ([{**TABLE, "TableName": ""}], "t.json: .TableName: expected a text, got ''"),
+        ([{**TABLE, "ItemCount": "many"}], "t.json: orders.ItemCount: expected a whole number from 0, got 'many'"),
         ([{**TABLE, "GlobalSecondaryIndexes": [{}]}], "t.json: orders.GlobalSecondaryIndexes[0]: IndexName is missing"),
     ],
 )
@@ -348,7 +348,7 @@ def test_everything_is_asked_of_the_table(monkeypatch: pytest.MonkeyPatch) -> No
         ("DescribeContinuousBackups", {"TableName": "orders"}),
         ("ListTagsOfResource", {"ResourceArn": ARN}),
     ]
-    assert found.title == "aws://eu-west-1, as the service describes them"
+    assert found.title == "aws://eu-west-1, in the form of DescribeTable"
     assert (found.tables[0].ttl, found.tables[0].point_in_time_recovery) == ("gone", True)
     assert found.tables[0].gaps == ("Tags: tags are not part of a design",)
     assert fake.is_closed
@@ -400,7 +400,7 @@ def test_what_a_client_fails_with_is_told_in_a_line(monkeypatch: pytest.MonkeyPa
     stand_in(monkeypatch, {"ListTables": RuntimeError("Unable to locate credentials")})
     with pytest.raises(ImportSourceError) as refused:
         fetch_descriptions("aws://eu-west-1", [])
-    told = "--from aws://eu-west-1: ListTables is not answered: Unable to locate credentials"
+    told = "--from aws://eu-west-1: ListTables failed: Unable to locate credentials"
     assert str(refused.value) == told
 
 

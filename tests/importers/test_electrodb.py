@@ -106,7 +106,7 @@ def test_labels_and_paddings_of_attributes_are_part_of_keys() -> None:
     source = imported(schema(attributes, by={"pk": {**PK, "field": "x", "composite": ["unit"]}, "index": "by"}))
     assert only(source).entities[0].templates["pk"] == "$mallstoredirectory#m_{mall:lower}"
     assert only(source).entities[0].templates["x"] == "$mallstoredirectory$mallstore_2#unit_{unit:06d}"
-    assert "MallStore.mall: padding: the template of its key does not pad texts" in only(source).gaps
+    assert "MallStore.mall: padding: key templates do not pad texts" in only(source).gaps
 
 
 def test_an_attribute_that_is_the_key_itself_stays_a_field() -> None:
@@ -127,7 +127,7 @@ def test_a_number_alone_is_a_number_in_the_key() -> None:
 def test_a_key_of_a_type_that_no_template_accepts_is_a_plain_field() -> None:
     attributes = {**ATTRIBUTES, "open": {"type": "boolean"}}
     table = only(imported(schema(attributes, by={"pk": {"field": "gpk", "composite": ["open"]}, "index": "by"})))
-    assert "MallStore: gpk is a plain field: its key has open, not a text or a number" in table.gaps
+    assert "MallStore: gpk is a plain field: its key has open, which is neither text nor a number" in table.gaps
     assert "gpk" not in table.entities[0].templates
 
 
@@ -160,9 +160,7 @@ def test_an_attribute_is_stored_under_its_field_and_may_be_required() -> None:
 
 def test_members_that_a_design_does_not_have_are_listed() -> None:
     found = only(imported(schema({**ATTRIBUTES, "x": {"type": "string", "hidden": True, "novelty": 1}})))
-    assert "MallStore.x: hidden: a design does not hide attributes: leave it out of the program's own output" in (
-        found.gaps
-    )
+    assert "MallStore.x: hidden: a design does not hide attributes: remove it from the program's output" in (found.gaps)
     assert "MallStore.x: novelty: it is not part of a design" in found.gaps
 
 
@@ -183,7 +181,10 @@ def test_the_table_is_named_by_the_option_the_schema_or_the_service() -> None:
     unnamed = imported(schema(), table=None)
     assert only(unnamed).name == "MallStoreDirectory"
     assert unnamed.gaps == (
-        "the schemas do not name the table: it is called MallStoreDirectory, as the service; --table NAME sets it",
+        (
+            "the schemas do not name the table: it is named MallStoreDirectory after the service; set another name with"
+            " --table NAME"
+        ),
     )
 
 

@@ -60,7 +60,7 @@ def test_settings_that_a_consumer_does_not_have_are_listed() -> None:
     assert found.gaps == (
         "ParallelizationFactor: a runner handles the batches of one shard in sequence",
         "Novelty: unknown member",
-        "Enabled: it is false, so the function gets no changes until it is enabled",
+        "Enabled: it is false, so the function receives no changes until it is enabled",
     )
 
 
@@ -103,7 +103,7 @@ def test_a_filter_of_expired_items_matches_nothing_in_a_table_without_ttl() -> N
     pattern = '{"userIdentity": {"principalId": ["dynamodb.amazonaws.com"]}}'
     found = source(M=mapping(FilterCriteria={"Filters": [{"Pattern": pattern}]}))
     assert found.tables[0].consumers == ()
-    assert found.gaps == ("Mailer is left out: its filters match no change of things, which has no ttl",)
+    assert found.gaps == ("Mailer is omitted: its filters match no change of things, which has no ttl",)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_filter_of_expired_items_matches_nothing_in_a_table_without_ttl() -> N
 def test_a_stream_is_that_of_a_table_of_the_template_or_reported(stream: Any, is_found: bool) -> None:
     found = source(M=mapping(EventSourceArn=stream))
     assert bool(found.tables[0].consumers) is is_found
-    assert found.gaps == (() if is_found else ("Mailer reads a stream that no table of t.json has",))
+    assert found.gaps == (() if is_found else ("Mailer reads the stream of a table that t.json does not declare",))
 
 
 def test_other_event_sources_are_not_consumers() -> None:
@@ -154,7 +154,7 @@ def test_a_function_in_another_stack_is_named_by_its_arn() -> None:
 
 
 def test_a_setting_that_is_not_a_number_is_refused_with_its_place() -> None:
-    with pytest.raises(ImportSourceError, match=r"Resources\.Mapping\.Properties\.BatchSize: a whole number"):
+    with pytest.raises(ImportSourceError, match=r"Resources\.Mapping\.Properties\.BatchSize: expected a whole number"):
         consumer(BatchSize="many")
 
 

@@ -42,24 +42,24 @@ def test_what_a_value_is_taken_as(method: str, value: Any, expected: Any) -> Non
 @pytest.mark.parametrize(
     ("method", "value", "wanted"),
     [
-        ("text", "", "a text is wanted, not ''"),
-        ("text", 1.5, "a text is wanted, not 1.5"),
-        ("text", ["x"], "a text is wanted, not ['x']"),
-        ("whole", -1, "a whole number from 0 is wanted, not -1"),
-        ("whole", True, "a whole number from 0 is wanted, not True"),
-        ("whole", 1.0, "a whole number from 0 is wanted, not 1.0"),
-        ("whole", "", "a whole number from 0 is wanted, not ''"),
-        ("whole", "-1", "a whole number from 0 is wanted, not '-1'"),
-        ("whole", "\u0667", "a whole number from 0 is wanted, not '\u0667'"),
-        ("whole", MOST + 1, f"a whole number from 0 is wanted, not {MOST + 1}"),
-        ("whole", "0" * 19, f"a whole number from 0 is wanted, not '{'0' * 19}'"),
-        ("flag", "yes", "true or false is wanted, not 'yes'"),
-        ("flag", 1, "true or false is wanted, not 1"),
-        ("flag", None, "true or false is wanted, not None"),
-        ("mapping", [1], "a mapping is wanted, not [1]"),
-        ("items", {"x": 1}, "a list is wanted, not {'x': 1}"),
-        ("items", "x" * 58, f"a list is wanted, not '{'x' * 58}'"),
-        ("items", "x" * 59, f"a list is wanted, not '{'x' * 56}..."),
+        ("text", "", "expected a text, got ''"),
+        ("text", 1.5, "expected a text, got 1.5"),
+        ("text", ["x"], "expected a text, got ['x']"),
+        ("whole", -1, "expected a whole number from 0, got -1"),
+        ("whole", True, "expected a whole number from 0, got True"),
+        ("whole", 1.0, "expected a whole number from 0, got 1.0"),
+        ("whole", "", "expected a whole number from 0, got ''"),
+        ("whole", "-1", "expected a whole number from 0, got '-1'"),
+        ("whole", "\u0667", "expected a whole number from 0, got '\u0667'"),
+        ("whole", MOST + 1, f"expected a whole number from 0, got {MOST + 1}"),
+        ("whole", "0" * 19, f"expected a whole number from 0, got '{'0' * 19}'"),
+        ("flag", "yes", "expected true or false, got 'yes'"),
+        ("flag", 1, "expected true or false, got 1"),
+        ("flag", None, "expected true or false, got None"),
+        ("mapping", [1], "expected a mapping, got [1]"),
+        ("items", {"x": 1}, "expected a list, got {'x': 1}"),
+        ("items", "x" * 58, f"expected a list, got '{'x' * 58}'"),
+        ("items", "x" * 59, f"expected a list, got '{'x' * 56}..."),
         ("text", UnresolvedValue("it is open"), "it is open"),
         ("whole", UnresolvedValue("it is open"), "it is open"),
         ("flag", UnresolvedValue("it is open"), "it is open"),
@@ -75,13 +75,13 @@ def test_what_is_refused_is_told_with_its_place(method: str, value: Any, wanted:
 
 def test_a_number_may_have_a_least() -> None:
     assert node(3).whole(3) == 3
-    with pytest.raises(ImportSourceError, match="t: a: a whole number from 3 is wanted, not 2"):
+    with pytest.raises(ImportSourceError, match="t: a: expected a whole number from 3, got 2"):
         node(2).whole(3)
 
 
 def test_one_of_some_words() -> None:
     assert node("b").one_of("a", "b") == "b"
-    with pytest.raises(ImportSourceError, match="t: a: one of a, b is wanted, not 'c'"):
+    with pytest.raises(ImportSourceError, match="t: a: expected one of a, b, got 'c'"):
         node("c").one_of("a", "b")
 
 

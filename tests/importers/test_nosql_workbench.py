@@ -243,7 +243,7 @@ def test_what_a_table_without_facets_does_not_state_is_listed() -> None:
     items = [{"PK": {"S": "USER#1"}, "SK": {"S": sort}} for sort in ("PROFILE", "ORDER#1", "ORDER#2")]
     assert table(NonKeyAttributes=[attribute("x")], TableData=items).guesses == (
         "no facets: 2 entities are guessed from the keys of 3 sample items",
-        "attribute 'x' is in no sample item and is left out",
+        "attribute 'x' is in no sample item, and is omitted",
     )
     assert table(TableData=items[1:]).guesses == ()
 
@@ -334,7 +334,7 @@ def test_an_attribute_that_is_another_text_in_each_facet_tells_them_apart() -> N
         ({"KeyAttributes": {}}, "m.json: table things.KeyAttributes: PartitionKey is missing"),
         (
             {"KeyAttributes": {"PartitionKey": attribute("PK", "BOOL")}},
-            "m.json: table things.KeyAttributes.PartitionKey: 'PK' is a key attribute of type BOOL, which keys cannot",
+            "m.json: table things.KeyAttributes.PartitionKey: 'PK' is a key attribute of the invalid type BOOL",
         ),
         (
             {"GlobalSecondaryIndexes": [{"IndexName": "i", "KeyAttributes": {"PartitionKey": attribute("SK", "N")}}]},
@@ -346,7 +346,10 @@ def test_an_attribute_that_is_another_text_in_each_facet_tells_them_apart() -> N
             "m.json: table things.TableData[0]: it is not an item: give each attribute as its type and value",
         ),
         ({"BillingMode": "PROVISIONED"}, "m.json: table things: it has no ProvisionedThroughput"),
-        ({"NonKeyAttributes": [attribute("x", "Z")]}, "m.json: table things.NonKeyAttributes[0].AttributeType: one of"),
+        (
+            {"NonKeyAttributes": [attribute("x", "Z")]},
+            "m.json: table things.NonKeyAttributes[0].AttributeType: expected one of",
+        ),
     ],
 )
 def test_a_model_that_means_nothing_is_refused_with_its_place(members: dict[str, Any], problem: str) -> None:
@@ -367,7 +370,7 @@ def test_models_of_other_services_and_empty_ones_are_refused() -> None:
 def test_an_index_of_another_kind_is_named() -> None:
     found = table(VectorIndexes=[{"IndexName": "by_meaning"}, {}], OtherIndexes=[])
     assert found.gaps == (
-        "index 'by_meaning' is left out: VectorIndexes is a kind of index that a design does not have",
+        "index 'by_meaning' is omitted: VectorIndexes indexes are not part of a design",
         "OtherIndexes: unknown member",
     )
 

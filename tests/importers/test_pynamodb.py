@@ -152,7 +152,7 @@ def test_what_a_design_stores_in_another_way_is_listed() -> None:
     key, default, timestamp, text = table(FORUM).gaps
     assert key == "Thread.posted: a timestamp in a key is imported as its text, a str"
     assert default == "Thread.posted: its default is computed by the program"
-    assert timestamp.startswith("Thread.edited: UTCDateTimeAttribute: the design writes Z at the end of a timestamp")
+    assert timestamp.startswith("Thread.edited: UTCDateTimeAttribute: the design writes timestamps that end in Z")
     assert text == "Thread.extra: JSONAttribute: its text is JSON: parse it in the program, or store a dict"
 
 
@@ -215,11 +215,11 @@ def test_attributes_of_other_classes_are_named() -> None:
     own = "class Lower(UnicodeAttribute):\n    def serialize(self, value): return value.lower()\n"
     made, gaps = things("x = Lower()", own)
     assert made.fields["x"].annotation == "str"
-    assert gaps == ("Thing.x: Lower is imported as a UnicodeAttribute: its own conversion is left out",)
+    assert gaps == ("Thing.x: Lower is imported as a UnicodeAttribute: its own conversion is omitted",)
     made, gaps = things("x = GeoAttribute(srid=1)")
     assert made.fields["x"].annotation == "Any"
     assert gaps == (
-        "Thing.x: GeoAttribute is imported as of an unknown type: its own conversion is left out",
+        "Thing.x: GeoAttribute is imported as of an unknown type: its own conversion is omitted",
         "Thing.x: srid: it is not part of a design",
     )
 

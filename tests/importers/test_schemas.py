@@ -47,15 +47,15 @@ TOLD = {
     "ImportSourceSpecification": "an import from S3 is not part of a design",
     "KinesisStreamSpecification": "a Kinesis stream is not part of a design",
     "MultiRegionConsistency": "replication is not part of a design",
-    "OnDemandThroughput": "a design sets no maximum of on-demand throughput",
-    "ReadOnDemandThroughputSettings": "a design sets no maximum of on-demand throughput",
+    "OnDemandThroughput": "maximum on-demand throughput is not part of a design",
+    "ReadOnDemandThroughputSettings": "maximum on-demand throughput is not part of a design",
     "Replicas": "replication is not part of a design",
     "ResourcePolicy": "a policy of the table is not part of a design",
-    "SSEDescription": "how it is encrypted is not part of a design",
-    "SSESpecification": "how it is encrypted is not part of a design",
+    "SSEDescription": "encryption is not part of a design",
+    "SSESpecification": "encryption is not part of a design",
     "Tags": "tags are not part of a design",
     "VectorIndexes": "a design has no vector indexes",
-    "WriteOnDemandThroughputSettings": "a design sets no maximum of on-demand throughput",
+    "WriteOnDemandThroughputSettings": "maximum on-demand throughput is not part of a design",
     "Novelty": "unknown member",
 }
 
@@ -79,7 +79,7 @@ def test_an_index_of_another_kind_is_named_and_its_attributes_are_not_called_unu
     }
     found = read(**{"AttributeDefinitions": defined, member: [near]})
     assert found.indexes == ()
-    assert found.gaps[-1] == f"index 'near' is left out: {member} is a kind of index that a design does not have"
+    assert found.gaps[-1] == f"index 'near' is omitted: {member} indexes are not part of a design"
     assert "topic" in refusal(AttributeDefinitions=defined)
 
 
@@ -119,7 +119,7 @@ def test_a_setting_is_read(member: str, value: Any, attribute: str, expected: An
     assert (getattr(found, attribute), found.gaps) == (expected, ())
 
 
-DAYS = "RecoveryPeriodInDays: a design only turns recovery on, for 35 days"
+DAYS = "RecoveryPeriodInDays: a design only enables recovery, for 35 days"
 
 
 @pytest.mark.parametrize(("days", "gaps"), [(35, ()), ("35", ()), (34, (DAYS,)), ("7", (DAYS,)), (None, ())])
@@ -135,7 +135,7 @@ def test_a_policy_of_the_stream_is_told() -> None:
 
 
 ZEROS = {"ReadCapacityUnits": 0, "WriteCapacityUnits": "0"}
-NO_CAPACITY = ("ProvisionedThroughput: a table on demand buys no capacity",)
+NO_CAPACITY = ("ProvisionedThroughput: an on-demand table has none",)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_warmth_above_what_is_bought_is_told(of_table: Any, of_index: Any, gaps:
     )
 
 
-AS_WARM = "in a design each index is as warm as its table"
+AS_WARM = "in a design, each index has the warm throughput of its table"
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_a_global_index_may_have_several_attributes_in_each_key() -> None:
 
 
 SORT = {"AttributeName": "b", "KeyType": "RANGE"}
-ONE_KEY = "t.KeySchema: a table's key is one HASH attribute, and perhaps one RANGE attribute"
+ONE_KEY = "t.KeySchema: a table's key has one HASH attribute, and optionally one RANGE attribute"
 
 
 @pytest.mark.parametrize(
@@ -222,14 +222,17 @@ ONE_KEY = "t.KeySchema: a table's key is one HASH attribute, and perhaps one RAN
     [
         ({"KeySchema": [*TABLE["KeySchema"], SORT]}, ONE_KEY),
         ({"KeySchema": [*TABLE["KeySchema"], {**SORT, "KeyType": "HASH"}]}, ONE_KEY),
-        ({"KeySchema": [SORT]}, "t.KeySchema: no attribute of it is of KeyType HASH, the partition key"),
+        ({"KeySchema": [SORT]}, "t.KeySchema: no attribute has KeyType HASH, the partition key"),
         ({"StreamSpecification": {}}, "t.StreamSpecification: StreamViewType is missing"),
-        ({"StreamSpecification": {"StreamViewType": "UNSTATED"}}, "t.StreamSpecification.StreamViewType: one of"),
+        (
+            {"StreamSpecification": {"StreamViewType": "UNSTATED"}},
+            "t.StreamSpecification.StreamViewType: expected one of",
+        ),
         ({"TimeToLiveSpecification": {"Enabled": True}}, "t.TimeToLiveSpecification: AttributeName is missing"),
-        ({"TableClass": "COLD"}, "t.TableClass: one of STANDARD, STANDARD_INFREQUENT_ACCESS is wanted, not 'COLD'"),
+        ({"TableClass": "COLD"}, "t.TableClass: expected one of STANDARD, STANDARD_INFREQUENT_ACCESS, got 'COLD'"),
         (
             {"GlobalSecondaryIndexes": [{**GSI, "Projection": {"ProjectionType": "SOME"}}]},
-            "t.GlobalSecondaryIndexes[0].Projection.ProjectionType: one of ALL, KEYS_ONLY, INCLUDE is wanted",
+            "t.GlobalSecondaryIndexes[0].Projection.ProjectionType: expected one of ALL, KEYS_ONLY, INCLUDE",
         ),
         (
             {"LocalSecondaryIndexes": [{**LSI, "KeySchema": TABLE["KeySchema"][:1]}]},
@@ -246,5 +249,5 @@ def test_bought_capacity_must_be_said_of_table_and_index() -> None:
     assert refusal({**TABLE, "BillingMode": "PROVISIONED"}) == f"t: {missing}"
     assert refusal(BOUGHT, GlobalSecondaryIndexes=[GSI]) == f"t.GlobalSecondaryIndexes[0]: {missing}"
     zero = {**UNITS, "WriteCapacityUnits": 0}
-    told = "t.ProvisionedThroughput.WriteCapacityUnits: a whole number from 1 is wanted, not 0"
+    told = "t.ProvisionedThroughput.WriteCapacityUnits: expected a whole number from 1, got 0"
     assert refusal(BOUGHT, ProvisionedThroughput=zero) == told

@@ -67,7 +67,7 @@ def test_items_of_an_older_form_are_stored_where_an_example_shows_it(report: Ver
 def test_a_filter_that_no_item_can_meet_still_finds_nothing(report: VerificationReport) -> None:
     (problem,) = result(report, "unplaced").problems
     assert problem.kind == "wrong"
-    assert problem.text.startswith("returned nothing in 1 calls about stored items")
+    assert problem.text.startswith("returned no items in 1 calls for stored items")
 
 
 def test_examples_say_what_goes_together_and_the_design_how_many_there_are() -> None:
@@ -89,7 +89,7 @@ def test_an_example_that_does_not_fit_is_told_and_the_rest_runs(tmp_path: Path) 
     report = verify(Design.load(str(path)))
     (table,) = report.tables
     assert [problem.kind for problem in table.problems] == ["failed"]
-    assert "example 1 of Ill does not fit its own model" in table.problems[0].text
+    assert "example 1 of Ill is not valid for its model" in table.problems[0].text
     (failed,) = result(report, "add_ill").problems
     assert failed.text.startswith(SampleError.__name__)
     assert result(report, "well").verdict == "OK"
@@ -264,8 +264,8 @@ def test_an_item_gives_up_a_unique_value_where_a_condition_wants_none(seed: int)
 def test_a_write_that_no_item_fits_says_what_none_is_and_what_to_do() -> None:
     one = result(verify(Design("bills", (bills,))), "send")
     assert one.problems[0].text == (
-        "NothingFitsError: no arguments of send were found that fit the generated items, (F.state == 'draft') &"
-        " (F.id == text) & (F.id == 'none') being true of none; add a fitting item as an example of its model:"
+        "NothingFitsError: no arguments of send match the generated items ((F.state == 'draft') &"
+        " (F.id == text) & (F.id == 'none') is true for none); add a matching item as an example of its model:"
         ' model_config = ConfigDict(json_schema_extra={"examples": [{...}]})'
     )
 

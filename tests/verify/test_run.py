@@ -101,7 +101,7 @@ def test_an_equality_on_the_beginning_of_a_key_is_found_to_return_nothing(todo: 
 def test_a_between_that_loses_the_last_day_is_found(todo: VerificationReport) -> None:
     (problem,) = texts(todo, "tasks_by_date_range", "wrong")
     assert "due_date from " in problem
-    assert "all that have the last due_date of the range are missing" in problem
+    assert "all items with the last due_date of the range are missing" in problem
 
 
 def test_words_that_sort_by_the_alphabet_are_found_not_to_be_in_their_order(todo: VerificationReport) -> None:
@@ -158,7 +158,7 @@ def test_a_table_that_cannot_be_created_is_told_with_its_fault_and_the_others_ru
 def test_a_key_that_no_item_can_have_is_found_to_return_nothing() -> None:
     report = verify(Design.load(str(AS_WRITTEN / "venue_booking.py")), items=400, pattern="events_by_date")
     (problem,) = texts(report, "events_by_date", "wrong")
-    assert problem.startswith("returned nothing in 20 calls about stored items")
+    assert problem.startswith("returned no items in 20 calls for stored items")
     assert "none has slot = 'MORNING/AFTERNOON'" in problem
 
 
@@ -296,7 +296,7 @@ def test_items_that_cannot_be_made_up_are_told_and_the_rest_runs(tmp_path: Path)
     (table,) = report.tables
     assert table.loaded == (("Flag", 2, 50), ("Note", 30, 30))
     assert [problem.kind for problem in table.problems] == ["failed"]
-    assert "too few values" in table.problems[0].text
+    assert "too few declared values" in table.problems[0].text
     assert result(report, "note").verdict == "OK"
 
 
@@ -348,7 +348,7 @@ def test_a_pattern_of_long_batches_is_called_less_often() -> None:
 def test_no_call_starts_after_the_time_limit() -> None:
     report = verify(Design.of(bank), items=100, seconds=0)
     assert [(one.calls, [problem.text for problem in one.problems]) for one in report.patterns] == [
-        (0, ["the time limit had passed"])
+        (0, ["the time limit was reached"])
     ] * len(report.patterns)
     assert report.failed
 

@@ -123,9 +123,9 @@ def test_an_example_that_does_not_fit_names_its_model_or_field() -> None:
         number: int
         other: Annotated[int, Field(examples=[1, "few"])] = 0
 
-    with pytest.raises(SampleError, match="example 2 of Wrong does not fit its own model"):
+    with pytest.raises(SampleError, match="example 2 of Wrong is not valid for its model"):
         samples().model(Wrong, {})
-    with pytest.raises(SampleError, match=r"example 'few' of Wrong.other does not fit its own type"):
+    with pytest.raises(SampleError, match=r"example 'few' of Wrong.other is not valid for its type"):
         samples().field(Wrong, "other")
 
 

@@ -30,7 +30,7 @@ _BYTES_OF_A_CONTAINER = 3
 def most_item_bytes(entity: EntitySpec) -> tuple[int, str]:
     """Return the largest size of the bounded fields in bytes, and the field that can be largest.
 
-    Fields without a bound count as 0, so that the size is a lower bound of what is possible.
+    Fields without a bound count as 0, so that the size is a lower bound.
     """
     sizes = {
         field.name: len(field.attribute.encode()) + (most_bytes(field.info.annotation, field.info) or 0)

@@ -45,7 +45,7 @@ class Work:
 def works_of(design: Design) -> Iterator[Work]:
     """Yield every request of every pattern with its units.
 
-    A pattern that is a step of a transaction, and that has no rate of its own, is counted in the transaction only.
+    A pattern that is a step of a transaction and declares no rate is counted only in the transaction.
     """
     steps = {id(step) for transaction in design.transactions for step in transaction.plan.steps}
     for pattern in design.patterns:
@@ -87,7 +87,7 @@ def monthly_price(write_units_per_second: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class CapacityUse:
-    """What patterns use of a table (without its global indexes) or of one global index, in units per second."""
+    """The use of a table (without its global indexes) or of one global index by patterns, in units per second."""
 
     table: Table
     index: Index | None

@@ -1,4 +1,4 @@
-"""Load on single keys: what the most used partition key and the most used item receive, in units per second.
+"""Load on single keys: the units per second of the most used partition key and of the most used item.
 
 The share of load on a key follows from `Volume(distinct=...)`. Nothing is computed for keys with a field whose number
 of values is unknown. If a key contains the year, month, day, hour or minute of writing, all new items share the current
@@ -174,7 +174,7 @@ class HotKey:
 
 
 def _sources(plan: Plan) -> dict[str, Source]:
-    """Return the sources of the fields of what a plan reads or writes, as far as it states them."""
+    """Return the sources of the fields of the items that a plan reads or writes, as far as it states them."""
     sources: dict[str, Source] = {}
     for action in plan.actions:
         if action.name == "set":

@@ -172,7 +172,7 @@ def guards_of(subject: Subject) -> Iterator[Guard]:
 
 
 def _has_key_from(guard: EntitySpec, guarded: EntitySpec) -> bool:
-    """Return True if the guard's key consists of fields that the guarded entity has outside of its own key."""
+    """Return True if the guard's key consists of fields that the guarded entity has outside of its key."""
     names = guard.key.fields
     return bool(names) and all(name in guarded.fields and name not in guarded.key.fields for name in names)
 

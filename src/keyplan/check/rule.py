@@ -40,7 +40,7 @@ Check = Callable[[S], Iterator[Finding]]
 
 @dataclass(frozen=True)
 class Rule(Generic[S]):
-    """A rule. S is what it examines: a Subject, or a Comparison of two designs."""
+    """A rule that examines an S: a Subject, or a Comparison of two designs."""
 
     code: str
     slug: str

@@ -25,9 +25,9 @@ def check(
     format: Annotated[Format, typer.Option("--format", help="Output format.")] = "text",
     select: Annotated[
         list[str] | None,
-        typer.Option("--select", help="Only these rules: codes, families such as KP2, names; separated by commas."),
+        typer.Option("--select", help="Run only these rules: comma-separated codes, families such as KP2, or names."),
     ] = None,
-    ignore: Annotated[list[str] | None, typer.Option("--ignore", help="All rules but these.")] = None,
+    ignore: Annotated[list[str] | None, typer.Option("--ignore", help="Skip these rules.")] = None,
     errors_only: Annotated[bool, typer.Option("--errors-only", help="Print errors only.")] = False,
     *,
     watch: Annotated[

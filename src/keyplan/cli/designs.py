@@ -20,7 +20,7 @@ Output: TypeAlias = Annotated[
     Path | None, typer.Option("--output", "-o", help="Output file; default: standard output.")
 ]
 Prices: TypeAlias = Annotated[
-    Path | None, typer.Option("--prices", help="A file of your own prices, which replace those of --region.")
+    Path | None, typer.Option("--prices", help="A file of prices, which replace those of --region.")
 ]
 Region: TypeAlias = Annotated[str, typer.Option("--region", help="The region whose prices are used.")]
 Prefix: TypeAlias = Annotated[

@@ -31,7 +31,7 @@ Bind = Annotated[
     list[str] | None,
     typer.Option(
         "--bind",
-        help="A parameter in partition keys and the principal's value of it:"
+        help="A parameter of partition keys and its value for the principal:"
         " user_id='${aws:PrincipalTag/user_id}'. May be repeated.",
     ),
 ]
@@ -51,7 +51,7 @@ def iam(
         bool | None,
         typer.Option(
             "--consumers/--no-consumers",
-            help="Allow runners of change consumers; --consumers: on any stream, also without declared consumers.",
+            help="Allow runners of change consumers; with --consumers, on any stream, even without declared consumers.",
         ),
     ] = None,
     checkpoints: Annotated[
@@ -94,7 +94,7 @@ def iam(
         grants += _of_consumers(loaded, read, prefix, checkpoints=checkpoint_table() if checkpoints else None)
         grants += of_table(checkpoint_table()) if checkpoints and read else ()
     if not grants:
-        raise refusal("keyplan export iam: nothing is sent, so there is nothing to allow", code=1)
+        raise refusal("keyplan export iam: no requests are sent, so no permissions are needed", code=1)
     whole = policy(grants, where)
     made = policies(grants, where) if split else [whole]
     _write(made, output)
@@ -130,7 +130,7 @@ def _wanted(design: Design, names: Sequence[str]) -> list[Pattern[..., Any]]:
         if names and pattern.name not in names:
             continue
         if faults := all_faults(pattern.plan):
-            _note(f"{pattern.name} cannot work as declared, and is not allowed: {faults[0].code}, {faults[0].problem}")
+            _note(f"{pattern.name} has a fault, and is not allowed: {faults[0].code}, {faults[0].problem}")
         else:
             found.append(pattern)
     return found
@@ -156,14 +156,14 @@ def _of_patterns(patterns: Sequence[Pattern[..., Any]], bindings: Bindings) -> I
     used = {name for grant in found for name in grant.leading.bound}
     if unused := [name for name in bindings.values if name not in used]:
         raise refusal(
-            f"keyplan export iam: no partition key of these patterns is made of {', '.join(unused)}, so it cannot be"
+            f"keyplan export iam: no partition key of these patterns contains {', '.join(unused)}, so it cannot be"
             " bound"
         )
     for note in dict.fromkeys(note for grant in found for note in grant.leading.notes):
         _note(note)
     free = [name for name, grants in by_pattern.items() if any(not grant.leading.bound for grant in grants)]
     if bindings.values and free:
-        _note(f"these reach partitions of every principal: {', '.join(free)}")
+        _note(f"these patterns access partitions of every principal: {', '.join(free)}")
     yield from found
 
 
@@ -198,7 +198,10 @@ def _of_consumers(design: Design, read: Sequence[Table], prefix: str, *, checkpo
 
 def _tell_destinations(table: Table) -> None:
     if names := sorted({consumer.on_failure for consumer in table.consumers if consumer.on_failure is not None}):
-        _note(f"where failed records of {table.name} go ({', '.join(names)}) is not declared: allow that yourself")
+        _note(
+            f"where failed records of {table.name} go ({', '.join(names)}) is not declared: add its permissions"
+            " yourself"
+        )
 
 
 def _write(made: Sequence[dict[str, Any]], output: Path | None) -> None:
@@ -215,5 +218,5 @@ def _tell_size(whole: int, parts: Sequence[int]) -> None:
     from keyplan.export.iam import MANAGED_POLICY_CHARACTERS as MOST  # noqa: PLC0415 - as above
 
     if max(parts) > MOST:
-        advice = "a statement alone is longer" if len(parts) > 1 else "--split writes several"
+        advice = "a statement alone is longer" if len(parts) > 1 else "use --split to write several policies"
         _note(f"a managed policy holds {MOST:,} characters without white space, and this has {whole:,}: {advice}")

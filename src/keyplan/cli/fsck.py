@@ -36,7 +36,7 @@ def fsck(
     if problems:
         raise refusal(f"{file}: {len(problems)} problem(s) in {tables} table(s)", code=1)
     if not quiet:
-        typer.echo(f"{file}: {tables} table(s), sound")
+        typer.echo(f"{file}: {tables} table(s), no problems")
 
 
 def _say(line: str) -> None:

@@ -25,7 +25,7 @@ Parameters = Annotated[
     typer.Option("--parameter", metavar="NAME=VALUE", help="A parameter of the template: NAME=VALUE."),
 ]
 From = Annotated[
-    str | None, typer.Option("--from", help="Read from a service: aws://eu-west-1, http://host:port, data.db.")
+    str | None, typer.Option("--from", help="Read from a database: aws://eu-west-1, http://host:port, data.db.")
 ]
 Described = Annotated[
     list[str] | None, typer.Argument(help="JSON files, - for standard input; with --from, names of tables.")
@@ -81,7 +81,9 @@ def pynamodb(files: Sources, output: Output = None, force: Force = False) -> Non
 @app.command()
 def electrodb(
     files: Files,
-    table: Annotated[str | None, typer.Option("--table", help="The table's name, which schemas may not state.")] = None,
+    table: Annotated[
+        str | None, typer.Option("--table", help="The table's name, if the schemas do not contain it.")
+    ] = None,
     output: Output = None,
     force: Force = False,
 ) -> None:
@@ -123,18 +125,18 @@ def _text(name: str) -> str:
 
 
 def _notes(table: SourceTable) -> Iterator[str]:
-    """Yield what the design of a table leaves out or guesses."""
+    """Yield the settings that the design of a table omits or guesses."""
     yield from (*table.gaps, *table.guesses)
     for consumer in table.consumers:
         yield from (f"{consumer.name}: {gap}" for gap in consumer.gaps)
 
 
 def _write(name: str, read: Callable[[], ImportSource], output: Path | None, *, force: bool) -> None:
-    """Write or print the design of a source, and print what it leaves out. End the command on errors."""
+    """Write or print the design of a source, and print the settings that it omits. End the command on errors."""
     from keyplan.importers.writing import design_text  # noqa: PLC0415 - as above
 
     if output is not None and output.exists() and not force:
-        raise refusal(f"keyplan import {name}: {output} already exists: give --force to overwrite it")
+        raise refusal(f"keyplan import {name}: {output} already exists: use --force to overwrite it")
     try:
         source = read()
         text = design_text(source)

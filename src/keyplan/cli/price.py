@@ -192,7 +192,7 @@ def _print(found: Estimate) -> None:
     console = Console(width=None if Console().is_terminal else 140)
     book = found.book
     console.print(
-        f"{found.design}: {_money(found.total)} a month, {book.region}, prices of {book.dated}"
+        f"{found.design}: {_money(found.total)} per month, {book.region}, prices of {book.dated}"
         " (730 hours, decimal gigabytes)",
         highlight=False,
     )
@@ -203,7 +203,7 @@ def _print(found: Estimate) -> None:
     if found.point_in_time:
         console.print(f"point-in-time recovery adds {_money(found.point_in_time)}", highlight=False)
     if found.free_storage:
-        console.print(f"free storage takes off {_money(found.free_storage)}", highlight=False)
+        console.print(f"the free tier of storage saves {_money(found.free_storage)}", highlight=False)
     for guess in found.guesses:
         console.print(f"assumed: {guess}", highlight=False)
     unverified = [name for name, one in book.prices.items() if not one.verified]
@@ -232,7 +232,7 @@ def _patterns(found: Estimate) -> object:
 def _tables(found: Estimate) -> object:
     from rich.table import Table  # noqa: PLC0415
 
-    table = Table("table or index", "billing", title="Tables and indexes, a month", title_justify="left")
+    table = Table("table or index", "billing", title="Tables and indexes, per month", title_justify="left")
     for name in ("reads/s", "writes/s", "on demand $", "provisioned $", "storage GB", "storage $"):
         table.add_column(name, justify="right")
     for cost in found.tables:

@@ -26,7 +26,9 @@ def serve(  # noqa: PLR0917 - one parameter per option, given by name
     host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
     durability: Annotated[
         Durability,
-        typer.Option("--durability", help="full: an answered write survives a power cut; normal: a killed process."),
+        typer.Option(
+            "--durability", help="full: answered writes survive a power cut; normal: they survive a killed process."
+        ),
     ] = Durability.full,
     credentials: Annotated[
         str | None,
@@ -36,7 +38,7 @@ def serve(  # noqa: PLR0917 - one parameter per option, given by name
         ),
     ] = None,
     force_open: Annotated[
-        bool, typer.Option("--force-open", help="Listen beyond this machine without checking signatures.")
+        bool, typer.Option("--force-open", help="Listen on other addresses than loopback without checking signatures.")
     ] = False,
     allow_host: Annotated[
         list[str] | None,

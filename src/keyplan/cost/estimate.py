@@ -167,7 +167,7 @@ def _pattern(pattern: Pattern[..., object], book: PriceBook, load: Load) -> Patt
 
 
 def price_of_call(pattern: Pattern[..., object], expectation: Expected, book: PriceBook) -> float:
-    """Return the on-demand price of a call: each step of a transaction in the class of its own table."""
+    """Return the on-demand price of a call: each step of a transaction in the class of its table."""
     plan = pattern.plan
     steps = [(step.schema.table_class, units) for step, _, units in steps_of(plan, pattern.facts)]
     by_class: dict[TableClass, list[Units]] = {}

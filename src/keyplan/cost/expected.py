@@ -48,7 +48,7 @@ class Expected:
 
     @property
     def is_counted(self) -> bool:
-        """Return True if the design declares how many items the call reads: assumed numbers are no ground for a
+        """Return True if the design declares how many items the call reads: assumed numbers do not justify a
         finding.
         """
         return not any("not declared" in guess for guess in self.guesses)

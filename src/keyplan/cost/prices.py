@@ -50,7 +50,7 @@ class PriceBook:
 
     def __getitem__(self, name: str) -> float:
         if name not in self.prices:
-            raise PriceDataError(f"the prices of {self.region} lack {name}")
+            raise PriceDataError(f"the prices of {self.region} do not contain {name}")
         return self.prices[name].price
 
     def of_class(self, name: str, table_class: str) -> float:
@@ -81,7 +81,7 @@ def book(region: str = "us-east-1") -> PriceBook:
         if entry.name.startswith(f"{region}-20")
     )
     if not found:
-        raise PriceDataError(f"no prices are shipped for {region}: name a file of prices; shipped: us-east-1")
+        raise PriceDataError(f"no prices are included for {region}: pass a price file (included: us-east-1)")
     return _read(files("keyplan.cost").joinpath("data", found[-1]).read_bytes(), found[-1])
 
 

@@ -92,7 +92,7 @@ def _index_units(schema: Schema, old: Item | None, new: Item | None) -> dict[str
 
 
 def entry_of(schema: Schema, index: Index, item: Item | None) -> Item | None:
-    """Return an index's entry for an item, or None if the item lacks a key attribute."""
+    """Return an index's entry for an item, or None if a key attribute is missing."""
     if item is None or any(name not in item for name in index.attributes):
         return None
     return {name: value for name, value in item.items() if index.projects(name, schema.key)}

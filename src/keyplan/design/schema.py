@@ -21,7 +21,7 @@ IMAGES: dict[str, frozenset[str]] = {
     "OLD_IMAGE": frozenset({"old"}),
     "NEW_AND_OLD_IMAGES": frozenset({"new", "old"}),
 }
-"""By view: the images of an item in the stream's records."""
+"""The images of an item in the stream's records, by view."""
 TableClass = Literal["STANDARD", "STANDARD_INFREQUENT_ACCESS"]
 Projection = Literal["all", "keys"]
 KeyNames = str | Sequence[str]
@@ -133,7 +133,7 @@ class TTL:
 
     attribute: str
     means: str = ""
-    """What the design says happens at expiry, if that is more than the deletion of the item."""
+    """The effects that the design states for expiry, besides the deletion of the item."""
     sets: Mapping[str, object] = field(default_factory=dict)
     """Fields that the design expects to change at expiry. They never do: the service deletes the item."""
 

@@ -1,4 +1,4 @@
-"""What a design says of its load: rates, numbers and sizes of items, claims, how capacity is bought."""
+"""The declared load of a design: rates, numbers and sizes of items, claims, how capacity is bought."""
 
 from __future__ import annotations
 
@@ -98,9 +98,9 @@ class Volume:
     count: int
     bytes: Bytes | None = None
     distinct: Mapping[str, Distinct | int | Shares] = field(default_factory=dict)
-    """By field: its number of values, or the share of each."""
+    """The number of values of each field, or the share of each value."""
     present: Mapping[str, float] = field(default_factory=dict)
-    """By optional field: the share of items that have it."""
+    """The share of items that have each optional field."""
 
     def __post_init__(self) -> None:
         if not _is_whole(self.count):

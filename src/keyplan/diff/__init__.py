@@ -1,1 +1,1 @@
-"""Compare two designs: what is online, what needs a backfill, what needs a new table, what it costs."""
+"""Compare two designs: changes that are online, need a backfill or need a new table, and their costs."""

@@ -50,7 +50,7 @@ Kind = Literal[
     "pattern changed",
     "consumer changed",
 ]
-"""What a change concerns; rules select changes by kind."""
+"""The subject of a change; rules select changes by kind."""
 
 Phase = Literal["prepare", "accept", "write", "backfill", "switch", "read", "remove"]
 """The phase of a roll-out. While a version is deployed, the previous one still runs: each must read what the other
@@ -137,7 +137,7 @@ class DesignChange:
     what: str
     """The difference, in one sentence."""
     how: str
-    """The consequence: what the service does, and what stored items and the running version see."""
+    """The consequence for the service, for stored items and for the running version."""
     place: Place
     other: Place | None = None
     """The place in the old design if `place` is in the new one."""

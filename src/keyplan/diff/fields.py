@@ -159,7 +159,7 @@ def _lossy(
 ) -> Iterator[DesignChange]:
     """Return one change for the format, one for missing values and one for all rejected values.
 
-    `is_read`: True if the old version reads what the new one writes.
+    `is_read`: True if the old version can read items of the new one.
     """
     path = f"{pair.new.name}.{new.name}"
     by_kind = {kind: [loss for loss in lost if loss.kind in kinds] for kind, kinds in _KINDS.items()}

@@ -151,7 +151,7 @@ def plan_form(plan: Plan) -> dict[str, Form]:
 
 
 def partition_form(plan: Plan) -> Form:
-    """Return what cursors of a plan are bound to besides its name: index, direction and partitions."""
+    """Return the properties to which cursors of a plan are bound: index, direction and partitions."""
     partition = () if plan.key is None else tuple(_value(part) for part in plan.key.partition)
     return (plan.index.name if plan.index is not None else None, plan.descending, partition)
 

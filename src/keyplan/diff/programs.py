@@ -58,7 +58,7 @@ class LoadedDesign:
 
 
 def load_isolated(target: str) -> LoadedDesign:
-    """Import the design of a module or file again. Raises what `Design.load` raises."""
+    """Import the design of a module or file again. Raises the errors of `Design.load`."""
     with _isolated_modules(target) as name:
         design = Design.load(name)
         file = Path(target).resolve() if name != target or is_file_path(target) else _own_file(name, sys.modules[name])
@@ -70,7 +70,7 @@ def load_isolated(target: str) -> LoadedDesign:
 
 @contextmanager
 def _isolated_modules(target: str) -> Iterator[str]:
-    """Import non-library modules again within the block; yields what to import for a target."""
+    """Import non-library modules again within the block; yields the module to import for a target."""
     name, folder = _in_package(target)
     path, before = list(sys.path), {key: module for key, module in sys.modules.items() if _is_own(key, module, name)}
     for key in before:

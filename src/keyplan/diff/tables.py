@@ -359,7 +359,7 @@ def _listed(pairs: list[Entities]) -> str:
 
 
 def _keys_of_new(old: Table, new: Table, index: Index) -> Iterator[DesignChange]:
-    """Return what must be written into stored items so that they appear in a new index."""
+    """Return the attributes that stored items need to appear in a new index."""
     for pair in _stored_and_incomplete(old, new, index)[1]:
         bound = pair.new.key_in(index)
         assert bound is not None, "the entity has a key in the index"

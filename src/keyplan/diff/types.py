@@ -78,7 +78,7 @@ class _Pair:
 
 
 def losses(old: StoredField, new: StoredField) -> list[Loss]:
-    """Return what values of one type lose when read as another; usually nothing."""
+    """Return the losses when values of one type are read as another; usually none."""
     found = list(_presence(old, new))
     if old.type_code != new.type_code and "ANY" not in {old.type_code, new.type_code}:
         return [*found, Loss("type", f"stored as {old.type_code}, read as {new.type_code}")]

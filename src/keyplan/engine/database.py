@@ -43,7 +43,7 @@ _NONE: frozenset[int] = frozenset()
 class Command(NamedTuple):
     """An operation: its name, the checks of its request's shape, and the function that runs it.
 
-    `quick_check` leaves out what the operation itself checks; see `shapes.late_check`.
+    `quick_check` omits the checks that the operation itself makes; see `shapes.late_check`.
     """
 
     operation: str
@@ -109,7 +109,7 @@ class Database:
         self.counts = TreeCounts(clock, store.view)
         self.catalog = Catalog(store.view(), observed=observed)
         self.view: Callable[[], StoreView] = store.view
-        """View for reads of items, each as of its own time."""
+        """View for reads of items, each as of the time of the read."""
         self.snapshot: Callable[[], AbstractContextManager[StoreView]] = store.snapshot
         """Views for reads of items that are all as of one time."""
         self.wake_backfiller: Callable[[], None] = _do_nothing

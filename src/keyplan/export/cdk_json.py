@@ -75,8 +75,8 @@ def collisions(tables: Sequence[Table]) -> Iterator[Fault]:
             other = seen[variable]
             yield Fault(
                 "KP109",
-                f"tables {other.name} and {table.name} have one name as variables of the CDK app",
-                "give one another name, or write a CloudFormation template",
+                f"tables {other.name} and {table.name} have the same variable name in the CDK app",
+                "rename one of them, or export a CloudFormation template",
                 table.schema.place,
                 other.schema.place,
             )
@@ -98,14 +98,14 @@ _UNREAD = {
     "TableClass": "the table class",
     "DeletionProtectionEnabled": "deletion protection",
 }
-"""By member: what the file contains and the generated app does not."""
+"""The settings that the file contains and the generated app does not, by member."""
 
 
 def unread(tables: Sequence[TableResource]) -> Iterator[str]:
-    """Return what the generator leaves out of the tables, and the entities without an example item."""
+    """Return the settings that the generator omits, and the entities without an example item."""
     for table in tables:
         yield from (item for item in map(example_item, table.table.entities) if isinstance(item, str))
         lost = [words for member, words in _UNREAD.items() if member in table.request]
-        lost += ["backups to a point in time"] if table.recovers else []
+        lost += ["point-in-time recovery"] if table.recovers else []
         if lost:
-            yield f"the CDK app that is made of it has table {table.name} without {', '.join(lost)}"
+            yield f"the generated CDK app declares table {table.name} without {', '.join(lost)}"

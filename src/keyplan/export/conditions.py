@@ -46,7 +46,7 @@ def _sort(condition: SortCondition) -> str:
 
 
 _ENDS = {"upper": "the end of ", "after": "the end of ", "before": "the start of "}
-"""By the requested part of a template: the operator before its text if it is a bound."""
+"""The operator before the text of a bound, by the requested part of a template."""
 
 
 def _text(value: KeyValue) -> str:
@@ -120,8 +120,8 @@ def written_only_if(plan: Plan) -> str:
     if plan.operation != "PutItem" or plan.exists == "may":
         return condition(requirement)
     if plan.exists == "must":
-        return " and ".join(filter(None, ("an item is there", condition(requirement))))
-    absent = "no item is there" + ("" if plan.replaceable is None else f" or {_within(plan.replaceable)}")
+        return " and ".join(filter(None, ("the item exists", condition(requirement))))
+    absent = "no item exists" + ("" if plan.replaceable is None else f" or {_within(plan.replaceable)}")
     if requirement is None:
         return absent
     return f"{absent if plan.replaceable is None else f'({absent})'} and {_within(requirement)}"
@@ -153,7 +153,7 @@ def _simple(tree: Condition) -> str:
         return f"{operands[0]} between {operands[1]} and {operands[2]}"
     if isinstance(tree, InCondition):
         return f"{operands[0]} in ({', '.join(operands[1:])})"
-    assert isinstance(tree, FunctionCondition), "every kind of condition is named here"
+    assert isinstance(tree, FunctionCondition), "all kinds of conditions are handled"
     verbs = {"attribute_exists": "is there", "attribute_not_exists": "is missing"}
     if tree.name in verbs:
         return f"{operands[0]} {verbs[tree.name]}"

@@ -290,11 +290,11 @@ def _failures(drawing: Drawing, consumer: Consumer, box: Rect) -> None:
 
 def _after_failures(consumer: Consumer) -> str:
     if consumer.retries is None:
-        return "tried as long as the stream keeps it"
+        return "retried as long as the stream keeps the change"
     tries = "retry" if consumer.retries == 1 else "retries"
     return f"after {consumer.retries} {tries}: {consumer.on_failure or 'the consumer stops'}"
 
 
 def _consumer_text(table: Table, consumer: Consumer) -> str:
-    changes = f"{consumer.name} takes changes of {_names(consumer)} from table {table.name}"
-    return f"{changes}; of what fails: {_after_failures(consumer)}."
+    changes = f"{consumer.name} receives changes of {_names(consumer)} from table {table.name}"
+    return f"{changes}; failed changes: {_after_failures(consumer)}."

@@ -230,7 +230,7 @@ def _argument(annotation: Any, name: str, field: StoredField | None, scope: Scop
 
 
 def _of_field(info: FieldInfo, name: str, scope: Scope) -> Any:
-    """Return an example of a field, one of its own examples if it has any."""
+    """Return an example of a field, a declared one if it has any."""
     declared: Any = info.annotation
     own = list(_own_examples(info))
     if own:
@@ -362,7 +362,7 @@ class ExampleRequest:
 def example_request(pattern: Pattern[..., Any], prefix: str = "") -> ExampleRequest | str:
     """Return the request of a call (the first of a walk or long batch), or the reason why there is none."""
     if faults := all_faults(pattern.plan):
-        return f"it cannot work as declared: {faults[0].code}, {faults[0].problem}"
+        return f"it has a fault: {faults[0].code}, {faults[0].problem}"
     try:
         arguments = arguments_of(pattern)
         if isinstance(pattern, Transaction):
@@ -373,7 +373,7 @@ def example_request(pattern: Pattern[..., Any], prefix: str = "") -> ExampleRequ
         request = build(plan, arguments, table=prefix + plan.schema.name, now_s=_NOW_S)
         return ExampleRequest(plan.operation, _ascending(request))
     except _NO_EXAMPLE as error:
-        return f"no example of its arguments fits: {error}"
+        return f"no valid example arguments: {error}"
 
 
 def _ascending(request: dict[str, Any]) -> dict[str, Any]:
@@ -397,7 +397,7 @@ def example_item(entity: EntitySpec, scope: Scope = _FIRST) -> Item | str:
         written: dict[str, Any] = {name: EXAMPLE_MOMENT for name in entity.fields if entity.fields[name].write_time}
         return item_builder(entity).item(example, written | ({entity.version: 1} if entity.version else {}))
     except _NO_EXAMPLE as error:
-        return f"no example of {entity.name} fits: {error}"
+        return f"no valid example of {entity.name}: {error}"
 
 
 def _together(calls: list[WriteCall[Any]], prefix: str) -> ExampleRequest | str:
@@ -412,7 +412,7 @@ def _together(calls: list[WriteCall[Any]], prefix: str) -> ExampleRequest | str:
             items += [action.request for action in done.value]
         else:
             names = ", ".join(name for rule in call.pattern.plan.entity.sentinels for name in rule.fields)
-            return f"it reads the item first: items that keep unique values ({names}) are written with what was read"
+            return f"it reads the item first: sentinels of unique values ({names}) depend on the values read"
     return ExampleRequest("TransactWriteItems", {"TransactItems": items})
 
 

@@ -1,4 +1,4 @@
-"""Explain a pattern as SQL's EXPLAIN does: the request, what it reads, what it costs, which conditions apply."""
+"""Explain a pattern as SQL's EXPLAIN does: its request, the items it reads, its cost and its conditions."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def _head(pattern: Pattern[..., Any]) -> str:
 def _request(pattern: Pattern[..., Any]) -> str:
     """Return the request, built from example arguments."""
     if all_faults(pattern.plan):
-        return "Request\n  none: it cannot work as declared, see below"
+        return "Request\n  none, because the pattern has a fault (see below)"
     call = example_request(pattern)
     if isinstance(call, str):
         return f"Request\n  not shown: {call}"
     try:
         text = orjson.dumps(_readable(call.request), option=orjson.OPT_INDENT_2).decode()
     except TypeError as error:
-        return f"Request\n  not shown: its constants cannot be sent ({error})"
+        return f"Request\n  not shown: its constants are invalid ({error})"
     shown = "Request, with example arguments\n" + "\n".join(f"  {line}" for line in text.splitlines())
     return shown + _hydration(pattern.plan) if pattern.plan.hydrated else shown
 
@@ -98,15 +98,15 @@ def _access_lines(plan: Plan) -> Iterator[str]:
         yield _WALKS[plan.operation].format(walked)
     absent = fetched_attributes(plan)
     if absent and plan.index is not None:
-        yield f"fetches each item whole from the table, as {plan.index.name} lacks {', '.join(absent)}: a read apiece"
+        yield f"fetches each item from the table, one read each: {plan.index.name} does not project {', '.join(absent)}"
     if plan.view is not None and requested_attributes(plan) is not None:
-        yield f"requests only the attributes of {plan.view.__name__}: a smaller answer at the same capacity"
+        yield f"requests only the attributes of {plan.view.__name__}: a smaller response for the same capacity"
     if plan.hydrated:
         yield "reads the item of each returned entry by key, up to 100 in a request; deleted items are left out"
     if plan.filter is not None:
-        yield "filters after reading: what is filtered out is read and paid for"
+        yield "filters after reading: filtered items are read and billed"
     if plan.residue is not None:
-        yield "drops from the ends of the range what the key condition could not leave out"
+        yield "drops items at the ends of the range that the key condition cannot exclude"
     if not plan.reading and not plan.steps:
         yield from _write_lines(plan)
 
@@ -116,23 +116,26 @@ def _write_lines(plan: Plan) -> Iterator[str]:
         names = ", ".join(name for rule in plan.entity.sentinels for name in rule.fields)
         yield f"puts an item for each unique value ({names}) in the same transaction"
     if plan.reads_first:
-        yield "reads the item first: unique values are kept in the same transaction, conditioned on what was read"
+        yield (
+            "reads the item first: it changes sentinels of unique values in the same transaction, on condition of"
+            " the values read"
+        )
     for effect in plan.effects:
         names = ", ".join(part.attribute for part in effect.key.attributes)
-        how = "set if the item is new" if effect.only_if_missing else "set while its condition holds, else removed"
-        yield f"keeps {names} of index {effect.key.index.name} right: {how}"
+        how = "set if the item is new" if effect.only_if_missing else "set if its condition is true, otherwise removed"
+        yield f"keeps {names} of index {effect.key.index.name} up to date: {how}"
     patched = [repr(action.path).removeprefix("F.") for action in plan.actions if action.optional]
     if patched:
-        yield f"changes {', '.join(patched)} only in calls that give a value"
+        yield f"changes {', '.join(patched)} only if the call passes a value"
     timed = _write_times(plan)
     if timed:
         yield f"sets {', '.join(timed)} to the time of the write"
     if plan.operation == "BatchWriteItem":
-        yield "written one by one, without conditions: some may be written and others not"
+        yield "written separately, without conditions: some can succeed while others fail"
     else:
         yield _CONDITIONS[plan.exists]
     if plan.version is not None:
-        yield "refused unless the version is the expected one"
+        yield "fails unless the version is the expected one"
 
 
 def _write_times(plan: Plan) -> list[str]:
@@ -151,11 +154,11 @@ _WALKS = {
     "BatchWriteItem": "one delete for each {}, up to 25 in a request",
     "Query": "one request for each {}, merged in order of the sort key",
 }
-"""By operation: how it handles several values; other operations concern one item."""
+"""The handling of several values, by operation; other operations concern one item."""
 _CONDITIONS = {
-    "must": "refused unless the item is there",
-    "must_not": "refused if the item is there",
-    "may": "made whether or not the item is there",
+    "must": "fails unless the item exists",
+    "must_not": "fails if the item exists",
+    "may": "succeeds whether or not the item exists",
 }
 
 

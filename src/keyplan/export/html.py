@@ -59,7 +59,7 @@ def _patterns(builder: _Page, design: Design) -> None:
         used = [pattern for pattern in design.patterns if _uses(pattern.plan.steps or (pattern.plan,), table)]
         if used:
             drawn = diagrams.patterns(table, used, f"patterns-{number}")
-            builder.draw(drawn, f"What reads and what writes {table.name}; its indexes follow every write.")
+            builder.draw(drawn, f"Patterns that read and write {table.name}. Every write also updates its indexes.")
     builder.add(rest)
 
 
@@ -72,7 +72,10 @@ def _consumers(builder: _Page, design: Design) -> None:
     if not parts:
         return
     builder.add(parts[:1])
-    builder.draw(diagrams.consumers(design.tables, "consumers"), "Where changes go, and what failed for good.")
+    builder.draw(
+        diagrams.consumers(design.tables, "consumers"),
+        "Consumers of the table's stream, and the destinations of failed changes.",
+    )
     builder.add(parts[1:])
 
 

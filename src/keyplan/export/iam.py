@@ -185,7 +185,7 @@ def _by_partition(by_limits: dict[Limits, dict[Texts, None]]) -> Iterator[tuple[
 
 
 def _parts(texts: Sequence[Texts]) -> Iterator[tuple[Texts, ...]]:
-    """Split partitions by what one condition can express: any, keys of one attribute, or one key of several."""
+    """Split partitions into parts for one condition each: any, keys of one attribute, or one key of several."""
     if () in texts:
         yield ()
     elif all(len(text) == 1 for text in texts):
@@ -331,7 +331,7 @@ def _sentinels(plan: Plan, bindings: Bindings, leading: Leading) -> Iterator[Gra
 
 
 def of_consumers(table: Table, prefix: str, checkpoints: Table | None) -> Iterator[Grant]:
-    """Return what a runner of a table's consumers sends: reads of the stream, and checkpoints kept in a table.
+    """Return the requests of a runner of a table's consumers: reads of the stream, and checkpoints kept in a table.
 
     Without declared consumers any consumer may read the table: all checkpoints that start with its name are
     allowed.
@@ -368,7 +368,7 @@ def _of_consumer(table: Table, name: str, prefix: str) -> Leading:
 
 
 def of_checks(table: Table) -> Iterator[Grant]:
-    """Return what create_tables sends for a table that exists as declared."""
+    """Return the requests of create_tables for a table that exists as declared."""
     yield Grant("DescribeTable", table.name)
     if table.schema.ttl is not None:
         yield Grant("DescribeTimeToLive", table.name)
@@ -377,7 +377,7 @@ def of_checks(table: Table) -> Iterator[Grant]:
 
 
 def of_creation(table: Table) -> Iterator[Grant]:
-    """Return what create_tables sends for a table that is missing, or whose expiry or backups are off."""
+    """Return the requests of create_tables for a missing table, or a table whose expiry or backups are off."""
     yield from of_checks(table)
     yield Grant("CreateTable", table.name)
     if table.schema.ttl is not None:

@@ -68,7 +68,7 @@ NOWHERE = Leading()
 
 @dataclass(frozen=True)
 class Bindings:
-    """By name of a parameter or field: the principal's value."""
+    """The principal's value, by name of a parameter or field."""
 
     values: Mapping[str, str]
 
@@ -115,7 +115,7 @@ class _Text:
 
     bindings: Bindings
     origin: Callable[[str], Origin]
-    """By field: the source of its value."""
+    """The source of each field's value."""
 
     def of(self, part: KeyValue | BoundKeyAttribute) -> Leading:
         """Return the allowed values of the attribute."""
@@ -131,8 +131,8 @@ class _Text:
             return Leading((ANY,))
         if part.type_code != "S":
             raise BindError(
-                f"{name} is part of {part.attribute}, which is of type {part.type_code}: AWS does not say how"
-                " dynamodb:LeadingKeys spells it; only a String can be bound"
+                f"{name} is part of {part.attribute}, which is of type {part.type_code}: AWS does not document its"
+                " form in dynamodb:LeadingKeys; only a String can be bound"
             )
         return Leading((self.bindings.values[name],), frozenset({name}))
 
@@ -174,10 +174,10 @@ def _warnings(template: BoundTemplate, placeholder: BoundPlaceholder, name: str,
     warnings = []
     if placeholder.spec:
         warnings.append(
-            f"{name} stands in {template.text} as {placeholder.spec} makes it: the principal's value has to be that too"
+            f"{template.text} contains {name} encoded as {placeholder.spec}: the principal's value must be encoded too"
         )
     if any(text == ANY for text in before):
-        warnings.append(f"{name} stands behind other fields in {template.text}: keys that end alike match too")
+        warnings.append(f"{name} follows other fields in {template.text}: other keys with the same end match too")
     return warnings
 
 

@@ -80,7 +80,7 @@ def of_table(table: Table) -> Iterator[str]:
 def _billing(table: Table) -> str:
     billing = table.schema.billing
     if isinstance(billing, Provisioned):
-        return f"provisioned, {billing.read} read and {billing.write} write units a second"
+        return f"provisioned, {billing.read} read and {billing.write} write units per second"
     return "on demand"
 
 
@@ -119,7 +119,7 @@ def _entity(entity: EntitySpec) -> Iterator[str]:
 
 _ENFORCED = {
     "sentinel": "by a sentinel item",
-    "index": "by an index, which enforces nothing",
+    "index": "by an index, which does not enforce it",
     "nothing": "not enforced",
 }
 
@@ -149,7 +149,15 @@ def of_patterns(design: Design) -> Iterator[str]:
     """Return one row for each pattern."""
     yield "## Access patterns"
     lines = [_pattern(pattern, pattern.plan) for pattern in design.patterns]
-    head = ["Pattern", "Operation", "Table or index", "Key condition", "Filter or condition", "Units a call", "Claimed"]
+    head = [
+        "Pattern",
+        "Operation",
+        "Table or index",
+        "Key condition",
+        "Filter or condition",
+        "Units per call",
+        "Claimed",
+    ]
     yield rows(head, lines)
 
 
@@ -187,7 +195,7 @@ def of_consumers(design: Design) -> Iterator[str]:
                 ", ".join(entity.name for entity in consumer.entities),
                 ", ".join(sorted(consumer.events)),
                 str(consumer.batch),
-                "as long as the stream keeps it" if consumer.retries is None else str(consumer.retries),
+                "as long as the stream keeps the change" if consumer.retries is None else str(consumer.retries),
                 consumer.on_failure or "stops",
             ]
             for table, consumer in consumers
@@ -197,7 +205,7 @@ def of_consumers(design: Design) -> Iterator[str]:
 
 def of_month(month: Estimate) -> Iterator[str]:
     """Return the monthly cost."""
-    yield "## A month"
+    yield "## Monthly cost"
     recovery = f" ${month.point_in_time:,.2f} of point-in-time recovery," if month.point_in_time else ""
     yield (
         f"${month.total:,.2f}, {month.book.region}, prices of {month.book.dated}; 730 hours, decimal gigabytes,"

@@ -28,7 +28,7 @@ _UNREAD = {
     "TableClass": "the table class",
     "DeletionProtectionEnabled": "deletion protection",
 }
-"""By member of a CreateTable request: what a data model does not contain."""
+"""The members of a CreateTable request that a data model does not contain."""
 
 
 def model(design: Design, tables: Sequence[TableResource]) -> str:
@@ -171,17 +171,17 @@ def _alias(part: BoundKeyAttribute) -> str:
 
 
 def notes(tables: Sequence[TableResource]) -> Iterator[str]:
-    """Yield what a data model does not contain, and the entities without sample items."""
+    """Yield the settings that a data model does not contain, and the entities without sample items."""
     for table in tables:
         found = [example_item(entity, _SCOPES[0]) for entity in table.table.entities]
         yield from (reason for reason in found if isinstance(reason, str))
         for index in table.request.get("GlobalSecondaryIndexes", ()):
             if not _is_plain(index):
-                yield f"index {index['IndexName']} of {table.name} has keys of several attributes: left out"
+                yield f"index {index['IndexName']} of {table.name} has multi-attribute keys: omitted"
         for index in table.request.get("LocalSecondaryIndexes", ()):
-            yield f"index {index['IndexName']} of {table.name} is local: NoSQL Workbench may not show it"
+            yield f"index {index['IndexName']} of {table.name} is local: NoSQL Workbench may not display it"
         lost = [words for member, words in _UNREAD.items() if member in table.request]
         lost += ["expiry"] if table.ttl is not None else []
         lost += ["point-in-time recovery"] if table.recovers else []
         if lost:
-            yield f"the model of table {table.name} is without {', '.join(lost)}"
+            yield f"the model of table {table.name} does not contain {', '.join(lost)}"

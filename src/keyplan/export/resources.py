@@ -74,8 +74,8 @@ def _unstated_streams(tables: Sequence[Table]) -> Iterator[Fault]:
         if table.schema.stream == "UNSTATED":
             yield Fault(
                 "KP710",
-                f"the design does not say what the stream of table {table.name} holds",
-                'declare the view: stream="NEW_AND_OLD_IMAGES" holds all that a consumer can need',
+                f"the design does not declare the stream view of table {table.name}",
+                'declare stream="NEW_AND_OLD_IMAGES", or another view',
                 table.schema.place.at("stream="),
             )
 
@@ -85,7 +85,7 @@ def _names(tables: Sequence[Table]) -> Iterator[Fault]:
     for table in tables:
         if table.name in seen:
             place, other = table.schema.place, seen[table.name].schema.place
-            yield Fault("KP109", f"two tables are called {table.name}", "give one another name", place, other)
+            yield Fault("KP109", f"two tables are called {table.name}", "rename one of them", place, other)
         seen.setdefault(table.name, table)
 
 
@@ -104,7 +104,7 @@ def left_out(tables: Sequence[TableResource]) -> Iterator[str]:
         for ttl in table.schema.ttls:
             if ttl.sets:
                 names = ", ".join(ttl.sets)
-                yield f"expiry of {table.name} is to set {names}: the service deletes, and sets nothing"
+                yield f"expiry of {table.name} is declared to set {names}: the service only deletes items"
         if table.consumers:
             yield _of_consumers(table)
 
@@ -112,16 +112,18 @@ def left_out(tables: Sequence[TableResource]) -> Iterator[str]:
 def _of_indexes(table: Table) -> Iterator[str]:
     for index in table.schema.indexes:
         if index.project is None:
-            yield f"index {index.name} of {table.name} does not say what it holds: written as ALL"
+            yield f"index {index.name} of {table.name} does not declare its projection: exported as ALL"
         if index.billing is not None and not table.schema.provisioned:
-            yield f"index {index.name} of {table.name} buys capacity, and its table is paid by the request: left out"
+            yield f"index {index.name} of {table.name} has provisioned capacity, but its table is on demand: omitted"
 
 
 def _of_consumers(table: Table) -> str:
     names = ", ".join(consumer.name for consumer in table.consumers)
-    text = f"consumers of {table.name} ({names}) run in a keyplan.streams.Runner: nothing is written for them"
+    text = f"consumers of {table.name} ({names}) run in a keyplan.streams.Runner: they are not exported"
     destinations = sorted({consumer.on_failure for consumer in table.consumers if consumer.on_failure is not None})
-    return text + (f", nor for where failed records go ({', '.join(destinations)})" if destinations else "")
+    return text + (
+        f", and neither are the destinations of failed records ({', '.join(destinations)})" if destinations else ""
+    )
 
 
 # Names within a file.

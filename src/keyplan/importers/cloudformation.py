@@ -39,9 +39,9 @@ _SCALING = "AWS::ApplicationAutoScaling::ScalableTarget"
 _ELSEWHERE = {
     "AWS::CloudFormation::Stack": "is a separate stack: import its template too",
     "AWS::Serverless::Application": "is a separate application: import its template too",
-    "Custom::DynamoDBReplica": "makes a replica: replication is not part of a design",
+    "Custom::DynamoDBReplica": "creates a replica: replication is not part of a design",
 }
-"""By kind of resource: where its tables may be defined instead."""
+"""The place where tables of a resource may be defined instead, by kind of resource."""
 
 
 def global_table(whole: Node) -> tuple[Node, tuple[str, ...]]:
@@ -66,7 +66,7 @@ def _replica_gaps(whole: Node, replicas: list[Node]) -> Iterator[str]:
     """Return the gaps: settings that differ between replicas or that all of them share."""
     for member in ("ReadOnDemandThroughputSettings", "WriteOnDemandThroughputSettings"):
         if whole.get(member) is not None:
-            yield f"{member}: a design sets no maximum of on-demand throughput"
+            yield f"{member}: maximum on-demand throughput is not part of a design"
     for replica in replicas[:1]:
         for member in replica.mapping():
             if member not in _OF_REPLICA:
@@ -76,7 +76,7 @@ def _replica_gaps(whole: Node, replicas: list[Node]) -> Iterator[str]:
                 if member not in _OF_REPLICA_INDEX:
                     yield f"Replicas[0].GlobalSecondaryIndexes[{number}].{member}: it is not part of a design"
     if len(replicas) > 1:
-        yield f"Replicas: a design is of one region, here {_region(replicas[0])}; left out are " + ", ".join(
+        yield f"Replicas: a design is of one region, here {_region(replicas[0])}; omitted are " + ", ".join(
             map(_region, replicas[1:])
         )
 
@@ -185,13 +185,13 @@ def _add_consumers(tables: dict[str, SourceTable], document: Document, resolver:
     for source in event_sources(document.member("Resources"), document.name, resolver):
         logical_id = source.table if source.table in tables else ids.get(source.table)
         if logical_id is None:
-            gaps.append(f"{source.consumer.name} reads a stream that no table of {document.name} has")
+            gaps.append(f"{source.consumer.name} reads the stream of a table that {document.name} does not declare")
             continue
         table, consumer = tables[logical_id], source.consumer
         if table.ttl is None:
             consumer = replace(consumer, events=tuple(event for event in consumer.events if event != "Expired"))
         if not consumer.events:
-            gaps.append(f"{consumer.name} is left out: its filters match no change of {table.name}, which has no ttl")
+            gaps.append(f"{consumer.name} is omitted: its filters match no change of {table.name}, which has no ttl")
             continue
         tables[logical_id] = replace(table, consumers=(*table.consumers, consumer))
 
@@ -205,14 +205,15 @@ def _tables(document: Document, resolver: Resolver, gaps: list[str]) -> Iterator
         path = f"{document.name}: Resources.{logical_id}"
         if str(logical_id).startswith("Fn::"):
             gaps.append(
-                f"{logical_id} is not unfolded: import what `aws cloudformation get-template` gives as Processed"
+                f"{logical_id} is not expanded: import the processed template (`aws cloudformation get-template"
+                " --template-stage Processed`)"
             )
             continue
         if not isinstance(resource, Mapping):
             raise ImportSourceError(f"{path} is not a resource: {resource!r}")
         kind = str(resource.get("Type"))
         if kind == _SCALING and "dynamodb" in str(resource).lower():
-            gaps.append(f"{logical_id} scales capacity: a design has the capacity that is bought at first")
+            gaps.append(f"{logical_id} scales capacity: the initial capacity is imported")
         if kind in _ELSEWHERE:
             gaps.append(f"{logical_id} {_ELSEWHERE[kind]}")
         if kind not in _TABLES:
@@ -220,7 +221,7 @@ def _tables(document: Document, resolver: Resolver, gaps: list[str]) -> Iterator
         if _is_created(resource, path, resolver):
             yield str(logical_id), _table(str(logical_id), resource, path, resolver)
         else:
-            gaps.append(f"Resources.{logical_id} is not made: its condition {resource['Condition']} does not hold")
+            gaps.append(f"Resources.{logical_id} is not created: its condition {resource['Condition']} is false")
 
 
 def _is_created(resource: Mapping[str, Any], path: str, resolver: Resolver) -> bool:
@@ -241,20 +242,20 @@ def _table(logical_id: str, resource: Mapping[str, Any], path: str, resolver: Re
 
 
 def _kept(resource: Mapping[str, Any]) -> Iterator[str]:
-    """Describe what happens to the table when its stack is deleted."""
+    """Report a deletion policy, which is not part of a design."""
     for member in ("DeletionPolicy", "UpdateReplacePolicy"):
         if (policy := resource.get(member, "Delete")) != "Delete":
-            yield f"{member} {policy}: what becomes of a table without its stack is not part of a design"
+            yield f"{member} {policy}: deletion policies are not part of a design"
 
 
 def _name(logical_id: str, properties: Node) -> tuple[str, tuple[str, ...]]:
     """Return a table's name; its logical id if the template does not set one."""
     named = properties.get("TableName")
     if named is None:
-        return logical_id, ("TableName is not given: CloudFormation makes one, here the logical id stands for it",)
+        return logical_id, ("TableName is missing: CloudFormation generates a name; the logical ID is used here",)
     if isinstance(named.value, UnresolvedValue):
-        return logical_id, (f"TableName is open, here the logical id stands for it: {named.value.reason}",)
+        return logical_id, (f"TableName cannot be determined, so the logical ID is used: {named.value.reason}",)
     if not _NAME.fullmatch(named.text()):
         problem = f"{named.text()!r} is not a table name"
-        return logical_id, (f"TableName is open, here the logical id stands for it: {problem}",)
+        return logical_id, (f"TableName cannot be determined, so the logical ID is used: {problem}",)
     return named.text(), ()

@@ -44,7 +44,7 @@ def describe_table(documents: Sequence[Document]) -> ImportSource:
     if not found:
         raise ImportSourceError("the input has no table")
     names = ", ".join(dict.fromkeys(document.name for document in documents))
-    return ImportSource(f"{names}, as the service describes them", tuple(_table(*table) for table in found))
+    return ImportSource(f"{names}, in the form of DescribeTable", tuple(_table(*table) for table in found))
 
 
 def _take(document: Document, found: list[tuple[Node, dict[str, Any]]]) -> None:
@@ -156,7 +156,7 @@ def _asking(url: str, call: Callable[[str, dict[str, Any]], Any], *, is_elsewher
         except Exception as error:
             if not is_elsewhere:
                 raise
-            raise ImportSourceError(f"--from {url}: {operation} is not answered: {error}") from None
+            raise ImportSourceError(f"--from {url}: {operation} failed: {error}") from None
 
     return ask
 

@@ -21,14 +21,14 @@ _HINTS: tuple[tuple[str, str], ...] = (
     ("Resources", f"{CLOUDFORMATION}: keyplan import cloudformation"),
     ("AWSTemplateFormatVersion", f"{CLOUDFORMATION}: keyplan import cloudformation"),
     ("indexes", f"{ELECTRODB}: keyplan import electrodb"),
-    ("resources", "a serverless.yml: import the template that `serverless package` makes of it"),
+    ("resources", "a serverless.yml: import the template that `serverless package` generates"),
     ("planned_values", "a Terraform plan: import the table itself, keyplan import describe-table --from aws://region"),
     ("Table", f"{DESCRIBE_TABLE}: keyplan import describe-table"),
     ("TableDescription", f"{DESCRIBE_TABLE}: keyplan import describe-table"),
     ("TableStatus", f"{DESCRIBE_TABLE}: keyplan import describe-table"),
-    ("TableNames", "output of aws dynamodb list-tables, which says only names"),
+    ("TableNames", "output of aws dynamodb list-tables, which contains only names"),
 )
-"""By a member of a document: the kind it suggests, and the command that reads it."""
+"""The kind of document that a member suggests, and the command that reads it."""
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ _TYPES = {
     "any": ("Any", ""),
     "static": ("Any", ""),
 }
-"""By type: the annotation and the attribute's type."""
+"""The annotation and the attribute's type, by type."""
 _IN_KEYS = ("string", "number")
 _CASINGS = ("upper", "lower", "none", "default")
 _HOLE = re.compile(r"\$\{([^}]*)\}")
@@ -38,8 +38,8 @@ _OF_ATTRIBUTE = frozenset({
     "cast", "default", "field", "items", "label", "padding", "properties", "required", "type", "validate",
 })  # fmt: skip
 _NOT_OF_DESIGNS = {
-    "hidden": "a design does not hide attributes: leave it out of the program's own output",
-    "readOnly": "a design does not forbid updates of a field: leave it out of update patterns",
+    "hidden": "a design does not hide attributes: remove it from the program's output",
+    "readOnly": "a design does not forbid updates of a field: omit it in update patterns",
     "watch": "it is computed by a function of the program",
     "set": "it is computed by a function of the program",
     "get": "it is computed by a function of the program",
@@ -56,7 +56,7 @@ class _Schema:
     entity: str
     version: str
     is_beta: bool
-    """True for the form before version 1, with the names beside the attributes and the version in the partition key."""
+    """True for the form before version 1, with names next to the attributes and the version in the partition key."""
 
 
 def electrodb(documents: Sequence[Document], table: str | None = None) -> ImportSource:
@@ -101,7 +101,10 @@ def _schema(node: Node, table: str | None, gaps: list[str]) -> _Schema:
     version = names.get("version")
     stated = table or next((found.text() for holder in (names, node) if (found := holder.get("table"))), None)
     if stated is None:
-        gaps.append(f"the schemas do not name the table: it is called {service}, as the service; --table NAME sets it")
+        gaps.append(
+            f"the schemas do not name the table: it is named {service} after the service; set another name with"
+            " --table NAME"
+        )
     node = Node(node.value, f"{node.path.partition(':')[0]}: entity {entity}")
     return _Schema(node, stated or service, service, entity, "1" if version is None else version.text(), model is None)
 
@@ -267,7 +270,8 @@ class _Reader:
         if wrong:
             listed = ", ".join(wrong)
             self._gaps.append(
-                f"{self._schema.entity}: {attribute} is a plain field: its key has {listed}, not a text or a number"
+                f"{self._schema.entity}: {attribute} is a plain field: its key has {listed}, which is neither text"
+                " nor a number"
             )
             fields.setdefault(attribute, SourceField(attribute, "str"))
             return
@@ -281,7 +285,7 @@ class _Reader:
             length, char = padding.need("length").whole(1), padding.need("char").text()
             if self._type(name) == "number" and char == "0":
                 return f"{{{name}:0{length}d}}"
-            self._gaps.append(f"{self._schema.entity}.{name}: padding: the template of its key does not pad texts")
+            self._gaps.append(f"{self._schema.entity}.{name}: padding: key templates do not pad texts")
         return f"{{{name}:{casing}}}" if casing != "none" and self._type(name) == "string" else f"{{{name}}}"
 
     def _pieces(self, pattern: Node, part: str, node: Node) -> list[tuple[str, str]]:

@@ -37,7 +37,7 @@ _SPEC_TYPES: tuple[tuple[re.Pattern[str], type], ...] = (
     (re.compile(r"(utc|epoch)_\w+|hour|minute"), datetime),
     (re.compile(r"date|month|year"), date),
 )
-"""By spec of a placeholder: the type that it needs. Others accept texts."""
+"""The type that a placeholder's spec needs. Other specs accept texts."""
 _MILLISECONDS = 10**11
 """Greater timestamps are not seconds: as such they are after the year 5138."""
 _OF_TEMPLATES = re.compile(r"str|int|UUID|date|Literal\[.*\]")
@@ -132,16 +132,16 @@ class PlannedEntity:
     name: str
     source: SourceEntity
     fields: dict[str, PlannedField] = field(default_factory=dict)
-    """By name."""
+    """The fields by name."""
     key: tuple[PlannedKey, ...] = ()
     indexes: dict[str, tuple[PlannedKey, ...]] = field(default_factory=dict)
-    """By index that it can be in."""
+    """The keys by index that the entity can be in."""
     partition_sizes: dict[str, int] = field(default_factory=dict)
-    """By index: the number of partition key attributes."""
+    """The number of partition key attributes, by index."""
     templated: frozenset[str] = frozenset()
     """Indexes with template keys."""
     only_if: dict[str, str] = field(default_factory=dict)
-    """By index: the condition of its membership, as Python text."""
+    """The condition of membership, as Python text, by index."""
     keeps_key_fields: bool = True
     """True if a field in a key is also stored as an attribute."""
     version: str | None = None
@@ -200,7 +200,7 @@ class _Planner:
         ]
         self._templates = self._known_templates()
         self._placed: dict[str, str] = {}
-        """By placeholder of the known templates: its field."""
+        """The field of each placeholder of the known templates."""
         self._shapes = {
             name: shape
             for name in table.key

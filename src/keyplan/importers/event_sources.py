@@ -26,7 +26,7 @@ _READ = frozenset({
 _NOT_OF_CONSUMERS = {
     "FunctionResponseTypes": "a consumer reports a failure by raising an exception",
     "KmsKeyArn": "encryption is not part of a design",
-    "MaximumBatchingWindowInSeconds": "a consumer gets records as soon as they are read",
+    "MaximumBatchingWindowInSeconds": "a consumer receives records as soon as they are read",
     "MaximumRecordAgeInSeconds": "a design limits retries, not the age of records",
     "MetricsConfig": "metrics are not part of a design",
     "ParallelizationFactor": "a runner handles the batches of one shard in sequence",
@@ -34,7 +34,7 @@ _NOT_OF_CONSUMERS = {
     "TumblingWindowInSeconds": "a consumer has no state between batches",
 }
 _EVENTS = {"INSERT": ("Inserted",), "MODIFY": ("Modified",), "REMOVE": ("Removed", "Expired")}
-"""By event name of a record: keyplan's changes. Source: API reference of DynamoDB Streams, Record."""
+"""The change types of keyplan, by event name of a record. Source: API reference of DynamoDB Streams, Record."""
 _EXPIRY = {"type": ["Service"], "principalId": ["dynamodb.amazonaws.com"]}
 """The identity of deletions by the time to live. Source: developer guide, "DynamoDB Streams and Time to Live"."""
 
@@ -122,7 +122,7 @@ def _consumer(settings: Node, name: str, about: str) -> SourceConsumer:
     batch, retries = settings.get("BatchSize"), settings.get("MaximumRetryAttempts")
     bisect, enabled = settings.get("BisectBatchOnFunctionError"), settings.get("Enabled")
     if enabled is not None and not isinstance(enabled.value, UnresolvedValue) and not enabled.flag():
-        gaps.append("Enabled: it is false, so the function gets no changes until it is enabled")
+        gaps.append("Enabled: it is false, so the function receives no changes until it is enabled")
     return SourceConsumer(
         name=name,
         about=about,

@@ -60,7 +60,7 @@ class Resolver:
         if isinstance(value, list):
             return [found for element in value if (found := self.resolve(element)) is not NO_VALUE]
         if isinstance(value, str) and _DYNAMIC in value:
-            return UnresolvedValue(f"{value} is looked up when the stack is made")
+            return UnresolvedValue(f"{value} is resolved when the stack is created")
         return value
 
     def condition(self, name: Any) -> Any:
@@ -82,7 +82,7 @@ class Resolver:
 
     def _ref(self, name: Any) -> Any:
         if not isinstance(name, str):
-            return UnresolvedValue(f"Ref is wanted with a name, not {name!r}")
+            return UnresolvedValue(f"Ref expects a name, got {name!r}")
         if name == "AWS::NoValue":
             return NO_VALUE
         if name in self._given:
@@ -92,18 +92,20 @@ class Resolver:
         if name in self._parameters:
             return self._default(name)
         if name in self._resources:
-            return UnresolvedAttribute(f"{name} is a resource, whose name is known when it is made", name, "")
+            return UnresolvedAttribute(
+                f"{name} is a resource, and its name is known only after it is created", name, ""
+            )
         if name.startswith("AWS::"):
-            return UnresolvedValue(f"{name} has no value: give --parameter {name}=VALUE")
-        return UnresolvedValue(f"the template declares no {name!r} to refer to")
+            return UnresolvedValue(f"{name} has no value: pass --parameter {name}=VALUE")
+        return UnresolvedValue(f"the template does not declare {name!r}")
 
     def _default(self, name: str) -> Any:
         declared = _mapping(self._parameters[name])
         default, kind = declared.get("Default"), str(declared.get("Type", "String"))
         if default is None:
-            return UnresolvedValue(f"parameter {name} has no default: give --parameter {name}=VALUE")
+            return UnresolvedValue(f"parameter {name} has no default: pass --parameter {name}=VALUE")
         if kind.startswith("AWS::SSM::Parameter::Value"):
-            return UnresolvedValue(f"parameter {name} is looked up in Parameter Store: give --parameter {name}=VALUE")
+            return UnresolvedValue(f"parameter {name} is resolved in Parameter Store: pass --parameter {name}=VALUE")
         return self._typed(name, default)
 
     def _typed(self, name: str, value: Any) -> Any:
@@ -140,11 +142,11 @@ class Resolver:
 
     def _join(self, argument: Any) -> Any:
         if not (isinstance(argument, list) and len(argument) == 2 and isinstance(argument[0], str)):
-            return UnresolvedValue("Fn::Join is wanted with a separator and a list")
+            return UnresolvedValue("Fn::Join expects a separator and a list")
         parts = self.resolve(argument[1])
         unknown = next(_unknown(parts), None)
         if unknown is not None or not isinstance(parts, list):
-            return unknown or UnresolvedValue("Fn::Join is wanted with a list")
+            return unknown or UnresolvedValue("Fn::Join expects a list")
         return argument[0].join(map(_text, parts))
 
     def _split(self, argument: Any) -> Any:
@@ -153,18 +155,18 @@ class Resolver:
             return found
         separator, text = found
         if not (isinstance(separator, str) and separator and isinstance(text, str)):
-            return UnresolvedValue("Fn::Split is wanted with a separator and a text")
+            return UnresolvedValue("Fn::Split expects a separator and a text")
         return text.split(separator)
 
     def _select(self, argument: Any) -> Any:
         if not (isinstance(argument, list) and len(argument) == 2):
-            return UnresolvedValue("Fn::Select is wanted with a number and a list")
+            return UnresolvedValue("Fn::Select expects a number and a list")
         at, listed = self.resolve(argument[0]), self.resolve(argument[1])
         if isinstance(listed, UnresolvedValue):
             return listed
         at = int(at) if isinstance(at, str) and at.isdecimal() and at.isascii() else at
         if not (isinstance(at, int) and isinstance(listed, list) and 0 <= at < len(listed)):
-            return UnresolvedValue(f"Fn::Select finds nothing at {at!r}")
+            return UnresolvedValue(f"Fn::Select: no value at {at!r}")
         return listed[at]
 
     def _find_in_map(self, argument: Any) -> Any:
@@ -179,13 +181,13 @@ class Resolver:
             found = _mapping(found).get(_text(name))
         if found is None and "DefaultValue" in default:
             return self.resolve(default["DefaultValue"])
-        return UnresolvedValue(f"Fn::FindInMap finds nothing at {path!r}") if found is None else found
+        return UnresolvedValue(f"Fn::FindInMap: no value at {path!r}") if found is None else found
 
     # Conditions.
 
     def _if(self, argument: Any) -> Any:
         if not (isinstance(argument, list) and len(argument) == 3):
-            return UnresolvedValue("Fn::If is wanted with a condition and two values")
+            return UnresolvedValue("Fn::If expects a condition and two values")
         holds = self.condition(argument[0])
         if isinstance(holds, UnresolvedValue):
             return holds
@@ -197,14 +199,14 @@ class Resolver:
 
     def _not(self, argument: Any) -> Any:
         if not (isinstance(argument, list) and len(argument) == 1):
-            return UnresolvedValue("Fn::Not is wanted with one condition")
+            return UnresolvedValue("Fn::Not expects one condition")
         holds = self.resolve(argument[0])
         return holds if isinstance(holds, UnresolvedValue) else not _truth(holds)
 
     def _all(self, argument: Any, *, stops: bool) -> Any:
         """Evaluate Fn::Or up to the first true, Fn::And up to the first false; an unknown condition may not matter."""
         if not (isinstance(argument, list) and argument):
-            return UnresolvedValue(f"Fn::{'Or' if stops else 'And'} is wanted with conditions")
+            return UnresolvedValue(f"Fn::{'Or' if stops else 'And'} expects conditions")
         found = [self.resolve(element) for element in argument]
         known = [_truth(element) for element in found if not isinstance(element, UnresolvedValue)]
         if stops in known:
@@ -218,14 +220,14 @@ class Resolver:
             return (
                 found
                 if isinstance(found, UnresolvedValue)
-                else UnresolvedValue(f"two values are wanted, not {argument!r}")
+                else UnresolvedValue(f"expected two values, got {argument!r}")
             )
         return next(_unknown(found), found)
 
 
 def _attribute(name: str) -> UnresolvedValue:
     logical_id, _, attribute = name.partition(".")
-    return UnresolvedAttribute(f"{name} is known when the resource is made", logical_id, attribute)
+    return UnresolvedAttribute(f"{name} is known only after the resource is created", logical_id, attribute)
 
 
 def _attribute_of(argument: Any) -> UnresolvedValue:

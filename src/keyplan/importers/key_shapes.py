@@ -18,7 +18,7 @@ _NUMBERED = re.compile(r"([A-Za-z]+[-_ ])\d.*", re.DOTALL)
 """A word and a value that starts with a digit: Month-01-2018."""
 _DATE = r"\d{4}-\d\d-\d\d"
 _SUFFIXES = ((re.compile(_DATE), "date"), (re.compile(rf"{_DATE}T[\d:.]+(Z|[+-]\d\d:?\d\d)?"), "at"))
-"""By form of a value: the end of its name."""
+"""The end of a field's name, by form of its values."""
 _TELLING_LENGTH = 6
 """Values of this length are unlikely to be equal by chance."""
 _KINDS = ("entitytype", "entity", "itemtype", "recordtype", "type", "kind", "et", "edbe")
@@ -141,7 +141,7 @@ class ItemKind:
     """From an attribute that names the kind, or from the words in the keys; "" without any."""
     samples: tuple[Item, ...]
     templates: Mapping[str, str]
-    """By key attribute: its template, if it is clear only in comparison with the other kinds."""
+    """The templates, by key attribute, that show only in comparison with the other kinds."""
 
 
 _Signature = tuple[tuple[str, ...], ...]

@@ -51,7 +51,7 @@ class Node:
 
     def _wanted(self, what: str) -> ImportSourceError:
         shown = repr(self.value)
-        return self.fail(f"{what} is wanted, not {shown if len(shown) <= 60 else shown[:57] + '...'}")
+        return self.fail(f"expected {what}, got {shown if len(shown) <= 60 else shown[:57] + '...'}")
 
     def mapping(self) -> Mapping[str, Any]:
         """Return the value as a mapping."""

@@ -79,7 +79,7 @@ def _key_types(table: Node, others: Mapping[str, str]) -> dict[str, str]:
         attribute = key_part.need("AttributeName").text()
         kind = _type(key_part) if key_part.get("AttributeType") is not None else others.get(attribute, "S")
         if kind not in _KEY_TYPES:
-            raise key_part.fail(f"{attribute!r} is a key attribute of type {kind}, which keys cannot have")
+            raise key_part.fail(f"{attribute!r} is a key attribute of the invalid type {kind}")
         if types.setdefault(attribute, kind) != kind:
             raise key_part.fail(f"{attribute!r} is of type {types[attribute]} in one key and of {kind} in another")
     return types
@@ -124,7 +124,7 @@ def _unknown(holder: Node, known: frozenset[str], within: Node) -> Iterator[str]
         entries = value if isinstance(value, list) and str(member).endswith("Indexes") else []
         names = [entry["IndexName"] for entry in entries if isinstance(entry, Mapping) and "IndexName" in entry]
         for name in names:
-            yield f"index {name!r} is left out: {member} is a kind of index that a design does not have"
+            yield f"index {name!r} is omitted: {member} indexes are not part of a design"
         if not names:
             yield f"{_short(holder, within)}{member}: unknown member"
 
@@ -208,7 +208,7 @@ def _kinds(
         return
     guesses.append(f"no facets: {len(kinds)} entities are guessed from the keys of {len(samples)} sample items")
     seen = {name for item in samples for name in item}
-    guesses += [f"attribute {name!r} is in no sample item and is left out" for name in others if name not in seen]
+    guesses += [f"attribute {name!r} is in no sample item, and is omitted" for name in others if name not in seen]
     for kind in kinds:
         yield SourceEntity(
             name=kind.name, attributes=(), samples=kind.samples, templates=kind.templates, is_guessed=True

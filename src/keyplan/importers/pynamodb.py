@@ -37,7 +37,7 @@ _ATTRIBUTES: dict[str, tuple[str, str]] = {
     "UnicodeSetAttribute": ("set[str]", "SS"),
     "VersionAttribute": ("int", "N"),
 }
-"""By class: the annotation and the attribute's type."""
+"""The annotation and the attribute's type, by class."""
 _INDEXES = {"GlobalSecondaryIndex": "GSI", "LocalSecondaryIndex": "LSI"}
 _PROJECTIONS = {"AllProjection": "all", "KeysOnlyProjection": "keys"}
 _CONSTANTS = {
@@ -64,7 +64,8 @@ _OF_CALL = frozenset({
 _NOTES = {
     "JSONAttribute": "its text is JSON: parse it in the program, or store a dict",
     "UTCDateTimeAttribute": (
-        "the design writes Z at the end of a timestamp, PynamoDB +0000: PynamoDB does not read what the design writes"
+        "the design writes timestamps that end in Z, PynamoDB reads only +0000: PynamoDB cannot read items of the"
+        " design"
     ),
 }
 
@@ -192,7 +193,7 @@ class _Model:
         self._read()
 
     def _meta_of(self, node: ast.ClassDef) -> dict[str, ast.expr]:
-        """Return the members of the nearest class Meta, with those of its own bases."""
+        """Return the members of the nearest class Meta and of its bases."""
         for owner in self._module.own_bases(node):
             for statement in owner.body:
                 if isinstance(statement, ast.ClassDef) and statement.name == "Meta":
@@ -225,7 +226,7 @@ class _Model:
         stored = self._module.constant(options.get("attr_name"))
         if kind != called:
             base = f"a {kind}" if kind else "of an unknown type"
-            self.gaps.append(f"{self.name}.{name}: {called} is imported as {base}: its own conversion is left out")
+            self.gaps.append(f"{self.name}.{name}: {called} is imported as {base}: its own conversion is omitted")
         for option in options:
             if option not in _OF_CALL:
                 self.gaps.append(f"{self.name}.{name}: {option}: it is not part of a design")

@@ -21,7 +21,7 @@ class TableStatistics:
     count: int
     average_bytes: int
     in_index: Mapping[str, int] = field(default_factory=dict)
-    """By index: the number of items."""
+    """The number of items, by index."""
 
 
 @dataclass(frozen=True)
@@ -48,13 +48,13 @@ class SourceEntity:
     """Its attributes besides the primary key."""
     samples: tuple[Item, ...] = ()
     aliases: Mapping[str, str] = field(default_factory=dict)
-    """By primary key attribute: its name in the source, possibly in the form USER#UserId."""
+    """The name of each primary key attribute in the source, possibly in the form USER#UserId."""
     templates: Mapping[str, str] = field(default_factory=dict)
-    """By key attribute: its exact template, such as USER#{user_id}."""
+    """The exact template of each key attribute, such as USER#{user_id}."""
     template_rows: tuple[Item, ...] = ()
     """Sample items that show templates in place of keys: {"PK": {"S": "USER#{user_id}"}}."""
     fields: Mapping[str, SourceField] = field(default_factory=dict)
-    """By attribute: its declaration, if the source has one."""
+    """The declaration of each attribute that has one in the source."""
     version: str | None = None
     """The attribute that counts changes."""
     is_guessed: bool = False
@@ -113,9 +113,9 @@ class SourceTable:
     consumers: tuple[SourceConsumer, ...] = ()
     figures: TableStatistics | None = None
     gaps: tuple[str, ...] = ()
-    """What a design cannot express, one sentence each."""
+    """The settings that a design cannot express, one sentence each."""
     guesses: tuple[str, ...] = ()
-    """What the source does not state, one sentence each."""
+    """The facts that the source does not state, one sentence each."""
 
     @property
     def key_attributes(self) -> tuple[str, ...]:
@@ -132,7 +132,7 @@ class ImportSource:
     """The description in the first line of the file: shop.json, a NoSQL Workbench model."""
     tables: tuple[SourceTable, ...]
     gaps: tuple[str, ...] = ()
-    """What was left out of the source as a whole."""
+    """The settings of the whole source that were omitted."""
     about: str = ""
     """The description by its authors."""
 
@@ -151,15 +151,15 @@ _NOT_OF_DESIGNS = {
     "ImportSourceSpecification": "an import from S3 is not part of a design",
     "KinesisStreamSpecification": "a Kinesis stream is not part of a design",
     "MultiRegionConsistency": "replication is not part of a design",
-    "OnDemandThroughput": "a design sets no maximum of on-demand throughput",
-    "ReadOnDemandThroughputSettings": "a design sets no maximum of on-demand throughput",
+    "OnDemandThroughput": "maximum on-demand throughput is not part of a design",
+    "ReadOnDemandThroughputSettings": "maximum on-demand throughput is not part of a design",
     "Replicas": "replication is not part of a design",
     "ResourcePolicy": "a policy of the table is not part of a design",
-    "SSEDescription": "how it is encrypted is not part of a design",
-    "SSESpecification": "how it is encrypted is not part of a design",
+    "SSEDescription": "encryption is not part of a design",
+    "SSESpecification": "encryption is not part of a design",
     "Tags": "tags are not part of a design",
     "VectorIndexes": "a design has no vector indexes",
-    "WriteOnDemandThroughputSettings": "a design sets no maximum of on-demand throughput",
+    "WriteOnDemandThroughputSettings": "maximum on-demand throughput is not part of a design",
 }
 _RECOVERY_DAYS = 35
 """The default recovery period in days (API reference, PointInTimeRecoverySpecification)."""
@@ -171,7 +171,7 @@ def source_table(table: Node, name: str, gaps: Sequence[str] = ()) -> SourceTabl
     types = _types(table)
     key = _key(table, types)
     if len(key[0]) != 1 or len(key[1]) > 1:
-        raise table.need("KeySchema").fail("a table's key is one HASH attribute, and perhaps one RANGE attribute")
+        raise table.need("KeySchema").fail("a table's key has one HASH attribute, and optionally one RANGE attribute")
     other_indexes = list(_other_indexes(table))
     all_gaps = [*gaps, *_left_out(table, _CARRIED), *other_indexes]
     billing = _billing(table, all_gaps)
@@ -205,7 +205,7 @@ def _other_indexes(table: Node) -> Iterator[str]:
             continue
         for entry in table.each(member):
             name = entry.need("IndexName").text()
-            yield f"index {name!r} is left out: {member} is a kind of index that a design does not have"
+            yield f"index {name!r} is omitted: {member} indexes are not part of a design"
 
 
 def _types(table: Node) -> dict[str, str]:
@@ -223,10 +223,10 @@ def _key(holder: Node, types: Mapping[str, str]) -> tuple[tuple[str, ...], tuple
     for element in holder.need("KeySchema").items():
         name = element.need("AttributeName").text()
         if name not in types:
-            raise element.fail(f"{name!r} is part of the key, and AttributeDefinitions do not say its type")
+            raise element.fail(f"{name!r} is part of the key, but AttributeDefinitions do not define its type")
         parts[element.need("KeyType").one_of("HASH", "RANGE")].append(name)
     if not parts["HASH"]:
-        raise holder.need("KeySchema").fail("no attribute of it is of KeyType HASH, the partition key")
+        raise holder.need("KeySchema").fail("no attribute has KeyType HASH, the partition key")
     return tuple(parts["HASH"]), tuple(parts["RANGE"])
 
 
@@ -234,7 +234,9 @@ def _check_definitions(table: Node, found: SourceTable) -> None:
     unused = [name for name in found.types if name not in found.key_attributes]
     if unused:
         names = ", ".join(map(repr, unused))
-        raise table.need("AttributeDefinitions").fail(f"{names}: no key uses what is defined here, which is refused")
+        raise table.need("AttributeDefinitions").fail(
+            f"{names}: defined, but not used in a key, which the service rejects"
+        )
 
 
 def _indexes(table: Node, types: Mapping[str, str], billing: Billing, gaps: list[str]) -> Iterator[Index]:
@@ -272,7 +274,7 @@ def _billing(table: Node, gaps: list[str]) -> Billing:
             gaps.append("WarmThroughput: a design sets it only for on-demand tables")
         return billing
     if any(units and units.value not in (0, "0") for units in _units(table)):
-        gaps.append("ProvisionedThroughput: a table on demand buys no capacity")
+        gaps.append("ProvisionedThroughput: an on-demand table has none")
     warm = _warmth(table, OnDemand())
     return OnDemand() if warm is None else OnDemand(warm_read=warm[0], warm_write=warm[1])
 
@@ -303,7 +305,7 @@ def _warmth(holder: Node, billing: Billing) -> tuple[int, int] | None:
 
 
 def _other_warmth(index: Node, billing: Billing) -> Iterator[str]:
-    """Report other warm throughput of indexes: a design gives all global indexes the table's."""
+    """Report indexes whose warm throughput differs from the table's: in a design, they are equal."""
     if isinstance(billing, Provisioned):
         own = _provisioned(index)
         if _warmth(index, own) is not None:
@@ -311,7 +313,10 @@ def _other_warmth(index: Node, billing: Billing) -> Iterator[str]:
         return
     warm = _warmth(index, OnDemand()) or (OnDemand().warm_read, OnDemand().warm_write)
     if warm != (billing.warm_read, billing.warm_write):
-        yield f"WarmThroughput {warm[0]} read and {warm[1]} write: in a design each index is as warm as its table"
+        yield (
+            f"WarmThroughput {warm[0]} read and {warm[1]} write: in a design, each index has the warm throughput of"
+            " its table"
+        )
 
 
 def _recovery(table: Node, gaps: list[str]) -> bool:
@@ -320,7 +325,7 @@ def _recovery(table: Node, gaps: list[str]) -> bool:
         return False
     days, enabled = recovery.get("RecoveryPeriodInDays"), recovery.get("PointInTimeRecoveryEnabled")
     if days is not None and days.value not in (_RECOVERY_DAYS, str(_RECOVERY_DAYS)):
-        gaps.append(f"RecoveryPeriodInDays: a design only turns recovery on, for {_RECOVERY_DAYS} days")
+        gaps.append(f"RecoveryPeriodInDays: a design only enables recovery, for {_RECOVERY_DAYS} days")
     return enabled is not None and enabled.flag()
 
 
@@ -340,11 +345,13 @@ def _ttl(table: Node, types: Mapping[str, str], gaps: list[str]) -> str | None:
     enabled, named = expiry.get("Enabled"), expiry.get("AttributeName")
     if enabled is not None and not enabled.flag():
         if named is not None:
-            gaps.append(f"TimeToLiveSpecification names {named.text()!r} and is not enabled: nothing expires")
+            gaps.append(f"TimeToLiveSpecification names {named.text()!r} but is not enabled: items do not expire")
         return None
     attribute = expiry.need("AttributeName").text()
     if types.get(attribute, "N") != "N":
-        gaps.append(f"ttl {attribute!r}: it is a key attribute of type {types[attribute]}, by which nothing expires")
+        gaps.append(
+            f"ttl {attribute!r}: it is a key attribute of type {types[attribute]}, which cannot be a ttl attribute"
+        )
         return None
     return attribute
 

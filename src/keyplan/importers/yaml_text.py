@@ -14,7 +14,7 @@ from keyplan.importers.nodes import ImportSourceError
 try:
     import yaml
 except ModuleNotFoundError as missing:
-    raise ImportSourceError("PyYAML is needed to read YAML: install keyplan[import], or give JSON") from missing
+    raise ImportSourceError("PyYAML is needed to read YAML: install keyplan[import], or pass JSON") from missing
 
 _TIMESTAMP = "tag:yaml.org,2002:timestamp"
 _WITHOUT_PREFIX = frozenset({"Ref", "Condition"})
@@ -75,7 +75,7 @@ def _mapping(loader: _Loader, node: Any) -> dict[Any, Any]:
         if not isinstance(key, Hashable):
             raise yaml.constructor.ConstructorError(None, None, "a key is not a text", key_node.start_mark)
         if key in given:
-            raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} is given twice", key_node.start_mark)
+            raise yaml.constructor.ConstructorError(None, None, f"duplicate key {key!r}", key_node.start_mark)
         if id(key_node) in own:
             given.add(key)
         mapping[key] = loader.construct_object(value_node, deep=True)

@@ -130,7 +130,7 @@ class Pages:
 
 
 class PageContext:
-    """What templates know of the page that they print, as `page`."""
+    """The data of a page that templates print, available as `page`."""
 
     def __init__(self, pages: Pages, request: Request, viewer: Viewer) -> None:
         self.accent, self.viewer = pages.accent, viewer

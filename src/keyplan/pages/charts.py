@@ -1,7 +1,7 @@
 """Charts as inline SVG without styles or scripts: a bar chart and a line chart.
 
 Colors come from keyplan.css through classes, so charts follow the theme. Each chart has a title and a description for
-screen readers; show the numbers in a table beside a chart, too.
+screen readers; show the numbers in a table next to a chart, too.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 | ------------------------ | --------------------------------------------------------------------- |
 | `keyplan_engine`         | an engine in memory, a new one for every test, closed after it        |
 | `engine`                 | the same, by its short name                                           |
-| `engine_template`        | what the engine starts as; override it to begin with tables and data  |
+| `engine_template`        | the engine's initial state; override it to start with tables and data  |
 | `dynamodb_client`        | a boto3 client of DynamoDB, answered by the engine                    |
 | `dynamodb_resource`      | a boto3 resource of DynamoDB, answered by the engine                  |
 | `dynamodbstreams_client` | a boto3 client of DynamoDB Streams, answered by the engine            |

@@ -1,4 +1,4 @@
-"""What botocore's service model says of an operation, compiled: sound requests, blobs, timestamps.
+"""The compiled service model of an operation in botocore: sound requests, blobs, timestamps.
 
 An unmodified client walks every request and every answer against the model. Most of that is not
 needed when the engine is in the same process: the engine reads the request itself, and its answers

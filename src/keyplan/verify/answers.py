@@ -1,4 +1,4 @@
-"""Compute what a read pattern returns by its declaration alone, and compare answers with that.
+"""Compute the expected result of a read pattern from its declaration alone, and compare answers with it.
 
 The declaration is evaluated on entities, without keys, index or request.
 """
@@ -180,7 +180,7 @@ def has_expired(spec: EntitySpec, entity: Entity, now_s: int) -> bool:
 
 @lru_cache(maxsize=4096)
 def meaning_of(pattern: Pattern[..., Any]) -> ReadMeaning:
-    """Return what a read pattern returns, by its declaration."""
+    """Return the expected result of a read pattern according to its declaration."""
     plan = pattern.plan
     terms = pattern._terms
     if not isinstance(terms, KeyCondition):
@@ -197,7 +197,7 @@ def meaning_of(pattern: Pattern[..., Any]) -> ReadMeaning:
 
 
 def _lossy(plan: Plan) -> dict[str, BoundPlaceholder]:
-    """By field: the placeholder of the key condition that encodes only a part of it, such as the month of a date."""
+    """Return the placeholder of the key condition that encodes only a part of a field, such as the month of a date."""
     if plan.key is None:
         return {}
     values = [*plan.key.partition, *(sort.low for sort in plan.key.sort if sort.op in {"=", "begins_with"})]
@@ -223,7 +223,7 @@ def _encoded_prefix(plan: Plan) -> BoundPlaceholder | None:
 
 
 def _ranks(plan: Plan) -> dict[str, BoundPlaceholder]:
-    """By field: the placeholder that orders its values by rank."""
+    """Return the placeholder that orders a field's values by rank."""
     values = [value for sort in plan.key.sort for value in (sort.low, sort.high) if value] if plan.key else []
     placeholders = [
         placeholder for value in values if value.template is not None for placeholder in value.template.placeholders
@@ -372,13 +372,13 @@ def _differences(
     if len(found) < len(returned):
         yield f"returns {len(returned) - len(found)} items twice"
     if extra:
-        yield f"returns {_named(plan, extra)}, which is not with {text}"
+        yield f"returns {_named(plan, extra)}, which does not have {text}"
     if plan.view is not None:
         for place, entity in found.items():
             if place in expected_by_place and any(
                 getattr(expected_by_place[place], name) != held for name, held in entity
             ):
-                yield f"returns {entity!r}, and {expected_by_place[place]!r} was stored"
+                yield f"returns {entity!r}, but {expected_by_place[place]!r} was stored"
     elif plan.index is None or plan.hydrated or plan.index.kind == "LSI" or plan.index.project in {"all", None}:
         for place, entity in found.items():
             if (
@@ -386,7 +386,7 @@ def _differences(
                 and expected_by_place[place] != entity
                 and read_back(place[0], expected_by_place[place]) != entity
             ):
-                yield f"returns {entity!r}, and {expected_by_place[place]!r} was stored"
+                yield f"returns {entity!r}, but {expected_by_place[place]!r} was stored"
 
 
 def _spec_of(plan: Plan, entity: ReadModel) -> EntitySpec:
@@ -411,13 +411,13 @@ def _name(spec: EntitySpec, entity: ReadModel) -> str:
 
 
 def _common_cause(meaning: ReadMeaning, missing: Matches, arguments: Arguments) -> str:
-    """Describe what the missing items have in common if that explains why they are missing."""
+    """Describe the common property of the missing items, if that explains why they are missing."""
     for number, key_test in enumerate(meaning.key_tests):
         if key_test.op != "between" or not missing:
             continue
         high = value_of(key_test.high, arguments)
         if all(getattr(entity, meaning.key_tests_of(spec)[number].field) == high for spec, entity in missing):
-            return f": all that have the last {key_test.field} of the range are missing"
+            return f": all items with the last {key_test.field} of the range are missing"
     kinds = {spec.name for spec, _ in missing}
     if len(meaning.plan.entities) > 1 and len(kinds) == 1:
         return f": no {kinds.pop()} is returned" if len(missing) > 1 else f": a {kinds.pop()} is missing"
@@ -441,7 +441,7 @@ def _out_of_order(pattern: Pattern[..., Any], expected: Matches, returned: Seque
         return None
     rank = choices.index if choices else _itself
     if not _rises([rank(value) for value in (reversed(values) if falls else values)]):
-        return _spelled(values, name) if choices else f"does not come in the order of {name}"
+        return _spelled(values, name) if choices else f"is not in the order of {name}"
     first = [] if None in expected_values else sorted(expected_values, key=rank, reverse=falls)
     late = next((pair for pair in zip(first, values, strict=False) if pair[0] != pair[1]), None)
     return (
@@ -472,7 +472,7 @@ def _ranked(spec: EntitySpec, plan: Plan, name: str) -> bool:
 
 def _spelled(values: Sequence[Any], name: str) -> str:
     shown = ", ".join(str(plain_value(value)) for value in dict.fromkeys(values))
-    return f"comes in the order {shown}: the alphabet's, not that of {name}"
+    return f"is in the alphabetical order {shown}, not in the order of {name}"
 
 
 def _rises(values: Sequence[Any]) -> bool:

@@ -248,9 +248,9 @@ def _lies_within(source: Source) -> bool:
 
 def _nothing_fits(pattern: Pattern[..., Any]) -> NothingFitsError:
     condition = pattern.plan.condition
-    why = "" if condition is None else f", {condition_text(condition)} being true of none"
+    why = "" if condition is None else f" ({condition_text(condition)} is true for none)"
     return NothingFitsError(
-        f"no arguments of {pattern.name} were found that fit the generated items{why}; add a fitting item"
+        f"no arguments of {pattern.name} match the generated items{why}; add a matching item"
         ' as an example of its model: model_config = ConfigDict(json_schema_extra={"examples": [{...}]})'
     )
 

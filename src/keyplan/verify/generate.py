@@ -74,7 +74,7 @@ class EntityGenerator:
                 self._keys.add(key)
                 return entity
             reason = None
-        why = "its declared fields have too few values for that many keys" if reason is None else str(reason)
+        why = "its fields have too few declared values for that many keys" if reason is None else str(reason)
         raise SampleError(f"{self.spec.name} number {number + 1} cannot be generated: {why}")
 
     def value(self, name: str) -> Any:
@@ -145,7 +145,7 @@ class EntityGenerator:
         # items.
         usual = 1.0 if any(name in bound.fields for bound in self.spec.indexes) else 0.5
         share = usual if self.spec.volume is None else self.spec.volume.present.get(name, usual)
-        # If an index requires it, the first item has a field that hardly any item has, and the second item lacks a
+        # If an index requires it, the first item has a field that few items have, and the second item does not have a
         # field
         # that nearly every item has: otherwise queries could not find any.
         tested = any(name == path.field for bound in self.spec.indexes for path in paths_of(bound.only_if))

@@ -62,7 +62,7 @@ class Binding:
         return other
 
     def adopt(self, other: Binding, but: str) -> None:
-        """Adopt what a copy knows about all parameters but one."""
+        """Adopt the knowledge of a copy about all parameters but one."""
         self.whole.update({name: value for name, value in other.whole.items() if name != but})
         self.parts.update({name: dict(parts) for name, parts in other.parts.items() if name != but})
 

@@ -37,7 +37,7 @@ AT_LEAST = 50
 """An entity is not scaled below this number unless it has fewer items."""
 
 Owners = Mapping[str, tuple[EntitySpec, int]]
-"""By field: the entity whose key is this field alone, and its number of items."""
+"""The entity whose key is a field alone, and its number of items, by field."""
 
 
 Values = dict[str, Any]
@@ -52,7 +52,7 @@ class Amount:
     declared: int | None
     """The number that the design declares, or None."""
     values: Mapping[str, int] = field(default_factory=dict)
-    """By field: its number of distinct values."""
+    """The number of distinct values of each field."""
 
     @property
     def scaled(self) -> bool:

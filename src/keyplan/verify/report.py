@@ -19,7 +19,7 @@ Kind = Literal["defect", "wrong", "claim", "failed", "not run"]
 
 @dataclass(frozen=True)
 class Discrepancy:
-    """Something that does not hold."""
+    """A difference between the design and its behaviour."""
 
     kind: Kind
     text: str
@@ -31,7 +31,7 @@ class TableResult:
 
     name: str
     loaded: tuple[tuple[str, int, int | None], ...]
-    """By entity: the number of items, and the number that the design declares."""
+    """The number of items, and the declared number, by entity."""
     problems: tuple[Discrepancy, ...] = ()
 
 
@@ -48,7 +48,7 @@ class PatternResult:
     """Items that an average call reads or writes."""
     returned: float
     predicted: tuple[Spent, ...]
-    """By call."""
+    """The figures by call."""
     measured: tuple[Spent, ...]
     claims: tuple[JudgedClaim, ...]
     problems: tuple[Discrepancy, ...]
@@ -148,7 +148,7 @@ def _parts(report: VerificationReport) -> Iterator[RenderableType]:
     for note in report.notes:
         yield Text(f"note: {note}")
     if any(problem.kind == "defect" for _, problem in problems):
-        yield Text("a defect is keyplan's own fault: please report it with the design")
+        yield Text("a defect is a bug in keyplan: please report it with the design")
     yield Text(_summary(report, len(problems)))
 
 
@@ -195,6 +195,6 @@ def _verdict(result: PatternResult) -> str:
 def _summary(report: VerificationReport, problems: int) -> str:
     run = sum(1 for pattern in report.patterns if pattern.calls)
     fine = sum(1 for pattern in report.patterns if not pattern.problems)
-    what = "1 thing does" if problems == 1 else f"{problems} things do"
-    ends = f"{what} not hold" if problems else "everything holds"
-    return f"{run} of {len(report.patterns)} patterns run, {fine} without a problem: {ends}"
+    what = "1 problem" if problems == 1 else f"{problems} problems"
+    ends = what if problems else "no problems"
+    return f"{run} of {len(report.patterns)} patterns run, {fine} passed: {ends}"

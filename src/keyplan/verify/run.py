@@ -41,7 +41,7 @@ from keyplan.verify.report import Discrepancy, PatternResult, TableResult, Verif
 from keyplan.verify.values import SampleError, ValueGenerator
 
 Progress = Callable[[str, int, int], None]
-"""Called with the name of what is loaded, the number of loaded items and the total."""
+"""Called with the name of the loaded entity, the number of loaded items and the total."""
 
 
 ITEMS = 4000
@@ -60,7 +60,7 @@ class LoadedTables:
     """The tables that patterns can run on."""
 
     schemas: Mapping[str, Schema]
-    """By name, the tables that were created."""
+    """The created tables, by name."""
     results: tuple[TableResult, ...]
 
 
@@ -264,7 +264,7 @@ class _Run:
         calls = _calls(pattern)
         for number in range(calls):
             if self.ends_s is not None and _CLOCK.monotonic() >= self.ends_s:
-                problems += [] if runs else [Discrepancy("not run", "the time limit had passed")]
+                problems += [] if runs else [Discrepancy("not run", "the time limit was reached")]
                 break
             self.running(pattern.name, number, calls)
             try:
@@ -315,15 +315,15 @@ class _Run:
                 call_result.evaluated += prediction.evaluated
             if prediction.spent != exchange.spent:
                 call_result.defect = (
-                    f"{exchange.operation} cost {exchange.spent.text()}, and {prediction.spent.text()} was predicted"
+                    f"{exchange.operation} cost {exchange.spent.text()}, but {prediction.spent.text()} was predicted"
                 )
             scanned = exchange.answer.get("ScannedCount", prediction.evaluated)
             if exchange.operation in {"Query", "Scan"} and scanned != prediction.evaluated:
                 call_result.defect = (
-                    f"{exchange.operation} read {scanned} items, and {prediction.evaluated} were predicted"
+                    f"{exchange.operation} read {scanned} items, but {prediction.evaluated} were predicted"
                 )
             if prediction.more is not None and prediction.more != ("LastEvaluatedKey" in exchange.answer):
-                call_result.defect = f"{exchange.operation} ends a page where none was predicted to end"
+                call_result.defect = f"{exchange.operation} ended a page at an unexpected item"
 
     def _written(self, exchanges: Sequence[Exchange]) -> str | None:
         """Check that every written item has the keys that its entity derives, including index keys."""
@@ -331,7 +331,7 @@ class _Run:
             expected, found = canonical(item_builder(spec).item(entity)), canonical(item)
             names = [name for name in spec.schema.key_attributes() if expected.get(name) != found.get(name)]
             if names:
-                return f"left {', '.join(names)} of {spec.name} other than its fields make them"
+                return f"left {', '.join(names)} of {spec.name} different from the values that its fields define"
         return None
 
     def _always_empty(self, pattern: Pattern[..., Any], calls: int) -> list[Discrepancy]:
@@ -343,7 +343,7 @@ class _Run:
         reads = [f"{key_test.field} = {key_test.low!r}" for key_test in meaning.key_tests if key_test.op == "reads"]
         why = f": no key can be like {meaning.unlike[0]!r}" if meaning.unlike else ""
         why = why or (f": none has {' and '.join(reads)}" if reads else "")
-        return [Discrepancy("wrong", f"returned nothing in {calls} calls about stored items ({counts}){why}")]
+        return [Discrepancy("wrong", f"returned no items in {calls} calls for stored items ({counts}){why}")]
 
     def _result(
         self, pattern: Pattern[..., Any], runs: Sequence[_Call], problems: tuple[Discrepancy, ...]

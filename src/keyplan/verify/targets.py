@@ -117,7 +117,7 @@ def _value(condition: Condition, spec: EntitySpec, field: str, operands: list[An
         return choose(field) if condition.op == "<>" else adjacent_value(operands[0], _STEP.get(condition.op, 0))
     if isinstance(condition, (BetweenCondition, InCondition)):
         return operands[0]
-    assert isinstance(condition, FunctionCondition), "every kind of condition is named here"
+    assert isinstance(condition, FunctionCondition), "all kinds of conditions are handled"
     if condition.name == "attribute_not_exists":
         return frozenset() if stored.is_set and not stored.optional else None
     if condition.name == "attribute_exists":

@@ -64,7 +64,7 @@ def examples_of(model: type[BaseModel]) -> tuple[BaseModel, ...]:
     """Return the examples in a model's `json_schema_extra`, by field or alias. Raises SampleError for an invalid
     one.
 
-    Inherited examples may lack fields of the model, so invalid ones among them are skipped.
+    Inherited examples may not have all fields of the model, so invalid ones among them are skipped.
     """
     found = []
     inherited = any(
@@ -78,7 +78,7 @@ def examples_of(model: type[BaseModel]) -> tuple[BaseModel, ...]:
         except ValidationError as error:
             if not inherited:
                 raise SampleError(
-                    f"example {number} of {model.__name__} does not fit its own model: {error}"
+                    f"example {number} of {model.__name__} is not valid for its model: {error}"
                 ) from error
     return tuple(found)
 
@@ -261,7 +261,7 @@ def checked_choice(
         try:
             fitting.append(reads.model_validate({"value": example}).__dict__["value"])
         except ValidationError as error:
-            raise SampleError(f"example {example!r} of {what} does not fit its own type: {error}") from error
+            raise SampleError(f"example {example!r} of {what} is not valid for its type: {error}") from error
     return lambda: chance.choice(fitting)
 
 
@@ -394,7 +394,7 @@ class ValueGenerator:
             value = self.field(model, name)
             if value not in pool and fits(value):
                 return value
-        raise SampleError(f"{model.__name__}.{name} has no more than {len(pool)} different values, and more are needed")
+        raise SampleError(f"{model.__name__}.{name} has only {len(pool)} different values, and more are needed")
 
     def model(self, model: type[BaseModel], given: Mapping[str, Any]) -> BaseModel:
         """Return an object of a model with some given fields: one of its examples, if it has any."""
@@ -409,7 +409,7 @@ class ValueGenerator:
             except ValidationError as error:
                 reason = error
         raise SampleError(
-            f"no {model.__name__} can be generated that its own rules accept: {reason}; add an example:"
+            f"no {model.__name__} can be generated that its validators accept: {reason}; add an example:"
             ' model_config = ConfigDict(json_schema_extra={"examples": [{...}]})'
         ) from reason
 

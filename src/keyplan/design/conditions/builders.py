@@ -1,4 +1,4 @@
-"""What the bodies of patterns return: `pk(...)` for reads, `item(...)` for reads by key and writes.
+"""The results of pattern bodies: `pk(...)` for reads, `item(...)` for reads by key and writes.
 
 Both start a chain: each method returns a new object with one more part, such as a range over the sort key, a filter,
 a change, or a condition.

@@ -61,7 +61,7 @@ def with_values(condition: Condition, value: Callable[[Source], Any]) -> Conditi
         return CompareCondition(condition.op, first, *others)
     if isinstance(condition, BetweenCondition):
         return BetweenCondition(first, *others)
-    assert isinstance(condition, FunctionCondition), "these are all kinds of conditions"
+    assert isinstance(condition, FunctionCondition), "all kinds of conditions are handled"
     return FunctionCondition(condition.name, first, *others)
 
 
@@ -88,7 +88,7 @@ def holds(condition: Condition | None, values: Mapping[str, Any]) -> bool | None
 
 
 def stated_values(condition: Condition | None, fields: Mapping[str, StoredField]) -> dict[str, Any]:
-    """Return what a condition implies about matching items: fields that equal a constant, and None for absent fields.
+    """Return the values that a condition implies: fields that equal a constant, and None for absent fields.
 
     An absent field with another default is read as that default, so it is left out.
     """

@@ -309,7 +309,7 @@ class Pattern(Generic[P, R]):
         )
         """The changes of a patch, by number."""
         self._variants: dict[frozenset[Any], Pattern[P, R]] = {}
-        """By what a call leaves out: the pattern without that."""
+        """The pattern without the optional parts that a call omits, by those parts."""
 
     @cached_property
     def plan(self) -> Plan:

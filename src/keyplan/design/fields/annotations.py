@@ -361,7 +361,7 @@ def Updated() -> Any:  # noqa: N802
     """Declare a field that holds the time of the last write: `updated_at: datetime = Updated()`.
 
     The value is None until the item is written. Every create, put, replace, batch put and update sets it to the time of
-    the connection's clock, with the index keys that are made of it.
+    the connection's clock, with the index keys that contain it.
     """
     return _write_time_field("updated")
 

@@ -266,7 +266,7 @@ class BoundTemplate:
     # Values from keys.
 
     def match(self, text: str) -> dict[str, Any] | None:
-        """Return the values that a key was made of, or None if this template cannot have made it.
+        """Return the values that a key contains, or None if it does not have the form of this template.
 
         Fields of lossy placeholders are left out, unless another placeholder gives them back.
         """

@@ -1,6 +1,6 @@
-"""What an update does to index keys, and which attributes an index holds.
+"""Effects of updates on index keys, and the attributes that an index holds.
 
-An index key is made of fields, and a field that the update does not know may have any value. For each key that an
+An index key consists of fields, and a field that the update does not know may have any value. For each key that an
 update touches, it must know the values of the fields in its texts, of the fields that decide whether the item is in
 the index, and whether the other fields have a value. Fields that the update's condition compares with a constant are
 known, and so is a parameter whose annotation excludes None. Otherwise the index would go stale, which is a fault. An
@@ -122,7 +122,7 @@ def _deciding_fields(bound: BoundKey, entity: EntitySpec) -> set[str]:
 
 
 def _is_fixed_at_creation(bound: BoundKey, entity: EntitySpec) -> bool:
-    """Return True if an index key is made of Created() and of primary key fields, so that no update changes it."""
+    """Return True if an index key contains only Created() and primary key fields, so that no update changes it."""
     created, own = set(entity.write_times("created")), {part.attribute for part in entity.made_in(bound)}
     shared = {part.attribute for other in entity.indexes if other is not bound for part in other.attributes}
     return (
@@ -324,7 +324,7 @@ def fetched_attributes(plan: Plan) -> tuple[str, ...]:
 def requested_attributes(plan: Plan) -> tuple[str, ...] | None:
     """Return the attributes that a read of a view, or the first read of a hydrated range, requests.
 
-    None if it requests every attribute: it returns whole entities, or what it reads holds nothing else. Capacity is
+    None if it requests every attribute: it returns whole entities, or its items have no other attributes. Capacity is
     the same either way; the answer is smaller.
     """
     if plan.select == "count" or not (plan.hydrated or plan.view is not None):

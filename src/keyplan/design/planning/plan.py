@@ -40,13 +40,13 @@ class KeyValue:
 
     Either made by a template, of which `part` is used: the whole text; a prefix that ends after the last given field
     and its literal text; a prefix that ends within that field (begins); the lower or upper bound of all keys with these
-    leading fields, and the bounds beside them (after, before). Or a field's stored value, with its one source;
+    leading fields, and the bounds next to them (after, before). Or a field's stored value, with its one source;
     rounded_up rounds a timestamp up to the field's unit.
     """
 
     attribute: str
     sources: Mapping[str, Source]
-    """By field of the template, or by the stored field."""
+    """The sources of the template's fields, or of the stored field, by name."""
     template: BoundTemplate | None = None
     field: StoredField | None = None
     part: TextPart = "whole"
@@ -97,7 +97,7 @@ class KeySelection:
 
 @dataclass(frozen=True, eq=False)
 class IndexEffect:
-    """What an update does to an entity's key of an index.
+    """The effect of an update on an entity's key of an index.
 
     At a call, the fields' values are known: if `key.only_if` is true of them and every field has a value, the key
     attributes are set, otherwise removed.
@@ -105,7 +105,7 @@ class IndexEffect:
 
     key: BoundIndexKey
     sources: Mapping[str, Source]
-    """By every field that the key depends on; UNKNOWN for a field that certainly has some value."""
+    """The source of each field that the key depends on; UNKNOWN for a field that has a value, but an unknown one."""
     only_if_missing: bool = False
     """Whether the attributes are set only if the item does not have them: the key of an upsert's new item."""
 
@@ -166,7 +166,7 @@ class Plan:
     steps: tuple[Plan, ...] = ()
     """The steps of a transaction."""
     repeats: tuple[Source, ...] = ()
-    """By step of a transaction: the each(...) that it is repeated for, or None."""
+    """The each(...) for which each step of a transaction is repeated, or None."""
     faults: tuple[Fault, ...] = ()
     """Reasons why it cannot work."""
     notes: tuple[str, ...] = ()
@@ -236,7 +236,7 @@ class PatternDeclaration:
 
 
 def key_value(part: BoundKeyAttribute, sources: Mapping[str, Source], how: TextPart = "whole") -> KeyValue:
-    """Return the value of a key attribute made of sources; fields without a source are left to `how`."""
+    """Return the value of a key attribute composed of sources; fields without a source are left to `how`."""
     known = {name: sources[name] for name in part.fields if name in sources}
     return KeyValue(part.attribute, known, part.template, part.field, how)
 

@@ -111,7 +111,7 @@ class RangeRequest:
         return "" if self._filter is None else self._filter.longest
 
     def partitions(self, arguments: Arguments) -> list[Arguments]:
-        """Return the arguments of each partition of the walk, without repetitions; of one if there is no walk."""
+        """Return the arguments of each partition of the walk, without repetitions; of one partition without a walk."""
         if self._walk is None:
             return [arguments]
         seen: dict[tuple[Any, ...], Arguments] = {}

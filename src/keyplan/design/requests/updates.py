@@ -65,7 +65,7 @@ class UpdateClause:
 
     bind: Callable[[Arguments, UpdateClauses], None]
     part: str
-    """The list of UpdateClauses that the longest form belongs to."""
+    """The list of clauses to which the longest form belongs."""
     longest: str
 
 
@@ -209,7 +209,7 @@ CLAUSES: dict[str, Callable[[NewWriter, FieldPath, Source, Encoder], UpdateClaus
     "add_to_set": _members("adds"),
     "remove_from_set": _members("deletes"),
 }
-"""By the name of the function that a pattern calls."""
+"""The clause writers, by the name of the method that a pattern calls."""
 
 
 class UpdateExpression:
@@ -364,7 +364,7 @@ class _IndexEffects:
 
 
 def _as_stored(stored: StoredField) -> Callable[[Any], Any]:
-    """Return a function that returns a value as it is read back, which index keys are made of."""
+    """Return a function that returns a value as it is read back, the form that index keys contain."""
     return validator(stored) if stored.write_time is None else partial(round_down, stored.stored)
 
 

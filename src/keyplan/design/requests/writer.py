@@ -274,13 +274,13 @@ class ExpressionWriter:
         """Return a condition as text."""
         return _WRITERS[type(condition)](self, condition)
 
-    def operand(self, operand: object, beside: object, *, up: bool = False) -> str:
-        """Return the text of a path, a size, or a value that is compared with `beside`."""
+    def operand(self, operand: object, other: object, *, up: bool = False) -> str:
+        """Return the text of a path, a size, or a value that is compared with `other`."""
         if isinstance(operand, FieldPath):
             return self.path(operand)
         if isinstance(operand, FieldSize):
             return f"size({self.path(operand.path)})"
-        return self.source(_operand_name(beside), operand, self.encoder_of(beside, up=up))
+        return self.source(_operand_name(other), operand, self.encoder_of(other, up=up))
 
 
 def encoded_source(called: str, source: Source, encode: Callable[[Any], AttributeValue]) -> ValueMaker:

@@ -276,7 +276,7 @@ class Required(NamedTuple):
 
 
 def required(condition: Condition, names: Names) -> tuple[Required, ...]:
-    """Return what a checked condition requires of top-level attributes, so that most items stay undecoded.
+    """Return the requirements of a checked condition on top-level attributes, so that most items stay undecoded.
 
     Only conditions joined by AND are required: part of an OR or a NOT may be false while the whole is true.
     """

@@ -3,7 +3,7 @@
 A copy begins in one short transaction and keeps the rows of that transaction. From then on the first change of each
 item saves the item's earlier version in a separate tree, which the table's document names so that every process writes
 to it. A chunk uses that version instead of the row. Each chunk reads and writes in one transaction, so writers wait for
-one chunk at most. A copy of an earlier time then puts back what has changed since, from the records of point-in-time
+one chunk at most. A copy of an earlier time then reverts later changes, from the records of point-in-time
 recovery.
 
 Nothing stays open between chunks: the progress of a copy is in its document, so it continues after a crash, and in any

@@ -181,7 +181,7 @@ class Injector:
         return self._database.clock.now() - self._random["stale_reads"].random() * self.faults.stale_s
 
     def view(self) -> StoreView:
-        """Return a view for reads as of their own times, as the present call sees them."""
+        """Return a view for reads, each as of the time of the read, as the present call sees them."""
         return self._seen(self._database.store.view())
 
     @contextmanager

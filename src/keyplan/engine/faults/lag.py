@@ -6,9 +6,10 @@ writes, named by a document that exists only once an index has lagged:
     waiting   due time, number -> the index entry and its content at that time
     latest    index, entry     -> number and due time of the last write that waits for the entry
 
-Writes of one entry are applied in order. All but the last show the entry as of their own time. The last one derives the
-entry from the current item, even if an engine without lag has written since. So indexes agree with their table once no
-write waits, also after a crash. An engine without lag applies all waiting writes when it opens the database.
+Writes of one entry are applied in order. All but the last show the entry as of the time of their write. The last one
+derives the entry from the current item, even if an engine without lag has written since. So indexes agree with their
+table once no write waits, also after a crash. An engine without lag applies all waiting writes when it opens the
+database.
 """
 
 from __future__ import annotations

@@ -188,7 +188,7 @@ def last_key(reading: PageRequest, item: Item) -> Item:
 
 
 def receipt(reading: PageRequest, page: ItemPage) -> Receipt:
-    """Return what the page consumed."""
+    """Return the capacity that the page consumed."""
     made = Receipt()
     read_units = units.read_units(page.evaluated_bytes, consistent=reading.consistent)
     if reading.index is None:

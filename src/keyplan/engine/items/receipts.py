@@ -1,4 +1,4 @@
-"""Capacity receipts: what an operation consumed, in units, by table and index."""
+"""Capacity receipts: the units that an operation consumed, by table and index."""
 
 from __future__ import annotations
 

@@ -155,12 +155,12 @@ def _change_collection(
 
 
 def add_to_collection(transaction: Transaction, table: Table, key: bytes, version: Version) -> None:
-    """Count an item that existed before collection sizes were kept."""
+    """Count an item that was stored before collection sizes were recorded."""
     _change_collection(transaction, table, key, None, version)
 
 
 def collection_bytes(table: Table, version: Version | None) -> int:
-    """Return what one item adds to its collection in bytes: its own size and that of its local index entries."""
+    """Return the bytes that one item adds to its collection: its own size and that of its local index entries."""
     if version is None:
         return 0
     total = version.size

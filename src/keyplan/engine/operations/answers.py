@@ -31,7 +31,7 @@ UNPROCESSED_ERRORS = (ProvisionedThroughputExceededError, ThrottlingError, Trans
 
 
 def enveloped(prepare: Callable[[dict[str, Any], Form], T]) -> Callable[[dict[str, Any], Form], T]:
-    """Wrap a function that checks what needs no table, so that its errors have the envelope of single writes."""
+    """Wrap a function of checks that need no table, so that its errors have the envelope of single writes."""
 
     @functools.wraps(prepare)
     def with_envelope(request: dict[str, Any], form: Form) -> T:

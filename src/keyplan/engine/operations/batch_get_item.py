@@ -174,7 +174,7 @@ class _Reading:
             receipt.table_units += table_units
 
     def check_progress(self) -> None:
-        """Raise what refused the keys if not one of them could be read."""
+        """Raise the error of the keys if none of them could be read."""
         if self._refused is not None and not self._done:
             raise self._refused
 

@@ -109,7 +109,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
 @late_check(SHAPE)
 def prepare(request: dict[str, Any], form: Form) -> dict[str, list[tuple[Item, versions.Version | None]]]:
-    """Check what needs no table; return the writes of each table as items and their new versions."""
+    """Run the checks that need no table; return the writes of each table as items and their new versions."""
     check(request)
     wire = form.wire
     try:

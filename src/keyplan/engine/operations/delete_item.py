@@ -68,6 +68,6 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 @late_check(SHAPE)
 @enveloped
 def prepare(request: dict[str, Any], form: Form) -> actions.ItemDelete:
-    """Check what needs no table: key values and condition."""
+    """Run the checks that need no table: key values and condition."""
     check(request)
     return actions.delete(request, form)

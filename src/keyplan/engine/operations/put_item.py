@@ -81,7 +81,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 @late_check(SHAPE)
 @enveloped
 def prepare(request: dict[str, Any], form: Form) -> actions.ItemPut:
-    """Check what needs no table: values, size, condition."""
+    """Run the checks that need no table: values, size, condition."""
     if is_plain(request):
         return actions.put(request, form)
     check(request)

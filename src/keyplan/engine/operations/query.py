@@ -64,7 +64,7 @@ def check(request: dict[str, Any]) -> None:
 
 
 def check_late(request: dict[str, Any]) -> None:
-    """Check the rules that come after the values of filter and start key. Raises ValidationError."""
+    """Check the rules that the service checks after the values of filter and start key. Raises ValidationError."""
     if request.get("KeyConditions") is None and request.get("KeyConditionExpression") is None:
         raise ValidationError(messages.NO_KEY_CONDITION)
     if request.get("KeyConditions") == {}:
@@ -136,7 +136,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
 
 def _prepare(request: dict[str, Any], form: Form) -> _Prepared:
-    """Check what needs no table: filter and start key before the key condition, one expression after the other."""
+    """Run the checks that need no table: filter and start key before key condition, one expression after the other."""
     check(request)
     condition = reads.compile_legacy_filter(request, "QueryFilter", form)
     check_attributes_to_get(request)

@@ -110,7 +110,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
 
 def _prepare(request: dict[str, Any], form: Form) -> tuple[reads.Filter | None, CompiledProjection | None, Item | None]:
-    """Check what needs no table: filter and start key before placeholders and expressions."""
+    """Run the checks that need no table: filter and start key before placeholders and expressions."""
     check(request)
     condition = reads.compile_legacy_filter(request, "ScanFilter", form)
     start = reads.start_item(request, form)

@@ -157,7 +157,7 @@ def write_together(
 
 @late_check(SHAPE)
 def prepare(request: dict[str, Any], form: Form) -> list[tuple[Action, dict[str, Any]]]:
-    """Check what needs no table: the actions one at a time, each with its members, then their total size."""
+    """Run the checks that need no table: the actions one at a time, each with its members, then their total size."""
     prepared: list[tuple[Action, dict[str, Any]]] = []
     for kind, given in actions_of(request):
         check_action(given)
@@ -270,7 +270,7 @@ class _Work:
         return receipts
 
     def _read_again(self, sizes: Sequence[int]) -> dict[str, Receipt]:
-        """Return what a repeated request costs: a transactional read of every item, of the size first paid for.
+        """Return the capacity of a repeated request: a transactional read of every item, of the size first paid for.
 
         The first request was counted like this one, otherwise its parameters would differ; so it read what it replaced.
         """

@@ -92,7 +92,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 @late_check(SHAPE)
 @enveloped
 def prepare(request: dict[str, Any], form: Form) -> actions.ItemUpdate:
-    """Check what needs no table: values and expressions."""
+    """Run the checks that need no table: values and expressions."""
     check(request)
     measured_key = normalise_item(request["Key"], wire=form.wire)
     check_late(request)

@@ -99,7 +99,7 @@ def _is_empty(structure: dict[str, Any] | None) -> bool:
 
 
 def check_late(request: dict[str, Any]) -> None:
-    """Check what comes after the table is found: only one index at a time may be created or deleted.
+    """Run the checks that follow the look-up of the table: only one index at a time may be created or deleted.
 
     Raises LimitExceededError for more, ValidationError for more capacity than an index can have.
     """

@@ -273,7 +273,7 @@ class MemoryReaders:
         self._view = Locked(connection, lock)
 
     def view(self) -> Connected:
-        """Return a view whose reads are each as of their own time."""
+        """Return a view whose reads are each as of the time of the read."""
         return self._view
 
     @contextmanager
@@ -304,7 +304,7 @@ class FileReaders:
         self._mapping = Mapping(path, writing)
 
     def view(self) -> Connected:
-        """Return a view of the calling thread whose reads are each as of their own time."""
+        """Return a view of the calling thread whose reads are each as of the time of the read."""
         view: Connected | None = getattr(self._local, "view", None)
         return view if view is not None else self._new_view()
 

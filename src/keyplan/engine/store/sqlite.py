@@ -63,7 +63,7 @@ class SqliteStore:
             MemoryReaders(connection, self._lock) if self.in_memory else FileReaders(path, self._writing, self._lock)
         )
         self.view = self._readers.view
-        """View of committed rows for the calling thread, each read as of its own time."""
+        """View of committed rows for the calling thread, each as of the time of its read."""
         self.snapshot = self._readers.snapshot
         """Views whose reads are all as of one time."""
         self.sync = LogSync(path) if durability == "full" and not self.in_memory else None
@@ -153,7 +153,7 @@ class SqliteStore:
             self.sync.wait(self.sync.committed)
 
     def _end_group(self) -> None:
-        """Commit what the group has written so far."""
+        """Commit the group's writes so far."""
         if self._group_lost is not None:
             raise self._group_lost
         if self._group_begun:

@@ -70,7 +70,7 @@ def units(capacity: dict[str, Any]) -> tuple[int, int]:
 def set_provisioned(
     described: Description, given: dict[str, Any], now: float, delay_s: float, index: str | None
 ) -> Description:
-    """Change the provisioned throughput, and return what the description shows until the change is done.
+    """Change the provisioned throughput, and return the values that the description shows until the change is done.
 
     Until then the change is dated when it was requested, afterwards when it was done, which is always later. Raises
     ValidationError if nothing changes.
@@ -114,7 +114,7 @@ def _is_today(changed_at: float | None, now: float) -> bool:
 
 
 def switch(described: Description, mode: str, given: dict[str, Any] | None, now: float) -> Description:
-    """Switch to the other billing mode, and return what the description shows until that is done.
+    """Switch to the other billing mode, and return the values that the description shows until that is done.
 
     The new units show at once, the new warm throughput does not. During a switch to on demand, the service also shows a
     decrease that it removes afterwards.
@@ -157,7 +157,7 @@ def set_maxima(
 
 
 def set_warm(described: Description, given: dict[str, Any], mode: str, index: str | None) -> Description | None:
-    """Raise the warm throughput, and return what the description shows until that is done, or None without a request.
+    """Raise the warm throughput, and return the shown values until that is done, or None without a request.
 
     A request for the present value takes its time too. Raises ValidationError on a decrease.
     """

@@ -55,7 +55,7 @@ _VERSIONS = {FULL: "2020-06-30", INCREMENTAL: "2023-08-01"}
 
 
 def run(database: Database, document: Document, hold: Hold) -> None:
-    """Write the export's files and end it. Raises TransferError and what `buckets` and `jobs` raise."""
+    """Write the export's files and end it. Raises TransferError and the errors of `buckets` and `jobs`."""
     described = document["description"]
     incremental = described["ExportType"] == INCREMENTAL
     export_id = described["ExportArn"].rpartition("/")[2]

@@ -50,7 +50,7 @@ _log = logging.getLogger(__name__)
 
 
 def run(database: Database, document: Document, hold: Hold) -> None:
-    """Import all objects and end the import. Raises TransferError and what `buckets` and `jobs` raise."""
+    """Import all objects and end the import. Raises TransferError and the errors of `buckets` and `jobs`."""
     buckets = database.buckets
     assert buckets is not None
     source = document["description"]["S3BucketSource"]

@@ -31,7 +31,8 @@ def uniqueness_not_enforced(subject: Subject) -> Iterator[Finding]:
 
     Why is this bad? An index accepts equal keys and lags behind the table: two registrations with one e-mail address
     both look it up, both find nothing, and both succeed. The same is true of a read of the table followed by a write
-    without a condition. After a read through an index, only a sentinel or a key made of the value makes the write fail.
+    without a condition. After a read through an index, only a sentinel or a key that contains the value makes the
+    write fail.
 
     Fix: declare `unique=("email",)`: a sentinel item, written in the same transaction on the condition that it does
     not exist, enforces it. If the value can be the key, make it the key and create items with `@table.create`.

@@ -1,4 +1,4 @@
-"""Rules about primary keys: what identifies an item, and keys that two items share."""
+"""Rules about primary keys: identification of items, and keys that two items share."""
 
 from __future__ import annotations
 

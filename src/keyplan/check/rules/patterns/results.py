@@ -319,7 +319,7 @@ def oldest_instead_of_newest(subject: Subject) -> Iterator[Finding]:
     writing in ascending order. A range that the caller passes is left alone.
 
     Why is this bad? A query reads its range in ascending order of the sort key. With a limit it returns the oldest
-    items, always the same ones. A sort key has no direction of its own: each query chooses one.
+    items, always the same ones. A sort key has no direction: each query chooses one.
 
     Fix: declare `descending=True`.
 

@@ -123,7 +123,7 @@ def _empty_value(entity: EntitySpec, bound: BoundKey, part: BoundKeyAttribute, s
             entity.name,
             f"writes fail while {entity.name}.{stored.name} is empty: it {how}, and it is part of"
             f" {part.attribute}, a key of {where}",
-            "declare Field(min_length=1), or make it optional and leave it None if there is no value",
+            "declare Field(min_length=1), or make it optional and leave it None if the value is unknown",
             place,
             entity.schema.place_of(bound.index),
         )
