@@ -57,17 +57,17 @@ def lines(floors: Floors) -> list[Line]:
     get = floors.figures[Operation.GET]
     found = [
         Line(SECTION, "get, median", ENGINE, get[ENGINE].p50_us, "us", limit=GET_US),
-        _beside(get, "get, medians", BACKGROUND, GET_TIMES),
-        _beside(floors.figures[Operation.QUERY], "query 20, medians", BACKGROUND, QUERY_TIMES),
+        _line(get, "get, medians", BACKGROUND, GET_TIMES),
+        _line(floors.figures[Operation.QUERY], "query 20, medians", BACKGROUND, QUERY_TIMES),
     ]
     for name in (Operation.PUT, NEW_PUT):
         put = floors.figures[name]
         found += [
-            _beside(put, f"{name}, medians", BACKGROUND, PUT_TIMES),
-            _beside(put, f"{name}, means", BACKGROUND, PUT_TIMES, means=True),
-            _beside(put, f"{name}, means", IN_LINE, PUT_TIMES, means=True),
+            _line(put, f"{name}, medians", BACKGROUND, PUT_TIMES),
+            _line(put, f"{name}, means", BACKGROUND, PUT_TIMES, means=True),
+            _line(put, f"{name}, means", IN_LINE, PUT_TIMES, means=True),
         ]
-    found.append(_beside(floors.figures[Operation.BATCH], "batch write 25, medians", BACKGROUND, None))
+    found.append(_line(floors.figures[Operation.BATCH], "batch write 25, medians", BACKGROUND, None))
     if floors.batch_one_core:
         items_per_second = floors.batch_one_core.per_second * BATCH_ITEMS
         what = "batch write 25, items, one core"
@@ -79,7 +79,7 @@ def lines(floors: Floors) -> list[Line]:
     return found
 
 
-def _beside(figures: Mapping[str, Figure], what: str, floor: str, limit: float | None, *, means: bool = False) -> Line:
+def _line(figures: Mapping[str, Figure], what: str, floor: str, limit: float | None, *, means: bool = False) -> Line:
     engine, bare = (figures[name].mean_us if means else figures[name].p50_us for name in (ENGINE, floor))
     return Line(SECTION, what, ENGINE, engine, "us", floor, bare, limit)
 

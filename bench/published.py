@@ -102,7 +102,7 @@ def whole_block(record: Record) -> str:
         rows = [
             f"## {section[0].upper()}{section[1:]}",
             "",
-            "| what | target | figure | beside | its figure | ratio | required | met |",
+            "| measurement | target | figure | compared with | its figure | ratio | required | met |",
             "|---|---|---:|---|---:|---:|---|---|",
         ]
         parts.append("\n".join([*rows, *_rows(list(lines))]))

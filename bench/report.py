@@ -223,7 +223,7 @@ def print_scale(scale: Scale) -> None:
 
 def print_lines(lines: Sequence[Line], title: str = "") -> None:
     """Print one table by section, the reasons for missing figures, and how many required bounds are met."""
-    table = _table(title, "what", "target", "figure", "beside", "its figure", "ratio", "required", "met")
+    table = _table(title, "measurement", "target", "figure", "compared with", "its figure", "ratio", "required", "met")
     before: Line | None = None
     for line in lines:
         if before is None or before.section != line.section:
@@ -288,7 +288,7 @@ def _timing(figure: Figure) -> Sequence[str]:
 
 def _table(title: str, *columns: str) -> Table:
     table = Table(title=title, title_justify="left", header_style="bold")
-    words = {"operation", "target", "what", "case", "beside", "met"}
+    words = {"operation", "target", "what", "measurement", "case", "compared with", "met"}
     for column in columns:
         table.add_column(column, justify="left" if column in words else "right", overflow="fold")
     return table

@@ -157,7 +157,7 @@ class _StoredItem(NamedTuple):
 
     item: Item | None
     entity: Any
-    """The item as an entity; None if there is no item, or it is unreadable."""
+    """The item as an entity; None if the item does not exist or is unreadable."""
     values: Mapping[str, Any]
     """The stored value of each field, None for an absent attribute."""
     is_expired: bool

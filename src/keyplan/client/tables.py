@@ -156,7 +156,7 @@ def _settings(context: Context, schema: Schema, *, wait: bool) -> Program[None]:
         try:
             yield from send(context, "UpdateTimeToLive", {"TableName": name, "TimeToLiveSpecification": specification})
         except ServiceError:
-            if not (yield from _expires(context, schema)):  # else another did it meanwhile
+            if not (yield from _expires(context, schema)):  # another connection may have done it
                 raise
     if schema.point_in_time_recovery and wait and not context.creates_tables:
         yield from _keep_backups(context, name)

@@ -37,7 +37,7 @@ class Leases:
         self._kept.prepare()
 
     def board(self, consumer: BoundConsumer, *, latest: bool) -> tuple[Board, bool]:
-        """Return the state of a consumer, and True if it has begun just now; a new one begins with `latest`."""
+        """Return the state of a consumer, and True if it is new; a new one starts at `latest`."""
         self._announce(consumer.name)
         board = self._kept.board(consumer.name)
         if board.is_known:

@@ -35,7 +35,7 @@ def lines_of(told: Estimate) -> dict[str, float]:
         "Attempts: writes and reads of the table, ledger and marks included": own.on_demand,
         "Attempts: the three indexes": sum(part.on_demand for part in indexes),
         "Profiles: snapshots written and read": profiles.requests,
-        "Scenarios: 5 read and 1 write units a second, used or not": scenarios.parts[0].provisioned,
+        "Scenarios: 5 read and 1 write units per second, used or not": scenarios.parts[0].provisioned,
         "Scenarios: the index's own 10 and 5": scenarios.parts[1].provisioned,
         "Storage of a year's attempts and snapshots, of which the account's free 25 GB are taken off": sum(
             table.storage for table in told.tables

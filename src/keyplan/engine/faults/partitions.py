@@ -281,7 +281,7 @@ class OnDemandCeiling:
         self._window_units += units
 
     def warm(self, units_per_s: float, now: float) -> None:
-        """Raise the ceiling to at least this many units a second."""
+        """Raise the ceiling to at least this many units per second."""
         if units_per_s > self.units_per_s:
             self.units_per_s = units_per_s
             self._bucket.change_rate(units_per_s, now)

@@ -92,7 +92,7 @@ class Connected:
         """Return the number of rows and the sum of their sizes, of all or of a span.
 
         All rows are counted in parts, so that outside a transaction no read holds the log for long. Each part then sees
-        the rows of its own instant.
+        the rows as of the time of its read.
         """
         if low is not None:
             of_span: tuple[int, int] = self._get(tree.span_totals, low, high)

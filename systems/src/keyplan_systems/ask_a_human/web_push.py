@@ -1,7 +1,7 @@
 """Web Push in browsers: messages encrypted for one browser (RFC 8291), signed with the server's key (VAPID, RFC 8292).
 
 A browser's subscription is stored like a token of Firebase, as the JSON of its endpoint and keys. Its endpoint is a URL
-that the browser names, so the server sends only to hosts of known push services, and never to addresses of its own
+that the browser names, so the server sends only to hosts of known push services, and never to addresses in its own
 network.
 """
 

@@ -191,7 +191,7 @@ class Users:
         try:
             return User.model_validate({"user_id": person.user_id, "version": 1, **user})
         except ValidationError as error:  # the fields of requests have been validated, claims of tokens have not
-            raise InvalidError("No user can be made of what the token says.") from error
+            raise InvalidError("The token does not contain a valid user.") from error
 
 
 def _address(person: Person, email: str, now: datetime) -> dict[str, Any]:

@@ -185,7 +185,7 @@ def _page(
 
 
 def _state(here: Here, view: ThreadView) -> dict[str, Any]:
-    """Return what the page shows beside the timeline, and what the user may do."""
+    """Return the data of the page next to the timeline, and the user's permissions."""
     key, place, service, me = here.key, place_of(here.key), here.service, here.user_id
     watchers = service.connections.users(place)
     helper = "" if view.thread is None else view.thread.helper_group_id
@@ -220,7 +220,7 @@ def _message(form: Mapping[str, str]) -> NewMessage:
 
 
 def _count(here: Here, view: ThreadView, *, hand_over: bool) -> None:
-    """Count a new message, and switch the status to the other side. A thread closed meanwhile stays closed."""
+    """Count a new message, and switch the status to the other side. A concurrently closed thread stays closed."""
     wish = Status.WAITING_FOR_TRAINER if view.rights.is_mine else Status.WAITING_FOR_PARTICIPANT
     for status in (wish, None) if hand_over else (None,):
         try:

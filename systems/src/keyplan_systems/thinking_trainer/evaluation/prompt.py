@@ -13,7 +13,7 @@ MAX_REPLY_TOKENS = 3_000
 
 MEANINGS: Mapping[Dimension, str] = {
     Dimension.CLARITY: "the position is stated plainly, terms are defined, the text is easy to follow",
-    Dimension.RELEVANCE: "the question asked is the question answered, and nothing beside it",
+    Dimension.RELEVANCE: "the question asked is the question answered, and nothing else",
     Dimension.LOGIC: "conclusions follow from premises; no fallacies, no gaps",
     Dimension.EVIDENCE: "claims are supported, facts of the situation are used, and their quality is questioned",
     Dimension.ASSUMPTIONS: "what is taken for granted is brought to light and tested",

@@ -150,7 +150,7 @@ def _request_values(form: FormFields) -> dict[str, Any]:
 
 
 def _refused_request(site: VenueSite, request: Request, form: FormFields, error: RefusalError) -> Response:
-    """Return the form with what was typed, and the messages beside the fields."""
+    """Return the form with the entered values, and the messages next to the fields."""
     t = site.phrases(request)
     errors = t.field_errors(error)
     message, needs_address = t("request.failed") if errors else t.refusal(error), False
