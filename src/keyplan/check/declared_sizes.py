@@ -58,8 +58,8 @@ def most_bytes(annotation: Any, info: FieldInfo | None = None) -> int | None:
 
 
 def _most_bytes_of_members(bare: Any, count: int | None) -> int | None:
-    one = most_bytes(get_args(bare)[0]) if get_args(bare) else None
-    return None if one is None or count is None else _BYTES_OF_A_CONTAINER + count * (one + 1)
+    each_bytes = most_bytes(get_args(bare)[0]) if get_args(bare) else None
+    return None if each_bytes is None or count is None else _BYTES_OF_A_CONTAINER + count * (each_bytes + 1)
 
 
 def _most_bytes_of_model(model: type[BaseModel]) -> int | None:
@@ -67,10 +67,10 @@ def _most_bytes_of_model(model: type[BaseModel]) -> int | None:
         return None
     total = _BYTES_OF_A_CONTAINER
     for name, info in model.model_fields.items():
-        one = most_bytes(info.annotation, info)
-        if one is None:
+        field_bytes = most_bytes(info.annotation, info)
+        if field_bytes is None:
             return None
-        total += len(name.encode()) + one + 1
+        total += len(name.encode()) + field_bytes + 1
     return total
 
 
@@ -109,11 +109,11 @@ def nesting(annotation: Any) -> int | None:
     inner = [nesting(part) for part in get_args(bare) if part is not ...]
     if origin in {list, tuple, dict}:
         return _one_level_more(inner)
-    return None if None in inner else max((one for one in inner if one is not None), default=0)
+    return None if None in inner else max((level for level in inner if level is not None), default=0)
 
 
 def _one_level_more(inner: list[int | None]) -> int | None:
-    return None if None in inner else 1 + max((one for one in inner if one is not None), default=0)
+    return None if None in inner else 1 + max((level for level in inner if level is not None), default=0)
 
 
 def grows_without_end(stored: StoredField, path: FieldPath) -> bool:

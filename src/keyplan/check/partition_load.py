@@ -152,7 +152,7 @@ class HotKey:
     def sharded(self) -> int:
         """The number of shards that the key is spread over; 0 without shards."""
         templates = [part.template for part in self.bound.partition] if self.bound is not None else []
-        holes = [hole for one in templates if one is not None for hole in one.placeholders]
+        holes = [hole for template in templates if template is not None for hole in template.placeholders]
         return next((hole.shards for hole in holes if hole.shards), 0)
 
     def write(self, *, peak: bool) -> float:
@@ -180,7 +180,7 @@ def _sources(plan: Plan) -> dict[str, Source]:
         if action.name == "set":
             sources[action.path.field] = action.source
     if plan.key is not None:
-        for value in (*plan.key.partition, *(one.low for one in plan.key.sort if one.op == "=")):
+        for value in (*plan.key.partition, *(condition.low for condition in plan.key.sort if condition.op == "=")):
             sources.update(value.sources)
     return sources
 
@@ -267,11 +267,11 @@ def _entry_write_units(work: Work, entity: EntitySpec, index: Index) -> float:
     plan = work.plan
     if plan.reading or plan.entity is not entity:
         return 0.0
-    one = write_units(item_size(entity).average)
+    entry_units = write_units(item_size(entity).average)
     if plan.operation != "UpdateItem":
-        return one
+        return entry_units
     changed = {entity.fields[action.path.field].attribute for action in plan.actions}
-    return 2 * one if changed & set(index.sort) else one
+    return 2 * entry_units if changed & set(index.sort) else entry_units
 
 
 def hot_keys_of(tables: Iterable[Table], works: Sequence[Work]) -> Iterator[HotKey]:

@@ -138,7 +138,11 @@ def _creates_found(step: Plan, read: Plan) -> bool:
 
 def _looked_up(read: Plan) -> set[str]:
     """Return the fields that must equal a value in a read's key and filter."""
-    values = [] if read.key is None else [*read.key.partition, *(one.low for one in read.key.sort if one.op == "=")]
+    values = (
+        []
+        if read.key is None
+        else [*read.key.partition, *(condition.low for condition in read.key.sort if condition.op == "=")]
+    )
     return {name for value in values for name in value.sources} | equal_fields(read.filter)
 
 

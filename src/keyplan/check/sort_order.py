@@ -27,8 +27,8 @@ def order_of(plan: Plan, entity: EntitySpec) -> Iterator[Ordered]:
     if bound is None or plan.key is None:
         return
     fixed = {
-        name for one in plan.key.sort if one.op in {"=", "begins_with"} and one.low.part != "begins"
-        for name in one.low.sources
+        name for condition in plan.key.sort if condition.op in {"=", "begins_with"} and condition.low.part != "begins"
+        for name in condition.low.sources
     }  # fmt: skip
     for part in bound.sort:
         if part.template is None:

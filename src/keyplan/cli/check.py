@@ -109,7 +109,7 @@ def _codes(named: list[str] | None) -> set[str]:
 
     codes = set()
     for name in (part.strip() for text in named or () for part in text.split(",")):
-        found = {code for code, one in RULES.items() if code.startswith(name.upper()) or one.slug == name.lower()}
+        found = {code for code, rule in RULES.items() if code.startswith(name.upper()) or rule.slug == name.lower()}
         if not name or not found:
             if name.upper() in CHANGE_RULES:
                 raise refusal(f"keyplan check: {name.upper()} compares two designs: `keyplan diff OLD NEW`")

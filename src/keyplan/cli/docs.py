@@ -24,6 +24,6 @@ def docs(
     from keyplan.export.markdown import document  # noqa: PLC0415
 
     loaded = load(design)
-    made = page if html else document
+    text = page if html else document
     month = estimate(loaded, book_of("docs", region))
-    write("docs", made(loaded, check(loaded).findings, month), output)
+    write("docs", text(loaded, check(loaded).findings, month), output)

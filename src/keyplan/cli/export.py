@@ -89,8 +89,8 @@ def _resources(
     tables = _needed(design, checkpoints=checkpoints)
     if not is_prefix(prefix, tables):
         raise refusal(f"keyplan export {name}: a table name cannot start with {prefix!r}")
-    if found := [*obstacles(tables), *refused(tables)]:
-        raise refusal("\n\n".join(str(fault.error()) for fault in found), code=1)
+    if problems := [*obstacles(tables), *refused(tables)]:
+        raise refusal("\n\n".join(str(fault.error()) for fault in problems), code=1)
     return design, resources(tables, prefix)
 
 

@@ -96,9 +96,9 @@ def iam(
     if not grants:
         raise refusal("keyplan export iam: no requests are sent, so no permissions are needed", code=1)
     whole = policy(grants, where)
-    made = policies(grants, where) if split else [whole]
-    _write(made, output)
-    _tell_size(size(whole), [size(one) for one in made])
+    documents = policies(grants, where) if split else [whole]
+    _write(documents, output)
+    _tell_size(size(whole), [size(document) for document in documents])
 
 
 def _note(text: str) -> None:
@@ -125,15 +125,15 @@ def _wanted(design: Design, names: Sequence[str]) -> list[Pattern[..., Any]]:
 
     for name in names:
         pattern_of("export iam", design, name)
-    found = []
+    requested = []
     for pattern in design.patterns:
         if names and pattern.name not in names:
             continue
         if faults := all_faults(pattern.plan):
             _note(f"{pattern.name} has a fault, and is not allowed: {faults[0].code}, {faults[0].problem}")
         else:
-            found.append(pattern)
-    return found
+            requested.append(pattern)
+    return requested
 
 
 def _bound(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -152,19 +152,19 @@ def _of_patterns(patterns: Sequence[Pattern[..., Any]], bindings: Bindings) -> I
     from keyplan.export.iam import of_pattern  # noqa: PLC0415 - as above
 
     by_pattern = {pattern.name: list(of_pattern(pattern, bindings)) for pattern in patterns}
-    found = [grant for grants in by_pattern.values() for grant in grants]
-    used = {name for grant in found for name in grant.leading.bound}
+    all_grants = [grant for grants in by_pattern.values() for grant in grants]
+    used = {name for grant in all_grants for name in grant.leading.bound}
     if unused := [name for name in bindings.values if name not in used]:
         raise refusal(
             f"keyplan export iam: no partition key of these patterns contains {', '.join(unused)}, so it cannot be"
             " bound"
         )
-    for note in dict.fromkeys(note for grant in found for note in grant.leading.notes):
+    for note in dict.fromkeys(note for grant in all_grants for note in grant.leading.notes):
         _note(note)
     free = [name for name, grants in by_pattern.items() if any(not grant.leading.bound for grant in grants)]
     if bindings.values and free:
         _note(f"these patterns access partitions of every principal: {', '.join(free)}")
-    yield from found
+    yield from all_grants
 
 
 def _nothing(_table: Table) -> tuple[Grant, ...]:
@@ -207,11 +207,11 @@ def _tell_destinations(table: Table) -> None:
 def _write(made: Sequence[dict[str, Any]], output: Path | None) -> None:
     from keyplan.export.resources import in_json  # noqa: PLC0415 - as above
 
-    for number, one in enumerate(made, 1):
+    for number, policy in enumerate(made, 1):
         path = output
         if output is not None and len(made) > 1:
             path = output.with_stem(f"{output.stem}-{number}")
-        write("export iam", in_json(one), path)
+        write("export iam", in_json(policy), path)
 
 
 def _tell_size(whole: int, parts: Sequence[int]) -> None:

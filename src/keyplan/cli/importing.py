@@ -105,7 +105,7 @@ def _documents(files: Sequence[str]) -> list[Document]:
 
     if not files:
         raise KeyplanError("name a file, or - for standard input")
-    return [found for name in files for found in documents(_called(name), _text(name))]
+    return [document for name in files for document in documents(_called(name), _text(name))]
 
 
 def _called(name: str) -> str:

@@ -57,16 +57,16 @@ def price(
     try:
         book = _book(region, prices, set_price or [])
         factor, rates = _factor(scale), dict(_rate(text) for text in rate or [])
-        found = estimate(loaded, book, Load(factor, rates))
+        month = estimate(loaded, book, Load(factor, rates))
     except (PriceDataError, ValueError) as error:
         raise refusal(f"keyplan price: {error}") from None
     if format == "json":
-        typer.echo(json.dumps(_json(found, factor), indent=2))
+        typer.echo(json.dumps(_json(month, factor), indent=2))
         return
-    _print(found)
+    _print(month)
     if chart:
         against = {times: estimate(loaded, book, Load(factor * times, rates)).total for times in _LOADS}
-        _print_charts(found, against, factor)
+        _print_charts(month, against, factor)
 
 
 def _factor(text: str) -> float:
@@ -206,7 +206,7 @@ def _print(found: Estimate) -> None:
         console.print(f"the free tier of storage saves {_money(found.free_storage)}", highlight=False)
     for guess in found.guesses:
         console.print(f"assumed: {guess}", highlight=False)
-    unverified = [name for name, one in book.prices.items() if not one.verified]
+    unverified = [name for name, price in book.prices.items() if not price.verified]
     console.print(f"not verified against the price list: {', '.join(unverified) or 'none'}", highlight=False)
 
 

@@ -100,26 +100,26 @@ def _range(plan: Plan, facts: Facts) -> Expected:
     guesses = list(_size_guesses(plan))
     declared = facts.expected_scanned or facts.expected_items
     unsaid: list[str] = guesses if declared is None else []  # declared results need no assumption
-    found = {entity: matching(plan, entity, unsaid) for entity in plan.entities}
+    matches = {entity: matching(plan, entity, unsaid) for entity in plan.entities}
     others = {entity: matching(plan, entity, guesses) for entity in _incidental_reads(plan)}
-    evaluated = declared if declared is not None else sum(found.values())
+    evaluated = declared if declared is not None else sum(matches.values())
     if declared is not None and facts.expected_scanned is None and not unsaid and _filters_everything(plan):
-        evaluated = max(evaluated, sum(found.values()))
+        evaluated = max(evaluated, sum(matches.values()))
     returned = facts.expected_items if facts.expected_items is not None else evaluated
     limit = plan.limit or plan.page_size
     if limit is not None and plan.filter is None:
         evaluated, returned = min(evaluated, limit), min(returned, limit)
     elif plan.filter is not None and declared is None:
         evaluated, returned = _filtered(plan, evaluated)
-    requests = _requests(plan, evaluated, sum(found.values()))
+    requests = _requests(plan, evaluated, sum(matches.values()))
     if others and facts.expected_scanned is None:
         passed = sum(others.values()) * (requests if _is_named(plan) else 1)
-        evaluated += passed * (evaluated / max(evaluated, sum(found.values())) if limit is not None else 1)
+        evaluated += passed * (evaluated / max(evaluated, sum(matches.values())) if limit is not None else 1)
     page = _page(plan, facts)
     evaluated, returned = min(evaluated, page), min(returned, page)
     if limit is not None and (plan.filter is None or plan.limit) and declared is None:
-        evaluated = max(evaluated, requests * min(limit, _in_one_partition(plan, sum(found.values()), requests)))
-    total_bytes = evaluated * _average_bytes(plan, {**found, **others})
+        evaluated = max(evaluated, requests * min(limit, _in_one_partition(plan, sum(matches.values()), requests)))
+    total_bytes = evaluated * _average_bytes(plan, {**matches, **others})
     read = requests * read_units(int(total_bytes / requests), consistent=plan.consistent) + fetches(plan, evaluated)
     hydrated = returned * _whole_item(plan) if plan.hydrated else 0.0
     return Expected(Units(read=read + hydrated), evaluated, returned, tuple(dict.fromkeys(guesses)), hydrated)
@@ -338,13 +338,13 @@ def _entry_units(entity: EntitySpec, bound: BoundKey) -> float:
 
 def steps_of(plan: Plan, facts: Facts) -> list[tuple[Plan, float, Units]]:
     """Return the writes of a transaction, each with its number of repetitions and total cost."""
-    found = []
+    steps = []
     for step, repeated in zip(plan.steps, plan.repeats, strict=True):
         times = 1.0
         if repeated is not None:
             times = float(len(repeated.values)) if isinstance(repeated.values, tuple) else facts.expected_items or 1.0
-        found.append((step, times, _write(step, enclosed=True) * times))
-    return found
+        steps.append((step, times, _write(step, enclosed=True) * times))
+    return steps
 
 
 def _transaction(plan: Plan, facts: Facts) -> Expected:

@@ -78,8 +78,8 @@ def kept_share(condition: Condition, entity: EntitySpec) -> float | None:
     exact = _by_values(condition, entity)
     if exact is not None:
         return exact
-    found = _BY_KIND.get(type(condition))
-    return None if found is None else found(condition, entity)
+    share_of = _BY_KIND.get(type(condition))
+    return None if share_of is None else share_of(condition, entity)
 
 
 def _by_values(condition: Condition, entity: EntitySpec) -> float | None:
@@ -175,26 +175,26 @@ def matching(plan: Plan, entity: EntitySpec, guesses: list[str]) -> float:
     bound = entity.key_in(plan.index)
     if bound is None:
         return 0.0
-    found = items.count * share_in_index(entity, bound)
+    entries = items.count * share_in_index(entity, bound)
     alike: dict[str, ValueCounts] = {}
     for name, text, part in _literal_partitions(plan, bound):
         shares = shares_of(entity, name, bound.only_if)
         if shares is None:
             alike[name] = _values_of(name, entity, plan, (text,))
         else:
-            found *= sum(share for choice, share in shares.items() if _key_text(part, name, choice) == text)
+            entries *= sum(share for choice, share in shares.items() if _key_text(part, name, choice) == text)
     for names, source, shards in _pinned(plan):
         name = own_field_name(plan, bound, names)
         share = _share(entity, name, source, bound.only_if)
         if shards:
-            found /= shards
+            entries /= shards
         elif share is not None:
-            found *= share
+            entries *= share
         else:
             alike[name] = _values_of(name, entity, plan, _constants(source))
-    found /= _combinations(alike, entity, plan, guesses)
+    entries /= _combinations(alike, entity, plan, guesses)
     # A query without a partition is rejected: it does not read everything.
-    return min(found, ASSUMED) if any(fault.code in {"KP301", "KP308"} for fault in plan.faults) else found
+    return min(entries, ASSUMED) if any(fault.code in {"KP301", "KP308"} for fault in plan.faults) else entries
 
 
 def partition_fields(plan: Plan, entity: EntitySpec) -> set[str]:
@@ -224,14 +224,14 @@ def stated_values(plan: Plan, entity: EntitySpec) -> dict[str, Source]:
 
 def _values_written(values: Sequence[KeyValue], parts: Sequence[BoundKeyAttribute]) -> dict[str, Source]:
     """Return the field values in key texts that a pattern writes out, such as STATE#open."""
-    found: dict[str, Source] = {}
+    sources: dict[str, Source] = {}
     for value, part in zip(values, parts, strict=False):
         if value.template is not None and not value.template.fields:
             text = value.template.render({})
-            found |= {} if part.template is None else part.template.match(text) or {}
+            sources |= {} if part.template is None else part.template.match(text) or {}
             if part.field is not None and part.template is None:
-                found[part.field.name] = text
-    return found
+                sources[part.field.name] = text
+    return sources
 
 
 def _pinned(plan: Plan) -> Iterator[tuple[str, Source, int]]:
@@ -422,7 +422,7 @@ def _combinations(alike: Mapping[str, ValueCounts], entity: EntitySpec, plan: Pl
     Values combine freely, but fields that are an entity's whole key have at most as many combinations as the entity
     has items: repositories have owner and name, and most names exist once.
     """
-    left, found = dict(alike), 1.0
+    left, product = dict(alike), 1.0
     for owner in sorted((entity, *plan.siblings), key=lambda spec: -len(spec.key.fields)):
         names = owner.key.fields
         if owner.volume is None or len(names) < 2 or not all(name in left for name in names):
@@ -434,7 +434,7 @@ def _combinations(alike: Mapping[str, ValueCounts], entity: EntitySpec, plan: Pl
             if not sure and owner is not entity:
                 whole = ", ".join(names)
                 guesses.append(f"{whole} of {entity.name} are assumed to have as many values as there are {owner.name}")
-            found *= max(1, owner.volume.count)
+            product *= max(1, owner.volume.count)
             left = {name: values for name, values in left.items() if name not in names}
     guesses += [values.guess for values in left.values() if values.guess]
-    return found * prod(values.number or 1 for values in left.values())
+    return product * prod(values.number or 1 for values in left.values())

@@ -149,10 +149,10 @@ def _text(units: Mapping[str, float], unit: str) -> str:
 
 def total(parts: Iterable[Spent]) -> Spent:
     """Return the sum."""
-    found = Spent()
+    spent = Spent()
     for part in parts:
-        found += part
-    return found
+        spent += part
+    return spent
 
 
 def average(calls: Sequence[Spent]) -> Spent:

@@ -201,8 +201,8 @@ def spec_of(model: type[Entity]) -> EntitySpec:
 def _viewed(model: type[View[Any]], place: Place) -> EntitySpec:
     """Return the entity of a view. Raises DesignError for an invalid view."""
     name = model.__name__
-    classes = [one.__pydantic_generic_metadata__ for one in model.__mro__ if issubclass(one, View)]
-    entity = next((one["args"][0] for one in classes if one["origin"] is View), None)
+    classes = [base.__pydantic_generic_metadata__ for base in model.__mro__ if issubclass(base, View)]
+    entity = next((base["args"][0] for base in classes if base["origin"] is View), None)
     of = vars(entity).get("__keyplan__") if isinstance(entity, type) else None
     if not isinstance(of, EntitySpec):
         called = getattr(entity, "__name__", repr(entity))
@@ -281,7 +281,7 @@ def bind_entity(
 ) -> EntitySpec:
     """Bind an entity's declaration to its table. Raises DesignError for an invalid declaration."""
     _check_model(model, place)
-    for option, spec in (("key", key), *((f'indexes["{name}"]', one) for name, one in indexes.items())):
+    for option, spec in (("key", key), *((f'indexes["{name}"]', names) for name, names in indexes.items())):
         if not (spec is None or isinstance(spec, KeySpec)):
             raise DesignError(f"{option}={spec!r} is not a key", place=place, fix=f"write key({spec!r})")
     if not (volume is None or isinstance(volume, Volume)):
@@ -293,8 +293,8 @@ def bind_entity(
         find_index(schema, index_name, place)
     _check_version(version, fields, model, place)
     _check_write_times(fields, bound_key, model)
-    found = tuple((one,) if isinstance(one, str) else one for one in found_by)
-    for field_name in (part for one in found for part in one):
+    lookups = tuple((names,) if isinstance(names, str) else names for names in found_by)
+    for field_name in (part for names in lookups for part in names):
         _check_field(field_name, fields, model, place)
     return EntitySpec(
         name=called,
@@ -307,7 +307,7 @@ def bind_entity(
         uniques=tuple(
             _unique(rule, entity=called, schema=schema, fields=fields, model=model, place=place) for rule in uniques
         ),
-        found_by=found,
+        found_by=lookups,
         volume=volume,
         store_key_fields=store_key_fields,
         place=place,
@@ -472,13 +472,13 @@ def _index_keys(
     for index in schema.indexes:
         spec = written.get(index.name)
         if spec is not None:
-            made = bind_key(spec, index, schema, fields, model.__name__)
-            _check_own_fields(made, fields, model, store_key_fields=True)
-            _check_leaving(made, index, fields, model)
-            bound.append(made)
+            bound_key = bind_key(spec, index, schema, fields, model.__name__)
+            _check_own_fields(bound_key, fields, model, store_key_fields=True)
+            _check_leaving(bound_key, index, fields, model)
+            bound.append(bound_key)
         else:
             bound.append(bind_stored_key(index, schema, fields, primary.place, primary))
-    return [one for one in bound if isinstance(one, BoundIndexKey)]
+    return [each for each in bound if isinstance(each, BoundIndexKey)]
 
 
 def _unique(

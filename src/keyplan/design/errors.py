@@ -40,10 +40,10 @@ class CallSite:
 
     def span(self) -> tuple[int, int, int, int] | None:
         """Return first line, last line, first column and the column after the last, in bytes; None if not available."""
-        found = next(islice(self.code.co_positions(), self.instruction // 2, None), None)
-        if found is None:
+        position = next(islice(self.code.co_positions(), self.instruction // 2, None), None)
+        if position is None:
             return None
-        line, end_line, column, end_column = found
+        line, end_line, column, end_column = position
         if line is None or end_line is None or column is None or end_column is None:
             return None
         return line, end_line, column, end_column
@@ -99,13 +99,13 @@ def calling_place() -> Place:
 
 def traceback_place(traceback: TracebackType | None, file: str) -> Place | None:
     """Return the innermost line of a file in a traceback."""
-    found = None
+    place = None
     while traceback is not None:
         code = traceback.tb_frame.f_code
         if code.co_filename == file:
-            found = Place(file, traceback.tb_lineno, running=CallSite(code, traceback.tb_lasti))
+            place = Place(file, traceback.tb_lineno, running=CallSite(code, traceback.tb_lasti))
         traceback = traceback.tb_next
-    return found
+    return place
 
 
 def calling_names() -> dict[str, Any]:
@@ -136,9 +136,9 @@ def _find(place: Place) -> tuple[int, str, int, int]:
     if place.text:
         looked_for = _as_a_word(place.text)
         for number, source, start, end in _lines(place):
-            found = looked_for.search(source, start, end)
-            if found is not None:
-                return number, source, found.start() + place.offset, place.width or len(place.text) - place.offset
+            match = looked_for.search(source, start, end)
+            if match is not None:
+                return number, source, match.start() + place.offset, place.width or len(place.text) - place.offset
     return _find_call(place)
 
 

@@ -210,10 +210,10 @@ class Schema:
 
     def key_attributes(self) -> tuple[str, ...]:
         """Return every key attribute of the table and its indexes."""
-        found = dict.fromkeys(self.key)
+        attributes = dict.fromkeys(self.key)
         for index in self.indexes:
-            found.update(dict.fromkeys(index.attributes))
-        return tuple(found)
+            attributes.update(dict.fromkeys(index.attributes))
+        return tuple(attributes)
 
     @property
     def provisioned(self) -> Provisioned | None:
@@ -226,17 +226,17 @@ Request = dict[str, Any]
 
 def index_request(index: Index, schema: Schema) -> Request:
     """Return the request members of an index, for CreateTable or, if it is global, UpdateTable."""
-    made: Request = {
+    request: Request = {
         "IndexName": index.name,
         "KeySchema": key_schema(index.partition, index.sort),
         "Projection": _projection_request(index),
     }
     if index.kind == "GSI" and schema.provisioned is not None:
-        made["ProvisionedThroughput"] = capacity_units(index.billing or schema.provisioned)
+        request["ProvisionedThroughput"] = capacity_units(index.billing or schema.provisioned)
     warm = warm_throughput(schema)
     if index.kind == "GSI" and warm is not None:
-        made["WarmThroughput"] = warm
-    return made
+        request["WarmThroughput"] = warm
+    return request
 
 
 def key_schema(partition: Sequence[str], sort: Sequence[str]) -> list[Request]:

@@ -209,12 +209,12 @@ def _entries(works: list[Rewrite], stored: int) -> dict[str, float]:
     """Return write units by index of the old or new table for each entry that moves or changes."""
     old, new = works[0].old, _new(works)
     names = {bound.index.name for side in (old, new) if side is not None for bound in side.indexes}
-    found = {}
+    entries = {}
     for name in sorted(names):
         units = stored * _share(_touching(works, name)) * _entry_units(works, name)
         if units:
-            found[name] = units
-    return found
+            entries[name] = units
+    return entries
 
 
 def _touching(works: list[Rewrite], name: str) -> list[Rewrite]:
@@ -222,12 +222,12 @@ def _touching(works: list[Rewrite], name: str) -> list[Rewrite]:
     old, new = works[0].old, _new(works)
     bound = (None if new is None else new.key_in(name)) or old.key_in(name)
     assert bound is not None, "one of the two is in it"
-    found = [
+    keys = [
         work
         for work in works
         if work.rekeyed or name in work.indexes or any(_projects(bound, each, old.schema) for each in work.attributes)
     ]
-    return found or works
+    return keys or works
 
 
 def _entry_units(works: list[Rewrite], name: str) -> float:
@@ -306,12 +306,12 @@ def all_backfills(
     works = [change.work for change in changes if change.work is not None]
     moves = list(dict.fromkeys((work.old, work.new) for work in works if isinstance(work, Move)))
     copied = {name for pair in moves for name in (pair[0].name, pair[1].name)}
-    found = [move(Move(*pair), old, new) for pair in moves]
+    backfills = [move(Move(*pair), old, new) for pair in moves]
     together: dict[tuple[EntitySpec, bool], list[Rewrite]] = {}  # clean-ups are separate passes
     for work in works:
         if isinstance(work, Build) and work.table.name not in copied:
             backfill = build(work, new)
-            found += [backfill] if backfill is not None else []
+            backfills += [backfill] if backfill is not None else []
         elif isinstance(work, Rewrite) and work.old.schema.name not in copied:
             together.setdefault((work.old, work.new is None), []).append(work)
-    return [*found, *(rewrite(several, old, tables) for several in together.values())]
+    return [*backfills, *(rewrite(several, old, tables) for several in together.values())]

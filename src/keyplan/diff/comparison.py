@@ -60,8 +60,8 @@ class Comparison:
     @cached_property
     def changes(self) -> tuple[DesignChange, ...]:
         """Return every change, the most work first, then in the order of the designs."""
-        found = [*table_changes(self.old.tables, self.new.tables), *pattern_changes(self.old, self.new)]
-        return tuple(sorted(found, key=lambda change: VERDICTS.index(change.verdict)))
+        changes = [*table_changes(self.old.tables, self.new.tables), *pattern_changes(self.old, self.new)]
+        return tuple(sorted(changes, key=lambda change: VERDICTS.index(change.verdict)))
 
     def with_uses(self, module: str, programs: Iterable[Path], without: Iterable[Path]) -> Comparison:
         """Return the comparison with the uses of removed patterns in programs. Raises UnreadableProgramError."""
@@ -98,11 +98,11 @@ class Comparison:
     @cached_property
     def prices(self) -> tuple[PriceChange, ...]:
         """Return the prices of each table that either design has."""
-        found = matched(self.old_month.tables, self.new_month.tables)
+        tables = matched(self.old_month.tables, self.new_month.tables)
         return (
-            *(PriceChange(after.name, before.total, after.total) for before, after in found.kept),
-            *(PriceChange(pattern.name, None, pattern.total) for pattern in found.added),
-            *(PriceChange(pattern.name, pattern.total, None) for pattern in found.removed),
+            *(PriceChange(after.name, before.total, after.total) for before, after in tables.kept),
+            *(PriceChange(pattern.name, None, pattern.total) for pattern in tables.added),
+            *(PriceChange(pattern.name, pattern.total, None) for pattern in tables.removed),
         )
 
 
@@ -120,12 +120,12 @@ class Stage:
 def rollout(comparison: Comparison) -> tuple[Stage, ...]:
     """Return the stages of a roll-out, none if nothing has to be done."""
     steps = list(_steps(comparison.changes))
-    found = []
+    stages = []
     for phase, title in _PHASES.items():
         mine = tuple(sorted(dict.fromkeys(step for step in steps if step.phase == phase), key=_order))
         if mine:
-            found.append(Stage(phase, title, mine, tuple(_backfills(comparison, phase))))
-    return tuple(found)
+            stages.append(Stage(phase, title, mine, tuple(_backfills(comparison, phase))))
+    return tuple(stages)
 
 
 def _steps(changes: Iterable[DesignChange]) -> Iterator[RolloutStep]:

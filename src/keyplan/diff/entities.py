@@ -35,8 +35,8 @@ def _shape(spec: EntitySpec) -> KeyForm:
 
 def entity_changes(old: Table, new: Table) -> Iterator[DesignChange]:
     """Return every difference between the entities of a table."""
-    found = match_entities(old, new)
-    for before, after in found.pairs:
+    matches = match_entities(old, new)
+    for before, after in matches.pairs:
         drops = tuple(
             pattern.name for pattern in old.patterns if pattern.kind in _WHOLE_ITEMS and before in pattern.plan.entities
         )
@@ -51,14 +51,14 @@ def entity_changes(old: Table, new: Table) -> Iterator[DesignChange]:
         yield from _discriminator(pair)
         yield from _facts(pair)
     like = {
-        **lookalikes(found.removed, found.added, lambda spec: tuple(sorted(spec.fields))),
-        **lookalikes(found.removed, found.added, lambda spec: key_form(spec, spec.key)),
+        **lookalikes(matches.removed, matches.added, lambda spec: tuple(sorted(spec.fields))),
+        **lookalikes(matches.removed, matches.added, lambda spec: key_form(spec, spec.key)),
     }
-    for spec in found.added:
+    for spec in matches.added:
         yield DesignChange(
             "entity added", "code", new.name, spec.name, *_added(new, spec, like.get(spec.name)), spec.place
         )
-    for spec in found.removed:
+    for spec in matches.removed:
         yield _removed(new, spec)
 
 

@@ -60,12 +60,12 @@ class Entities:
 def field_names(old: EntitySpec, new: EntitySpec) -> dict[str, str]:
     """Map each new field to its old name: the same, or another name for the same attribute."""
     attributes = {stored.attribute: name for name, stored in old.fields.items()}
-    found = {name: name for name in new.fields if name in old.fields}
+    names = {name: name for name in new.fields if name in old.fields}
     for name, stored in new.fields.items():
         was = attributes.get(stored.attribute)
-        if name not in found and was is not None and was not in new.fields:
-            found[name] = was
-    return found
+        if name not in names and was is not None and was not in new.fields:
+            names[name] = was
+    return names
 
 
 def field_changes(pair: Entities) -> Iterator[DesignChange]:
@@ -252,13 +252,13 @@ def _added(pair: Entities, new: StoredField, like: StoredField | None) -> Design
 
 def _from_keys(pair: Entities) -> set[str]:
     """Return the fields that are read from key texts and so exist in stored items."""
-    found: set[str] = set()
+    names: set[str] = set()
     for before, after in zip(pair.old.key.attributes, pair.new.key.attributes, strict=False):
         places = dict(zip(after.fields, before.fields, strict=False))
         is_same = same_encoding(attribute_form(pair.old, before, {}), attribute_form(pair.new, after, places))
         if is_same and after.template is not None and after.template.reversible:
-            found.update(after.template.fields)
-    return found
+            names.update(after.template.fields)
+    return names
 
 
 def key_names(pair: Entities) -> dict[str, str]:

@@ -78,19 +78,19 @@ def lookalikes(old: Sequence[N], new: Sequence[N], shape: Callable[[N], Hashable
 
 def _by_name(several: Iterable[N]) -> dict[str, N]:
     """Return the objects by name; of duplicates, which have their own finding, the first."""
-    found: dict[str, N] = {}
+    by_name: dict[str, N] = {}
     for named in several:
-        found.setdefault(named.name, named)
-    return found
+        by_name.setdefault(named.name, named)
+    return by_name
 
 
 def _renamed(removed: Sequence[N], added: Sequence[N], shape: Callable[[N], Hashable | None]) -> Iterable[tuple[N, N]]:
     for before in removed:
         old_shape = shape(before)
         twins = [named for named in removed if shape(named) == old_shape]
-        found = [named for named in added if shape(named) == old_shape]
-        if old_shape is not None and len(twins) == len(found) == 1:
-            yield before, found[0]
+        candidates = [named for named in added if shape(named) == old_shape]
+        if old_shape is not None and len(twins) == len(candidates) == 1:
+            yield before, candidates[0]
 
 
 def condition_form(condition: Condition | None) -> Form:

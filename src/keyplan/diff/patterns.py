@@ -20,22 +20,22 @@ _FACTS = ("expected_items", "expected_scanned", "claims", "decides", "guards", "
 
 def pattern_changes(old: Design, new: Design) -> Iterator[DesignChange]:
     """Return the differences between the patterns and transactions of two designs."""
-    found = matched(old.patterns, new.patterns, _shape)
-    for before, after in found.renamed:
+    matches = matched(old.patterns, new.patterns, _shape)
+    for before, after in matches.renamed:
         what = f"pattern {before.name} was renamed to {after.name}"
         how = "Callers must change too." + _cursors(before, after, renamed=True)
         yield _change("pattern renamed", new, after, before, what=what, how=how, uses=tuple(_uses(old, before)))
-    for before, after in found.kept:
+    for before, after in matches.kept:
         yield from _kept(new, before, after)
-    like = lookalikes(found.removed, found.added, _likeness)
-    for pattern in found.added:
+    like = lookalikes(matches.removed, matches.added, _likeness)
+    for pattern in matches.added:
         what, how = f"pattern {pattern.name} was added", "Only programs change."
         if pattern.name in like:
             before = like[pattern.name]
             cursors = _cursors(before, pattern, renamed=True)
             how += f" If this is {before.name} renamed, its callers must change too.{cursors}"
         yield _change("pattern added", new, pattern, None, what=what, how=how)
-    for pattern in found.removed:
+    for pattern in matches.removed:
         yield _removed(old, new, pattern)
 
 
@@ -141,17 +141,17 @@ def _change(
 
 def consumer_changes(old: Table, new: Table) -> Iterator[DesignChange]:
     """Return the differences between the consumers of a table's stream."""
-    found = matched(old.consumers, new.consumers)
-    for before, after in found.kept:
+    matches = matched(old.consumers, new.consumers)
+    for before, after in matches.kept:
         changed = [name for name, was, now in _consumer_settings(before, after) if was != now]
         if changed:
             what = f"consumer {after.name} changed: {', '.join(changed)}"
             how = "Only programs change. It continues where the old version stopped."
             yield _of_consumer(new, after, what, how, before)
-    for consumer in found.added:
+    for consumer in matches.added:
         how = "It has no checkpoint: it starts at the position that its runner sets."
         yield _of_consumer(new, consumer, f"consumer {consumer.name} was added", how, None)
-    for consumer in found.removed:
+    for consumer in matches.removed:
         what = f"consumer {consumer.name} was removed"
         how = "Its checkpoints remain stored. It does not receive changes that it has not read by then."
         steps = (RolloutStep("remove", f"remove the checkpoints of {consumer.name}"),)

@@ -51,10 +51,10 @@ class LoadedDesign:
     @property
     def places(self) -> dict[str, Path]:
         """Map each table to the file that declares it; of duplicates, which have their own finding, the first."""
-        found: dict[str, Path] = {}
+        files: dict[str, Path] = {}
         for table in self.design.tables:
-            found.setdefault(table.name, Path(table.schema.place.file).resolve())
-        return found
+            files.setdefault(table.name, Path(table.schema.place.file).resolve())
+        return files
 
 
 def load_isolated(target: str) -> LoadedDesign:

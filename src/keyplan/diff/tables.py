@@ -41,18 +41,18 @@ from keyplan.diff.settings import setting_changes
 
 def match_tables(old: tuple[Table, ...], new: tuple[Table, ...]) -> Matched[Table]:
     """Match tables by name, then by equal key attributes and mostly equal entities."""
-    found = matched(old, new)
-    pairs = [(before, after) for before in found.removed for after in found.added if _alike(before, after)]
+    matches = matched(old, new)
+    pairs = [(before, after) for before in matches.removed for after in matches.added if _alike(before, after)]
     renamed = tuple(
         (before, after)
         for before, after in pairs
         if sum(table is before for table, _ in pairs) == sum(table is after for _, table in pairs) == 1
     )
     return Matched(
-        found.kept,
+        matches.kept,
         renamed,
-        tuple(table for table in found.removed if all(table is not before for before, _ in renamed)),
-        tuple(table for table in found.added if all(table is not after for _, after in renamed)),
+        tuple(table for table in matches.removed if all(table is not before for before, _ in renamed)),
+        tuple(table for table in matches.added if all(table is not after for _, after in renamed)),
     )
 
 
@@ -63,13 +63,13 @@ def _alike(old: Table, new: Table) -> bool:
 
 def table_changes(old: tuple[Table, ...], new: tuple[Table, ...]) -> Iterator[DesignChange]:
     """Return every difference between the tables of two designs."""
-    found = match_tables(old, new)
-    for before, after in found.renamed:
+    matches = match_tables(old, new)
+    for before, after in matches.renamed:
         yield _renamed(before, after)
-    moved = list(_moved(found))
+    moved = list(_moved(matches))
     moved_subjects = {(str(change.facts["from"]), change.subject) for change in moved}
     come = {(change.table, change.subject) for change in moved}
-    for before, after in found.pairs:
+    for before, after in matches.pairs:
         yield from _primary_key(before, after)
         yield from index_changes(before, after)
         yield from setting_changes(before, after)
@@ -79,10 +79,10 @@ def table_changes(old: tuple[Table, ...], new: tuple[Table, ...]) -> Iterator[De
                 yield change
         yield from consumer_changes(before, after)
     yield from moved
-    like = lookalikes(found.removed, found.added, _likeness)
-    for table in found.added:
+    like = lookalikes(matches.removed, matches.added, _likeness)
+    for table in matches.added:
         yield _table_added(table, like.get(table.name))
-    for table in found.removed:
+    for table in matches.removed:
         yield _table_removed(table, new)
 
 

@@ -79,13 +79,13 @@ class _Pair:
 
 def losses(old: StoredField, new: StoredField) -> list[Loss]:
     """Return the losses when values of one type are read as another; usually none."""
-    found = list(_presence(old, new))
+    absences = list(_presence(old, new))
     if old.type_code != new.type_code and "ANY" not in {old.type_code, new.type_code}:
-        return [*found, Loss("type", f"stored as {old.type_code}, read as {new.type_code}")]
+        return [*absences, Loss("type", f"stored as {old.type_code}, read as {new.type_code}")]
     if _formats_differ(old.stored, new.stored):
-        return [*found, Loss("type", f"stored as {old.stored}, read as {new.stored}")]
+        return [*absences, Loss("type", f"stored as {old.stored}, read as {new.stored}")]
     pair = _Pair(old.info.annotation, new.info.annotation, old.info, new.info, "")
-    return list(dict.fromkeys([*found, *_between(pair)]))
+    return list(dict.fromkeys([*absences, *_between(pair)]))
 
 
 def _formats_differ(old: StoredAs | None, new: StoredAs | None) -> bool:
@@ -309,8 +309,10 @@ _BOUNDS = (
 def _functions(info: FieldInfo | None) -> set[str]:
     """Return the names of validator functions in a field's annotation."""
     marks = () if info is None else info.metadata
-    found = (getattr(mark, "func", None) for mark in marks)
-    return {getattr(function, "__qualname__", type(function).__name__) for function in found if function is not None}
+    functions = (getattr(mark, "func", None) for mark in marks)
+    return {
+        getattr(function, "__qualname__", type(function).__name__) for function in functions if function is not None
+    }
 
 
 def _at(pair: _Pair) -> str:

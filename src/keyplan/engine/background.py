@@ -87,10 +87,10 @@ class Worker(ABC, Generic[T]):
     def _look(self) -> Sequence[T]:
         """Return the pending work. If none is left, or after `close`, mark the thread as ended."""
         with self._lock:
-            found = () if self._stop.is_set() else self._pending()
-            if not found:
+            tasks = () if self._stop.is_set() else self._pending()
+            if not tasks:
                 self._thread = None
-            return found
+            return tasks
 
     def _work_on(self) -> None:
         try:

@@ -136,9 +136,9 @@ def _check_entry(
 
 
 def _check_count(view: StoreView, table: Table, where: str, tree: Tree, expected: int) -> Iterator[FsckProblem]:
-    found, _ = view.totals(tree)
-    if found != expected:
-        yield FsckProblem(table.name, where, f"{found} entries, {expected} expected")
+    entries, _ = view.totals(tree)
+    if entries != expected:
+        yield FsckProblem(table.name, where, f"{entries} entries, {expected} expected")
 
 
 class _Checks(Protocol):

@@ -78,8 +78,8 @@ def _within_text(value: KeyValue, template: BoundTemplate) -> Sequence[BoundPlac
     """Return the parts that a text reaches; a text that starts within a field ends within its placeholder."""
     if value.part != "begins":
         return template.parts
-    given = [number for number, part in enumerate(template.parts) if getattr(part, "name", None) in value.sources]
-    return template.parts[: given[-1] + 1]
+    numbers = [number for number, part in enumerate(template.parts) if getattr(part, "name", None) in value.sources]
+    return template.parts[: numbers[-1] + 1]
 
 
 def _placeholder(placeholder: BoundPlaceholder, source: Any) -> str:

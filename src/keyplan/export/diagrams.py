@@ -88,15 +88,15 @@ def _entity(
     """Draw an entity's box; return the vertical position of each index's section."""
     lines = [line for part in parts for line in part.lines]
     box = drawing.box(Rect(x, y, width, 0), lines, "entity")
-    found: list[tuple[Index, float]] = []
+    places: list[tuple[Index, float]] = []
     above = y + PAD / 2
     for part in parts:
         if part.index is not None:
-            found.append((part.index, above + LINE / 2))
+            places.append((part.index, above + LINE / 2))
         if part is not parts[0] and part.lines:
             drawing.rule(box.x, box.right, above)
         above += len(part.lines) * LINE
-    return box, found
+    return box, places
 
 
 def _indexes(drawing: Drawing, frame: Rect, table: Table, ports: dict[str, list[tuple[float, float]]]) -> None:

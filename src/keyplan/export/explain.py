@@ -29,11 +29,11 @@ def explain(pattern: Pattern[..., Any], book: PriceBook, findings: Sequence[Find
         parts.append("\n".join(["Holds only if", *(f"  - {note}" for note in notes)]))
     mine = [one for finding in findings for one in (finding, *finding.alike) if one.subject == pattern.name]
     parts += [f"{finding.severity}[{finding.code}]: {finding.problem}\n  fix: {finding.fix}" for finding in mine]
-    found = {(finding.code, finding.problem) for finding in mine}
+    codes = {(finding.code, finding.problem) for finding in mine}
     parts += [
         f"error[{fault.code}]: {fault.problem}\n  fix: {fault.fix}"
         for fault in all_faults(plan)
-        if (fault.code, fault.problem) not in found
+        if (fault.code, fault.problem) not in codes
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 

@@ -130,12 +130,12 @@ def policy(grants: Iterable[Grant], account: Account) -> dict[str, Any]:
 
 def policies(grants: Iterable[Grant], account: Account, most: int = MANAGED_POLICY_CHARACTERS) -> list[dict[str, Any]]:
     """Return the same permissions in as few policies as the size limit allows, each with whole statements."""
-    found: list[list[PolicyStatement]] = [[]]
+    groups: list[list[PolicyStatement]] = [[]]
     for statement in _statements(grants):
-        if found[-1] and size(_document([*found[-1], statement], account)) > most:
-            found.append([])
-        found[-1].append(statement)
-    return [_document(statements, account) for statements in found]
+        if groups[-1] and size(_document([*groups[-1], statement], account)) > most:
+            groups.append([])
+        groups[-1].append(statement)
+    return [_document(statements, account) for statements in groups]
 
 
 def size(document: Any) -> int:
@@ -164,12 +164,12 @@ def _statements(grants: Iterable[Grant]) -> list[PolicyStatement]:
     for grant in grants:
         by_limits = requests.setdefault(((grant.table, grant.under), grant.action), {})
         by_limits.setdefault(grant.limits, {})[() if grant.leading.is_open else grant.leading.texts] = None
-    found = [
+    statements = [
         PolicyStatement((action,), (place,), leading, limits)
         for (place, action), by_limits in requests.items()
         for limits, leading in _by_partition(by_limits)
     ]
-    by_place = _joined(found, lambda statement: (statement.places, statement.leading, statement.limits))
+    by_place = _joined(statements, lambda statement: (statement.places, statement.leading, statement.limits))
     return _joined(by_place, lambda statement: (statement.actions, statement.leading, statement.limits))
 
 
@@ -196,17 +196,17 @@ def _parts(texts: Sequence[Texts]) -> Iterator[tuple[Texts, ...]]:
 
 def _joined(statements: Iterable[PolicyStatement], same: Any) -> list[PolicyStatement]:
     """Join the statements for which `same` is equal: their actions or their places."""
-    found: dict[Any, PolicyStatement] = {}
+    by_form: dict[Any, PolicyStatement] = {}
     for statement in statements:
         alike = same(statement)
-        other = found.get(alike, statement)
-        found[alike] = PolicyStatement(
+        other = by_form.get(alike, statement)
+        by_form[alike] = PolicyStatement(
             tuple(dict.fromkeys((*other.actions, *statement.actions))),
             tuple(dict.fromkeys((*other.places, *statement.places))),
             statement.leading,
             statement.limits,
         )
-    return list(found.values())
+    return list(by_form.values())
 
 
 @dataclass(frozen=True)
@@ -299,9 +299,9 @@ def _write(plan: Plan, bindings: Bindings, limits: Limits) -> Iterator[Grant]:
         yield from _sentinels(plan, bindings, leading)
     if action != "UpdateItem":
         return
-    given = [action for action in plan.actions if not action.optional]
-    patch_only = len(given) < len(plan.actions) and all(one.source is WRITE_TIME for one in given)
-    may_change_nothing = plan.entity.version is None and all(one.name in _MAY_CHANGE_NOTHING for one in given)
+    required = [action for action in plan.actions if not action.optional]
+    patch_only = len(required) < len(plan.actions) and all(one.source is WRITE_TIME for one in required)
+    may_change_nothing = plan.entity.version is None and all(one.name in _MAY_CHANGE_NOTHING for one in required)
     if may_change_nothing or patch_only:
         yield Grant(
             "ConditionCheckItem", table, leading=leading

@@ -40,9 +40,9 @@ def literal(text: str) -> str:
 def principal_value(text: str) -> str:
     """Return the value of a binding: policy variables unchanged, the rest escaped."""
     result, at = "", 0
-    for found in _VARIABLE.finditer(text):
-        result += literal(text[at : found.start()]) + found[0]
-        at = found.end()
+    for variable in _VARIABLE.finditer(text):
+        result += literal(text[at : variable.start()]) + variable[0]
+        at = variable.end()
     return result + literal(text[at:])
 
 
@@ -80,8 +80,8 @@ class Bindings:
         """Return the partitions of whole items; a field is bound by its name, or by the item's parameter and its
         name.
         """
-        given = item.values if isinstance(item, Each) else item
-        owner = f"{given!r}." if isinstance(given, Param) else ""
+        source = item.values if isinstance(item, Each) else item
+        owner = f"{source!r}." if isinstance(source, Param) else ""
         text = _Text(self, lambda name: (name, owner + name) if owner else (name,))
         return _joined([text.of(part) for part in partition])
 

@@ -173,8 +173,8 @@ def _alias(part: BoundKeyAttribute) -> str:
 def notes(tables: Sequence[TableResource]) -> Iterator[str]:
     """Yield the settings that a data model does not contain, and the entities without sample items."""
     for table in tables:
-        found = [example_item(entity, _SCOPES[0]) for entity in table.table.entities]
-        yield from (reason for reason in found if isinstance(reason, str))
+        examples = [example_item(entity, _SCOPES[0]) for entity in table.table.entities]
+        yield from (reason for reason in examples if isinstance(reason, str))
         for index in table.request.get("GlobalSecondaryIndexes", ()):
             if not _is_plain(index):
                 yield f"index {index['IndexName']} of {table.name} has multi-attribute keys: omitted"

@@ -101,7 +101,7 @@ def _throughput(writes: Sequence[Node], reads: Sequence[Node], gaps: list[str]) 
     """Return both capacities from the first that declares any: the replica, then the shared settings; the index,
     then its table.
     """
-    found = {}
+    throughput = {}
     for kind, holders in (("Read", reads), ("Write", writes)):
         member = f"{kind}ProvisionedThroughputSettings"
         settings = next((capacity for holder in holders if (capacity := holder.get(member)) is not None), None)
@@ -113,8 +113,8 @@ def _throughput(writes: Sequence[Node], reads: Sequence[Node], gaps: list[str]) 
             fixed = scaling.get("SeedCapacity") or scaling.need("MinCapacity")
             path = fixed.path.rpartition("Properties.")[2]
             gaps.append(f"{path}: capacity scales automatically; the initial capacity is imported")
-        found[f"{kind}CapacityUnits"] = fixed.value
-    return found
+        throughput[f"{kind}CapacityUnits"] = fixed.value
+    return throughput
 
 
 def simple_table(whole: Node) -> tuple[Node, tuple[str, ...]]:

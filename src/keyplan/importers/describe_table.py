@@ -37,14 +37,14 @@ def describe_table(documents: Sequence[Document]) -> ImportSource:
     Answers about expiry, backups or tags do not name their table: they belong to the table described before. Raises
     ImportSourceError.
     """
-    found: list[tuple[Node, dict[str, Any]]] = []
+    descriptions: list[tuple[Node, dict[str, Any]]] = []
     for document in documents:
         for value in document.value if isinstance(document.value, list) else [document.value]:
-            _take(Document(document.name, value), found)
-    if not found:
+            _take(Document(document.name, value), descriptions)
+    if not descriptions:
         raise ImportSourceError("the input has no table")
     names = ", ".join(dict.fromkeys(document.name for document in documents))
-    return ImportSource(f"{names}, in the form of DescribeTable", tuple(_table(*table) for table in found))
+    return ImportSource(f"{names}, in the form of DescribeTable", tuple(_table(*table) for table in descriptions))
 
 
 def _take(document: Document, found: list[tuple[Node, dict[str, Any]]]) -> None:
@@ -94,8 +94,8 @@ def _table(described: Node, more: Mapping[str, Any]) -> SourceTable:
     for member in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes"):
         if described.get(member) is not None:
             properties[member] = [_index(entry) for entry in described.each(member)]
-    found = source_table(Node(properties, described.path), described.need("TableName").text())
-    return replace(found, figures=_figures(described))
+    table = source_table(Node(properties, described.path), described.need("TableName").text())
+    return replace(table, figures=_figures(described))
 
 
 def _index(described: Node) -> dict[str, Any]:

@@ -99,7 +99,7 @@ def _schema(node: Node, table: str | None, gaps: list[str]) -> _Schema:
     names = node if model is None else model
     service, entity = names.need("service").text(), names.need("entity").text()
     version = names.get("version")
-    stated = table or next((found.text() for holder in (names, node) if (found := holder.get("table"))), None)
+    stated = table or next((named.text() for holder in (names, node) if (named := holder.get("table"))), None)
     if stated is None:
         gaps.append(
             f"the schemas do not name the table: it is named {service} after the service; set another name with"
@@ -187,10 +187,10 @@ def _collections(schemas: Sequence[_Schema]) -> Iterator[SourceCollection]:
 
 def _collection(pattern: Node) -> list[str]:
     """Return the collection of an access pattern with its sub-collections."""
-    found = pattern.get("collection")
-    if found is None or found.value == "":
+    collection = pattern.get("collection")
+    if collection is None or collection.value == "":
         return []
-    return [each.text() for each in found.items()] if isinstance(found.value, list) else [found.text()]
+    return [each.text() for each in collection.items()] if isinstance(collection.value, list) else [collection.text()]
 
 
 # Entities.
@@ -343,8 +343,8 @@ def _braced(text: str) -> str:
 def _casing(node: Node) -> str:
     """Return the case of a key: lower, upper or none; lower by default."""
     casing = node.get("casing")
-    found = "default" if casing is None else casing.one_of(*_CASINGS)
-    return "lower" if found == "default" else found
+    name = "default" if casing is None else casing.one_of(*_CASINGS)
+    return "lower" if name == "default" else name
 
 
 def _cased(text: str, casing: str) -> str:
@@ -379,11 +379,11 @@ def _choices(kind: Node) -> str:
 
 def _default(node: Node) -> str | None:
     """Return the default of a field as Python text, if it is a plain value; functions are not in JSON."""
-    found = node.get("default")
-    if found is None or isinstance(found.value, (Mapping, list)):
+    default = node.get("default")
+    if default is None or isinstance(default.value, (Mapping, list)):
         return None
-    if isinstance(found.value, str):
-        return literal(found.value)
-    if isinstance(found.value, bool):
-        return repr(found.value)
-    return f"Decimal({literal(str(found.value))})"
+    if isinstance(default.value, str):
+        return literal(default.value)
+    if isinstance(default.value, bool):
+        return repr(default.value)
+    return f"Decimal({literal(str(default.value))})"

@@ -209,19 +209,19 @@ class _Planner:
 
     def _known_templates(self) -> dict[str, Template]:
         """Return the templates that the source states, also as aliases (USER#{user_id}) and as rows of templates."""
-        found = {attribute: parse(text) for attribute, text in self._source.templates.items()}
+        templates = {attribute: parse(text) for attribute, text in self._source.templates.items()}
         stated = [(name, alias) for name, alias in self._source.aliases.items() if "{" in alias]
         for row in self._source.template_rows:
             texts = ((name, value.get("S")) for name, value in row.items() if name not in self._table.key)
             stated += [(name, text) for name, text in texts if isinstance(text, str)]
         for attribute, text in stated:
-            if attribute in found or self._table.types.get(attribute) != "S":
+            if attribute in templates or self._table.types.get(attribute) != "S":
                 continue
             with suppress(TemplateError):
                 template = parse(text)
                 if self._are_of(template, attribute):
-                    found[attribute] = template
-        return found
+                    templates[attribute] = template
+        return templates
 
     def _are_of(self, template: Template, attribute: str) -> bool:
         """Return True if the samples have keys of a template, and its fields can have the types that it needs."""
@@ -299,15 +299,15 @@ class _Planner:
 
     def _plan_sparse(self, index: Index, keys: dict[str, PlannedKey]) -> None:
         """Plan an index that holds some of the samples, if a field decides which of them."""
-        made = [name for name in index.attributes if name not in self._table.key and name not in self._templates]
+        own = [name for name in index.attributes if name not in self._table.key and name not in self._templates]
         inside = [all(name in item for name in index.attributes) for item in self._source.samples]
-        if not made or all(inside) or sum(inside) < _MEMBERS or any(name in keys for name in made):
+        if not own or all(inside) or sum(inside) < _MEMBERS or any(name in keys for name in own):
             return
         outside = [item for item, held in zip(self._source.samples, inside, strict=True) if not held]
-        if any(name in item for item in outside for name in made):
+        if any(name in item for item in outside for name in own):
             return
         planned: dict[str, PlannedKey] = {}
-        for name in made:
+        for name in own:
             shape = self._shape(name, inside)
             if shape is None:
                 return
@@ -323,7 +323,7 @@ class _Planner:
         condition = self._membership(inside, used)
         if condition is None:
             return
-        for name in made:
+        for name in own:
             self._drop(self._field_of(name))
         keys |= planned
         if condition:
@@ -381,10 +381,10 @@ class _Planner:
             if isinstance(part, Placeholder)
         ]
         for part, key in parts:
-            found = next((each for each in self._made.fields.values() if part.field in (each.called, each.name)), None)
-            found = found or self._field_of(self._attribute_of(part.field, key))
-            if found is not None and part.field not in self._placed:
-                self._placed[part.field] = found.name if self._source.fields else self._renamed(found, part.field)
+            field = next((each for each in self._made.fields.values() if part.field in (each.called, each.name)), None)
+            field = field or self._field_of(self._attribute_of(part.field, key))
+            if field is not None and part.field not in self._placed:
+                self._placed[part.field] = field.name if self._source.fields else self._renamed(field, part.field)
         for part, attribute in parts:
             if part.field not in self._placed:
                 column = (self._columns(self._templates[attribute], attribute) or {}).get(part.field, ())
@@ -451,15 +451,15 @@ class _Planner:
     def _columns(self, template: Template, attribute: str) -> dict[str, tuple[str, ...]] | None:
         """Return the texts of each placeholder in the samples; None if a sample does not have the form."""
         pattern = "".join(re.escape(part.text) if isinstance(part, Text) else "(.+?)" for part in template.parts)
-        found = []
+        columns = []
         for item in self._source.samples:
             text = item.get(attribute, {}).get("S")
             match = re.fullmatch(pattern, text, re.DOTALL) if isinstance(text, str) else None
             if match is None:
                 return None
-            found.append(match.groups())
+            columns.append(match.groups())
         names = [part.field for part in template.parts if isinstance(part, Placeholder)]
-        return {name: tuple(groups[at] for groups in found) for at, name in enumerate(names)}
+        return {name: tuple(groups[at] for groups in columns) for at, name in enumerate(names)}
 
     def _is_made(self, attribute: str) -> bool:
         """Return True if an attribute exists only for an index, judging by its name, such as GSI1PK."""
@@ -492,7 +492,7 @@ class _Planner:
 
         `besides_placed`: not the field of another placeholder, and only if no second field has the value.
         """
-        found = []
+        holders = []
         for candidate in self._made.fields.values():
             own = tuple(text for at, text in enumerate(candidate.column) if not inside or inside[at])
             if (
@@ -506,11 +506,11 @@ class _Planner:
                 continue
             known = [text for text in own if text is not None]
             if called in {candidate.name, candidate.attribute} or is_telling(known):
-                found.append(candidate.name)
-        if besides_placed and len(found) > 1:
+                holders.append(candidate.name)
+        if besides_placed and len(holders) > 1:
             return ""
         word = called.lower().rpartition("_")[0]  # of P#17, productId rather than another attribute that is 17 too
-        return min(found, key=lambda name: not (word and name.lower().startswith(word)), default="")
+        return min(holders, key=lambda name: not (word and name.lower().startswith(word)), default="")
 
     # Fields.
 
@@ -558,14 +558,14 @@ class _Planner:
             del self._made.fields[planned_field.name]
 
     def _annotation(self, attribute: str) -> str:
-        found = python_type(self._table.types.get(attribute), self._values(attribute))
+        annotation = python_type(self._table.types.get(attribute), self._values(attribute))
         if attribute in self._table.key_attributes:
             code = self._table.types[attribute]
             fits = {"S": ("str",), "N": ("int", "Decimal"), "B": ("bytes",)}[code]
-            found = found if found in fits else fits[-1]
-        if attribute == self._table.ttl and found in {"int", "Decimal", "Any"}:
+            annotation = annotation if annotation in fits else fits[-1]
+        if attribute == self._table.ttl and annotation in {"int", "Decimal", "Any"}:
             return "datetime" if self._expires_whole(attribute) else "Decimal"
-        return found
+        return annotation
 
     def _expires_whole(self, attribute: str) -> bool:
         values = self._values(attribute)
@@ -598,5 +598,5 @@ def discriminator(table: SourceTable) -> tuple[str | None, tuple[str, ...]]:
 
 def _constant(samples: Sequence[Item], attribute: str) -> str:
     """Return the constant text of an attribute in all samples, or ""."""
-    found = {str(item.get(attribute, {}).get("S", "")) for item in samples}
-    return found.pop() if len(found) == 1 else ""
+    values = {str(item.get(attribute, {}).get("S", "")) for item in samples}
+    return values.pop() if len(values) == 1 else ""

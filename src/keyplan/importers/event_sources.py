@@ -152,14 +152,14 @@ def _changes(settings: Node, gaps: list[str]) -> tuple[str, ...]:
     every = tuple(event for events in _EVENTS.values() for event in events)
     criteria = settings.get("FilterCriteria")
     filters = [] if criteria is None else list(criteria.each("Filters"))
-    found: set[str] = set()
+    changes: set[str] = set()
     for each in filters:
         pattern = each.need("Pattern").text()
         passing, is_whole = _passing(pattern)
-        found |= set(passing)
+        changes |= set(passing)
         if not is_whole:
             gaps.append(f"FilterCriteria {pattern}: write the rest of it as filter=, for example F.status == 'done'")
-    return tuple(event for event in every if event in found) if filters else every
+    return tuple(event for event in every if event in changes) if filters else every
 
 
 def _passing(pattern: str) -> tuple[tuple[str, ...], bool]:

@@ -55,10 +55,10 @@ class Resolver:
                     return self._functions[name](argument)
                 if isinstance(name, str) and name.startswith("Fn::"):
                     return UnresolvedValue(f"{name} cannot be determined from the template alone")
-            found = {name: self.resolve(member) for name, member in value.items()}
-            return {name: member for name, member in found.items() if member is not NO_VALUE}
+            members = {name: self.resolve(member) for name, member in value.items()}
+            return {name: member for name, member in members.items() if member is not NO_VALUE}
         if isinstance(value, list):
-            return [found for element in value if (found := self.resolve(element)) is not NO_VALUE]
+            return [members for element in value if (members := self.resolve(element)) is not NO_VALUE]
         if isinstance(value, str) and _DYNAMIC in value:
             return UnresolvedValue(f"{value} is resolved when the stack is created")
         return value
@@ -150,10 +150,10 @@ class Resolver:
         return argument[0].join(map(_text, parts))
 
     def _split(self, argument: Any) -> Any:
-        found = self._both(argument)
-        if isinstance(found, UnresolvedValue):
-            return found
-        separator, text = found
+        parts = self._both(argument)
+        if isinstance(parts, UnresolvedValue):
+            return parts
+        separator, text = parts
         if not (isinstance(separator, str) and separator and isinstance(text, str)):
             return UnresolvedValue("Fn::Split expects a separator and a text")
         return text.split(separator)
@@ -176,12 +176,12 @@ class Resolver:
         unknown = next(_unknown(path), None)
         if unknown is not None:
             return unknown
-        found: Any = self._mappings
+        value: Any = self._mappings
         for name in path if isinstance(path, list) and len(path) == 3 else ("",):
-            found = _mapping(found).get(_text(name))
-        if found is None and "DefaultValue" in default:
+            value = _mapping(value).get(_text(name))
+        if value is None and "DefaultValue" in default:
             return self.resolve(default["DefaultValue"])
-        return UnresolvedValue(f"Fn::FindInMap: no value at {path!r}") if found is None else found
+        return UnresolvedValue(f"Fn::FindInMap: no value at {path!r}") if value is None else value
 
     # Conditions.
 
@@ -194,8 +194,8 @@ class Resolver:
         return self.resolve(argument[1] if holds else argument[2])
 
     def _equals(self, argument: Any) -> Any:
-        found = self._both(argument)
-        return found if isinstance(found, UnresolvedValue) else _text(found[0]) == _text(found[1])
+        pair = self._both(argument)
+        return pair if isinstance(pair, UnresolvedValue) else _text(pair[0]) == _text(pair[1])
 
     def _not(self, argument: Any) -> Any:
         if not (isinstance(argument, list) and len(argument) == 1):
@@ -207,22 +207,20 @@ class Resolver:
         """Evaluate Fn::Or up to the first true, Fn::And up to the first false; an unknown condition may not matter."""
         if not (isinstance(argument, list) and argument):
             return UnresolvedValue(f"Fn::{'Or' if stops else 'And'} expects conditions")
-        found = [self.resolve(element) for element in argument]
-        known = [_truth(element) for element in found if not isinstance(element, UnresolvedValue)]
+        values = [self.resolve(element) for element in argument]
+        known = [_truth(element) for element in values if not isinstance(element, UnresolvedValue)]
         if stops in known:
             return stops
-        return next(_unknown(found), not stops)
+        return next(_unknown(values), not stops)
 
     def _both(self, argument: Any) -> Any:
         """Return two values, or the first unresolved one."""
-        found = self.resolve(argument)
-        if not (isinstance(found, list) and len(found) == 2):
+        pair = self.resolve(argument)
+        if not (isinstance(pair, list) and len(pair) == 2):
             return (
-                found
-                if isinstance(found, UnresolvedValue)
-                else UnresolvedValue(f"expected two values, got {argument!r}")
+                pair if isinstance(pair, UnresolvedValue) else UnresolvedValue(f"expected two values, got {argument!r}")
             )
-        return next(_unknown(found), found)
+        return next(_unknown(pair), pair)
 
 
 def _attribute(name: str) -> UnresolvedValue:

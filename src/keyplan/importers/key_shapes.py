@@ -79,8 +79,10 @@ def _separator(texts: Sequence[str]) -> str:
 
 def _is_prefixed(text: str, separator: str) -> bool:
     """Return True if a text is a word, a separator and more. A URL is not: https://example.org."""
-    word, found, rest = text.partition(separator)
-    return bool(found) and (separator == _SEPARATOR or (bool(_WORD.fullmatch(word)) and not rest.startswith("/")))
+    word, separator_found, rest = text.partition(separator)
+    return bool(separator_found) and (
+        separator == _SEPARATOR or (bool(_WORD.fullmatch(word)) and not rest.startswith("/"))
+    )
 
 
 def _is_doubtful(column: Sequence[str], name: str) -> bool:
@@ -201,9 +203,11 @@ def _constants(samples: Sequence[Item], attribute: str, key: Sequence[str]) -> f
         if isinstance(text, str) and _PHRASE.fullmatch(text):
             forms.setdefault(text, set()).add(frozenset(item))
             partitions[text] += 1
-    seen = Counter(form for found in forms.values() for form in found)
+    seen = Counter(form for known_forms in forms.values() for form in known_forms)
     return frozenset(
-        text for text, found in forms.items() if partitions[text] > 1 and all(seen[form] == 1 for form in found)
+        text
+        for text, known_forms in forms.items()
+        if partitions[text] > 1 and all(seen[form] == 1 for form in known_forms)
     )
 
 

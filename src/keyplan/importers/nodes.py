@@ -107,19 +107,19 @@ class Node:
 
     def need(self, member: str) -> Node:
         """Return a required member."""
-        found = self.get(member)
-        if found is None:
+        node = self.get(member)
+        if node is None:
             raise self.fail(f"{member} is missing")
-        return found
+        return node
 
     def at(self, *members: str) -> Node | None:
         """Return a member of a member, or None."""
-        found: Node | None = self
+        node: Node | None = self
         for member in members:
-            found = None if found is None else found.get(member)
-        return found
+            node = None if node is None else node.get(member)
+        return node
 
     def each(self, member: str) -> Iterator[Node]:
         """Return the elements of an optional list."""
-        found = self.get(member)
-        return iter(()) if found is None else found.items()
+        node = self.get(member)
+        return iter(()) if node is None else node.items()

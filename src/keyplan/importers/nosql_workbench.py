@@ -64,10 +64,10 @@ def _table(model: Node) -> SourceTable:
     types = _key_types(node, others)
     facets = list(node.each("TableFacets"))
     gaps = [*_unknown(node, _OF_TABLE, node), *(gap for facet in facets for gap in _unknown(facet, _OF_FACET, node))]
-    found = source_table(_properties(node, types, gaps), name, gaps)
+    table = source_table(_properties(node, types, gaps), name, gaps)
     guesses: list[str] = []
-    entities = tuple(_entities(node, found, others, guesses))
-    return replace(found, types={**others, **found.types}, entities=entities, guesses=tuple(guesses))
+    entities = tuple(_entities(node, table, others, guesses))
+    return replace(table, types={**others, **table.types}, entities=entities, guesses=tuple(guesses))
 
 
 def _key_types(table: Node, others: Mapping[str, str]) -> dict[str, str]:

@@ -392,5 +392,5 @@ class _Writer:
 
 def _returning(word: str, fields: Sequence[str]) -> list[str]:
     """Return the body: item(...) or pk(...) with parameters named like the fields."""
-    given = call(word, *(f"{field}={field}" for field in fields))
-    return lay_out(given, "return ", indent="    ").split("\n")
+    result = call(word, *(f"{field}={field}" for field in fields))
+    return lay_out(result, "return ", indent="    ").split("\n")

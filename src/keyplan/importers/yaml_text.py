@@ -69,24 +69,24 @@ def _mapping(loader: _Loader, node: Any) -> dict[Any, Any]:
     own = {id(key_node) for key_node, _ in node.value}
     loader.flatten_mapping(node)
     mapping: dict[Any, Any] = {}
-    given: set[Hashable] = set()
+    keys: set[Hashable] = set()
     for key_node, value_node in node.value:
         key = loader.construct_object(key_node, deep=True)
         if not isinstance(key, Hashable):
             raise yaml.constructor.ConstructorError(None, None, "a key is not a text", key_node.start_mark)
-        if key in given:
+        if key in keys:
             raise yaml.constructor.ConstructorError(None, None, f"duplicate key {key!r}", key_node.start_mark)
         if id(key_node) in own:
-            given.add(key)
+            keys.add(key)
         mapping[key] = loader.construct_object(value_node, deep=True)
     return mapping
 
 
 def _whole(loader: _Loader, node: yaml.Node) -> int:
     """Return an integer; reject more digits than Python writes, which only 0x and 0b allow."""
-    found: int = loader.construct_yaml_int(node)
-    str(found)
-    return found
+    number: int = loader.construct_yaml_int(node)
+    str(number)
+    return number
 
 
 _Loader.add_multi_constructor("!", _function)

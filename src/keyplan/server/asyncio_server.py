@@ -106,8 +106,8 @@ class Server:
 
 def bind(host: str, port: int) -> socket.socket:
     """Return a socket bound to the address, not listening yet; port 0 selects a free one. Raises OSError."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE | socket.AI_NUMERICSERV)
-    family, kind, number, _, address = found[0]
+    addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE | socket.AI_NUMERICSERV)
+    family, kind, number, _, address = addresses[0]
     bound = socket.socket(family, kind, number)
     try:
         # Without it a restart must wait until the connections of the last run have timed out. On Windows the same

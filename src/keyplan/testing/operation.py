@@ -51,14 +51,14 @@ class Event:
         holds as long as the cached list is the same object.
         """
         inner = getattr(emitter, "_emitter", emitter)
-        found = inner._lookup_cache.get(self.name)
-        if found is None:
-            found = inner._handlers.prefix_search(self.name)
-            inner._lookup_cache[self.name] = found
+        handlers = inner._lookup_cache.get(self.name)
+        if handlers is None:
+            handlers = inner._handlers.prefix_search(self.name)
+            inner._lookup_cache[self.name] = handlers
         last, heard = self._last
-        if found is not last:
-            heard = not self._idle.issuperset(found)
-            self._last = (found, heard)
+        if handlers is not last:
+            heard = not self._idle.issuperset(handlers)
+            self._last = (handlers, heard)
         return heard
 
 
@@ -131,14 +131,14 @@ class Operation:
     def _failure(self, error: ServiceError) -> dict[str, Any]:
         """Return the error with the members that the model gives its exception."""
         shape = self.service_model.shape_for_error_code(error.code)
-        given = dict(error.members)
+        members = dict(error.members)
         if error.message:
-            given |= {"message": error.message, "Message": error.message}
+            members |= {"message": error.message, "Message": error.message}
         modeled = {} if shape is None else shape.members
         return {
             "Error": {"Message": error.message, "Code": error.code},
             "ResponseMetadata": _metadata(error.status),
-            **{name: given[name] for name in modeled if name in given},
+            **{name: members[name] for name in modeled if name in members},
         }
 
 

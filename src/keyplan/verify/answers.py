@@ -186,8 +186,8 @@ def meaning_of(pattern: Pattern[..., Any]) -> ReadMeaning:
     if not isinstance(terms, KeyCondition):
         return ReadMeaning(plan, tuple(KeyTest(name, "=", source) for name, source in terms.key.items()), ())
     lossy = _lossy(plan)
-    given = {**terms.partition, **terms.sort}
-    key_tests = [KeyTest(name, "=", source, encoded=lossy.get(name)) for name, source in given.items()]
+    sources = {**terms.partition, **terms.sort}
+    key_tests = [KeyTest(name, "=", source, encoded=lossy.get(name)) for name, source in sources.items()]
     if terms.range is not None:
         key_range = terms.range
         encoded = _encoded_prefix(plan) if key_range.op == "begins_with" else _ranks(plan).get(key_range.field)
@@ -363,24 +363,24 @@ def _differences(
 ) -> Iterator[str]:
     plan = meaning.plan
     expected_by_place = {(spec, place_of(spec, entity)): entity for spec, entity in expected}
-    found = {_placed(plan, entity): entity for entity in returned}
+    by_place = {_placed(plan, entity): entity for entity in returned}
     most = len(expected) if plan.limit is None else min(plan.limit, len(expected))
-    extra = [entity for place, entity in found.items() if place not in expected_by_place]
-    missing = [(spec, entity) for (spec, place), entity in expected_by_place.items() if (spec, place) not in found]
+    extra = [entity for place, entity in by_place.items() if place not in expected_by_place]
+    missing = [(spec, entity) for (spec, place), entity in expected_by_place.items() if (spec, place) not in by_place]
     if len(returned) < most:
         yield f"returns {len(returned)} items, {len(expected)} have {text}{_common_cause(meaning, missing, arguments)}"
-    if len(found) < len(returned):
-        yield f"returns {len(returned) - len(found)} items twice"
+    if len(by_place) < len(returned):
+        yield f"returns {len(returned) - len(by_place)} items twice"
     if extra:
         yield f"returns {_named(plan, extra)}, which does not have {text}"
     if plan.view is not None:
-        for place, entity in found.items():
+        for place, entity in by_place.items():
             if place in expected_by_place and any(
                 getattr(expected_by_place[place], name) != held for name, held in entity
             ):
                 yield f"returns {entity!r}, but {expected_by_place[place]!r} was stored"
     elif plan.index is None or plan.hydrated or plan.index.kind == "LSI" or plan.index.project in {"all", None}:
-        for place, entity in found.items():
+        for place, entity in by_place.items():
             if (
                 place in expected_by_place
                 and expected_by_place[place] != entity

@@ -90,10 +90,10 @@ class ArgumentGenerator:
 
     def _found(self, pattern: Pattern[..., Any], binding: Binding) -> tuple[EntitySpec, Entity] | None:
         """Return an item that a read may return, with its values bound to the parameters."""
-        found = self._pick(meaning_of(pattern))
-        if found is not None:
-            self._parameter_values.bind(*found, uses_of(pattern, found[0]), binding, pattern)
-        return found
+        drawn = self._pick(meaning_of(pattern))
+        if drawn is not None:
+            self._parameter_values.bind(*drawn, uses_of(pattern, drawn[0]), binding, pattern)
+        return drawn
 
     def _read_of_suited(self, pattern: Pattern[..., Any]) -> dict[str, Any]:
         """Return arguments for a read for which no item fits yet; change an item so that it passes the filter.

@@ -348,10 +348,10 @@ def _has_values(stored: StoredField, count: int) -> bool:
 def generators(design: Design, total: int, value_generator: ValueGenerator) -> dict[EntitySpec, EntityGenerator]:
     """Return a generator for each entity of a design."""
     by_spec = amounts(design, total)
-    found = {
+    by_name = {
         spec: EntityGenerator(spec, amount, design, value_generator, owners_of(spec, by_spec))
         for spec, amount in by_spec.items()
     }
     for spec, others in referenced_specs({spec: amount.count for spec, amount in by_spec.items()}).items():
-        found[spec].refer_to([found[spec].keys for spec in others])
-    return found
+        by_name[spec].refer_to([by_name[spec].keys for spec in others])
+    return by_name

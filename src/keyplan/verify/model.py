@@ -166,10 +166,10 @@ class Recorder:
         model_table = self.model_tables[table]
         key = {name: key[name] for name in model_table.schema.key}
         before = model_table.at(key)
-        found = self.engine.call("GetItem", {"TableName": table, "Key": key, "ConsistentRead": True}).get("Item")
-        after = canonical(found) if found else None
+        stored = self.engine.call("GetItem", {"TableName": table, "Key": key, "ConsistentRead": True}).get("Item")
+        after = canonical(stored) if stored else None
         model_table.put(key, after)
-        return RecordedWrite(table, key, before, after, found or None, operation == "TransactWriteItems")
+        return RecordedWrite(table, key, before, after, stored or None, operation == "TransactWriteItems")
 
 
 def _targets(operation: str, request: Request) -> Iterator[tuple[str, Request]]:
@@ -216,7 +216,7 @@ def read_back(spec: EntitySpec, entity: Entity) -> Entity:
 def sentinels_of(spec: EntitySpec, entity: Entity) -> list[EntityItem]:
     """Return the sentinel items of an entity's unique values."""
     values = entity.__dict__
-    found = []
+    sentinels = []
     for rule in spec.sentinels:
         if any(values.get(name) is None for name in rule.fields):
             continue
@@ -225,8 +225,8 @@ def sentinels_of(spec: EntitySpec, entity: Entity) -> list[EntityItem]:
         expiry = item_builder(spec).item(entity).get(spec.expiry_attribute or "")
         if expiry is not None:
             item[str(spec.expiry_attribute)] = expiry
-        found.append(item)
-    return found
+        sentinels.append(item)
+    return sentinels
 
 
 class StoredEntities:

@@ -120,9 +120,9 @@ def uses_of(pattern: Pattern[..., Any], spec: EntitySpec | None = None) -> list[
     `spec`: the entity of a read whose field names are used; by default the pattern's own names.
     """
     terms = pattern._terms
-    found = list(_of_change(pattern, terms)) if isinstance(terms, ItemWrite) else list(_of_read(pattern, spec))
-    found += list(_of_condition(pattern.plan.filter)) + list(_of_condition(pattern.plan.condition))
-    return [use for use in found if isinstance(_param(use.source), Param) or use.certain]
+    uses = list(_of_change(pattern, terms)) if isinstance(terms, ItemWrite) else list(_of_read(pattern, spec))
+    uses += list(_of_condition(pattern.plan.filter)) + list(_of_condition(pattern.plan.condition))
+    return [use for use in uses if isinstance(_param(use.source), Param) or use.certain]
 
 
 def _param(source: Source) -> Source:

@@ -65,12 +65,12 @@ def amounts(design: Design, total: int) -> dict[EntitySpec, Amount]:
     declared = {spec: _declared(spec, design) for spec in design.entities}
     everything = sum(declared.values())
     share = min(1.0, total / everything) if everything else 1.0
-    found = {}
+    counts_of = {}
     for spec, count in declared.items():
         items = max(min(count, AT_LEAST), round(count * share))
         values = {} if spec.volume is None else _values(spec, spec.volume, items)
-        found[spec] = Amount(items, None if spec.volume is None else spec.volume.count, values)
-    return _followed(found)
+        counts_of[spec] = Amount(items, None if spec.volume is None else spec.volume.count, values)
+    return _followed(counts_of)
 
 
 def _declared(spec: EntitySpec, design: Design) -> int:
@@ -154,13 +154,13 @@ def owners_of(spec: EntitySpec, by_owner: Mapping[EntitySpec, Amount]) -> Owners
     first, even if the entity has another field called `id`.
     """
     single = {owner: amount.count for owner, amount in by_owner.items() if len(owner.key.fields) == 1}
-    found = {owner.key.fields[0]: (owner, count) for owner, count in single.items()}
+    owners = {owner.key.fields[0]: (owner, count) for owner, count in single.items()}
     for owner, count in single.items():
         for name in _named_otherwise(spec, owner):
-            if found.get(owner.key.fields[0], (owner, 0))[0] is not spec:
-                found.pop(owner.key.fields[0], None)
-            found[name] = (owner, count)
-    return found
+            if owners.get(owner.key.fields[0], (owner, 0))[0] is not spec:
+                owners.pop(owner.key.fields[0], None)
+            owners[name] = (owner, count)
+    return owners
 
 
 def _named_otherwise(spec: EntitySpec, owner: EntitySpec) -> Iterator[str]:
@@ -190,15 +190,15 @@ class Keys:
 
     def at(self, number: int) -> Values:
         """Return the key fields of the item with a number. Raises SampleError."""
-        found = self._by_number.get(number)
-        for _ in range(_TRIES if found is None else 0):
-            found = self._draw(number)
-            if tuple(found.values()) not in self._taken:
+        entity = self._by_number.get(number)
+        for _ in range(_TRIES if entity is None else 0):
+            entity = self._draw(number)
+            if tuple(entity.values()) not in self._taken:
                 break
-        assert found is not None, "it was known, or drawn"
-        self._taken.add(tuple(found.values()))
-        self._by_number[number] = found
-        return found
+        assert entity is not None, "it was known, or drawn"
+        self._taken.add(tuple(entity.values()))
+        self._by_number[number] = entity
+        return entity
 
     def find(self, number: int) -> Values | None:
         """Return the key fields of the item with a number, or None beyond the loaded items or on failure."""
@@ -209,12 +209,12 @@ class Keys:
 
     def _having(self, name: str | None) -> Mapping[Any, Sequence[Values]]:
         """Return the keys by the value of one field; without a name, all keys under None."""
-        found = defaultdict(list)
+        by_value = defaultdict(list)
         number = 0
         while (key := self.find(number)) is not None:
-            found[None if name is None else key[name]].append(key)
+            by_value[None if name is None else key[name]].append(key)
             number += 1
-        return found
+        return by_value
 
 
 class References:
@@ -277,16 +277,16 @@ def _has_shares(declared: object) -> bool:
 
 def referenced_specs(counts: Mapping[EntitySpec, int]) -> dict[EntitySpec, list[EntitySpec]]:
     """Map each entity to those whose composite keys it refers to; of a mutual pair, only the rarer one."""
-    found: dict[EntitySpec, list[EntitySpec]] = {spec: [] for spec in counts}
+    referenced: dict[EntitySpec, list[EntitySpec]] = {spec: [] for spec in counts}
 
     def leads(spec: EntitySpec, to: EntitySpec) -> bool:
-        return spec is to or any(leads(other, to) for other in found[spec])
+        return spec is to or any(leads(other, to) for other in referenced[spec])
 
     for spec in sorted(counts, key=lambda spec: (len(spec.key.fields), counts[spec])):
         for other in counts:
             if len(other.key.fields) > 1 and _names(spec, other) and not leads(other, spec):
-                found[spec].append(other)
-    return found
+                referenced[spec].append(other)
+    return referenced
 
 
 def _names(spec: EntitySpec, other: EntitySpec) -> bool:
@@ -335,7 +335,7 @@ class _Alignment:
 
     def pairs(self) -> list[AlignedPart] | None:
         """Return all aligned parts, or None."""
-        found: list[AlignedPart] = []
+        aligned: list[AlignedPart] = []
         while self._written:
             if not self._own:
                 return None
@@ -347,11 +347,11 @@ class _Alignment:
                 pair = self._literal(first, written.text)
                 if pair is None:
                     return None
-                found.append(pair)
+                aligned.append(pair)
             else:
                 self._own.pop(0)
                 self._written.pop(0)
-                found.append(
+                aligned.append(
                     AlignedPart(
                         first.name,
                         self._sources[written.name],
@@ -360,7 +360,7 @@ class _Alignment:
                         closed=self._is_closed(),
                     )
                 )
-        return found
+        return aligned
 
     def _is_closed(self) -> bool:
         return bool(self._written) or not self._own

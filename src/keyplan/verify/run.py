@@ -195,7 +195,7 @@ def verify(
     month = estimate(design, prices)
     reads = [read for read in patterns if read.plan.reading and not all_faults(read.plan)]
     long = [(read.name, pages(read)) for read in reads]
-    assumed = {read.name: found for read in reads if (found := undeclared_numbers(expected(read).guesses))}
+    assumed = {read.name: numbers for read in reads if (numbers := undeclared_numbers(expected(read).guesses))}
     return VerificationReport(
         design=design.name,
         seed=seed,
@@ -328,8 +328,8 @@ class _Run:
     def _written(self, exchanges: Sequence[Exchange]) -> str | None:
         """Check that every written item has the keys that its entity derives, including index keys."""
         for spec, item, entity in self.stored_entities.apply(exchanges, self.loaded.schemas):
-            expected, found = canonical(item_builder(spec).item(entity)), canonical(item)
-            names = [name for name in spec.schema.key_attributes() if expected.get(name) != found.get(name)]
+            expected, stored = canonical(item_builder(spec).item(entity)), canonical(item)
+            names = [name for name in spec.schema.key_attributes() if expected.get(name) != stored.get(name)]
             if names:
                 return f"left {', '.join(names)} of {spec.name} different from the values that its fields define"
         return None
@@ -423,8 +423,8 @@ def _grows(pattern: Pattern[..., Any]) -> bool:
 
 def _first_problem(texts: Sequence[str | None], kind: Any, calls: int) -> list[Discrepancy]:
     """Return the first of several calls' problems, with the number of affected calls."""
-    found = [text for text in texts if text is not None]
-    if not found:
+    problems = [text for text in texts if text is not None]
+    if not problems:
         return []
-    often = "" if calls == 1 else f" ({len(found)} of {calls} calls)"
-    return [Discrepancy(kind, found[0] + often)]
+    often = "" if calls == 1 else f" ({len(problems)} of {calls} calls)"
+    return [Discrepancy(kind, problems[0] + often)]

@@ -222,8 +222,8 @@ class WriteTargets:
 
     def _some(self, spec: EntitySpec, entities: Sequence[Entity]) -> Sequence[Entity]:
         """Return a sample of the entities that the call does not use yet."""
-        found = self._value_generator.random.sample(entities, min(len(entities), _REPEATS + len(self._used)))
-        return [entity for entity in found if (spec.schema.name, place_of(spec, entity)) not in self._used]
+        chosen = self._value_generator.random.sample(entities, min(len(entities), _REPEATS + len(self._used)))
+        return [entity for entity in chosen if (spec.schema.name, place_of(spec, entity)) not in self._used]
 
     def item(self, plan: Plan, *, changes: bool) -> Entity:
         """Return a new item, or a stored item with some fields changed."""
@@ -259,8 +259,8 @@ class WriteTargets:
         unique = {name for rule in spec.uniques for name in rule.fields}
         fixed = {*spec.key.fields, spec.version, *unique}
         for changes in satisfying_changes(condition, spec, _stored(target), self._entity_generators[spec].some):
-            given = {name for name, value in changes.items() if value is not None or name not in unique}
-            entity = None if fixed.intersection(given) else _changed(spec, target, changes)
+            names = {name for name, value in changes.items() if value is not None or name not in unique}
+            entity = None if fixed.intersection(names) else _changed(spec, target, changes)
             if entity is not None and evaluate_condition(condition, _stored(entity)) is not False:
                 self._add(spec, entity)
                 return True

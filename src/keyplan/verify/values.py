@@ -66,7 +66,7 @@ def examples_of(model: type[BaseModel]) -> tuple[BaseModel, ...]:
 
     Inherited examples may not have all fields of the model, so invalid ones among them are skipped.
     """
-    found = []
+    examples = []
     inherited = any(
         _declared_examples(base) is _declared_examples(model)
         for base in model.__mro__[1:]
@@ -74,13 +74,13 @@ def examples_of(model: type[BaseModel]) -> tuple[BaseModel, ...]:
     )
     for number, example in enumerate(_declared_examples(model) or (), 1):
         try:
-            found.append(model.model_validate(example, by_alias=True, by_name=True))
+            examples.append(model.model_validate(example, by_alias=True, by_name=True))
         except ValidationError as error:
             if not inherited:
                 raise SampleError(
                     f"example {number} of {model.__name__} is not valid for its model: {error}"
                 ) from error
-    return tuple(found)
+    return tuple(examples)
 
 
 def has_examples(model: type[BaseModel]) -> bool:

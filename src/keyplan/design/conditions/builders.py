@@ -232,9 +232,9 @@ class SortKey:
         if op not in get_args(TextOp):
             refuse(f"{op!r} is not a comparison of key texts", f"write one of {', '.join(get_args(TextOp))}")
         if (op == "between") is (high is None):
-            given = "one text" if high is None else "two texts"
+            number = "one text" if high is None else "two texts"
             refuse(
-                f".sk.text is called with {given} for {op}",
+                f".sk.text is called with {number} for {op}",
                 'write .sk.text("between", low, high); other operators accept one text',
             )
         return self._condition.with_sort(KeyCondition(sort_text=KeyText(op, low, high)))

@@ -54,8 +54,11 @@ def with_values(condition: Condition, value: Callable[[Source], Any]) -> Conditi
     if isinstance(condition, NotCondition):
         return NotCondition(with_values(condition.part, value))
     if isinstance(condition, InCondition):
-        given = [value(one) if isinstance(one, Each) else (_with_values(one, value),) for one in condition.choices]
-        return InCondition(_with_values(condition.operand, value), tuple(chain.from_iterable(given)))
+        choices = [
+            value(choice) if isinstance(choice, Each) else (_with_values(choice, value),)
+            for choice in condition.choices
+        ]
+        return InCondition(_with_values(condition.operand, value), tuple(chain.from_iterable(choices)))
     first, *others = (_with_values(operand, value) for operand in condition.operands())
     if isinstance(condition, CompareCondition):
         return CompareCondition(condition.op, first, *others)
@@ -182,9 +185,9 @@ def _comparable(value: Any) -> tuple[str, Any]:
     if code in {"SS", "BS"}:
         return code, frozenset(content)
     if code == "L":
-        return code, [_comparable(plain_value(one)) for one in value]
+        return code, [_comparable(plain_value(member)) for member in value]
     if code == "M":
-        return code, {name: _comparable(decode_value(one)) for name, one in content.items()}
+        return code, {name: _comparable(decode_value(member)) for name, member in content.items()}
     return code, content
 
 
@@ -237,9 +240,9 @@ def _compare(condition: CompareCondition, values: Mapping[str, Any]) -> bool | N
 
 def _between(condition: BetweenCondition, values: Mapping[str, Any]) -> bool | None:
     results = [operand_value(operand, values) for operand in condition.operands()]
-    if any(one is UNKNOWN for one in results):
+    if any(result is UNKNOWN for result in results):
         return None
-    if any(one is MISSING for one in results):
+    if any(result is MISSING for result in results):
         return False
     at_most = _ORDERS["<="]
     return _ordered(results[1], results[0], at_most) and _ordered(results[0], results[2], at_most)
@@ -251,8 +254,8 @@ def _in(condition: InCondition, values: Mapping[str, Any]) -> bool | None:
         return None
     if results[0] is MISSING:
         return False
-    known = [one for one in results[1:] if one is not UNKNOWN and one is not MISSING]
-    return True if any(_equal(results[0], one) for one in known) else None if UNKNOWN in results else False
+    known = [result for result in results[1:] if result is not UNKNOWN and result is not MISSING]
+    return True if any(_equal(results[0], result) for result in known) else None if UNKNOWN in results else False
 
 
 def _function(condition: FunctionCondition, values: Mapping[str, Any]) -> bool | None:

@@ -44,8 +44,8 @@ class ArgumentCheck(NamedTuple):
 
     def error(self, call: str, value: object) -> TypeError:
         """Return the error for a value that is not accepted; `call` is the call as messages show it."""
-        given = f"{type(value).__name__}: {shorten(value)}"
-        return TypeError(f"{call} expects {self.parameter} as {type_name(self.expected)}, got {given}")
+        shown = f"{type(value).__name__}: {shorten(value)}"
+        return TypeError(f"{call} expects {self.parameter} as {type_name(self.expected)}, got {shown}")
 
 
 def type_name(annotation: Any) -> str:
@@ -87,8 +87,8 @@ def argument_checks(plan: Plan, parameters: Mapping[str, Param]) -> tuple[Argume
             if expected.get(values._name) is None or type_check(expected[values._name]) is None:
                 expected[values._name] = declared
     typed = build_checks({name: kind for name, kind in expected.items() if name not in instances})
-    patched = {one.source._name for one in plan.actions if one.optional and isinstance(one.source, Param)}
-    return (*instances.values(), *(or_unset(one) if one.parameter in patched else one for one in typed))
+    patched = {action.source._name for action in plan.actions if action.optional and isinstance(action.source, Param)}
+    return (*instances.values(), *(or_unset(action) if action.parameter in patched else action for action in typed))
 
 
 def or_unset(check: ArgumentCheck) -> ArgumentCheck:
@@ -101,14 +101,14 @@ def instance_check(parameter: str, model: type, *, several: bool) -> ArgumentChe
     """Return the check of a parameter that must be an object of a class, or with `several` a list of objects."""
     if not several:
         return ArgumentCheck(parameter, model, frozenset({model}), _is_object(model), model)
-    one = _is_object(model)
+    is_object = _is_object(model)
 
     def accepts(value: Any) -> bool:
         if isinstance(value, CALL_SOURCES):
             return True
         if not isinstance(value, Iterable) or isinstance(value, (str, bytes, Mapping, BaseModel)):
             return False
-        return not isinstance(value, Collection) or all(map(one, value))
+        return not isinstance(value, Collection) or all(map(is_object, value))
 
     return ArgumentCheck(parameter, list[model], frozenset(), accepts, model)  # type: ignore[valid-type]  # at run time
 
@@ -119,12 +119,12 @@ def _is_object(model: type) -> TypeCheck:
 
 def build_checks(expected: Mapping[str, Any]) -> tuple[ArgumentCheck, ...]:
     """Return the check of each parameter whose type can be checked; `expected` maps parameters to types."""
-    found = []
+    checks = []
     for name, annotation in expected.items():
         accepts = type_check(annotation)
         if accepts is not None:
-            found.append(ArgumentCheck(name, annotation, _exact(annotation), accepts))
-    return tuple(found)
+            checks.append(ArgumentCheck(name, annotation, _exact(annotation), accepts))
+    return tuple(checks)
 
 
 def declared_type(source: Param, other: Any, *, each: bool) -> Any:

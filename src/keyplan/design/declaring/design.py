@@ -64,8 +64,10 @@ class Design:
     @classmethod
     def of(cls, module: ModuleType) -> Design:
         """Return the design that a module declares: its tables and transactions, its `claims` and `suppressed`."""
-        found = list(dict.fromkeys(value for value in vars(module).values() if isinstance(value, (Table, Transaction))))
-        tables = tuple(value for value in found if isinstance(value, Table))
+        declarations = list(
+            dict.fromkeys(value for value in vars(module).values() if isinstance(value, (Table, Transaction)))
+        )
+        tables = tuple(value for value in declarations if isinstance(value, Table))
         if not tables:
             raise DesignError(
                 f"{_module_name(module)} declares no table",
@@ -75,7 +77,7 @@ class Design:
         return cls(
             name=_name(module),
             tables=tables,
-            transactions=tuple(value for value in found if isinstance(value, Transaction)),
+            transactions=tuple(value for value in declarations if isinstance(value, Transaction)),
             claims=_module_values(module, "claims", Claim, 'claims = [Claim("$0 a month")]'),
             suppressed=_module_values(
                 module, "suppressed", Suppression, 'suppressed = [suppress("KP405", reason="...")]'

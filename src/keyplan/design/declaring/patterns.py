@@ -101,8 +101,8 @@ def _branches(tree: ast.AST, parameters: Collection[str]) -> Iterator[tuple[ast.
             looked_at, where = node.args[:1], node
         elif isinstance(node, ast.Match):
             looked_at, where = [node.subject], node.subject
-        for one in looked_at:
-            name = _root(one)
+        for term in looked_at:
+            name = _root(term)
             if where is not None and name in parameters:
                 yield where, name
 
@@ -161,8 +161,8 @@ class Page(Sequence[T]):
 
     def of(self, entity: type[U], /) -> list[U]:
         """Return the items of one entity, in order. A class that is not an entity stands for all its subclasses."""
-        found = [item for item in self.items if isinstance(item, entity)]
-        return [item for item in found if type(item) is entity] if "__keyplan__" in vars(entity) else found
+        entities = [item for item in self.items if isinstance(item, entity)]
+        return [item for item in entities if type(item) is entity] if "__keyplan__" in vars(entity) else entities
 
     def __iter__(self) -> Iterator[T]:
         return iter(self.items)
@@ -253,8 +253,8 @@ class Call(Generic[R_co]):
         self.pattern, self.arguments = pattern, arguments
 
     def __repr__(self) -> str:
-        given = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
-        return f"{self.pattern.name}({given})"
+        shown = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
+        return f"{self.pattern.name}({shown})"
 
 
 class WriteCall(Call[R_co]):
@@ -356,9 +356,9 @@ class Pattern(Generic[P, R]):
         terms = self._terms
         if not isinstance(terms, ItemWrite):
             return without_absent(self.called, self.plan, terms, absent)
-        given = [action for number, action in enumerate(terms.actions) if number not in absent]
+        actions = [action for number, action in enumerate(terms.actions) if number not in absent]
         return replace(
-            terms, actions=tuple(replace(action, optional=False) for action in given), nothing_given=not given
+            terms, actions=tuple(replace(action, optional=False) for action in actions), nothing_given=not actions
         )
 
     @property
@@ -386,18 +386,18 @@ class Pattern(Generic[P, R]):
     def _bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         if len(args) > len(self._names):
             raise TypeError(f"{self.name}() takes {len(self._names)} arguments, {len(args)} were given")
-        found = dict(zip(self._names, args, strict=False))
+        arguments = dict(zip(self._names, args, strict=False))
         for name, value in kwargs.items():
-            if name not in self.parameters or name in found:
-                what = "got twice" if name in found else "has no argument"
+            if name not in self.parameters or name in arguments:
+                what = "got twice" if name in arguments else "has no argument"
                 raise TypeError(f"{self.name}() {what} {name}")
-            found[name] = value
-        if len(found) < len(self._names):
-            found = {**self._defaults, **found}
-            missing = [name for name in self._names if name not in found]
+            arguments[name] = value
+        if len(arguments) < len(self._names):
+            arguments = {**self._defaults, **arguments}
+            missing = [name for name in self._names if name not in arguments]
             if missing:
                 raise TypeError(f"{self.name}() is missing {', '.join(missing)}")
-        return found
+        return arguments
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.name}>"
@@ -547,7 +547,7 @@ def params_in(term: object) -> Iterator[Param]:
         for part in term:
             yield from params_in(part)
     elif is_dataclass(term):
-        yield from params_in([getattr(term, one.name) for one in fields(term)])
+        yield from params_in([getattr(term, field.name) for field in fields(term)])
 
 
 def _is_in_key_text(name: str, terms: object) -> bool:

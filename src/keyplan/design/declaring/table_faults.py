@@ -82,13 +82,13 @@ def _names(table: DeclaredTable) -> Iterator[Fault]:
 def _numbers_of_indexes(table: DeclaredTable) -> Iterator[Fault]:
     kinds = [("LSI", limits.LOCAL_INDEXES, "KP106"), ("GSI", limits.GLOBAL_INDEXES, "KP107")]
     for kind, most, code in kinds:
-        found = [index for index in table.schema.indexes if index.kind == kind]
-        if len(found) > most:
+        indexes = [index for index in table.schema.indexes if index.kind == kind]
+        if len(indexes) > most:
             yield Fault(
                 code,
-                f"table {table.schema.name} has {len(found)} indexes of kind {kind}, and the maximum is {most}",
+                f"table {table.schema.name} has {len(indexes)} indexes of kind {kind}, and the maximum is {most}",
                 "drop indexes that no pattern uses, or let several patterns share one overloaded index",
-                found[most].place,
+                indexes[most].place,
                 table.schema.place,
             )
 

@@ -84,7 +84,7 @@ class Table:
             partition=pk,
             sort=sk,
             indexes=tuple(replace(index, partition=index.partition or (pk,)) for index in listed),
-            ttls=tuple(TTL(one) if isinstance(one, str) else one for one in ttls),
+            ttls=tuple(TTL(attribute) if isinstance(attribute, str) else attribute for attribute in ttls),
             stream=stream,
             billing=OnDemand() if billing is None else billing,
             table_class=table_class,
@@ -139,7 +139,7 @@ class Table:
         )
         uniques = as_tuple("unique", unique, (str, Unique), 'write unique=["field"], or unique("field", "other")')
         several = list(found_by) if isinstance(found_by, tuple) else found_by  # a tuple within is fields taken together
-        found = as_tuple("found_by", several, (str, tuple), 'write found_by=["field", ("one", "other")]')
+        lookups = as_tuple("found_by", several, (str, tuple), 'write found_by=["field", ("one", "other")]')
 
         def declare_entity(model: M) -> M:
             spec = bind_entity(
@@ -149,7 +149,7 @@ class Table:
                 indexes=indexes or {},
                 version=version,
                 uniques=uniques,
-                found_by=found,
+                found_by=lookups,
                 volume=volume,
                 name=name,
                 store_key_fields=stored,
@@ -367,7 +367,7 @@ class Table:
         def declare_consumer(function: Callable[[C], None]) -> Callable[[C], None]:
             check_function(function, "a consumer")
             specs = tuple(spec_in_schema(self.schema, entity, function_place(function)) for entity in entities)
-            made = build_consumer(
+            consumer = build_consumer(
                 function,
                 specs,
                 filter=filter,
@@ -377,7 +377,7 @@ class Table:
                 bisect=bisect,
                 idempotent=idempotent,
             )
-            self.consumers.append(made)
+            self.consumers.append(consumer)
             return function
 
         return declare_consumer

@@ -118,12 +118,12 @@ def _step(call: object, transaction: Transaction[Any]) -> TransactionStep:
             place=transaction.place,
             fix="return a list of calls of create, put, replace, update, delete or check patterns",
         )
-    for name, given in call.arguments.items():
+    for name, argument in call.arguments.items():
         model, _ = without_none(annotation_of(call.pattern.parameters[name]))
         is_model = isinstance(model, type) and issubclass(model, BaseModel)
-        if is_model and not isinstance(given, (Param, Each, model)):
+        if is_model and not isinstance(argument, (Param, Each, model)):
             raise DesignError(
-                f"{transaction.name} gives {call.pattern.name} {given!r} as {name}, which is not a {model.__name__}",
+                f"{transaction.name} gives {call.pattern.name} {argument!r} as {name}, which is not a {model.__name__}",
                 place=transaction.place,
                 fix=f"hand it a {model.__name__}, such as a parameter of the transaction",
             )
@@ -141,11 +141,11 @@ def _step(call: object, transaction: Transaction[Any]) -> TransactionStep:
 def _check_constants(call: WriteCall[Any], transaction: Transaction[Any]) -> None:
     """Refuse a constant that a field does not accept: every call would fail."""
     for name, source, use in field_uses(call.pattern.plan):
-        given = call.arguments.get(source._name) if isinstance(source, Param) and not source._path else None
-        if use != "set" or given is None or given is UNSET or isinstance(given, (Param, Each)):
+        value = call.arguments.get(source._name) if isinstance(source, Param) and not source._path else None
+        if use != "set" or value is None or value is UNSET or isinstance(value, (Param, Each)):
             continue
         try:
-            validator(call.pattern.plan.entity.fields[name])(given)
+            validator(call.pattern.plan.entity.fields[name])(value)
         except ValueError as error:
             raise DesignError(
                 f"{transaction.name} has {call.pattern.name} set {call.pattern.plan.entity.name}.{name}: {error}",

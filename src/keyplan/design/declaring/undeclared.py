@@ -160,7 +160,7 @@ def _delete_pattern(entity: type[Entity]) -> UndeclaredPattern:
 
 @lru_cache(maxsize=4096)
 def _put_pattern(kind: Literal["create", "put"], model: type[Entity]) -> UndeclaredPattern:
-    declared = next((one for one in model.__mro__ if "__keyplan__" in vars(one) and one is not Entity), model)
+    declared = next((base for base in model.__mro__ if "__keyplan__" in vars(base) and base is not Entity), model)
     spec = _spec_of(declared)
     item = Param("item", declared)
     make = plan_maker(kind, [declared], {}, schema=spec.schema, siblings=spec.siblings, undeclared=_label(kind, [spec]))

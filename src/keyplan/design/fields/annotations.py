@@ -100,7 +100,7 @@ def unwrap(annotation: Any) -> tuple[Any, bool, list[Any]]:
         elif isinstance(annotation, typing.NewType):
             annotation = annotation.__supertype__
         elif origin is Literal and None in get_args(annotation):
-            annotation, optional = Literal[tuple(one for one in get_args(annotation) if one is not None)], True
+            annotation, optional = Literal[tuple(choice for choice in get_args(annotation) if choice is not None)], True
         elif origin in {Union, types.UnionType} and type(None) in get_args(annotation):
             rest = tuple(part for part in get_args(annotation) if part is not type(None))
             annotation, optional = (rest[0] if len(rest) == 1 else Union[rest]), True  # noqa: UP007 - made at run time

@@ -348,7 +348,7 @@ def _tuple_decoder(decoders: Sequence[Decoder]) -> Decoder:
     def decode(value: AttributeValue) -> Any:
         if "L" not in value or len(value["L"]) != len(decoders):
             return decode_value(value)
-        return [one(part) for one, part in zip(decoders, value["L"], strict=True)]
+        return [decoder(part) for decoder, part in zip(decoders, value["L"], strict=True)]
 
     return decode
 
@@ -478,7 +478,7 @@ def _validator(name: str, declared: Any) -> Callable[[Any], Any]:
         try:
             return validate(value)
         except ValidationError as error:
-            problems = "; ".join(one["msg"] for one in error.errors())
+            problems = "; ".join(problem["msg"] for problem in error.errors())
             raise ValueError(f"{name}={value!r} is not valid: {problems}") from None
 
     return checked

@@ -192,9 +192,9 @@ def int_encoding(field: DeclaredField) -> Encoding:
         return int(text)
 
     language = _digits_between(field.minimum, field.maximum)
-    found = encoding_of("", encode, decode, language, "-?[0-9]+", keeps_order=False)
+    encoding = encoding_of("", encode, decode, language, "-?[0-9]+", keeps_order=False)
     inline = Inline("v.__class__ is int", "{v}")
-    return replace(found, declared=True, reachable=DIGITS | CharSet.of("-"), inline=inline)
+    return replace(encoding, declared=True, reachable=DIGITS | CharSet.of("-"), inline=inline)
 
 
 def padded_encoding(field: DeclaredField, width: int) -> Encoding:
@@ -324,13 +324,13 @@ _SECOND_PATTERN = _DAY_PATTERN + "T[0-9]{2}:[0-9]{2}:[0-9]{2}"
 def _iso_unit(decimals: int, name: str, rounds_to: str | None) -> TimeUnit:
     """Return an ISO 8601 unit with some decimals of a second. Formatted by hand: twice as fast as isoformat."""
     shape = "%04d-%02d-%02dT%02d:%02d:%02d" + (f".%0{decimals}d" if decimals else "") + "Z"
-    one = 10 ** (6 - decimals)  # microseconds of the last decimal
+    unit = 10 ** (6 - decimals)  # microseconds of the last decimal
 
     def write_seconds(m: datetime) -> str:
         return shape % (m.year, m.month, m.day, m.hour, m.minute, m.second)
 
     def write(m: datetime) -> str:
-        return shape % (m.year, m.month, m.day, m.hour, m.minute, m.second, m.microsecond // one)
+        return shape % (m.year, m.month, m.day, m.hour, m.minute, m.second, m.microsecond // unit)
 
     fraction: tuple[Language, ...] = (Word("."), _digits(decimals)) if decimals else ()
     language = Chain((_TO_SECOND, *fraction, Word("Z")))

@@ -153,11 +153,11 @@ def bind_key(
             place = path.place if path.place.line else spec.place
             raise unknown_field_error(path.field, fields, entity, place.at(f"F.{path.field}", 2))
     plain = declared_fields(fields)
-    made = [
+    parts_bound = [
         _attribute(*pair, fields=fields, plain=plain, entity=entity, place=spec.place)
         for pair in zip((*partition, *sort), (*spec.partition, *spec.sort), strict=True)
     ]
-    return _bound(index, made, len(partition), spec.only_if, spec.place)
+    return _bound(index, parts_bound, len(partition), spec.only_if, spec.place)
 
 
 def bind_stored_key(
@@ -171,21 +171,21 @@ def bind_stored_key(
 
     An index may also use attributes of the primary key, as every local index does.
     """
-    made = {field.attribute: BoundKeyAttribute(field.attribute, field=field) for field in fields.values()}
-    made.update({part.attribute: part for part in (primary.attributes if primary is not None else ())})
+    parts = {field.attribute: BoundKeyAttribute(field.attribute, field=field) for field in fields.values()}
+    parts.update({part.attribute: part for part in (primary.attributes if primary is not None else ())})
     partition = index.partition if index is not None else (schema.partition,)
     sort = index.sort if index is not None else schema.key[1:]
-    if any(name not in made for name in (*partition, *sort)):
+    if any(name not in parts for name in (*partition, *sort)):
         return None
-    return _bound(index, [made[name] for name in (*partition, *sort)], len(partition), None, place)
+    return _bound(index, [parts[name] for name in (*partition, *sort)], len(partition), None, place)
 
 
 def _bound(
     index: Index | None, parts: Sequence[BoundKeyAttribute], partition: int, only_if: Condition | None, place: Place
 ) -> BoundKey:
     """Return the key of these attributes, the first `partition` of which are the partition key."""
-    made = tuple(parts[:partition]), tuple(parts[partition:]), only_if, place
-    return BoundKey(None, *made) if index is None else BoundIndexKey(index, *made)
+    arguments = tuple(parts[:partition]), tuple(parts[partition:]), only_if, place
+    return BoundKey(None, *arguments) if index is None else BoundIndexKey(index, *arguments)
 
 
 def _same_length(parts: tuple[KeyPart, ...], names: tuple[str, ...], what: str, role: str, place: Place) -> None:

@@ -208,12 +208,12 @@ def first_of(language: Language) -> CharSet:
 
 
 def _first_of_chain(parts: tuple[Language, ...]) -> CharSet:
-    found = CharSet(())
+    characters = CharSet(())
     for part in parts:
-        found |= first_of(part)
+        characters |= first_of(part)
         if lengths_of(part)[0] > 0:
             break
-    return found
+    return characters
 
 
 def lengths_of(language: Language) -> tuple[int, int | None]:
@@ -343,13 +343,13 @@ class _Reader:
         return language
 
     def _repeated(self, part: Language) -> Language:
-        found = self._quantifier()
-        if found is None:
+        bounds = self._quantifier()
+        if bounds is None:
             return part
         self._took("?")  # greediness does not change the language
         if self._quantifier() is not None:
             raise _NotUnderstoodError
-        low, high = found
+        low, high = bounds
         if isinstance(part, Run) and (part.low, part.high) == (1, 1):
             return Run(part.chars, low, high)
         return Repeat(part, low, high)

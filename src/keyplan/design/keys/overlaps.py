@@ -50,8 +50,8 @@ class Overlap:
 
 def can_equal(left: BoundTemplate, right: BoundTemplate) -> str | None:
     """Return a key text that both templates can make, or None if there is none."""
-    found = keys_overlap((left,), (right,))
-    return found.text if found is not None else None
+    overlap = keys_overlap((left,), (right,))
+    return overlap.text if overlap is not None else None
 
 
 def keys_overlap(left: Sequence[BoundTemplate], right: Sequence[BoundTemplate]) -> Overlap | None:
@@ -61,11 +61,11 @@ def keys_overlap(left: Sequence[BoundTemplate], right: Sequence[BoundTemplate]) 
     """
     punctuation = _punctuation(chain.from_iterable(template.parts for template in (*left, *right)))
     for barred in (punctuation, _NOTHING):
-        found = _first_shared(
+        overlap = _first_shared(
             _key_machine(left, barred), _key_machine(right, barred), lambda texts: _shared_values(left, right, texts)
         )
-        if found is not None:
-            return replace(found, plain=barred is punctuation)
+        if overlap is not None:
+            return replace(overlap, plain=barred is punctuation)
     return None
 
 
@@ -75,8 +75,8 @@ def captures(prefix: Prefix, other: BoundTemplate, known: Collection[str] = ()) 
     begins_with returns such a key, though another template made it. If possible, the key is one that `prefix` cannot
     make itself. The prefix of a template is that of `BoundTemplate.prefix`.
     """
-    found = captured(prefix, other, known)
-    return found.text if found is not None else None
+    overlap = captured(prefix, other, known)
+    return overlap.text if overlap is not None else None
 
 
 def captured(prefix: Prefix, other: BoundTemplate, known: Collection[str] = ()) -> Overlap | None:
@@ -96,8 +96,8 @@ def range_captures(template: BoundTemplate, other: BoundTemplate, known: Collect
         return captures(template, other, known)
     first = next_placeholder.encoding.first
     between = CharSet.between(chr(first.lowest), chr(first.highest))
-    found = _first_captured(parts, lambda builder: builder.add(Run(between, 1, 1)), template, other)
-    return found.text if found is not None else None
+    overlap = _first_captured(parts, lambda builder: builder.add(Run(between, 1, 1)), template, other)
+    return overlap.text if overlap is not None else None
 
 
 def extends_template(short: BoundTemplate, long: BoundTemplate) -> bool:
@@ -136,11 +136,11 @@ def _first_captured(
         then(builder)
         builder.add_anything()
         machine, of_other = builder.machine(), _key_machine((other,), barred)
-        found = _first_shared(machine, of_other, foreign)
-        if found is not None and not found.certain:
-            found = _first_shared(machine, of_other, made)
-        if found is not None:
-            return replace(found, plain=barred is punctuation)
+        overlap = _first_shared(machine, of_other, foreign)
+        if overlap is not None and not overlap.certain:
+            overlap = _first_shared(machine, of_other, made)
+        if overlap is not None:
+            return replace(overlap, plain=barred is punctuation)
     return None
 
 
@@ -148,8 +148,8 @@ def _values_of_prefix(asked: BoundTemplate, text: str) -> Mapping[str, Any] | No
     """Return values of which the parts make a prefix of a text."""
     if not asked.placeholders:
         return {}
-    found = (_values((asked,), (text[:end],)) for end in range(len(text) + 1))
-    return next((values for values in found if values is not None), None)
+    candidates = (_values((asked,), (text[:end],)) for end in range(len(text) + 1))
+    return next((values for values in candidates if values is not None), None)
 
 
 def _first_shared(
@@ -161,9 +161,9 @@ def _first_shared(
     more = shared_words(left, right, visits=12, variety=3)
     for word in chain(islice(few, 3), islice(more, _CANDIDATES)):
         texts = tuple(word.split(_BETWEEN))
-        found = made(texts)
-        if found is not None:
-            return found
+        overlap = made(texts)
+        if overlap is not None:
+            return overlap
         first = first or texts
     return Overlap(first, certain=False) if first is not None else None
 

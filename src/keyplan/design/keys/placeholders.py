@@ -175,10 +175,10 @@ def encoding_for(field: DeclaredField, spec: str = "", delimiter: str = "") -> E
     if not spec:
         return _plain_encoding(field, kind)
     for known in SPECS:
-        found = known.syntax.fullmatch(spec)
-        if found is not None:
+        match = known.syntax.fullmatch(spec)
+        if match is not None:
             _check_takes(known, spec, field, kind)
-            return known.build(field, found, delimiter)
+            return known.build(field, match, delimiter)
     names = ", ".join(known.written for known in SPECS)
     raise EncodingError(f"unknown spec {spec!r}", f"use one of {names}")
 
@@ -299,8 +299,8 @@ class BoundPlaceholder:
             return "|".join(map(re.escape, kept)) or _NEVER
         # Any character up to the delimiter, which alone marks the end of the text.
         stop = re.escape(self.delimiter)
-        one = f"[^{stop}]" if len(self.delimiter) == 1 else rf"(?:(?!{stop})[\s\S])"
-        return one + ("*" if encoding.may_be_empty else "+")
+        character = f"[^{stop}]" if len(self.delimiter) == 1 else rf"(?:(?!{stop})[\s\S])"
+        return character + ("*" if encoding.may_be_empty else "+")
 
 
 BoundPart = Text | BoundPlaceholder

@@ -270,31 +270,31 @@ class BoundTemplate:
 
         Fields of lossy placeholders are left out, unless another placeholder gives them back.
         """
-        found = self._matcher.fullmatch(text)
-        if found is None or not text:
+        match = self._matcher.fullmatch(text)
+        if match is None or not text:
             return None
         values: dict[str, Any] = {}
         try:
-            for part, piece in zip(self.placeholders, found.groups(), strict=True):
+            for part, piece in zip(self.placeholders, match.groups(), strict=True):
                 value = part.encoding.decode(piece)
                 if part.encode(value) != piece:
                     return None
                 if part.encoding.reversible:
                     values.setdefault(part.name, value)
-            return values if self._agrees(values, found.groups()) else None
+            return values if self._agrees(values, match.groups()) else None
         except (ValueError, OverflowError):
             return None
 
     def pieces(self, text: str) -> tuple[tuple[BoundPlaceholder, str], ...] | None:
         """Return each placeholder with its part of the text, not decoded, or None if the text does not fit."""
-        found = self._matcher.fullmatch(text)
-        return None if found is None else tuple(zip(self.placeholders, found.groups(), strict=True))
+        match = self._matcher.fullmatch(text)
+        return None if match is None else tuple(zip(self.placeholders, match.groups(), strict=True))
 
     def fits(self, text: str, values: Mapping[str, Any]) -> bool:
         """Return True if these values can have made a key; a field that is not in `values` may have any value."""
-        found = self._matcher.fullmatch(text)
+        match = self._matcher.fullmatch(text)
         try:
-            return found is not None and self._agrees(values, found.groups())
+            return match is not None and self._agrees(values, match.groups())
         except (ValueError, OverflowError):
             return False
 

@@ -187,9 +187,9 @@ def text_encoding(field: DeclaredField) -> Encoding:
         return value
 
     language = _declared_language(field)
-    found = _open_encoding("", field, encode, str, language)
+    encoding = _open_encoding("", field, encode, str, language)
     inline = Inline("v.__class__ is str" if may_be_empty else "v.__class__ is str and v", "{v}")
-    return replace(found, max_bytes=_capped(field, language, found.max_bytes), inline=inline)
+    return replace(encoding, max_bytes=_capped(field, language, encoding.max_bytes), inline=inline)
 
 
 def case_encoding(field: DeclaredField, case: Literal["upper", "lower"]) -> Encoding:
@@ -203,11 +203,13 @@ def case_encoding(field: DeclaredField, case: Literal["upper", "lower"]) -> Enco
         return fold(as_is.encode(value))
 
     language = _folded_language(field, fold)
-    found = _open_encoding(case, field, encode, str, language)
-    most = found.max_bytes
+    encoding = _open_encoding(case, field, encode, str, language)
+    most = encoding.max_bytes
     if most is not None and field.max_length is not None:
         most = min(most, field.max_length * _FOLDED_BYTES[case])
-    return replace(found, reversible=False, keeps_order=False, max_bytes=most, reachable=ANY.minus(_lost_letters(fold)))
+    return replace(
+        encoding, reversible=False, keeps_order=False, max_bytes=most, reachable=ANY.minus(_lost_letters(fold))
+    )
 
 
 def _lost_letters(fold: Callable[[str], str]) -> CharSet:
@@ -252,10 +254,10 @@ def quote_encoding(field: DeclaredField, delimiter: str) -> Encoding:
     low, high = _lengths(field)
     escape = Chain((Word("%"), Run(_HEX, 2, 2)))
     language = Repeat(OneOf((Run(kept, 1, 1), escape)), low, None if high is None else high * _ESCAPES)
-    made = _open_encoding("quote", field, encode, decode, language)
+    encoding = _open_encoding("quote", field, encode, decode, language)
     # The text after it may hold the delimiter: only the characters of a quoted text mark its end.
-    pattern = f"(?:{_class_of(kept)}|%[0-9A-F]{{2}}){made.pattern[-1]}"
-    return replace(made, pattern=pattern, keeps_order=False, reachable=chars_of(language))
+    pattern = f"(?:{_class_of(kept)}|%[0-9A-F]{{2}}){encoding.pattern[-1]}"
+    return replace(encoding, pattern=pattern, keeps_order=False, reachable=chars_of(language))
 
 
 def _class_of(chars: CharSet) -> str:

@@ -69,13 +69,13 @@ def index_effects(
             continue
         touched = changed & _deciding_fields(bound, entity)
         if not touched or (not creates and _keeps_key(bound, entity, touched, before=before, after=after)):
-            if creates and (lacking := _default_entry_fields(bound, entity, values, change)):
-                faults.append(_stale_index(pattern, entity, bound, lacking, "creates", left_out=left_out))
+            if creates and (missing := _default_entry_fields(bound, entity, values, change)):
+                faults.append(_stale_index(pattern, entity, bound, missing, "creates", left_out=left_out))
             continue
-        lacking = _missing_fields(bound, entity, values, _present_fields(entity, change))
-        if lacking:
+        missing = _missing_fields(bound, entity, values, _present_fields(entity, change))
+        if missing:
             does = f"changes {', '.join(sorted(touched))} of"
-            faults.append(_stale_index(pattern, entity, bound, lacking, does, left_out=left_out))
+            faults.append(_stale_index(pattern, entity, bound, missing, does, left_out=left_out))
         else:
             effects.append(IndexEffect(bound, {name: values.get(name, UNKNOWN) for name in bound.depends_on}))
     return tuple(effects), faults
@@ -99,8 +99,8 @@ def patch_faults(pattern: PatternDeclaration, change: ItemWrite, *, creates: boo
             actions = tuple(one for one in change.actions if not (one.optional and one.path.field in left_out))
             if not creates and all(action.source is WRITE_TIME for action in actions):
                 continue  # the call changes nothing
-            given = replace(change, actions=actions)
-            _, found = index_effects(pattern, given, creates=creates, indexes=(bound,), left_out=left_out)
+            passed = replace(change, actions=actions)
+            _, found = index_effects(pattern, passed, creates=creates, indexes=(bound,), left_out=left_out)
             stale = [fault for fault in found if fault.code == "KP401"]
             if stale:
                 faults += stale if left_out else []  # otherwise the caller found it
@@ -274,7 +274,9 @@ def missing_in_index(index: Index, spec: EntitySpec) -> list[str]:
     if bound is None:
         return []
     templates = [part.template for part in (*spec.key.attributes, *bound.attributes)]
-    in_keys = {name for one in templates if one is not None and one.reversible for name in one.fields}
+    in_keys = {
+        name for template in templates if template is not None and template.reversible for name in template.fields
+    }
     return [
         name
         for name, stored in spec.fields.items()

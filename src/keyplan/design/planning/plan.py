@@ -52,9 +52,9 @@ class KeyValue:
     part: TextPart = "whole"
 
     def __repr__(self) -> str:
-        made = ", ".join(f"{name}={source!r}" for name, source in self.sources.items())
+        shown = ", ".join(f"{name}={source!r}" for name, source in self.sources.items())
         shape = "" if self.template is None else f" of {self.template.text}"
-        return f"<{self.attribute}: {self.part}{shape} with {made or 'nothing'}>"
+        return f"<{self.attribute}: {self.part}{shape} with {shown or 'nothing'}>"
 
     @property
     def type_code(self) -> TypeCode:
@@ -247,7 +247,10 @@ FieldUse = Literal["key", "prefix", "compared", "set", "changed"]
 def field_uses(plan: Plan) -> Iterator[tuple[str, Source, FieldUse]]:
     """Yield every field with the source of its value, and the use of that value."""
     if plan.key is not None:
-        values = [*plan.key.partition, *(value for one in plan.key.sort for value in (one.low, one.high) if value)]
+        values = [
+            *plan.key.partition,
+            *(value for condition in plan.key.sort for value in (condition.low, condition.high) if value),
+        ]
         for value in values:
             if not _is_key_text(value, plan):
                 uses: list[FieldUse] = ["key"] * len(value.sources)

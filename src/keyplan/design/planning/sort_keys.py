@@ -40,13 +40,15 @@ def plan_sort(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition) 
         return _no_sort_key(pattern, bound, cond)
     _refuse_walk(pattern, cond)
     order = list(dict.fromkeys(name for part in bound.sort for name in part.fields))
-    given = named_sort_fields(cond)
-    leads = set(order[: len(given)]) == set(given) and (cond.range is None or order[len(given) - 1] == cond.range.field)
+    stated = named_sort_fields(cond)
+    leads = set(order[: len(stated)]) == set(stated) and (
+        cond.range is None or order[len(stated) - 1] == cond.range.field
+    )
     if not leads:
-        return _not_leading(pattern, bound, given, order)
-    if given and (unlike := _different_sort_keys(pattern, bound)) is not None:
+        return _not_leading(pattern, bound, stated, order)
+    if stated and (unlike := _different_sort_keys(pattern, bound)) is not None:
         return unlike
-    confined = bool(given) or (len(pattern.entities) == 1 and not pattern.schema.literal)
+    confined = bool(stated) or (len(pattern.entities) == 1 and not pattern.schema.literal)
     return _conditions(pattern, bound, cond, confined=confined)
 
 
@@ -90,11 +92,11 @@ def without_absent(call: str, plan: Plan, cond: KeyCondition, absent: Collection
     """
     sort = {name: source for name, source in cond.sort.items() if not _is_absent(source, absent)}
     shorter = replace(cond, sort=sort, range=_without_absent_bounds(cond.range, absent))
-    given, stated = named_sort_fields(shorter), named_sort_fields(cond)
+    passed, stated = named_sort_fields(shorter), named_sort_fields(cond)
     bound = next((key for entity in plan.entities if (key := entity.key_in(plan.index)) is not None), None)
     order = [name for part in (() if bound is None else bound.sort) for name in part.fields if name in stated]
     for name, later in pairwise(dict.fromkeys(order)):
-        if later in given and name not in given:
+        if later in passed and name not in passed:
             raise TypeError(
                 f"{call} expects {name} with {later}, got None: the sort key contains {', '.join(order)} in this"
                 " order, and only its end can be left out"
@@ -147,12 +149,13 @@ def _key_text(pattern: PatternDeclaration, bound: BoundKey, words: KeyText) -> S
 
 
 def _no_sort_key(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition) -> SortKeyPlan:
-    given = named_sort_fields(cond)
-    if not given and cond.sort_text is None:
+    stated = named_sort_fields(cond)
+    if not stated and cond.sort_text is None:
         return SortKeyPlan()
     fault = pattern.fault(
         "KP301",
-        f"{pattern.name} states {', '.join(given) or 'a text'} of the sort key, and {pattern.schema.where(bound.index)}"
+        f"{pattern.name} states {', '.join(stated) or 'a text'} of the sort key, and"
+        f" {pattern.schema.where(bound.index)}"
         " does not have one",
         "add an index with such a sort key, or .filter(...) to filter the items read",
         bound.place,

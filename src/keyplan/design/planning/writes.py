@@ -119,8 +119,8 @@ def _check_item(pattern: PatternDeclaration, item: Source, *, of_many: bool) -> 
     """Refuse a parameter that is not annotated as an item of the entity, or for a batch as a list of items."""
     model = pattern.entities[0].model
     wanted = f"list[{model.__name__}]" if of_many else model.__name__
-    given, _ = without_none(annotation_of(item) if isinstance(item, Param) else type(item))
-    kind = get_origin(given) or given
+    annotation, _ = without_none(annotation_of(item) if isinstance(item, Param) else type(item))
+    kind = get_origin(annotation) or annotation
     if not isinstance(kind, type) or kind is Any:
         return
     many = issubclass(kind, Collection) and not issubclass(kind, (str, bytes))
@@ -128,7 +128,7 @@ def _check_item(pattern: PatternDeclaration, item: Source, *, of_many: bool) -> 
         return
     more = "; to put several items, use @table.batch_put, or a transaction with each(...)" if many else ""
     raise DesignError(
-        f"{pattern.name} puts {item!r}, which is {getattr(given, '__name__', given)}, not {wanted}",
+        f"{pattern.name} puts {item!r}, which is {getattr(annotation, '__name__', annotation)}, not {wanted}",
         place=pattern.place,
         other=pattern.entities[0].place,
         fix=f"annotate the parameter as {wanted}{more}",
@@ -269,11 +269,11 @@ def _incomplete_item(pattern: PatternDeclaration, change: ItemWrite, draft: Plan
     absent = dict.fromkeys(entity.fields)
     if draft.exists != "may" or holds(change.required, absent) is False:
         return []
-    made = {action.path.field for action in change.actions if _creates_field(action)} | {
+    created = {action.path.field for action in change.actions if _creates_field(action)} | {
         entity.version,
         *entity.key.fields,
     }
-    missing = [name for name, stored in entity.fields.items() if stored.is_needed and name not in made]
+    missing = [name for name, stored in entity.fields.items() if stored.is_needed and name not in created]
     if not missing:
         return []
     names = ", ".join(missing)

@@ -69,20 +69,20 @@ class BatchRequest:
 
     def writes(self, arguments: Mapping[str, Any]) -> list[Request]:
         """Return a PutRequest or DeleteRequest for each item, each item once."""
-        found: dict[tuple[Any, ...], Request] = {}
+        requests: dict[tuple[Any, ...], Request] = {}
         for key, write in self._puts(arguments) if self._walk is None else self._deletes(arguments):
             place = key_identity(key)
-            found.pop(place, None)
-            found[place] = write
-        return list(found.values())
+            requests.pop(place, None)
+            requests[place] = write
+        return list(requests.values())
 
     def _puts(self, arguments: Mapping[str, Any]) -> list[tuple[Request, Request]]:
-        made = []
+        requests = []
         for entity in self._items(arguments):
             check_model(self.plan.pattern, self.plan.entity, entity)
             item = self._maker.item(entity, self._written.values(entity, arguments))
-            made.append(({name: item[name] for name in self.plan.schema.key}, {"PutRequest": {"Item": item}}))
-        return made
+            requests.append(({name: item[name] for name in self.plan.schema.key}, {"PutRequest": {"Item": item}}))
+        return requests
 
     def _deletes(self, arguments: Mapping[str, Any]) -> list[tuple[Request, Request]]:
         assert self._walk is not None, "a batch of deletes goes over several values"
@@ -141,13 +141,13 @@ def check_expression_limits(pattern: PatternDeclaration, plan: Plan) -> None:
     for what, text in _expressions(plan):
         operators, size = 0 if what == "update" else count_operators(text), len(text.encode())
         if operators > limits.EXPRESSION_OPERATORS:
-            found = f"{operators} operators and functions, and the limit is {limits.EXPRESSION_OPERATORS}"
+            excess = f"{operators} operators and functions, and the limit is {limits.EXPRESSION_OPERATORS}"
         elif size > limits.EXPRESSION_BYTES:
-            found = f"{size:,} bytes, and the limit is {limits.EXPRESSION_BYTES:,}"
+            excess = f"{size:,} bytes, and the limit is {limits.EXPRESSION_BYTES:,}"
         else:
             continue
         raise DesignError(
-            f"the {what} of {pattern.name} has {found}",
+            f"the {what} of {pattern.name} has {excess}",
             place=pattern.place,
             fix=_SHORTER_UPDATE if what == "update" else _SHORTER_CONDITION,
         )
@@ -168,8 +168,8 @@ def _expressions(plan: Plan) -> Iterator[tuple[str, str]]:
 def count_operators(text: str) -> int:
     """Return the number of operators and functions that the service counts in a condition; not the AND of BETWEEN."""
     tokens = tokenize(text)
-    found = [one.kind for one, after in pairwise(tokens) if _counts(one.kind, after.kind)]
-    return len(found) - found.count("BETWEEN")
+    kinds = [token.kind for token, after in pairwise(tokens) if _counts(token.kind, after.kind)]
+    return len(kinds) - kinds.count("BETWEEN")
 
 
 def _counts(kind: str, after: str) -> bool:

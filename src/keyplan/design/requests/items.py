@@ -181,7 +181,7 @@ def key_value_maker(value: KeyValue) -> ValueMaker:
     def make(arguments: Arguments) -> AttributeValue:
         values = {name: read(arguments) for name, read in reads}
         if None in values.values():  # a prefix or bound would silently end before the field
-            raise MissingField(next(name for name, found in values.items() if found is None), template.text)
+            raise MissingField(next(name for name, value in values.items() if value is None), template.text)
         return {"S": text(values)}
 
     return make
@@ -248,7 +248,7 @@ _TEXTS: dict[str, Callable[[BoundTemplate], Callable[[Mapping[str, Any]], str]]]
 
 def item_key_maker(key: KeySelection) -> Callable[[Arguments], dict[str, AttributeValue]]:
     """Return a function that makes the primary key of one item."""
-    made = [(value.attribute, key_value_maker(value)) for value in key.values]
+    makers = [(value.attribute, key_value_maker(value)) for value in key.values]
     texts = [
         (value.attribute, value.template)
         for value in key.values
@@ -256,9 +256,9 @@ def item_key_maker(key: KeySelection) -> Callable[[Arguments], dict[str, Attribu
     ]
 
     def make(arguments: Arguments) -> dict[str, AttributeValue]:
-        return {attribute: make_value(arguments) for attribute, make_value in made}
+        return {attribute: make_value(arguments) for attribute, make_value in makers}
 
-    return compile_key(texts, make) if len(texts) == len(made) else make
+    return compile_key(texts, make) if len(texts) == len(makers) else make
 
 
 def _argument_text(value: KeyValue) -> Callable[[Arguments], str] | None:

@@ -116,8 +116,8 @@ class RangeRequest:
             return [arguments]
         seen: dict[tuple[Any, ...], Arguments] = {}
         for value in self._walk(arguments):
-            one = {**arguments, WALK_VALUE: value}
-            seen.setdefault(key_identity(self.partition(one)), one)
+            partition = {**arguments, WALK_VALUE: value}
+            seen.setdefault(key_identity(self.partition(partition)), partition)
         return list(seen.values())
 
     def partition(self, arguments: Arguments) -> dict[str, AttributeValue]:
@@ -296,7 +296,7 @@ def _identifying_attributes(plan: Plan, placeholders: RequestPlaceholders) -> Fr
     index = plan.index.attributes if plan.index is not None else ()
     discriminator = plan.schema.discriminator if index_holds_discriminator(plan) else None
     expiry = plan.schema.ttl if _expires_unseen(plan) else None
-    return _projection((*plan.schema.key, *index, *(one for one in (discriminator, expiry) if one)), placeholders)
+    return _projection((*plan.schema.key, *index, *(name for name in (discriminator, expiry) if name)), placeholders)
 
 
 def _projection(attributes: Iterable[str], placeholders: RequestPlaceholders) -> Fragment:

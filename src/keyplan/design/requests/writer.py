@@ -176,11 +176,11 @@ class RequestPlaceholders:
         """Return an unused placeholder, as similar to this one as possible; short if the request has many."""
         many = len(self._taken) >= _NAMED_PLACEHOLDERS
         wanted = f"{wanted[0]}{len(self._taken)}" if many else wanted[:_NAME_CHARACTERS]
-        found, number = wanted, 2
-        while self._is_taken(found):
-            found, number = f"{wanted}{number}", number + 1
-        self._taken.add(found)
-        return found
+        name, number = wanted, 2
+        while self._is_taken(name):
+            name, number = f"{wanted}{number}", number + 1
+        self._taken.add(name)
+        return name
 
     def _is_taken(self, name: str) -> bool:
         return name in self._taken or name in self._listed

@@ -280,17 +280,17 @@ def required(condition: Condition, names: Names) -> tuple[Required, ...]:
 
     Only conditions joined by AND are required: part of an OR or a NOT may be false while the whole is true.
     """
-    found: list[Required] = []
+    requirements: list[Required] = []
     pending = [condition]
     while pending:
         match pending.pop():
             case And(conditions):
                 pending.extend(reversed(conditions))
             case Compare("=", Path() as path, Value(placeholder)) | Compare("=", Value(placeholder), Path() as path):
-                _add(found, path, placeholder, names, is_prefix=False)
+                _add(requirements, path, placeholder, names, is_prefix=False)
             case Call("begins_with", (Path() as path, Value(placeholder))):
-                _add(found, path, placeholder, names, is_prefix=True)
-    return tuple(found)
+                _add(requirements, path, placeholder, names, is_prefix=True)
+    return tuple(requirements)
 
 
 def _add(found: list[Required], path: Path, placeholder: str, names: Names, *, is_prefix: bool) -> None:

@@ -88,8 +88,8 @@ def empty_key(name: str, kind: str) -> str:
 
 def index_key_type(name: str, expected: str, actual: str, index: str) -> str:
     """Return the message for an item whose attribute is an index key of another type."""
-    found = f"Expected: {expected} Actual: {actual} IndexName: {index}"
-    return f"{PARAMETER_INVALID}Type mismatch for Index Key {name} {found}"
+    types = f"Expected: {expected} Actual: {actual} IndexName: {index}"
+    return f"{PARAMETER_INVALID}Type mismatch for Index Key {name} {types}"
 
 
 def empty_index_key(name: str, kind: str, index: str) -> str:

@@ -220,8 +220,8 @@ def _copy(transaction: Transaction, document: Document) -> None:
 
 def _as_they_were(rows: list[Row], were: list[Row], last: bytes | None) -> list[Row]:
     """Return the rows up to a key, with the earlier versions of those that have changed."""
-    found = {row[0]: row for row in (*rows, *were) if last is None or row[0] <= last}
-    return [found[key] for key in sorted(found) if found[key][1:] != history.ABSENT]
+    by_key = {row[0]: row for row in (*rows, *were) if last is None or row[0] <= last}
+    return [by_key[key] for key in sorted(by_key) if by_key[key][1:] != history.ABSENT]
 
 
 def _put_back(transaction: Transaction, document: Document) -> None:

@@ -177,7 +177,7 @@ class Throttle:
         there: set[int] = set()
         for table in self._known():
             there |= {table.tree.number, *(index.tree.number for index in table.indexes.values())}
-        self._resources = {number: one for number, one in self._resources.items() if number in there}
+        self._resources = {number: resource for number, resource in self._resources.items() if number in there}
 
     def write(
         self, table: Table, key: bytes, old: Version | None, new: Version | None, *, factor: int, now: float

@@ -189,11 +189,11 @@ def last_key(reading: PageRequest, item: Item) -> Item:
 
 def receipt(reading: PageRequest, page: ItemPage) -> Receipt:
     """Return the capacity that the page consumed."""
-    made = Receipt()
+    receipt = Receipt()
     read_units = units.read_units(page.evaluated_bytes, consistent=reading.consistent)
     if reading.index is None:
-        made.table_units = read_units
+        receipt.table_units = read_units
     else:
-        made.add_index(reading.index, read_units)
-        made.table_units = page.fetched_units
-    return made
+        receipt.add_index(reading.index, read_units)
+        receipt.table_units = page.fetched_units
+    return receipt

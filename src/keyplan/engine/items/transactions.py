@@ -97,16 +97,16 @@ def locate(actions: Sequence[tuple[Table, LocatableAction]]) -> list[bytes]:
     An empty key refuses the transaction; the first action that does not fit its table in another way cancels it; then
     two actions on one item refuse it. Raises ValidationError, TransactionCanceledError.
     """
-    found: list[tuple[str, bytes]] = []
+    keys: list[tuple[str, bytes]] = []
     for number, (table, action) in enumerate(actions):
         try:
-            found.append((table.name, action.locate(table)))
+            keys.append((table.name, action.locate(table)))
         except EmptyKeyError:
             raise
         except ValidationError as error:
             raise cancelled_by(number, error, of=len(actions)) from error
-    check_distinct(found)
-    return [key for _, key in found]
+    check_distinct(keys)
+    return [key for _, key in keys]
 
 
 def check_distinct(found: Sequence[tuple[str, bytes]]) -> None:

@@ -69,20 +69,20 @@ def _placed(document: dict[str, Any], iterator: ShardIterator) -> ShardIterator:
 
 def _read(view: StoreView, log: Log, iterator: ShardIterator, limit: int) -> list[Stored]:
     """Return records up to the limit or 1 MB. They are read in chunks: a record may be as large as two items."""
-    found: list[Stored] = []
+    records: list[Stored] = []
     position, size = iterator.position, 0
-    while len(found) < limit:
-        wanted = min(_CHUNK, limit - len(found))
+    while len(records) < limit:
+        wanted = min(_CHUNK, limit - len(records))
         chunk = view.records(log, iterator.shard, position, wanted)
         for each in chunk:
             size += len(each[2])
-            if size > limits.GET_RECORDS_BYTES and found:
-                return found
-            found.append(each)
+            if size > limits.GET_RECORDS_BYTES and records:
+                return records
+            records.append(each)
         if len(chunk) < wanted:
-            return found
+            return records
         position = chunk[-1][0] + 1
-    return found
+    return records
 
 
 def _rendered(database: Database, arn: str, records: list[Stored], form: Form) -> Any:

@@ -33,7 +33,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
     wanted = request.get("TableName")
     limit = request.get("Limit") or limits.SHARD_LISTING
     now = database.clock.now()
-    found = [
+    streams = [
         document
         for document in logs.stored(database.store.view())
         if document["arn"] > start
@@ -43,9 +43,9 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
     answer: dict[str, Any] = {
         "Streams": [
             {"StreamArn": document["arn"], "TableName": document["table"], "StreamLabel": document["label"]}
-            for document in found[:limit]
+            for document in streams[:limit]
         ]
     }
-    if len(found) > limit:
-        answer["LastEvaluatedStreamArn"] = found[limit - 1]["arn"]
+    if len(streams) > limit:
+        answer["LastEvaluatedStreamArn"] = streams[limit - 1]["arn"]
     return answer

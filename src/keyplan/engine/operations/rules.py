@@ -160,12 +160,12 @@ def parse_table_arn(arn: str) -> TableArn | None:
 
     Raises AccessDeniedError for an ARN of another service.
     """
-    found = _TABLE_ARN.fullmatch(arn)
-    if found is None:
+    match = _TABLE_ARN.fullmatch(arn)
+    if match is None:
         return None
-    if found["partition"] != "aws" or found["service"] != "dynamodb":
+    if match["partition"] != "aws" or match["service"] != "dynamodb":
         raise AccessDeniedError(table_messages.ACCESS_DENIED)
-    return TableArn(found["region"], found["account"], found["name"], found["rest"] or "")
+    return TableArn(match["region"], match["account"], match["name"], match["rest"] or "")
 
 
 def check_job_arn(arn: str, kind: str, account: str, invalid: str) -> TableArn:

@@ -175,9 +175,9 @@ def check_payload(prepared: Sequence[Action]) -> None:
 
 def _locate(database: Database, prepared: list[tuple[Action, dict[str, Any]]]) -> list[WriteStep]:
     tables = [database.table(given["TableName"]) for _, given in prepared]
-    found = [(table, action) for table, (action, _) in zip(tables, prepared, strict=True)]
-    keys = locate(found)
-    for _, action in found:
+    located = [(table, action) for table, (action, _) in zip(tables, prepared, strict=True)]
+    keys = locate(located)
+    for _, action in located:
         if isinstance(action, actions.ItemUpdate):
             action.check_charge()
     return [

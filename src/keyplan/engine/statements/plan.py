@@ -146,14 +146,14 @@ def _alternatives(
     if len(about) != 1 or partition in nodes.attributes(about[0]):
         return []
     others = [term for term in terms if term is not about[0]]
-    found: list[tuple[_Range | None, list[Term]]] = []
+    alternatives: list[tuple[_Range | None, list[Term]]] = []
     for branch in nodes.joined(about[0], "or"):
         for each in _named(branch, sort.name) or [branch]:
             condition, rest = _ranged(nodes.joined(each, "and"), sort, values)
             if any(sort.name in nodes.attributes(term) for term in rest):
                 return []
-            found.append((condition, [*others, *rest]))
-    return found
+            alternatives.append((condition, [*others, *rest]))
+    return alternatives
 
 
 def _named(term: Term, name: str) -> list[Term]:

@@ -60,20 +60,20 @@ def prepare(text: str, given: Sequence[AttributeValue]) -> Prepared:
         translate.condition(read.where, values)
     if isinstance(read, SelectStatement) and read.shown is not None:
         _check_shown(read.shown)
-    made = Prepared(statement, values)
+    prepared = Prepared(statement, values)
     if isinstance(statement, InsertStatement):
         if not isinstance(statement.item, Struct):
             raise ValidationError(messages.ITEM_SYNTAX)
         item, size = normalise_item(values.item(statement.item), wire=True)
-        made = made._replace(item=item, size=size)
+        prepared = prepared._replace(item=item, size=size)
     elif isinstance(statement, UpdateStatement):
-        made = made._replace(update=translate.update(statement.changes, values))
-    name = made.source.table
+        prepared = prepared._replace(update=translate.update(statement.changes, values))
+    name = prepared.source.table
     if not name.startswith("arn:") and not _TABLE_NAME(name):
         raise ValidationError(messages.TABLE_NAME)
     if isinstance(statement, UpdateStatement | DeleteStatement) and statement.source.index is not None:
         raise ValidationError(messages.ON_INDEX)
-    return made
+    return prepared
 
 
 def check_call(select: SelectStatement) -> None:

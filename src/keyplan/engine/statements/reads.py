@@ -72,7 +72,7 @@ def select(
     fetch = _check_shown(index, statement.shown)
     place = _Place(0, None) if token is None else _place_of(token, digest, len(planned.steps))
     receipt = Receipt()
-    found: list[pages.ItemPage] = []
+    selected: list[pages.ItemPage] = []
     left, evaluated_bytes = limit, 0
     while place.step < len(planned.steps) and left != 0 and evaluated_bytes < limits.PAGE_BYTES:
         step = planned.steps[place.step]
@@ -88,7 +88,7 @@ def select(
             fetch=fetch,
         )
         page = pages.read(database, reading)
-        found.append(page)
+        selected.append(page)
         receipt.add(pages.receipt(reading, page))
         left = None if left is None else left - page.scanned
         evaluated_bytes += page.evaluated_bytes
@@ -97,7 +97,7 @@ def select(
             break
         place = _Place(place.step + 1, None)
     token = None if place.step >= len(planned.steps) else _token_of(place, digest)
-    return Found(_items(found, form, projected=project is not None), token, place.key, receipt)
+    return Found(_items(selected, form, projected=project is not None), token, place.key, receipt)
 
 
 def find_source(database: Database, statement: SelectStatement) -> tuple[Table, Index | None]:
@@ -139,12 +139,12 @@ def whole_key(table: Table, prepared: Prepared, statement: SelectStatement) -> I
         return None
     terms = () if statement.where is None else nodes.joined(statement.where, "and")
     try:
-        found, rest = nodes.equalities(nodes.together([nodes.single(term) for term in terms]), table.key.names)
+        equal, rest = nodes.equalities(nodes.together([nodes.single(term) for term in terms]), table.key.names)
     except ValidationError:  # two values of one key attribute
         return None
-    if len(found) < len(table.key.names) or rest is not None:
+    if len(equal) < len(table.key.names) or rest is not None:
         return None
-    return key_of(table, prepared, found)
+    return key_of(table, prepared, equal)
 
 
 def check_several(table: Table, prepared: Prepared, statement: SelectStatement) -> None:
@@ -167,8 +167,8 @@ def projection(table: Table, shown: Sequence[PathTerm]) -> Callable[[Item], Item
     wanted = [(shown_name(path), str(path.parts[0]), path.parts[1:]) for path in shown]
 
     def project(item: Item) -> Item:
-        found = {name: descend(item.get(first), rest) for name, first, rest in wanted}
-        return {name: value for name, value in found.items() if value is not None}
+        projected = {name: descend(item.get(first), rest) for name, first, rest in wanted}
+        return {name: value for name, value in projected.items() if value is not None}
 
     return project
 

@@ -100,9 +100,9 @@ def key_fault(table: Table, prepared: Prepared) -> ValidationError | None:
     exists = isinstance(statement, ExistsStatement)
     where = statement.select.where if isinstance(statement, ExistsStatement) else statement.where
     try:
-        found, _ = nodes.equalities(where, table.key.names, several=exists)
-        if len(found) == len(table.key.names):
-            key_of(table, prepared, found)
+        equal, _ = nodes.equalities(where, table.key.names, several=exists)
+        if len(equal) == len(table.key.names):
+            key_of(table, prepared, equal)
         elif not exists:
             return ValidationError(item_messages.KEY_MISMATCH)
     except ValidationError:
@@ -143,20 +143,20 @@ def _delete(table: Table, prepared: Prepared, statement: DeleteStatement) -> act
 def _check(table: Table, prepared: Prepared, statement: ExistsStatement) -> actions.ItemCheck:
     if statement.select.source.index is not None:
         raise ValidationError(messages.EXISTS_ON_INDEX)
-    found, rest = nodes.equalities(statement.select.where, table.key.names, several=True)
-    if len(found) < len(table.key.names) or rest is None:
+    equal, rest = nodes.equalities(statement.select.where, table.key.names, several=True)
+    if len(equal) < len(table.key.names) or rest is None:
         raise ValidationError(messages.EXISTS_NEEDS_CONDITION)
-    key = key_of(table, prepared, found)
+    key = key_of(table, prepared, equal)
     guard = _guard(WriteCondition, _is_there(table, rest), prepared)
     return actions.ItemCheck(key, guard, attribute.item_bytes(key) + attribute.item_bytes(guard.values))
 
 
 def _key(table: Table, prepared: Prepared, where: Term | None) -> tuple[Item, Term | None]:
     """Return the key of the item, and the remaining condition of the statement."""
-    found, rest = nodes.equalities(where, table.key.names)
-    if len(found) < len(table.key.names):
+    equal, rest = nodes.equalities(where, table.key.names)
+    if len(equal) < len(table.key.names):
         raise ValidationError(messages.INCOMPLETE_KEY)
-    return key_of(table, prepared, found), rest
+    return key_of(table, prepared, equal), rest
 
 
 def key_of(table: Table, prepared: Prepared, found: Mapping[str, Term]) -> Item:

@@ -63,8 +63,8 @@ class Connected:
 
     def point(self, tree: Tree, key: bytes) -> tuple[int, bytes] | None:
         """Return size and body under a key."""
-        found: tuple[int, bytes] | None = self.execute(tree.point, (key,)).get
-        return found
+        row: tuple[int, bytes] | None = self.execute(tree.point, (key,)).get
+        return row
 
     def span(
         self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1
@@ -436,19 +436,19 @@ class Borrowing(Connected):
 
     def point(self, tree: Tree, key: bytes) -> tuple[int, bytes] | None:
         # Every read of one item takes this path: calls are inlined.
-        found: tuple[int, bytes] | None
+        row: tuple[int, bytes] | None
         if self._writing.thread == self._thread and self._acquire(False):
             try:
                 if not self._lent.in_transaction:  # otherwise it is this thread's own: not committed
                     self._reads += 1
                     if self._reads >= READS_PER_LOOK:
                         self._look()
-                    found = self._execute_lent(tree.point, (key,)).get
-                    return found
+                    row = self._execute_lent(tree.point, (key,)).get
+                    return row
             finally:
                 self._release()
-        found = self.execute(tree.point, (key,)).get
-        return found
+        row = self.execute(tree.point, (key,)).get
+        return row
 
     def span(
         self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1

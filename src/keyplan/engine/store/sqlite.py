@@ -304,11 +304,11 @@ class SqliteStore:
 
     def copy(self) -> SqliteStore:
         """Return a database in memory with the same content, as of one time."""
-        made = SqliteStore(MEMORY)
+        copied = SqliteStore(MEMORY)
         with failures(self.path):
-            self._copy(made._writing.connection)
-        made._writing.seen = made._writing.connection.data_version()
-        return made
+            self._copy(copied._writing.connection)
+        copied._writing.seen = copied._writing.connection.data_version()
+        return copied
 
     def _copy(self, target: apsw.Connection) -> None:
         if self.in_memory:

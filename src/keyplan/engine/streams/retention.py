@@ -100,12 +100,12 @@ def last_before(view: StoreView, log: Log, shard: int, before: float) -> int:
     first, last = view.bounds(log, shard)
     if first is None or last is None:
         return 0
-    found, low, high = 0, first, last
+    last_older, low, high = 0, first, last
     while low <= high:
         middle = (low + high) // 2
         sequence, written_at, _ = view.records(log, shard, middle, 1)[0]
         if written_at < before:
-            found, low = sequence, sequence + 1
+            last_older, low = sequence, sequence + 1
         else:
             high = middle - 1
-    return found
+    return last_older

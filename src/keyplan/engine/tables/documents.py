@@ -184,7 +184,7 @@ def _key_arn(database: Database, key: str) -> str:
     key, always the same one.
     """
     base = f"arn:aws:kms:{database.settings.region}:{database.settings.account}:"
-    given = key if key.startswith("arn:") else base + (key if key.startswith("alias/") else f"key/{key}")
-    if not given.split(":")[-1].startswith("alias/"):
-        return given
-    return f"{base}key/{uuid.uuid5(uuid.NAMESPACE_URL, given)}"
+    key_arn = key if key.startswith("arn:") else base + (key if key.startswith("alias/") else f"key/{key}")
+    if not key_arn.split(":")[-1].startswith("alias/"):
+        return key_arn
+    return f"{base}key/{uuid.uuid5(uuid.NAMESPACE_URL, key_arn)}"

@@ -89,15 +89,15 @@ class FolderBuckets:
         """Yield the keys of all plain files, in the order of their bytes."""
         base = self._bucket(bucket)
         start = self._place(bucket, prefix.rpartition("/")[0])
-        found = []
+        names = []
         for folder, folders, files in os.walk(start, onerror=_raise_unless_missing, followlinks=False):
             folders[:] = [name for name in folders if encodable(name) and not (Path(folder) / name).is_symlink()]
             for name in files:
                 path = Path(folder) / name
                 key = path.relative_to(base).as_posix()
                 if key.startswith(prefix) and _is_object(path):
-                    found.append(key)
-        yield from sorted(found)
+                    names.append(key)
+        yield from sorted(names)
 
     def reading(self, bucket: str, key: str) -> IO[bytes]:
         """Open the file of a key."""

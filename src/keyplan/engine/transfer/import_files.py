@@ -189,8 +189,8 @@ def _several(line: bytes, error: orjson.JSONDecodeError) -> Iterator[Entry]:
 
 
 def _after_blanks(text: str, at: int) -> int:
-    found = _BLANKS.match(text, at)
-    return at if found is None else found.end()
+    blanks = _BLANKS.match(text, at)
+    return at if blanks is None else blanks.end()
 
 
 def _item(read: Any) -> dict[str, Any]:

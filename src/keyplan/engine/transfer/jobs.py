@@ -165,11 +165,11 @@ Order = Callable[[str], Any]
 
 def listed(database: Database, kind: str) -> list[Document]:
     """Return the jobs of one kind that are still listed, and wake the thread for unfinished ones."""
-    found = stored(database.store.view(), kind)
-    if any(status_of(document) == IN_PROGRESS for document in found):
+    jobs = stored(database.store.view(), kind)
+    if any(status_of(document) == IN_PROGRESS for document in jobs):
         database.wake_jobs()
     since = database.clock.now() - limits.JOB_KEPT_S
-    return [document for document in found if document["description"]["StartTime"] > since]
+    return [document for document in jobs if document["description"]["StartTime"] > since]
 
 
 def find_listed(database: Database, kind: str, arn: str) -> Document | None:
