@@ -377,12 +377,15 @@ def test_hours_that_are_taken_while_one_fills_the_form_are_reported(
     assert "Closed for repairs" in form.locator("#day").inner_text()
 
 
-def add_event(window: Window, day: date, duration: str, title: str, kind: str = "public_event") -> None:
+def add_event(
+    window: Window, day: date, duration: str, title: str, kind: str = "public_event", *, description: str = ""
+) -> None:
     """Enter an event as an administrator."""
     page = window.goto(f"{APP}/events?date={day}")
     page.get_by_label("Kind").select_option(kind)
     page.get_by_label("Time of day").select_option(duration)
     page.get_by_label("Title").fill(title)
+    page.get_by_label("Description").fill(description)
     page.get_by_role("button", name="Add", exact=True).click()
     expect(page.get_by_text(f"Added: {title}")).to_be_visible()
 
@@ -575,16 +578,35 @@ def test_what_people_write_is_never_run(windows: Windows, site: Site, days: Call
     expect(review.locator("#previews")).to_contain_text("reason")
     review.get_by_role("button", name="Approve").click()
     expect(review.get_by_text("letter is on its way")).to_be_visible()
-    add_event(carla, day, "EVENING", f"{EVIL} title")
+    add_event(carla, day, "EVENING", f"{EVIL} title", description=f"{EVIL} description")
+    event = carla.page.locator("a.card", has_text="title").first.get_attribute("href")
+    cancelled = request_booking(ada, days())
+    ada.page.locator("details", has_text="Cancel this booking").locator("summary").click()
+    ada.page.get_by_label("Message").fill(f"{EVIL} reason")
+    ada.page.get_by_role("button", name="Cancel the booking").click()
+    expect(ada.page.get_by_text("The booking is cancelled")).to_be_visible()
+    rename(ada, EVIL)
     seen = [
         (ada, path), (ada, f"{APP}/bookings"), (ada, f"{APP}/?day={day}"), (carla, f"{APP}/?day={day}"),
         (carla, path.replace("/bookings/", "/inbox/")), (carla, f"{APP}/inbox?status=approved&month={day:%Y-%m}"),
-        (carla, f"{APP}/events"), (carla, f"{APP}/log"), (ada, f"{APP}/request?date={EVIL}&duration={EVIL}"),
+        (carla, f"{APP}/events"), (carla, str(event)), (carla, f"{APP}/log"), (carla, f"{APP}/people"),
+        (carla, cancelled.replace("/bookings/", "/inbox/")), (ada, f"{APP}/profile"),
+        (ada, f"{APP}/request?date={EVIL}&duration={EVIL}"),
     ]  # fmt: skip
     for window, address in seen:
         page = window.goto(address)
         assert page.locator("img[src=x], main script").count() == 0, address
-        assert "<img src=x" in page.locator("body").inner_text() or "request?" in address, address
+        is_in_field = "request?" in address or "profile" in address
+        assert "<img src=x" in page.locator("body").inner_text() or is_in_field, address
         hrefs = page.locator("a").evaluate_all("links => links.map((link) => link.protocol)")
         assert set(hrefs) <= {"http:", "webcal:"}, address
-    assert dialogs == []
+    assert dialogs == ["Cancel this booking? This cannot be undone."]
+    rename(ada, "Ada Rossi")
+
+
+def rename(window: Window, name: str) -> None:
+    """Change the name in the profile."""
+    page = window.goto(f"{APP}/profile")
+    page.get_by_label("Name").fill(name)
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Saved.")).to_be_visible()
