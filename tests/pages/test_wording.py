@@ -1,4 +1,4 @@
-"""Languages of shared templates, and entries of the navigation that need a role."""
+"""Languages of shared templates, and the navigation: entries that need a role, and the current one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from keyplan.pages import Link, Pages, Viewer, Wording
+from keyplan.pages import Link, PageContext, Pages, Viewer, Wording
 
 GERMAN = Wording("de", {"Calendar": "Kalender", "Sign out": "Abmelden", "Sign in": "Anmelden"})
 
@@ -47,3 +47,21 @@ def test_pages_are_english_without_a_wording() -> None:
 @pytest.mark.parametrize(("roles", "is_shown"), [(frozenset[str](), False), (frozenset({"administrators"}), True)])
 def test_an_entry_with_a_role_is_shown_to_people_with_that_role(roles: frozenset[str], is_shown: bool) -> None:
     assert ("Inbox" in page_of(Viewer("Ada", roles=roles), Wording())) is is_shown
+
+
+@pytest.mark.parametrize(("is_exact", "current"), [(False, ["Calendar"]), (True, [])])
+def test_pages_below_an_exact_entry_do_not_belong_to_it(is_exact: bool, current: list[str]) -> None:
+    pages = Pages(
+        "keyplan.pages", "Venue", nav=(Link("Calendar", "app/", is_exact=is_exact), Link("Inbox", "app/inbox"))
+    )
+    shown: dict[str, list[str]] = {}
+
+    def answer(request: Request) -> Response:
+        page = PageContext(pages, request, Viewer())
+        shown[request.url.path] = [link["text"] for link in page.nav if link["current"]]
+        return Response()
+
+    client = TestClient(Starlette(routes=[Route("/{path:path}", answer)]))
+    for path in ("/app/", "/app/profile", "/app/inbox/1"):
+        client.get(path)
+    assert shown == {"/app/": ["Calendar"], "/app/profile": current, "/app/inbox/1": ["Inbox"]}

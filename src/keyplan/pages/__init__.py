@@ -52,6 +52,8 @@ class Link:
     """Name of a symbol in templates/parts.html.j2."""
     role: str = ""
     """Role that a viewer needs to see the entry; empty for everybody."""
+    is_exact: bool = False
+    """True if pages below the path do not belong to the entry."""
 
 
 @dataclass(frozen=True)
@@ -148,10 +150,15 @@ class PageContext:
 
     @property
     def nav(self) -> list[dict[str, Any]]:
-        """Navigation; the entry with the longest path that the address starts with is `current`."""
+        """Navigation; the entry with the longest path that the address starts with, or is, is `current`."""
         links = [link for link in self._pages.nav if not link.role or link.role in self.viewer.roles]
         paths = {link.path: f"{self.here}/{link.path}" for link in links}
-        current = max((path for path in paths.values() if self.path.startswith(path)), key=len, default="")
+        matching = (
+            paths[link.path]
+            for link in links
+            if self.path == paths[link.path] or (not link.is_exact and self.path.startswith(paths[link.path]))
+        )
+        current = max(matching, key=len, default="")
         return [
             {
                 "text": self.word(link.text),

@@ -21,7 +21,7 @@ from keyplan_systems.venue_booking.service import Service
 from keyplan_systems.web.browsing import install_pages, page_router, site
 
 _NAVIGATION = (
-    Link("Calendar", "app/", "calendar"),
+    Link("Calendar", "app/", "calendar", is_exact=True),
     Link("My bookings", "app/bookings", "list"),
     Link("Inbox", "app/inbox", "inbox", role=ADMINISTRATORS),
     Link("Events", "app/events", "flag", role=ADMINISTRATORS),
