@@ -91,7 +91,7 @@ def key_share(
 
 
 @dataclass(frozen=True, eq=False)
-class Load:
+class PatternLoad:
     """The load of one pattern on the most used key."""
 
     pattern: Pattern[..., Any]
@@ -124,7 +124,7 @@ class HotKey:
     """None if a pattern queries an index for an entity that has no key there."""
     shape: str
     """The key's text: PK = USER#{user_id}."""
-    loads: tuple[Load, ...]
+    loads: tuple[PatternLoad, ...]
 
     @property
     def where(self) -> str:
@@ -204,7 +204,9 @@ def _reads(work: Work, index: Index | None) -> bool:
     return work.plan.index is index and work.plan.operation != "Scan"
 
 
-def _table_loads(table: Table, works: Iterable[Work], *, items: bool) -> Iterator[tuple[EntitySpec, BoundKey, Load]]:
+def _table_loads(
+    table: Table, works: Iterable[Work], *, items: bool
+) -> Iterator[tuple[EntitySpec, BoundKey, PatternLoad]]:
     """Yield the loads on keys of the table; local indexes share its partitions."""
     local = [index.name for index in table.schema.indexes if index.kind == "LSI"]
     for work in works:
@@ -217,10 +219,10 @@ def _table_loads(table: Table, works: Iterable[Work], *, items: bool) -> Iterato
         share = key_share(parts, entity, _sources(work.plan) | _current_periods(work.plan, parts))
         if share is not None:
             write = work.units.write + sum(work.units.indexes.get(name, 0.0) for name in local)
-            yield entity, entity.key, Load(work.pattern, share, work.units.read, write)
+            yield entity, entity.key, PatternLoad(work.pattern, share, work.units.read, write)
 
 
-def _index_loads(index: Index, works: Iterable[Work]) -> Iterator[tuple[EntitySpec, BoundKey, Load]]:
+def _index_loads(index: Index, works: Iterable[Work]) -> Iterator[tuple[EntitySpec, BoundKey, PatternLoad]]:
     for work in works:
         bound_keys = [(entity, entity.key_in(index)) for entity in work.plan.entities]
         keys = [(entity, bound, key_text(bound.partition)) for entity, bound in bound_keys if bound is not None]
@@ -232,13 +234,13 @@ def _index_loads(index: Index, works: Iterable[Work]) -> Iterator[tuple[EntitySp
                 bound.partition, entity, _sources(work.plan) | _current_periods(work.plan, bound.partition)
             )
             if share is not None and (read or write):
-                yield entity, bound, Load(work.pattern, share, read, write)
+                yield entity, bound, PatternLoad(work.pattern, share, read, write)
 
 
 def _grouped(
-    table: Table, index: Index | None, loads: Iterable[tuple[EntitySpec, BoundKey, Load]], *, items: bool
+    table: Table, index: Index | None, loads: Iterable[tuple[EntitySpec, BoundKey, PatternLoad]], *, items: bool
 ) -> Iterator[HotKey]:
-    groups: dict[str, list[tuple[EntitySpec, BoundKey, Load]]] = {}
+    groups: dict[str, list[tuple[EntitySpec, BoundKey, PatternLoad]]] = {}
     for entity, bound, load in loads:
         shape = key_text(bound.attributes if items else bound.partition)
         groups.setdefault(shape, []).append((entity, bound, load))
@@ -257,7 +259,7 @@ def _expected_entries(table: Table, works: Sequence[Work]) -> Iterator[HotKey]:
         if any(value.sources for value in condition.partition) or condition.partition[0].template is None:
             continue
         entity = plan.entity
-        writes = [Load(work.pattern, 1.0, 0.0, _entry_write_units(work, entity, index)) for work in works]
+        writes = [PatternLoad(work.pattern, 1.0, 0.0, _entry_write_units(work, entity, index)) for work in works]
         shape = f"{index.partition[0]} = {condition.partition[0].template.text}"
         yield HotKey(table, index, entity, None, shape, tuple(load for load in writes if load.write))
 
