@@ -319,3 +319,33 @@ def test_a_parameter_that_is_not_annotated_as_optional_must_have_a_value() -> No
             db.run(of_level("d", None))  # type: ignore[arg-type]
         with pytest.raises(KeyValueError, match=r"'device' .* has no value"):
             db.run(named_twice(None))
+
+
+places = Table("places", pk="PK", sk="SK")
+
+
+@places.entity(key=key("PLACES", "C#{country}#{state}"))
+class State(Entity):
+    country: str
+    state: str
+
+
+@places.entity(key=key("PLACES", "C#{country}#{state}#{city}"))
+class City(Entity):
+    country: str
+    state: str
+    city: str
+
+
+@places.query(State, City)
+def below(country: str) -> KeyCondition:
+    return pk().sk(country=country)
+
+
+def test_all_levels_below_one_are_read_and_no_others() -> None:
+    texas, austin = State(country="us", state="tx"), City(country="us", state="tx", city="austin")
+    with keyplan.connect(":memory:") as db:
+        db.create_tables(places)
+        for one in (texas, austin, State(country="usa", state="x"), City(country="de", state="be", city="berlin")):
+            db.put(one)
+        assert db.run(below("us")) == [texas, austin]

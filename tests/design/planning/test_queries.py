@@ -222,6 +222,31 @@ def test_a_prefix_without_an_end_is_compared_afterwards() -> None:
     assert residue_of(plan) == ("=", "F.name")
 
 
+LEVELS = ("L#{day}#{kind}", "L#{day}#{kind}#{name}", "L#{day}#{name}#{number:04d}")
+
+
+def test_entities_share_the_prefix_of_a_hierarchy() -> None:
+    first, *others = map(named, LEVELS)
+    plan = planned(first, lambda owner: pk(owner=owner).sk(day=date(2026, 5, 4)), others=tuple(others))
+    assert not plan.faults
+    assert sort_of(plan) == [("begins_with", "L#2026-05-04#")]
+
+
+@pytest.mark.parametrize(
+    ("other", "body"),
+    [
+        (LEVELS[1], lambda owner: pk(owner=owner).sk(day=date(2026, 5, 4), kind="a")),  # the first key is complete
+        ("L#{kind}#{name}", lambda owner: pk(owner=owner).sk(day=date(2026, 5, 4))),
+        ("X#{day}#{kind}", lambda owner: pk(owner=owner).sk(day=date(2026, 5, 4))),
+        (LEVELS[1], lambda owner: pk(owner=owner).sk.gte(day=date(2026, 5, 4))),
+    ],
+)
+def test_entities_that_start_differently_share_no_condition(other: str, body: Any) -> None:
+    plan = planned(named(LEVELS[0]), body, others=(named(other),))
+    assert [fault.code for fault in plan.faults] == ["KP301"]
+    assert "would be left out" in plan.faults[0].problem
+
+
 def test_several_entities_are_read_from_the_whole_partition() -> None:
     plan = planned(named("A#{name}"), lambda owner: pk(owner=owner), others=(named("B#{name}"),))
     assert [entity.name for entity in plan.entities] == ["Thing0", "Thing1"]

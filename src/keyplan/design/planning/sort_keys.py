@@ -16,7 +16,7 @@ from keyplan.design.conditions.conditions import BetweenCondition, CompareCondit
 from keyplan.design.errors import DesignError, Fault
 from keyplan.design.fields.annotations import without_none
 from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute
-from keyplan.design.keys.placeholders import BoundPlaceholder
+from keyplan.design.keys.placeholders import BoundPlaceholder, Text
 from keyplan.design.keys.templates import BoundTemplate
 from keyplan.design.parameters import Each, EveryShard, Param, Source, annotation_of
 from keyplan.design.planning.plan import KeyValue, PatternDeclaration, Plan, SortCondition, SortOp, key_value
@@ -46,7 +46,7 @@ def plan_sort(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition) 
     )
     if not leads:
         return _not_leading(pattern, bound, stated, order)
-    if stated and (unlike := _different_sort_keys(pattern, bound)) is not None:
+    if stated and (unlike := _different_sort_keys(pattern, bound, cond)) is not None:
         return unlike
     confined = bool(stated) or (len(pattern.entities) == 1 and not pattern.schema.literal)
     return _conditions(pattern, bound, cond, confined=confined)
@@ -178,12 +178,12 @@ def _not_leading(
     return SortKeyPlan(faults=[fault])
 
 
-def _different_sort_keys(pattern: PatternDeclaration, bound: BoundKey) -> SortKeyPlan | None:
-    """Return a fault if the entities' sort keys differ: they could not share one condition."""
+def _different_sort_keys(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition) -> SortKeyPlan | None:
+    """Return a fault if the entities' sort keys differ where a condition states them: they could not share it."""
     text = [part.text for part in bound.sort]
     for entity in pattern.entities:
         other = entity.key_in(bound.index)
-        if other is not None and [part.text for part in other.sort] != text:
+        if other is not None and [part.text for part in other.sort] != text and not _start_alike(bound, other, cond):
             fault = pattern.fault(
                 "KP301",
                 f"{pattern.name} queries one range of {pattern.schema.where(bound.index)}, and its entities' sort keys"
@@ -193,6 +193,27 @@ def _different_sort_keys(pattern: PatternDeclaration, bound: BoundKey) -> SortKe
                 other.place,
             )
             return SortKeyPlan(faults=[fault])
+    return None
+
+
+def _start_alike(one: BoundKey, other: BoundKey, cond: KeyCondition) -> bool:
+    """Return True if a condition states the same prefix of both sort keys, as of levels of one hierarchy."""
+    if cond.range is not None or len(one.sort) != 1 or len(other.sort) != 1:
+        return False
+    start = _start(one.sort[0].template, cond)
+    return start is not None and start == _start(other.sort[0].template, cond)
+
+
+def _start(template: BoundTemplate | None, cond: KeyCondition) -> tuple[str, ...] | None:
+    """Return the parts of a template before the first field that is not stated; None if all are stated."""
+    start: list[str] = []
+    for part in template.parts if template is not None else ():
+        if isinstance(part, Text):
+            start.append(part.text)
+        elif part.name in cond.sort:
+            start.append(f"{{{part.name}:{part.spec}}}")
+        else:
+            return tuple(start)
     return None
 
 
