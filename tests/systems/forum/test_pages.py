@@ -26,6 +26,7 @@ from keyplan_systems.forum.sample import (
     ANN,
     BEN,
     CLEO,
+    DICTIONARIES,
     FUNCTIONS,
     LISTS,
     LOOPS,
@@ -318,6 +319,57 @@ def test_a_stale_page_does_not_open_a_closed_thread_by_mistake(windows: Windows,
     say(writer.page, "too late")
     expect(writer.page.get_by_role("alert")).to_have_text("The thread is closed.")
     expect(writer.page.locator("#state")).to_contain_text("Closed")
+
+
+def test_the_list_to_answer_starts_with_the_longest_wait(windows: Windows, site: Site) -> None:
+    teacher = windows.open(site.url, scripts=False)
+    page = teacher.sign_in("forum", TEACHER, "/forum/app/others")
+    expect(page.locator("a.thread").first).to_contain_text("Conditions · Cleo")
+    page.get_by_label("Participants of").select_option("Class 7b")
+    page.get_by_role("button", name="Show").click()
+    expect(page.locator("a.thread").first).to_contain_text("Conditions · Cleo")
+    page.get_by_role("link", name="Closed").click()
+    expect(page.get_by_role("link", name="Functions · Fay")).to_be_visible()
+    tutor = windows.open(site.url)
+    page = tutor.sign_in("forum", TUTOR, "/forum/app/others?status=waiting_for_participant")
+    expect(page.get_by_role("link", name="Recursion · Cleo")).to_contain_text("read only")
+    expect(page.get_by_role("link", name="Functions · Ben")).not_to_contain_text("read only")
+
+
+def test_a_new_question_appears_in_an_open_list(windows: Windows, site: Site) -> None:
+    teacher = windows.open(site.url)
+    page = teacher.sign_in("forum", TEACHER, "/forum/app/others")
+    wait_until_live(page)
+    ben = windows.open(site.url, scripts=False)
+    ben.sign_in("forum", BEN, f"/forum/app/threads/{DICTIONARIES}/{BEN}")
+    ben.page.get_by_label("Whom to ask").select_option("Teachers")
+    ben.page.get_by_label("What do you need help with?").fill("How do I look up a key that may be missing?")
+    ben.page.get_by_role("button", name="Ask").click()
+    expect(ben.page.locator(".message")).to_have_count(1)
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")  # as when the teacher returns to the tab
+    expect(page.get_by_role("link", name="Dictionaries · Ben")).to_be_visible()
+
+
+def test_a_teacher_opens_a_thread_for_a_pupil(windows: Windows, site: Site) -> None:
+    teacher = windows.open(site.url, width=PHONE)
+    page = teacher.sign_in("forum", TEACHER, "/forum/app/ask")
+    page.get_by_label("Participant").select_option("Fay")
+    expect(page.get_by_role("heading", name="Threads of Fay")).to_be_visible()
+    page.get_by_role("link", name="Variables").click()
+    page.get_by_label("Who helps").select_option("Tutors")
+    page.get_by_label("Message").fill("Fay, your names are hard to read. Which would you choose today?")
+    page.get_by_role("button", name="Open").click()
+    expect(page.locator("#state")).to_contain_text("Answered")
+    expect(page.locator(".message")).to_contain_text("your names are hard to read")
+
+
+def test_an_ended_session_leads_to_the_sign_in_page(windows: Windows, site: Site) -> None:
+    ann = open_thread(windows, site, ANN)
+    ann.expected += ["401", "WebSocket"]
+    wait_until_live(ann.page)
+    ann.context.clear_cookies()
+    ann.page.evaluate("forum.drop()")
+    ann.page.wait_for_url(f"{site.url}/sign-in?next=*")
 
 
 def test_switching_the_status_in_one_window_shows_in_the_other(windows: Windows, site: Site) -> None:

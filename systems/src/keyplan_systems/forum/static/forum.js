@@ -94,6 +94,10 @@
     }
   };
   channel?.addEventListener("message", () => forum.count(true));
+  // Mark the tab of a page that nobody looks at; `count` removes the mark when somebody does.
+  forum.mark = () => {
+    if (document.visibilityState !== "visible") document.title = `\u25CF ${title}`;
+  };
 
   const notified = (message) => {
     const isHere = forum.isWatching?.(message) && document.visibilityState === "visible";
@@ -108,9 +112,10 @@
   // Lists: fetch the page again and exchange the list if it differs, unless somebody uses it at this moment.
   const list = document.querySelector("[data-refresh]");
   const parse = (text) => new DOMParser().parseFromString(text, "text/html").querySelector("[data-refresh]");
-  let shown = null;
+  let shown = null, hasGrown = false;
+  document.addEventListener("keyplan:more", () => (hasGrown = true)); // a list that was scrolled stays as it is
   const refresh = async () => {
-    if (!list || list.contains(document.activeElement)) return;
+    if (!list || hasGrown || list.contains(document.activeElement)) return;
     try {
       const response = await fetch(location.href, { credentials: "same-origin", headers: { Accept: "text/html" } });
       const next = response.ok ? parse(await response.text()) : null;

@@ -66,6 +66,7 @@
     const pending = timeline.querySelector(".pending");
     timeline.insertBefore(entryOf(event), next ?? pending);
     document.getElementById("no-events")?.remove();
+    if (event.author_id !== me) forum.mark();
     if (follows || event.author_id === me) toEnd();
     else jump.hidden = false;
   };
