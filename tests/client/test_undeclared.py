@@ -225,6 +225,10 @@ def test_values_of_the_wrong_type_raise_the_error_of_patterns(db: Any) -> None:
         db.query(Task, pk(priority="low").sk < "a", index="by_points")
     with pytest.raises(TypeError, match=r"^query\(Task\) expects status as Literal\['open', 'done'\], got str: 'opne'"):
         db.query(Task, pk(user_id="u").filter(F.status == "opne"))
+    with pytest.raises(TypeError, match=r"^count\(Task\) expects user_id as str, got int: 5$"):
+        db.count(Task, pk(user_id=5))
+    with pytest.raises(TypeError, match=r"^query\(Task\) expects user_id as str, got int: 5$"):
+        db.all(Task, pk(user_id=5))
     with pytest.raises(KeyValueError, match=r"get\(Task\): the field 'task_id' .* has no value"):
         db.get(Task, user_id="u", task_id=None)
     with pytest.raises(KeyValueError, match="it is Each"):
