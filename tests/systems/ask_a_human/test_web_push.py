@@ -166,7 +166,8 @@ def test_the_contact_is_a_url() -> None:
 
 embedded = pytest.mark.embedded("the pages are the same wherever the tables are")
 STUB = """(([subscription, permission]) => {
-  let made = null, answer = permission;
+  let answer = permission;
+  let made = permission === "granted" ? {toJSON: () => subscription} : null;
   window.asked = 0;
   Object.defineProperty(Notification, "permission", {get: () => answer});
   Notification.requestPermission = async () => { window.asked += 1; return (answer = "%s"); };
@@ -239,6 +240,27 @@ def test_a_denied_permission_is_explained(site: PageSite, browser_keys: FakeBrow
     page.get_by_role("button", name="Continue").click()
     expect(page.get_by_text("Your browser blocks notifications from this site.")).to_be_visible()
     expect(page.get_by_text("set Notifications to Allow")).to_be_visible()
+
+
+@embedded
+def test_a_subscription_that_the_browser_renewed_replaces_the_old_one(
+    site: PageSite, browser_keys: FakeBrowser, tmp_path: Path, clock: ManualClock
+) -> None:
+    window = site.open()
+    old = {"subscription_id": "6f1b3c1e-7d7e-4a53-9f0e-3f1d4b1c2a55", "min_interval_minutes": 60, "endpoint": "old"}
+    window.page.evaluate("(old) => localStorage.setItem('aah-subscription', JSON.stringify(old))", old)
+    window.page.add_init_script(STUB % ("granted", json.dumps([browser_keys.subscription, "granted"])))
+    window.goto("you")
+    expect(window.page.get_by_text("Notifications are on in this browser.")).to_be_visible()
+    expect(window.page.get_by_label("How often")).to_have_value("60")
+    window.page.wait_for_function(
+        "(endpoint) => JSON.parse(localStorage.getItem('aah-subscription')).endpoint === endpoint",
+        arg=browser_keys.endpoint,
+    )
+    service = FakePushService()
+    site.asked("Can you still hear me?")
+    site.stage.pusher(WebPushNotifier(web_push.server_key(tmp_path), clock, client=service.client())).run_once()
+    assert len(service.requests) == 1
 
 
 @embedded

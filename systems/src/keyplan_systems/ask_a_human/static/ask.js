@@ -210,17 +210,25 @@
       const registration = await worker.ready;
       return Notification.permission === "granted" && stored() && (await registration.pushManager.getSubscription()) ? "on" : "off";
     };
+    const register = async (made, minutes) => {
+      const kept = await call("POST", "notifications", { subscription: made.toJSON(), min_interval_minutes: minutes });
+      localStorage.setItem(STORED, JSON.stringify({ ...kept, endpoint: made.toJSON().endpoint }));
+    };
     const update = async () => {
-      show(await state());
-      if (stored()) byId("interval").value = String(stored().min_interval_minutes);
+      const now = await state();
+      show(now);
+      if (!stored()) return;
+      byId("interval").value = String(stored().min_interval_minutes);
+      if (now !== "on") return;
+      // Browsers renew their subscription from time to time: the server needs the new one.
+      const made = await (await worker.ready).pushManager.getSubscription();
+      if (made.toJSON().endpoint !== stored().endpoint) await register(made, stored().min_interval_minutes);
     };
     const subscribe = async () => {
       if ((await Notification.requestPermission()) !== "granted") return;
       const registration = await worker.ready;
       const made = await registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: bytes(push.dataset.key) });
-      const minutes = Number(byId("interval").value);
-      const kept = await call("POST", "notifications", { subscription: made.toJSON(), min_interval_minutes: minutes });
-      localStorage.setItem(STORED, JSON.stringify(kept));
+      await register(made, Number(byId("interval").value));
     };
     const attempt = async (action) => {
       fail("");
@@ -238,7 +246,7 @@
     byId("interval").addEventListener("change", () =>
       attempt(async () => {
         const changed = await call("PUT", `notifications/${stored().subscription_id}`, { min_interval_minutes: Number(byId("interval").value) });
-        localStorage.setItem(STORED, JSON.stringify(changed));
+        localStorage.setItem(STORED, JSON.stringify({ ...stored(), ...changed }));
         keyplan.toast("Saved.");
       }),
     );
@@ -249,7 +257,7 @@
         await (await (await worker.ready).pushManager.getSubscription())?.unsubscribe();
       }),
     );
-    update();
+    update().catch(() => fail("Notifications cannot be checked now. Reload the page to try again."));
   }
 
   // Answers of an agent's question, as they arrive.
