@@ -96,7 +96,7 @@ def test_an_agent_asks_and_reads_the_answers_over_both_transports(stage: Stage, 
     content = read.structured_content
     assert (content["status"], content["summary"]) == ("PARTIAL", {"Send": 0, "Submit": 1})
     assert content["responses"][0]["confidence"] == 4
-    assert "1 more answers are expected" in content["next_step"]
+    assert "1 more answer is expected" in content["next_step"]
 
 
 def test_waiting_reports_progress_until_the_last_answer(stage: Stage, server: Any) -> None:
@@ -115,6 +115,7 @@ def test_waiting_reports_progress_until_the_last_answer(stage: Stage, server: An
     assert [answer["answer"] for answer in result.structured_content["responses"]] == ["Blue.", "Blue."]
     assert seen[0] == (0, 2, "0 of 2 answers")
     assert seen[-1] == (2, 2, "2 of 2 answers")
+    assert [count for count, _, _ in seen] == sorted({count for count, _, _ in seen}), "progress always increases"
 
 
 def test_a_key_asks_once(stage: Stage) -> None:

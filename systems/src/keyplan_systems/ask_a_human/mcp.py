@@ -118,9 +118,13 @@ class _Tools:
     async def _answers(
         self, ctx: Context, question_id: str, wait_seconds: int, min_answers: int | None
     ) -> HumanResponses:
+        seen = [-1, 0]  # answers in the last report, and polls since without another one
+
         async def report(question: AgentQuestion) -> None:
+            """Report the answers. Progress must increase each time, so polls without news add a part of one answer."""
             count, needed = question.current_responses, question.required_responses
-            await ctx.report_progress(count, needed, f"{count} of {needed} answers")
+            seen[:] = [count, seen[1] + 1 if count == seen[0] else 0]
+            await ctx.report_progress(count + seen[1] / (seen[1] + 1), needed, f"{count} of {needed} answers")
 
         try:
             question = await self._wait(question_id, wait_seconds, min_answers, report)
@@ -145,8 +149,9 @@ def _next_step(question: AgentQuestion) -> str:
         count = question.current_responses
         return "No more answers will arrive." if count else "The question ended without an answer: ask more people."
     missing = question.required_responses - question.current_responses
+    expected = "1 more answer is" if missing == 1 else f"{missing} more answers are"
     return (
-        f"{missing} more answers are expected until {question.expires_at:%Y-%m-%d %H:%M} UTC:"
+        f"{expected} expected until {question.expires_at:%Y-%m-%d %H:%M} UTC:"
         f' call check_human_responses with question_id "{question.question_id}".'
     )
 
