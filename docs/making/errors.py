@@ -1,4 +1,4 @@
-"""The page of exceptions, made from the tree of them."""
+"""The page of exceptions, generated from their class hierarchy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MODULES = {
     "keyplan.verify.values": "Verifying",
     "keyplan.importers.nodes": "Importing",
 }
-"""Where exceptions are declared, in the order in which they are shown."""
+"""The modules that declare exceptions, in the order of the page."""
 _HEAD = """# Errors
 
 All errors of keyplan are subclasses of `keyplan.errors.KeyplanError`. Invalid Python arguments (a wrong type,
@@ -32,23 +32,23 @@ an invalid URL) raise `ValueError` or `TypeError`.
 
 
 def pages() -> dict[str, str]:
-    """By path under docs/: the one page. Raises LookupError where an exception has no section."""
+    """Return the page by its path under docs/. Raises LookupError if an exception has no section."""
     for module in _MODULES:
         importlib.import_module(module)
     homeless = {error.__module__ for error in _all(KeyplanError)} - set(_MODULES) - _unseen()
     if homeless:
-        raise LookupError(f"no section of errors.md is for {', '.join(sorted(homeless))}")
+        raise LookupError(f"errors.md has no section for {', '.join(sorted(homeless))}")
     tree = "\n".join(_tree(KeyplanError, "", ""))
     return {"errors.md": "\n".join([_HEAD.format(tree=tree), *(_section(name) for name in _MODULES)])}
 
 
 def _unseen() -> set[str]:
-    """Modules whose exceptions are kinds of ValidationError, which nobody outside the engine names."""
+    """Return the modules of internal subclasses of ValidationError."""
     return {"keyplan.dynamodb.values.attribute", "keyplan.dynamodb.values.types", "keyplan.engine.items.keys"}
 
 
 def _all(root: type[KeyplanError]) -> Iterator[type[KeyplanError]]:
-    """An exception and all below it that the toolkit itself declares, not those that it makes as it runs."""
+    """Yield an exception and its subclasses that the toolkit declares, without classes created at run time."""
     yield root
     for one in root.__subclasses__():
         if one.__module__.startswith("keyplan.") and hasattr(sys.modules[one.__module__], one.__name__):
@@ -64,7 +64,7 @@ def _tree(one: type[KeyplanError], before: str, below: str) -> Iterator[str]:
 
 
 def _below(one: type[KeyplanError]) -> list[type[KeyplanError]]:
-    """In the order of the sections, and in each as declared."""
+    """Return subclasses in the order of the sections, and of their declaration."""
     kinds = [kind for kind in one.__subclasses__() if kind.__module__ in _MODULES]
     return sorted(kinds, key=lambda kind: list(_MODULES).index(kind.__module__))
 
@@ -76,16 +76,16 @@ def _section(module: str) -> str:
     own = [error for error in errors if error not in service]
     if own:
         rows = [f"| `{error.__name__}` | {_doc(error)} |" for error in own]
-        text += "\n" + "\n".join(["| error | means |", "|---|---|", *rows]) + "\n"
+        text += "\n" + "\n".join(["| error | meaning |", "|---|---|", *rows]) + "\n"
     if service:
         rows = [_service_row(error) for error in service if isinstance(error, type)]
-        text += "\n" + "\n".join(["| error | code | status | tried again | means |", "|---|---|---|---|---|", *rows])
+        text += "\n" + "\n".join(["| error | code | HTTP status | retried | meaning |", "|---|---|---|---|---|", *rows])
         text += "\n"
     return text
 
 
 def _service_row(error: type[KeyplanError]) -> str:
-    assert issubclass(error, ServiceError), "the caller sorted them"
+    assert issubclass(error, ServiceError), "the caller passes service errors"
     again = "yes" if error.retryable else "no"
     return f"| `{error.__name__}` | `{error.code}` | {error.status} | {again} | {_doc(error)} |"
 

@@ -1,7 +1,7 @@
 """The actions that calls become in a transaction: the item's own, and those of the sentinels of unique values.
 
-A sentinel is an item whose key contains unique values; it holds the key of the item that has them, and
-expires with it. Taking values puts their sentinel unless another item's is there; giving them up deletes it.
+A sentinel is an item whose key contains unique values; it holds the key of the item that has them, and expires with it.
+A write of unique values puts their sentinel if no other item has one, and a write that releases them deletes it.
 Before an update or a delete, the item is read for the values that the write releases. The write has the condition that
 they are unchanged; if they have changed, the transaction is built again.
 """

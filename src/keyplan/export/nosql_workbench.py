@@ -49,7 +49,7 @@ def model(design: Design, tables: Sequence[TableResource]) -> str:
 
 
 def _facet_names(tables: Sequence[TableResource]) -> dict[EntitySpec, str]:
-    """Return a name for each entity that is unique in the model: its own, with its table's if two have it."""
+    """Return a unique name for each entity: its name, with the table's name if two entities share it."""
     names = [entity.name for table in tables for entity in table.table.entities]
     return {
         entity: entity.name if names.count(entity.name) == 1 else f"{table.name}.{entity.name}"

@@ -39,7 +39,7 @@ _SPEC_TYPES: tuple[tuple[re.Pattern[str], type], ...] = (
 )
 """The type that a placeholder's spec needs. Other specs accept texts."""
 _MILLISECONDS = 10**11
-"""Greater timestamps are not seconds: as such they are after the year 5138."""
+"""Greater timestamps are milliseconds: as seconds, they would be after the year 5138."""
 _OF_TEMPLATES = re.compile(r"str|int|UUID|date|Literal\[.*\]")
 """Annotations of fields that a placeholder without a spec accepts."""
 _MEMBERS = 2

@@ -1,7 +1,7 @@
 """Calls of many connections, run together in turns of the event loop.
 
-A lane is one connection (or one ASGI request): its works are answered in the order in which they came. Requests that
-arrive while the loop polls its sockets run in the next turn, one work of each lane at a time. The turn's reads run
+A lane is one connection (or one ASGI request): its requests are answered in order of arrival. Requests that
+arrive while the loop polls its sockets run in the next turn, one request of each lane at a time. The turn's reads run
 first and are answered together. Its writes then share one `engine.group()`, that is one commit, and are answered after
 it; if the commit fails, each of them gets its error. A read after a write of the same lane waits until that is
 committed. Operations on tables run alone: they may wait for other threads of the engine.
@@ -23,17 +23,17 @@ from keyplan.server.protocol import DynamoDBProtocol, ProtocolCall
 from keyplan.server.wire import Answer, Request
 
 WORKS_PER_TURN = 64
-ROUNDS_PER_TURN = 8  # works of one lane in a turn: bounds its answers until it is found stalled
+ROUNDS_PER_TURN = 8  # requests of one lane in a turn: bounds its answers until it is found stalled
 HELD_BYTES = 256 * 1024  # of answers that wait to be sent together
 LOOKS_IN_VAIN = 4  # polls without new requests, after which a turn starts
 
 
 class TurnQueue(Protocol):
-    """Source of works and destination of answers."""
+    """A source of requests, and the destination of their answers."""
 
     works: deque[Work]
     queued: bool  # waits in line for a turn
-    stalled: bool  # does not accept answers now: its works wait
+    stalled: bool  # does not accept answers now: its requests wait
 
     def answered(self, answer: Answer) -> None:
         """Accept the answer to the oldest unanswered work."""
@@ -58,7 +58,7 @@ class Turns:
         self._vain = 0  # how many polls have brought no request
 
     def enqueue(self, lane: TurnQueue) -> None:
-        """Serve the works of this lane, from the next turn on."""
+        """Serve the requests of this lane, from the next turn on."""
         if not lane.queued:
             lane.queued = True
             self._line.append(lane)
@@ -100,7 +100,7 @@ class Turns:
         return False
 
     def _take(self) -> list[Entry]:
-        """Return the works of this turn: round robin over the lanes."""
+        """Return the requests of this turn: round robin over the lanes."""
         line = self._line
         batch: list[Entry] = []
         large: list[TurnQueue] = []

@@ -271,7 +271,7 @@ def _constraints(marks: Sequence[Any], name: str) -> list[Any]:
 
 
 def _lengths(marks: Sequence[Any], spread: int) -> tuple[int, int]:
-    """Return the least and most elements or characters to generate; zero only if the type requires it."""
+    """Return the minimum and maximum length to generate; zero only if the type requires it."""
     least = max([1, *_constraints(marks, "min_length")])
     most = min([least + spread, *_constraints(marks, "max_length")])
     return min(least, most), most

@@ -28,7 +28,7 @@ def up(  # noqa: PLR0917 - one parameter per option, given by name
     ),
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 selects a free port.")] = 8000,
     host: Annotated[
-        str, typer.Option("--host", help="Address to listen on; beyond this machine without DynamoDB.")
+        str, typer.Option("--host", help="Address to listen on. Only loopback addresses serve DynamoDB.")
     ] = "127.0.0.1",
     system: Annotated[list[str] | None, typer.Option("--system", help="Run only this system; can be repeated.")] = None,
     endpoint: Annotated[str | None, typer.Option("--endpoint", help="Another DynamoDB: http://host:port.")] = None,
@@ -119,7 +119,7 @@ def demo(
     folder: Annotated[Path | None, typer.Option("--folder", help="The folder of the running `keyplan up`.")] = None,
     system: Annotated[list[str] | None, typer.Option("--system", help="Run only this system; can be repeated.")] = None,
 ) -> None:
-    """Play a scripted day against the systems and print what happens."""
+    """Run a scripted scenario against the systems and print each step."""
     from keyplan_systems.up.demo import demo as play  # noqa: PLC0415 - loaded when run
     from keyplan_systems.up.launch import UpError  # noqa: PLC0415
 

@@ -97,7 +97,7 @@ class _Plan(NamedTuple):
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Check, find the tables, read until the answer is full."""
+    """Check the request, find the tables, and read until the answer is full."""
     check(request)
     blocks = {name: _block(block, form) for name, block in request["RequestItems"].items()}
     tables = {name: database.table(name) for name in blocks}

@@ -81,7 +81,7 @@ _Part: TypeAlias = tuple[Table, list[_Write]]
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Check, find the tables, write in one transaction."""
+    """Check the request, find the tables, and write in one transaction."""
     wanted = prepare(request, form)
     tables = {name: database.table(name) for name in wanted}
     parts = _located(wanted, tables)

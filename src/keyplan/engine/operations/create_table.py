@@ -129,7 +129,7 @@ def _check_name(name: str, names: set[str]) -> None:
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check, then make the table in one transaction."""
+    """Check the request, and create the table in one transaction."""
     request = with_billing_mode(request)
     check(request)
     name = table_name(request["TableName"])

@@ -36,7 +36,7 @@ def check(request: dict[str, Any]) -> None:
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Check, find the table, remove in one transaction."""
+    """Check the request, find the table, and delete the item in one transaction."""
     action = prepare(request, form)
     guard = action.guard
     table = database.table(request["TableName"])

@@ -92,7 +92,7 @@ def check(request: dict[str, Any]) -> None:
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Check, store the export as a job, and wake the thread that runs it."""
+    """Check the request, store the export as a job, and wake the thread that runs it."""
     check(request)
     selection = None
     if request.get("FilterSpecification") is not None:

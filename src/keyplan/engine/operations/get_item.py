@@ -54,7 +54,7 @@ def check_late(request: dict[str, Any]) -> None:
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Check, find the table, read."""
+    """Check the request, find the table, and read the item."""
     plain = len(request) == 2 or is_plain(request)  # a table and a key: nothing to check beyond their shape
     if not plain:
         check(request)

@@ -51,7 +51,7 @@ def check(request: dict[str, Any]) -> None:
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check, find stream and shard, compute the position."""
+    """Check the request, find stream and shard, and compute the position."""
     kind, arn = request["ShardIteratorType"], request["StreamArn"]
     records.check_arn(arn)
     check(request)

@@ -86,7 +86,7 @@ def check(request: dict[str, Any]) -> None:
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check, create the table, store the import as a job, and wake the thread that runs it."""
+    """Check the request, create the table, store the import as a job, and wake the thread that runs it."""
     check(request)
     source = _given(request["S3BucketSource"])
     parameters = _given(request["TableCreationParameters"])

@@ -40,7 +40,7 @@ def check(request: dict[str, Any]) -> None:
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check, list by ARN: by table, then by age."""
+    """Check the request, and list backups by ARN: by table, then by age."""
     check(request)
     start = request.get("ExclusiveStartBackupArn") or ""
     if start and backups.check_arn(database, start) != database.settings.region:

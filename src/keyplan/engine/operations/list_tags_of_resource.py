@@ -30,7 +30,7 @@ def check(request: dict[str, Any]) -> None:
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check, find the resource, list."""
+    """Check the request, find the resource, and list its tags."""
     check(request)
     database.catalog.reload(database.store.view())
     resource = tags.find_resource(database, request["ResourceArn"])

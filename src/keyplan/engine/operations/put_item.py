@@ -44,7 +44,7 @@ def check_late(request: dict[str, Any]) -> None:
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Check, find the table, write in one transaction."""
+    """Check the request, find the table, and write in one transaction."""
     action = prepare(request, form)
     guard, new = action
     table = database.table(request["TableName"])

@@ -96,7 +96,7 @@ class _Prepared(NamedTuple):
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Check, find table and index, read one page."""
+    """Check the request, find table and index, and read one page."""
     values, key_condition, condition, projection, start = _prepare(request, form)
     table = database.table(request["TableName"])
     index = reads.find_index(database, table, request)

@@ -62,7 +62,7 @@ def check(request: dict[str, Any]) -> None:
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check, find the table, create the new one in one transaction, fill it.
+    """Check the request, find the table, create the new one in one transaction, and fill it.
 
     The copy starts with the current rows; later changes are then put back, so the extra work depends on the number of
     changes and not on the size of the table.

@@ -73,7 +73,7 @@ def _check_segments(segment: int | None, total: int | None) -> None:
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Check, find table and index, read one page."""
+    """Check the request, find table and index, and read one page."""
     try:
         condition, projection, start = _prepare(request, form)
     except InvalidValueError as error:

@@ -80,7 +80,7 @@ class TransactionRead(NamedTuple):
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Check, find the tables, read in one snapshot."""
+    """Check the request, find the tables, and read in one snapshot."""
     gets = [_prepare(element["Get"], form) for element in request["TransactItems"]]
     tables = [database.table(get.table) for get in gets]
     keys = locate(list(zip(tables, gets, strict=True)))

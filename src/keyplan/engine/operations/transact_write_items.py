@@ -134,7 +134,7 @@ class _Change(NamedTuple):
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Check, find the tables, decide and write in one transaction."""
+    """Check the request, find the tables, and decide and write in one transaction."""
     steps = _locate(database, prepare(request, form))
     detail = request.get("ReturnConsumedCapacity") or "NONE"
     measured = request.get("ReturnItemCollectionMetrics") == "SIZE"

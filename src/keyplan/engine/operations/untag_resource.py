@@ -32,7 +32,7 @@ def check(request: dict[str, Any]) -> None:
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check, find the resource, change its tags."""
+    """Check the request, find the resource, and change its tags."""
     check(request)
     keys = set(request["TagKeys"])
 

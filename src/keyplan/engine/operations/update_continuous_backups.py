@@ -44,7 +44,7 @@ def check(request: dict[str, Any]) -> None:
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check, find the table, change it in one transaction."""
+    """Check the request, find the table, and change it in one transaction."""
     check(request)
     given = request["PointInTimeRecoverySpecification"]
     days = given.get("RecoveryPeriodInDays") or limits.RECOVERY_DAYS

@@ -56,7 +56,7 @@ def check_late(request: dict[str, Any]) -> None:
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Check, find the table, change in one transaction."""
+    """Check the request, find the table, change in one transaction."""
     change = prepare(request, form)
     table = database.table(request["TableName"])
     key = change.locate(table)

@@ -111,7 +111,7 @@ def check_late(request: dict[str, Any]) -> None:
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check, find the table, change it in one transaction, fill its new index."""
+    """Check the request, find the table, change it in one transaction, fill its new index."""
     request = with_billing_mode(request)
     check(request)
     table_updates.check_combination(request)

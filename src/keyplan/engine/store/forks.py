@@ -22,7 +22,7 @@ class Store(Protocol):
     """Anything that may be open when the process forks."""
 
     def leave_behind(self) -> object:
-        """Count as closed. Return objects to keep, because freeing them would close them."""
+        """Count the store as closed. Return its connections, which must not be freed: that would close them."""
 
 
 class LeftBehind:

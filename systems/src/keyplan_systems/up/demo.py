@@ -1,4 +1,4 @@
-"""Implementation of `keyplan demo`: a scripted day on the running systems, over HTTP and websockets."""
+"""Implementation of `keyplan demo`: a scripted scenario on the running systems, over HTTP and websockets."""
 
 from __future__ import annotations
 
