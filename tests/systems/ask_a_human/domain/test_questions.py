@@ -59,7 +59,7 @@ def test_the_answer_that_reaches_the_target_closes_and_no_other_is_taken(require
         assert made.status is (Status.CLOSED if number == required else Status.PARTIAL)
         assert made.responses_needed == required - number
     assert made.closed_at_ms == NOON + required
-    with pytest.raises(QuestionClosedError, match="closed and takes no more"):
+    with pytest.raises(QuestionClosedError, match="closed and accepts no more"):
         questions.answered(made, NOON + required + 1)
 
 
