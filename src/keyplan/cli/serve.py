@@ -12,7 +12,7 @@ from keyplan.cli.designs import refusal
 
 
 class Durability(StrEnum):
-    """How durable an answered write is."""
+    """The durability of answered writes."""
 
     full = "full"
     normal = "normal"

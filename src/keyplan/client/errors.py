@@ -159,7 +159,7 @@ class OutcomeUnknownError(UnavailableError):
 
 
 class KeyValueError(RunError, ValueError):
-    """A value cannot be part of a key, be stored, or be compared with."""
+    """A value cannot be used in a key, stored or compared."""
 
 
 class UnreadableItemError(RunError):

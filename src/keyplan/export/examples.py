@@ -360,7 +360,7 @@ class ExampleRequest:
 
 
 def example_request(pattern: Pattern[..., Any], prefix: str = "") -> ExampleRequest | str:
-    """Return the request of a call (the first of a walk or long batch), or the reason why there is none."""
+    """Return the request of a call (the first of a walk or long batch), or the reason why none exists."""
     if faults := all_faults(pattern.plan):
         return f"it has a fault: {faults[0].code}, {faults[0].problem}"
     try:
@@ -391,7 +391,7 @@ def _order(value: AttributeValue) -> bytes:
 
 
 def example_item(entity: EntitySpec, scope: Scope = _FIRST) -> Item | str:
-    """Return an entity's item with example values, or the reason why there is none."""
+    """Return an entity's item with example values, or the reason why none exists."""
     try:
         example: Any = example_model(entity.model, scope)
         written: dict[str, Any] = {name: EXAMPLE_MOMENT for name in entity.fields if entity.fields[name].write_time}

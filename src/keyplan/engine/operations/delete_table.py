@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SHAPE = Structure("DeleteTableInput", {"TableName": shapes.NEW_TABLE_NAME}, demanded=shapes.DEMANDED_TABLE_NAME)
 
 
-_TOLD = (
+_RETURNED = (
     "TableName",
     "TableStatus",
     "ProvisionedThroughput",
@@ -57,7 +57,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
 
     descriptions.count(database, request["TableName"])
     described = {**database.alter(work), "TableStatus": "DELETING"}
-    return {"TableDescription": {name: described[name] for name in _TOLD if name in described}}
+    return {"TableDescription": {name: described[name] for name in _RETURNED if name in described}}
 
 
 def _check_deletable(database: Database, table: Table) -> None:

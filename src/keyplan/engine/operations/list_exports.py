@@ -21,7 +21,7 @@ SHAPE = Structure(
 )
 
 
-_TOLD = ("ExportArn", "ExportStatus", "ExportType")
+_RETURNED = ("ExportArn", "ExportStatus", "ExportType")
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
         documents, jobs.EXPORT, str, size=request.get("MaxResults"), token=request.get("NextToken")
     )
     answer: dict[str, Any] = {
-        "ExportSummaries": [{name: document["description"][name] for name in _TOLD} for document in listed]
+        "ExportSummaries": [{name: document["description"][name] for name in _RETURNED} for document in listed]
     }
     return answer if more is None else {**answer, "NextToken": more}
 

@@ -178,9 +178,9 @@ def _assignee(plan: Plan, looked_at: Set[str]) -> str | None:
     """Return an optional field that holds an assignee and that the write sets without a condition on it."""
     for action in plan.actions:
         stored = plan.entity.fields[action.path.field]
-        given = action.name == "set" and isinstance(action.source, Param) and len(action.path.parts) == 1
+        is_parameter = action.name == "set" and isinstance(action.source, Param) and len(action.path.parts) == 1
         holder = kind_of(stored) == "holder" or is_assignee_name(stored.name)
-        if given and stored.optional and stored.name not in looked_at and holder:
+        if is_parameter and stored.optional and stored.name not in looked_at and holder:
             return stored.name
     return None
 
@@ -201,8 +201,8 @@ def _lost_claim(pattern: Pattern[..., Any], plan: Plan, name: str, state: object
 def _is_ordered(plan: Plan) -> bool:
     """Return True if only the latest write succeeds: a field is compared with the value that it is set to."""
     parts = plan.condition.parts if isinstance(plan.condition, AndCondition) else (plan.condition,)
-    given = {action.path.field: action.source for action in plan.actions if action.name == "set"}
-    return any(all(_is_compared_with_new(one, given) for one in _disjuncts(part)) for part in parts)
+    sources = {action.path.field: action.source for action in plan.actions if action.name == "set"}
+    return any(all(_is_compared_with_new(condition, sources) for condition in _disjuncts(part)) for part in parts)
 
 
 def _disjuncts(part: Condition | None) -> tuple[Condition | None, ...]:

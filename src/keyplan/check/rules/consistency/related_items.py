@@ -125,4 +125,4 @@ def _replaced_entities(subject: Subject) -> Iterator[tuple[EntitySpec, EntitySpe
     for pattern in subject.design.patterns:
         steps = pattern.plan.steps
         put = [step.entity for step in steps if step.operation == "PutItem"]
-        yield from ((step.entity, one) for step in steps if step.operation == "DeleteItem" for one in put)
+        yield from ((step.entity, entity) for step in steps if step.operation == "DeleteItem" for entity in put)

@@ -144,26 +144,27 @@ def duplicate_item_in_transaction(subject: Subject) -> Iterator[Finding]:
     """
     for transaction in subject.design.transactions:
         seen: dict[Origin, tuple[str, Written]] = {}
-        for one in written_by(transaction):
-            if one.step.repeated is not None and not one.varies and one.sources:
+        for written in written_by(transaction):
+            if written.step.repeated is not None and not written.varies and written.sources:
                 yield _duplicate(
                     transaction.name,
-                    f"repeats {one.step.call.pattern.name} for each of {one.step.repeated.values!r} with the same key",
-                    one,
+                    f"repeats {written.step.call.pattern.name} for each of {written.step.repeated.values!r} with the"
+                    " same key",
+                    written,
                     None,
                 )
-            for what, key in one.keys:
+            for what, key in written.keys:
                 if key in seen:
                     first = seen[key][1]
                     problem = f"writes {what} twice, in step {first.number} ({_pattern_name(first)}) and in step"
                     yield _duplicate(
                         transaction.name,
-                        f"{problem} {one.number} ({_pattern_name(one)}), with the same key",
-                        one,
+                        f"{problem} {written.number} ({_pattern_name(written)}), with the same key",
+                        written,
                         seen[key][1],
                     )
                     break
-                seen[key] = (what, one)
+                seen[key] = (what, written)
 
 
 def _pattern_name(one: Written) -> str:
@@ -234,20 +235,20 @@ def contended_transaction(subject: Subject) -> Iterator[Finding]:
         rate = transaction.facts.rate
         if rate is None:
             continue
-        for one in written_by(transaction):
-            share = key_share(one.entity.key.attributes, one.entity, one.sources)
+        for written in written_by(transaction):
+            share = key_share(written.entity.key.attributes, written.entity, written.sources)
             if share is None or rate.highest * share <= _CONTENDED_RATE:
                 continue
-            item = f"the most used {one.entity.name}" if share < 1 else f"the one {one.entity.name}"
+            item = f"the most used {written.entity.name}" if share < 1 else f"the one {written.entity.name}"
             yield contended_transaction.finding(
                 transaction.name,
                 f"transactions {transaction.name} conflict and fail: {item} is in"
                 f" {number(rate.highest * share)} of {number(rate.highest)} per second at the peak (step"
-                f" {one.number}, {one.step.call.pattern.name})",
+                f" {written.number}, {written.step.call.pattern.name})",
                 "move the shared item out of the transaction (a single atomic add, or the stream), or spread"
                 " it over several items",
                 transaction.place,
-                one.step.call.pattern.place,
+                written.step.call.pattern.place,
             )
 
 
@@ -327,7 +328,8 @@ def _made(part: BoundKeyAttribute, sources: Mapping[str, Source]) -> Origin:
     if part.template is None:
         return tuple(_of_field(name, sources) for name in part.fields)
     return tuple(
-        one.text if isinstance(one, Text) else (one.spec, *_of_field(one.name, sources)) for one in part.template.parts
+        piece.text if isinstance(piece, Text) else (piece.spec, *_of_field(piece.name, sources))
+        for piece in part.template.parts
     )
 
 

@@ -167,5 +167,5 @@ def _unchecked_bound(pattern: Pattern[..., object], plan: Plan, action: FieldUpd
 
 def _decreases(action: FieldUpdate) -> bool:
     """Return True if the number decreases; arguments are assumed to be positive."""
-    given = action.source
-    return (isinstance(given, (int, float, Decimal)) and given < 0) != action.negative
+    source = action.source
+    return (isinstance(source, (int, float, Decimal)) and source < 0) != action.negative

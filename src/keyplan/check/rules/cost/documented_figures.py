@@ -74,8 +74,8 @@ def _exceeded(subject: Subject) -> list[str]:
     bought = [part.bought for part in subject.capacity_uses if part.bought is not None]
     figures = [
         (stored, free["storage_gb"], "GB of storage"),
-        (sum(one.write for one in bought), free["provisioned_write_units"], "provisioned write units"),
-        (sum(one.read for one in bought), free["provisioned_read_units"], "provisioned read units"),
+        (sum(capacity.write for capacity in bought), free["provisioned_write_units"], "provisioned write units"),
+        (sum(capacity.read for capacity in bought), free["provisioned_read_units"], "provisioned read units"),
     ]
     return [f"{has:,.0f} {what}, of which {most:g} are free" for has, most, what in figures if has > most]
 

@@ -67,11 +67,11 @@ def _largest_collection(entity: EntitySpec, others: Sequence[EntitySpec]) -> flo
     items, share = entity.volume, key_share(entity.key.partition, entity, {}, others)
     if items is None or share is None:
         return None
-    one = float(item_size(entity).average)
+    entity_bytes = float(item_size(entity).average)
     for bound in entity.indexes:
         if bound.index.kind == "LSI":
-            one += share_in_index(entity, bound) * entry_size(entity, bound).average
-    return items.count * share * one
+            entity_bytes += share_in_index(entity, bound) * entry_size(entity, bound).average
+    return items.count * share * entity_bytes
 
 
 _FEW_KEYS = 10

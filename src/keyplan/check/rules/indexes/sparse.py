@@ -79,7 +79,9 @@ def _required_values(plan: Plan) -> set[str]:
     if plan.key is None:
         return set()
     names = {name for value in plan.key.partition for name in value.sources}
-    return names | {name for one in plan.key.sort if one.op not in {"<", "<="} for name in one.low.sources}
+    return names | {
+        name for condition in plan.key.sort if condition.op not in {"<", "<="} for name in condition.low.sources
+    }
 
 
 @design_rule("KP409", "warning")
@@ -147,7 +149,7 @@ def sparse_index_opportunity(subject: Subject) -> Iterator[Finding]:
     for table, index in subject.indexes:
         for entity in table.entities:
             bound = entity.key_in(index)
-            readers = [one for one in subject.readers_of(table, index) if entity in one.plan.entities]
+            readers = [reader for reader in subject.readers_of(table, index) if entity in reader.plan.entities]
             if bound is None or bound.only_if is not None or not readers:
                 continue
             for name, choices in _fields_with_choices(entity):

@@ -66,7 +66,10 @@ def redundant_index(subject: Subject) -> Iterator[Finding]:
     for table in subject.tables:
         gone: set[str] = set()
         for index in table.schema.indexes:
-            other = next((one for one in (None, *table.schema.indexes) if _replaces(table, index, one, gone)), index)
+            other = next(
+                (candidate for candidate in (None, *table.schema.indexes) if _replaces(table, index, candidate, gone)),
+                index,
+            )
             if other is index:
                 continue
             gone.add(index.name)
@@ -179,7 +182,7 @@ def _needed_attributes(plans: Sequence[Plan], index: Index) -> list[str] | None:
         filtered = [spec.fields.get(path.field) for spec in plan.entities for path in paths_of(plan.filter)]
         needed.update(dict.fromkeys((*requested, *(stored.attribute for stored in filtered if stored is not None))))
     narrow = replace(index, project="keys")
-    stored = {one.attribute: name for plan in plans for spec in plan.entities for name, one in spec.fields.items()}
+    stored = {field.attribute: name for plan in plans for spec in plan.entities for name, field in spec.fields.items()}
     unprojected = {name for plan in plans for spec in plan.entities for name in missing_in_index(narrow, spec)}
     keys = {*index.attributes, *(plans[0].schema.key if plans else ())}
     return [name for name in needed if name not in keys and (name not in stored or stored[name] in unprojected)]

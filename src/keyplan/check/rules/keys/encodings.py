@@ -151,9 +151,11 @@ def _ordering_hole(plan: Plan) -> BoundPlaceholder | None:
     if bound is None or plan.key is None or len(bound.sort) != 1 or len(plan.entities) > 1:
         return None
     template = bound.sort[0].template
-    given = {name for one in plan.key.sort for name in one.low.sources}
+    fields = {name for condition in plan.key.sort for name in condition.low.sources}
     return (
-        next((hole for hole in template.placeholders if hole.name not in given), None) if template is not None else None
+        next((hole for hole in template.placeholders if hole.name not in fields), None)
+        if template is not None
+        else None
     )
 
 

@@ -116,12 +116,12 @@ def _same_prefix(one: _Owner, other: _Owner) -> Iterator[Finding]:
     holes = _differing_holes(ours, theirs)
     if holes is None:
         return
-    found = overlap((ours,), (theirs,))
-    if found is None or not found.plain:
+    shared_key = overlap((ours,), (theirs,))
+    if shared_key is None or not shared_key.plain:
         return
     yield key_collision.finding(
         other.entity,
-        f"{one.name} and {other.name} can share the partition {found.text}: after the prefix of {theirs.text} one"
+        f"{one.name} and {other.name} can share the partition {shared_key.text}: after the prefix of {theirs.text} one"
         f" has {holes[0].name} ({holes[0].field.type_name}), the other {holes[1].name}"
         f" ({holes[1].field.type_name})",
         f"give the IDs of {other.name} their own prefix",

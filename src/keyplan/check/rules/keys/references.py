@@ -129,7 +129,7 @@ def prefix_capture(subject: Subject) -> Iterator[Finding]:
                 continue
             capture = captured_by(plan.key.sort, bound.sort)
             if capture is not None:
-                condition = " and ".join(_condition_text(one) for one in plan.key.sort)
+                condition = " and ".join(_condition_text(part) for part in plan.key.sort)
                 yield prefix_capture.finding(
                     pattern.name,
                     f"{pattern.name} also reads items of {other.name} ({bound.text}), such as {capture.text}: it"

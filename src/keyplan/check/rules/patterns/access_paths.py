@@ -341,10 +341,12 @@ def _pinned_fields(plan: Plan) -> set[str]:
         return set()
     if plan.index is not None and plan.index.project not in {"all", None}:
         return set()
-    equal = [*plan.key.partition, *(one.low for one in plan.key.sort if one.op == "=")]
-    given = {value.attribute: value for value in equal if value.part == "whole"}
+    equal = [*plan.key.partition, *(condition.low for condition in plan.key.sort if condition.op == "=")]
+    whole_values = {value.attribute: value for value in equal if value.part == "whole"}
     named = [
-        part for part in bound.attributes if part.attribute in given and _is_made_alike(given[part.attribute], part)
+        part
+        for part in bound.attributes
+        if part.attribute in whole_values and _is_made_alike(whole_values[part.attribute], part)
     ]
     if plan.index is None and len(named) == len(bound.attributes):
         return set(bound.fields)

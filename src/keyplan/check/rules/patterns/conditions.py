@@ -83,7 +83,7 @@ def impossible_condition(subject: Subject) -> Iterator[Finding]:
 def _key_condition(pattern: Pattern[..., Any], plan: Plan) -> Iterator[Finding]:
     assert plan.key is not None, "the caller looked"
     conditions: list[tuple[SortOp, KeyValue]] = [("=", value) for value in plan.key.partition]
-    conditions += [(one.op, one.low) for one in plan.key.sort]
+    conditions += [(condition.op, condition.low) for condition in plan.key.sort]
     for op, value in conditions:
         why = _empty_reason(op, value, plan)
         if why is not None:

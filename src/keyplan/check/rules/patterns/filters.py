@@ -150,14 +150,14 @@ def _alternative_key(plan: Plan, filtered: Condition) -> BoundKey | None:
         return None
     entity: EntitySpec = plan.entity
     equal = equal_fields(filtered)
-    given = partition_fields(plan, entity) | equal
+    names = partition_fields(plan, entity) | equal
     for bound in (entity.key, *entity.indexes):
         if bound.index is plan.index or bound.only_if is not None or not equal:
             continue
         partition = {name for part in bound.partition for name in part.fields}
         order = [name for part in bound.sort for name in part.fields]
-        stated = partition | set(takewhile(given.__contains__, order))
-        if partition and partition <= given and equal <= stated and given <= stated:
+        stated = partition | set(takewhile(names.__contains__, order))
+        if partition and partition <= names and equal <= stated and names <= stated:
             return bound
     return None
 

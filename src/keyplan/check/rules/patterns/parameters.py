@@ -118,9 +118,9 @@ def mismatch(annotation: Any, stored: StoredField, *, each: bool) -> str | None:
     names = _new_type(annotation), _new_type(stored.info.annotation)
     if names[0] is not None and names[1] is not None and names[0] is not names[1]:
         return f"is {names[0].__name__}, and the field is {names[1].__name__}"
-    given, _ = without_none(annotation)
+    stated, _ = without_none(annotation)
     expected = stored.annotation
-    return None if _fits(given, expected) else f"is {_spelled(given)}, and the field is {_spelled(expected)}"
+    return None if _fits(stated, expected) else f"is {_spelled(stated)}, and the field is {_spelled(expected)}"
 
 
 def _new_type(annotation: Any) -> Any:

@@ -228,7 +228,9 @@ def _request_shape(plan: Plan) -> Hashable:
         plan.index.name if plan.index is not None else None,
         tuple(entity.name for entity in plan.entities),
         None if key is None else tuple(_value_shape(value) for value in key.partition),
-        None if key is None else tuple((one.op, _value_shape(one.low), _value_shape(one.high)) for one in key.sort),
+        None
+        if key is None
+        else tuple((condition.op, _value_shape(condition.low), _value_shape(condition.high)) for condition in key.sort),
         _operand_shape(plan.filter),
         _operand_shape(plan.condition),
         _operand_shape(plan.replaceable),
@@ -248,7 +250,7 @@ def _value_shape(value: KeyValue | None) -> Hashable:
         value.attribute,
         written,
         value.part,
-        tuple((name, _operand_shape(one)) for name, one in value.sources.items()),
+        tuple((name, _operand_shape(source)) for name, source in value.sources.items()),
     )
 
 

@@ -74,7 +74,7 @@ def unbounded_query(subject: Subject) -> Iterator[Finding]:
 
 
 def _has_sort_range(plan: Plan) -> bool:
-    return plan.key is not None and any(one.op not in {"=", "begins_with"} for one in plan.key.sort)
+    return plan.key is not None and any(condition.op not in {"=", "begins_with"} for condition in plan.key.sort)
 
 
 def _average_bytes(plan: Plan) -> float:
@@ -88,7 +88,7 @@ def _is_constant_partition(plan: Plan) -> bool:
         return False
     sources = [source for value in plan.key.partition for source in value.sources.values()]
     fixed = not any(isinstance(source, CALL_SOURCES) for source in sources)
-    return fixed and not any(one.low.sources or one.high is not None for one in plan.key.sort)
+    return fixed and not any(condition.low.sources or condition.high is not None for condition in plan.key.sort)
 
 
 @design_rule("KP311", "error", conflicts=True)
@@ -140,7 +140,9 @@ def _entity_order_problems(plan: Plan, entity: EntitySpec, name: str) -> Iterato
     bound = entity.key_in(plan.index)
     sort = " and ".join(part.attribute for part in bound.sort) if bound is not None else ""
     if not order:
-        fixed = {field for one in plan.key.sort for field in one.low.sources} if plan.key is not None else set()
+        fixed = (
+            {field for condition in plan.key.sort for field in condition.low.sources} if plan.key is not None else set()
+        )
         if bound is not None and bound.sort and (name in fixed or name in bound.fields):
             return
         yield f"{sort or 'the key'} does not contain {name}", f"add an index whose sort key starts with {name}"
@@ -268,7 +270,11 @@ def _excluded_end(pattern: Pattern[..., Any], plan: Plan, condition: SortConditi
         return
     for entity in plan.entities:
         bound = entity.key_in(plan.index)
-        part = next((one for one in bound.sort if one.attribute == end.attribute), None) if bound is not None else None
+        part = (
+            next((attribute for attribute in bound.sort if attribute.attribute == end.attribute), None)
+            if bound is not None
+            else None
+        )
         overlap = _key_with_prefix(end, part) if part is not None else None
         if bound is None or part is None or overlap is None:
             continue
@@ -343,7 +349,9 @@ def oldest_instead_of_newest(subject: Subject) -> Iterator[Finding]:
 
 def _has_given_range(plan: Plan) -> bool:
     """Return True if the caller says where in the sort key to read."""
-    return plan.key is not None and any(one.low.sources or one.high is not None for one in plan.key.sort)
+    return plan.key is not None and any(
+        condition.low.sources or condition.high is not None for condition in plan.key.sort
+    )
 
 
 @design_rule("KP325", "warning")
@@ -393,6 +401,11 @@ def _partition_periods(key: KeySelection) -> Iterator[tuple[KeyValue, BoundTempl
 
 def _is_range_end(source: Source, key: KeySelection, field: str) -> bool:
     """Return True if a parameter is one end of a range of the field, not both."""
-    ranges = (one for one in key.sort if one.op not in {"=", "begins_with"})
-    ends = [repr(end.sources[field]) for one in ranges for end in (one.low, one.high) if end and field in end.sources]
+    ranges = (condition for condition in key.sort if condition.op not in {"=", "begins_with"})
+    ends = [
+        repr(end.sources[field])
+        for condition in ranges
+        for end in (condition.low, condition.high)
+        if end and field in end.sources
+    ]
     return repr(source) in ends and ends != [repr(source)] * 2

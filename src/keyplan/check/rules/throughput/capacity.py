@@ -90,8 +90,8 @@ def _above_quota(part: CapacityUse, has: str, quota: int) -> Finding:
 def _account_quota(subject: Subject) -> Iterator[Finding]:
     bought = [part.bought for part in subject.capacity_uses if isinstance(part.bought, Provisioned)]
     figures = [
-        ("write", sum(one.write for one in bought), limits.ACCOUNT_WRITE_UNITS),
-        ("read", sum(one.read for one in bought), limits.ACCOUNT_READ_UNITS),
+        ("write", sum(capacity.write for capacity in bought), limits.ACCOUNT_WRITE_UNITS),
+        ("read", sum(capacity.read for capacity in bought), limits.ACCOUNT_READ_UNITS),
     ]
     for what, units, quota in figures:
         if units > quota:
