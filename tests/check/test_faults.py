@@ -42,7 +42,7 @@ DESIGN = Design("app", (app,), (postpone_two,))
 
 
 def test_a_fault_of_a_step_is_found_once_however_often_transactions_repeat_it() -> None:
-    found = [one for one in check(DESIGN).findings if one.code == "KP401"]
+    found = [finding for finding in check(DESIGN).findings if finding.code == "KP401"]
     assert [one.subject for one in found] == ["postpone"]
     assert len(postpone_two.plan.faults) == 1
 

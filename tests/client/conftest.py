@@ -58,7 +58,7 @@ class Awaited:
 
 
 async def _collected(results: Any) -> Any:
-    return iter([one async for one in results])
+    return iter([result async for result in results])
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,7 @@ def test_every_error_is_drawn_where_it_stands() -> None:
     for indent, name in drawn:
         kind = KeyplanError if name == "KeyplanError" else getattr(errors, name)
         depth = len(indent)
-        above = [parents[one] for one in parents if one < depth]
+        above = [parents[parent] for parent in parents if parent < depth]
         if above:
             assert kind.__mro__[1] is above[-1], name
         parents = {one: kept for one, kept in parents.items() if one < depth} | {depth: kind}

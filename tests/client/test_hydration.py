@@ -449,7 +449,7 @@ def test_no_rule_reports_a_missing_projection_of_a_hydrated_read_or_a_view() -> 
 
 def test_hydrated_reads_and_views_are_verified() -> None:
     result = verify(DESIGN, items=60)
-    assert [(one.name, problem) for one in result.patterns for problem in one.problems] == []
+    assert [(pattern.name, problem) for pattern in result.patterns for problem in pattern.problems] == []
 
 
 def test_hydration_that_needs_no_further_read_is_refused() -> None:

@@ -455,4 +455,4 @@ def test_a_view_is_read_alone_and_neither_counted_nor_written() -> None:
 
 def test_a_view_of_an_index_is_verified_like_an_entity() -> None:
     result = verify(Design("letters", (letters,)), items=100)
-    assert [problem for one in result.patterns for problem in one.problems] == []
+    assert [problem for pattern in result.patterns for problem in pattern.problems] == []

@@ -21,7 +21,7 @@ def aws(http_endpoint: str) -> Run:
     """Return a function that runs `aws SERVICE ARGUMENTS...`; arguments other than text become JSON."""
 
     def run(service: str, *arguments: Any) -> subprocess.CompletedProcess[str]:
-        texts = [given if isinstance(given, str) else json.dumps(given) for given in arguments]
+        texts = [argument if isinstance(argument, str) else json.dumps(argument) for argument in arguments]
         return subprocess.run(
             [*AWS, service, *texts, "--endpoint-url", http_endpoint, "--output", "json"],
             env={**os.environ, "AWS_PAGER": "", "AWS_MAX_ATTEMPTS": "1"},

@@ -844,7 +844,7 @@ def test_a_batch_reads_the_keys_that_are_named_or_as_many_as_it_is_said_to() -> 
         return item(name=name)
 
     batches = (three, seven, some, two_of_three)
-    assert [expected(one).units.read for one in batches] == [1.5, 3.5, 0.5, 1.5]
+    assert [expected(batch).units.read for batch in batches] == [1.5, 3.5, 0.5, 1.5]
     assert expected(seldom_there).units.read == 0.5, "what is not there is read and paid for too"
     assert expected(seldom_there_and_long).units.read == 0.25 * 2.5 + 0.75 * 0.5, "but only as a small item"
 

@@ -216,7 +216,10 @@ def test_a_month_of_two_classes_recovery_and_transactions() -> None:
     assert month.free_storage == pytest.approx(20 * 0.25), "the 20 GB of the Standard class"
     assert month.total == pytest.approx(standard.total + rare.total - 20 * 0.25)
 
-    told = {one.name: (one.table, one.calls, one.requests, one.per_million) for one in month.patterns}
+    told = {
+        pattern.name: (pattern.table, pattern.calls, pattern.requests, pattern.per_million)
+        for pattern in month.patterns
+    }
     assert told["keep"] == pytest.approx(("kept", 1e6, 0.625, 0.625))
     assert told["look_up"] == ("kept", 0, 0, 0)
     moved = 2 * 0.625 + (2 * 2 + 1) * 0.78

@@ -31,7 +31,7 @@ SAMPLES["Line"] = SAMPLES["Log"]
 
 def stored(design: Design, name: str) -> list[dict[str, Any]]:
     """Items as the old design writes them."""
-    spec = next(one for one in design.entities if one.name == name)
+    spec = next(entity for entity in design.entities if entity.name == name)
     return [ItemBuilder(spec).item(spec.model.model_validate(values)) for values in SAMPLES[name]]
 
 

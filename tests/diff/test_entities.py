@@ -77,7 +77,7 @@ def design(key: str = '"C#{customer}", "O#{number}"', indexes: str = "", options
 def test_of_indexes_only_attributes_beside_the_primary_key_are_written(
     old: str, new: str, said: list[tuple[str, str]], tmp_path: Path
 ) -> None:
-    assert sorted((one.kind, one.subject) for one in compared(tmp_path, old, new).changes) == sorted(said)
+    assert sorted((change.kind, change.subject) for change in compared(tmp_path, old, new).changes) == sorted(said)
 
 
 def test_keys_that_the_new_version_does_not_write_are_read_no_more_first(tmp_path: Path) -> None:

@@ -135,10 +135,10 @@ def test_what_the_old_version_does_not_read_is_written_once_nothing_of_it_runs(
     comparison = compared(tmp_path, *sources)
     for old, new in pairs_of(comparison):
         names = [new.name, *(bound.index.name for bound in old.indexes if bound.index is not None)]
-        changes = [one for one in comparison.changes if one.subject in names]
+        changes = [change for change in comparison.changes if change.subject in names]
         items = written(new, **NEWLY_WRITTEN.get((pair.name, way), {}))
         assert items, "the samples say nothing"
-        if any(one.verdict == "new table" for one in comparison.changes if one.table == new.schema.name):
+        if any(change.verdict == "new table" for change in comparison.changes if change.table == new.schema.name):
             continue
         expected = not (is_read(old, items) and all(is_found(old, item) for item in items))
         expected |= bool(changes) and (pair.name, way) in READ_OTHERWISE

@@ -26,7 +26,7 @@ def test_a_design_is_the_same_as_itself(path: Path) -> None:
     comparison = Comparison(old, new, book())
     assert not comparison.changes
     assert not comparison.backfills
-    assert all(one.difference == 0 for one in comparison.prices)
+    assert all(price.difference == 0 for price in comparison.prices)
 
 
 def test_there_are_ten_of_them() -> None:

@@ -14,7 +14,7 @@ from keyplan.diff.changes import Kind
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
 def test_a_change_gets_its_verdict(pair: Pair, tmp_path: Path) -> None:
     changes = compared(tmp_path, BASE, pair.source).changes
-    assert sorted((one.kind, one.verdict, one.subject) for one in changes) == sorted(pair.expected)
+    assert sorted((change.kind, change.verdict, change.subject) for change in changes) == sorted(pair.expected)
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)

@@ -28,4 +28,4 @@ def test_the_example_prints_what_each_read_uses(capsys: pytest.CaptureFixture[st
 def test_the_example_has_no_errors_and_holds() -> None:
     design = Design.load(str(FILE))
     assert not [finding for finding in check(design).findings if finding.severity == "error"]
-    assert [problem for one in verify(design, items=200).patterns for problem in one.problems] == []
+    assert [problem for pattern in verify(design, items=200).patterns for problem in pattern.problems] == []

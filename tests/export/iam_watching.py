@@ -41,7 +41,7 @@ def design_of(name: str) -> Design:
 
 def schemas_of(design: Design) -> dict[str, Schema]:
     """Every table that the design's patterns touch, by name."""
-    plans = [step for one in design.patterns for step in one.plan.steps or (one.plan,)]
+    plans = [step for pattern in design.patterns for step in pattern.plan.steps or (pattern.plan,)]
     return {plan.schema.name: plan.schema for plan in plans}
 
 

@@ -76,5 +76,5 @@ def test_the_requests_of_patterns_are_read_as_they_were(name: str) -> None:
     told = [example_request(pattern) for pattern in loaded(name).patterns]
     requests = [one for one in told if isinstance(one, ExampleRequest)]
     assert requests
-    for one in requests:
-        assert read_back(command(one.operation, one.request)) == (one.operation, plain(one.request))
+    for request in requests:
+        assert read_back(command(request.operation, request.request)) == (request.operation, plain(request.request))

@@ -126,7 +126,7 @@ def test_every_pattern_is_a_command_or_says_why_not(name: str) -> None:
 
 def test_a_pattern_tells_its_table_and_index() -> None:
     patterns = {one["pattern"]: one for one in made(loaded("todo"), "dev-")["access_patterns"]}
-    indexed = [one for one in patterns.values() if "index" in one]
+    indexed = [pattern for pattern in patterns.values() if "index" in pattern]
     assert {one["table"] for one in indexed} == {"dev-todo-app-data"}
     assert all(f"--index-name {one['index']}" in one["implementation"] for one in indexed)
 

@@ -147,7 +147,7 @@ def lines(picture: ET.Element, *kinds: str) -> list[list[tuple[float, float]]]:
 def box_of(picture: ET.Element, text: str) -> Area:
     """Return the smallest box around a text."""
     area = next(area for shown, area in texts(picture) if shown == text)
-    return min((one for one in boxes(picture) if one.holds(area)), key=lambda one: one.bottom - one.top)
+    return min((box for box in boxes(picture) if box.holds(area)), key=lambda box: box.bottom - box.top)
 
 
 def told(picture: ET.Element) -> str:

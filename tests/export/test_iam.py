@@ -46,11 +46,11 @@ DESIGNS = (*SYSTEMS, *map(str, AS_WRITTEN))
 
 
 def runnable(design: Design) -> list[Pattern[..., Any]]:
-    return [one for one in design.patterns if not all_faults(one.plan)]
+    return [pattern for pattern in design.patterns if not all_faults(pattern.plan)]
 
 
 def made(patterns: list[Pattern[..., Any]], bindings: Bindings = FREE) -> dict[str, Any]:
-    return policy([grant for one in patterns for grant in of_pattern(one, bindings)], ACCOUNT)
+    return policy([grant for pattern in patterns for grant in of_pattern(pattern, bindings)], ACCOUNT)
 
 
 def denied(policy: Mapping[str, Any], seen: Seen, design: Design, principal: Mapping[str, str] | None = None) -> bool:
@@ -69,7 +69,7 @@ def test_all_that_goes_out_is_allowed(name: str) -> None:
     sent, known = {one.pattern for one in requests}, {one.name for one in runnable(design)}
     assert sent <= known
     assert sent == known or name not in SYSTEMS, "of designs as written not every table can be made"
-    refused = [one for one in requests if denied(whole, one, design)]
+    refused = [request for request in requests if denied(whole, request, design)]
     assert not refused
 
 
@@ -291,7 +291,7 @@ class Sent:
     """Requests that went out, held against a policy."""
 
     def __init__(self, noted: Noted, tables: Sequence[Table]) -> None:
-        self.noted, self.schemas = noted, {one.name: one.schema for one in tables}
+        self.noted, self.schemas = noted, {table.name: table.schema for table in tables}
 
     @property
     def operations(self) -> set[str]:

@@ -110,7 +110,7 @@ def test_each_attribute_of_a_partition_key_has_its_condition_key(texts: tuple[st
     ],
 )
 def test_partitions_that_are_allowed_anyway_are_not_said_again(grants: list[Grant], expected: list[Any]) -> None:
-    assert [one.get("Condition", {}) for one in statements(*grants)] == expected
+    assert [statement.get("Condition", {}) for statement in statements(*grants)] == expected
 
 
 def test_actions_and_places_that_are_alike_are_joined() -> None:
@@ -134,7 +134,7 @@ def test_actions_and_places_that_are_alike_are_joined() -> None:
     ],
 )  # fmt: skip
 def test_statements_are_called_by_what_they_allow_each_otherwise(grants: list[Grant], sids: list[str]) -> None:
-    assert [one["Sid"] for one in statements(*grants)] == sids
+    assert [statement["Sid"] for statement in statements(*grants)] == sids
 
 
 def test_a_statement_that_is_too_long_alone_is_a_policy_of_its_own() -> None:

@@ -114,7 +114,7 @@ def test_attributes_are_those_of_keys_and_no_other(table: Table) -> None:
     settings = of_terraform(block_of(table)).request
     indexes = [*settings.get("GlobalSecondaryIndexes", ()), *settings.get("LocalSecondaryIndexes", ())]
     keys = {part["AttributeName"] for one in (settings, *indexes) for part in one["KeySchema"]}
-    assert {one["AttributeName"] for one in settings["AttributeDefinitions"]} == keys
+    assert {setting["AttributeName"] for setting in settings["AttributeDefinitions"]} == keys
 
 
 @pytest.mark.parametrize(

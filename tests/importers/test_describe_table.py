@@ -62,7 +62,7 @@ def test_a_description_is_taken_in_every_form(value: Any) -> None:
 
 def test_several_tables_of_one_file_stay_in_order() -> None:
     text = "\n".join(json.dumps({"Table": {**TABLE, "TableName": name}}) for name in ("one", "two"))
-    assert [one.name for one in describe_table(documents("t.json", text)).tables] == ["one", "two"]
+    assert [table.name for table in describe_table(documents("t.json", text)).tables] == ["one", "two"]
 
 
 def test_expiry_backups_and_tags_are_of_the_table_before_them() -> None:

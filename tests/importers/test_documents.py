@@ -11,12 +11,12 @@ from keyplan.importers.nodes import ImportSourceError
 
 
 def test_several_answers_may_follow_each_other() -> None:
-    assert [one.value for one in documents("a/t.json", '{"a": 1}\n{"b": [2]}\n')] == [{"a": 1}, {"b": [2]}]
+    assert [document.value for document in documents("a/t.json", '{"a": 1}\n{"b": [2]}\n')] == [{"a": 1}, {"b": [2]}]
 
 
 def test_a_mark_of_the_byte_order_is_no_part_of_the_text() -> None:
-    assert [one.value for one in documents("t.json", '\ufeff{"a": 1}[2]')] == [{"a": 1}, [2]]
-    assert [one.value for one in documents("t.yaml", "\ufeffa: 1")] == [{"a": 1}]
+    assert [document.value for document in documents("t.json", '\ufeff{"a": 1}[2]')] == [{"a": 1}, [2]]
+    assert [document.value for document in documents("t.yaml", "\ufeffa: 1")] == [{"a": 1}]
 
 
 @pytest.mark.parametrize(("path", "called"), [("some/t.json", "t.json"), ("t.json", "t.json"), ("/", "/")])

@@ -46,7 +46,7 @@ def entity(*told: Mapping[str, Any], aliases: Mapping[str, str] | None = None, *
 
 
 def annotations_of(made: PlannedEntity) -> dict[str, str]:
-    return {one.attribute: one.annotation for one in made.fields.values()}
+    return {field.attribute: field.annotation for field in made.fields.values()}
 
 
 def templates(made: PlannedEntity) -> list[str | None]:
@@ -108,14 +108,14 @@ def test_a_text_in_a_key_by_which_items_expire_stays_whole() -> None:
 def test_a_key_attribute_is_called_by_its_alias_if_that_is_a_name_of_its_own(alias: str, called: str) -> None:
     told = ({"PK": "ann", "SK": "x", "other": "1"}, {"PK": "bob", "SK": "y", "other": "2"})
     made = entity(*told, aliases={"PK": alias})
-    assert next(one.name for one in made.fields.values() if one.attribute == "PK") == called
+    assert next(field.name for field in made.fields.values() if field.attribute == "PK") == called
 
 
 def test_a_value_is_not_called_as_an_attribute_that_it_is_not() -> None:
     told = ({"PK": "USER#1", "SK": "x", "user_id": "7"}, {"PK": "USER#2", "SK": "y", "user_id": "8"})
     made = entity(*told)
     assert templates(made) == ["USER#{user_id_}", None]
-    assert {one.name: one.attribute for one in made.fields.values()} == {
+    assert {field.name: field.attribute for field in made.fields.values()} == {
         "user_id_": "user_id_",
         "SK": "SK",
         "user_id": "user_id",
@@ -278,7 +278,8 @@ def test_attributes_that_no_kind_names_are_fields_of_each() -> None:
     index = Index("by_x", "GSI", ("x",), (), ("y",))
     more: dict[str, Any] = {"types": {**KEYS, "x": "S"}, "indexes": (index,), "ttl": "gone"}
     assert [
-        list(one.fields) for one in plan_entities(table(kind("a"), kind("b", {"PK": "1", "SK": "1", "y": "1"}), **more))
+        list(plan_entity.fields)
+        for plan_entity in plan_entities(table(kind("a"), kind("b", {"PK": "1", "SK": "1", "y": "1"}), **more))
     ] == [
         ["PK", "SK", "x", "gone"],
         ["PK", "SK", "y", "x", "gone"],

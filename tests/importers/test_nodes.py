@@ -89,7 +89,7 @@ def test_members_have_their_paths() -> None:
     whole = node({"b": {"c": [{"d": 1}, 2]}, "e": None})
     found = whole.at("b", "c")
     assert found is not None
-    assert [one.path for one in found.items()] == ["t: a.b.c[0]", "t: a.b.c[1]"]
+    assert [item.path for item in found.items()] == ["t: a.b.c[0]", "t: a.b.c[1]"]
     assert [one.value for one in whole.need("b").each("c")] == [{"d": 1}, 2]
     assert list(whole.each("x")) == []
     assert (whole.get("e"), whole.get("x"), whole.at("x", "y"), whole.at("b", "x")) == (None, None, None, None)

@@ -176,7 +176,7 @@ def test_a_table_without_facets_is_one_kind_of_items() -> None:
     (made,) = plan_entities(
         table(NonKeyAttributes=[attribute("n", "N"), attribute("ok", "BOOL"), attribute("what", "NULL")])
     )
-    assert {one.name: one.annotation for one in made.fields.values()} == {
+    assert {field.name: field.annotation for field in made.fields.values()} == {
         "PK": "str", "SK": "str", "n": "Decimal", "ok": "bool", "what": "Any",
     }  # fmt: skip
 
@@ -187,7 +187,7 @@ def test_types_are_those_of_the_samples() -> None:
         {"PK": {"S": "c"}, "SK": {"S": "d"}, "n": {"N": "2"}, "x": {"N": "1"}, "l": {"L": []}, "o": {"NULL": True}},
     ]
     (made,) = plan_entities(table(NonKeyAttributes=[attribute("n", "S")], TableData=items))
-    assert {one.name: one.annotation for one in made.fields.values() if not one.is_required} == {
+    assert {field.name: field.annotation for field in made.fields.values() if not field.is_required} == {
         "n": "int", "f": "Decimal", "x": "Any", "s": "set[int]", "l": "list[Any]", "o": "Any",
     }  # fmt: skip
 
@@ -264,7 +264,7 @@ def test_a_value_that_is_an_attribute_too_is_that_field() -> None:
 def test_a_key_in_doubt_is_a_field_called_by_its_alias() -> None:
     made = entity(facet("user", {"PK": "ann", "SK": "x"}, {"PK": "bob", "SK": "USER#1"}, alias=("UserId", "What")))
     assert templates(made) == (None, None)
-    assert {one.name: one.attribute for one in made.fields.values()} == {"UserId": "PK", "What": "SK"}
+    assert {field.name: field.attribute for field in made.fields.values()} == {"UserId": "PK", "What": "SK"}
 
 
 def gsi(name: str = "GSI1") -> dict[str, Any]:

@@ -197,7 +197,7 @@ def test_indexes_of_both_kinds_hold_what_they_say(projection: dict[str, Any], ex
         GlobalSecondaryIndexes=[{**GSI, "Projection": projection}],
         LocalSecondaryIndexes=[{**LSI, "Projection": projection, "Odd": 1}],
     )
-    assert [(one.name, one.kind, one.partition, one.sort, one.project) for one in found.indexes] == [
+    assert [(index.name, index.kind, index.partition, index.sort, index.project) for index in found.indexes] == [
         ("g", "GSI", ("b",), (), expected),
         ("by-b", "LSI", ("a",), ("b",), expected),
     ]

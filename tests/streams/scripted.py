@@ -105,7 +105,7 @@ class ScriptedStream:
         if self.empty_first and not rest.endswith("+"):
             return {"Records": [], "NextShardIterator": f"{iterator}+"}
         after = max(int(position) - self.repeats, shard.trimmed)
-        left = [one for one in shard.records if one > after]
+        left = [record for record in shard.records if record > after]
         found = left[: min(self.page, request["Limit"])]
         answer: dict[str, Any] = {"Records": [self._record(one) for one in found]}
         if not shard.closed or len(found) < len(left):

@@ -71,7 +71,7 @@ def test_children_wait_for_their_parents_and_streams_for_earlier_ones() -> None:
     done: set[str] = set()
 
     def ready() -> list[str]:
-        return [one.name for one in ready_shards([old, new], done.__contains__)]
+        return [ready_shard.name for ready_shard in ready_shards([old, new], done.__contains__)]
 
     assert ready() == ["x"]
     done.add("1/x")

@@ -12,7 +12,9 @@ pytest_plugins = ["pytester"]
 
 # Where keyplan is installed, pytest has loaded its plugin already.
 PLUGIN = (
-    () if any(found.name == "keyplan" for found in entry_points(group="pytest11")) else ("-p", "keyplan.testing.plugin")
+    ()
+    if any(entry_point.name == "keyplan" for entry_point in entry_points(group="pytest11"))
+    else ("-p", "keyplan.testing.plugin")
 )
 
 TABLE = """

@@ -162,4 +162,4 @@ def test_a_day_or_the_text_of_one_is_the_beginning_of_a_moment() -> None:
 
     assert told(meaning_of(on_day))[-1] == ("at", "begins_with", "day")
     report = verify(Design("logs", (logs,)))
-    assert [(one.verdict, one.returned > 0) for one in report.patterns] == [("OK", True)] * 5
+    assert [(pattern.verdict, pattern.returned > 0) for pattern in report.patterns] == [("OK", True)] * 5

@@ -44,14 +44,14 @@ def report(request: pytest.FixtureRequest) -> VerificationReport:
 
 
 def result(report: VerificationReport, name: str) -> PatternResult:
-    return next(one for one in report.patterns if one.name == name)
+    return next(pattern for pattern in report.patterns if pattern.name == name)
 
 
 def test_every_pattern_runs_as_often_as_is_wanted_and_costs_what_is_predicted(report: VerificationReport) -> None:
-    for one in report.patterns:
-        assert one.predicted == one.measured, one.name
-        if one.name != "unplaced":
-            assert (one.verdict, one.problems) == ("OK", ()), one.name
+    for pattern in report.patterns:
+        assert pattern.predicted == pattern.measured, pattern.name
+        if pattern.name != "unplaced":
+            assert (pattern.verdict, pattern.problems) == ("OK", ()), pattern.name
     for name in ("drop_relic", "join", "crowd", "leave", "upgrade_game"):
         assert result(report, name).calls == 10, name
 
@@ -74,13 +74,13 @@ def test_examples_say_what_goes_together_and_the_design_how_many_there_are() -> 
     by_spec = generators(Design.of(club), 4_000, ValueGenerator(1, NOW_S))
     (maker,) = [one for spec, one in by_spec.items() if spec.name == "Game"]
     games = [one for one in maker.all() if isinstance(one, club.Game)]
-    assert {one.opening for one in games} == {"d4", "e4", "c4"}
-    assert {one.game for one in games} != {"chess"}
-    over = [one for one in games if one.status == "over"]
+    assert {game.opening for game in games} == {"d4", "e4", "c4"}
+    assert {game.game for game in games} != {"chess"}
+    over = [game for game in games if game.status == "over"]
     assert len(over) == 50
     assert all((one.opening, one.moves, one.count) == ("e4", ["e4", "e5"], 2) for one in over)
     assert len({one.ended_at for one in over}) > 1, "what an index sorts by differs"
-    assert len({(one.game, one.number) for one in games}) == 100
+    assert len({(game.game, game.number) for game in games}) == 100
 
 
 def test_an_example_that_does_not_fit_is_told_and_the_rest_runs(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_what_lies_in_a_model_a_map_and_a_list_is_found_where_it_lies() -> None:
         return everything().filter((F.points["june"] >= least) & (F.marks[2] == mark))
 
     found = verify(Design("people", (people,)))
-    assert [(one.name, one.verdict) for one in found.patterns] == [("of_city", "OK"), ("better", "OK")]
+    assert [(pattern.name, pattern.verdict) for pattern in found.patterns] == [("of_city", "OK"), ("better", "OK")]
 
 
 def test_a_filter_may_be_by_fields_that_only_one_of_several_entities_has() -> None:
@@ -172,7 +172,7 @@ def test_a_filter_may_be_by_fields_that_only_one_of_several_entities_has() -> No
         return everything().filter(F.points >= least)
 
     report = verify(Design("things", (things,)), items=200)
-    assert [(one.name, one.calls) for one in report.patterns] == [("with_status", 20), ("beyond", 2)]
+    assert [(pattern.name, pattern.calls) for pattern in report.patterns] == [("with_status", 20), ("beyond", 2)]
 
 
 def test_what_is_created_begins_as_its_defaults_say_and_enters_the_index_that_they_put_it_in() -> None:

@@ -16,8 +16,8 @@ DESIGN = Design.of(oddments)
 def test_every_pattern_is_called_and_holds() -> None:
     report = verify(DESIGN, items=300)
     assert list(report.problems) == []
-    assert all(one.calls and one.predicted == one.measured for one in report.patterns)
-    ((_, loaded),) = [(one.name, {name: count for name, count, _ in one.loaded}) for one in report.tables]
+    assert all(pattern.calls and pattern.predicted == pattern.measured for pattern in report.patterns)
+    ((_, loaded),) = [(table.name, {name: count for name, count, _ in table.loaded}) for table in report.tables]
     assert (loaded["Totals"], loaded["Price"]) == (1, 4), "as many as there can be keys"
 
 

@@ -85,7 +85,7 @@ def made() -> dict[str, list[Any]]:
 
 
 def keys_of(items: Sequence[Any], *names: str) -> set[tuple[Any, ...]]:
-    return {tuple(getattr(one, name) for name in names) for one in items}
+    return {tuple(getattr(item, name) for name in names) for item in items}
 
 
 def test_every_task_belongs_to_a_project_that_is_made_after_it(made: dict[str, list[Any]]) -> None:

@@ -26,7 +26,7 @@ AS_WRITTEN = Path(__file__).parents[2] / "examples" / "as_written"
 
 
 def result(report: VerificationReport, name: str) -> PatternResult:
-    return next(one for one in report.patterns if one.name == name)
+    return next(pattern for pattern in report.patterns if pattern.name == name)
 
 
 def texts(report: VerificationReport, name: str, kind: str) -> list[str]:
@@ -46,16 +46,16 @@ def todo() -> VerificationReport:
 def test_a_design_without_faults_holds_in_all_it_can_have(whole: VerificationReport) -> None:
     assert list(whole.problems) == []
     assert not whole.failed
-    assert all(one.calls for one in whole.patterns)
-    assert {one.operation for one in whole.patterns} == {
+    assert all(pattern.calls for pattern in whole.patterns)
+    assert {pattern.operation for pattern in whole.patterns} == {
         "GetItem", "Query", "Scan", "BatchGetItem", "PutItem", "UpdateItem", "DeleteItem", "ConditionCheck",
         "BatchWriteItem", "TransactWriteItems",
     }  # fmt: skip
 
 
 def test_predictions_equal_receipts_call_by_call_and_place_by_place(whole: VerificationReport) -> None:
-    for one in whole.patterns:
-        assert one.predicted == one.measured, one.name
+    for pattern in whole.patterns:
+        assert pattern.predicted == pattern.measured, pattern.name
     written = result(whole, "place").measured
     assert any("shop/by_status" in call.write for call in written)
     transactional = result(whole, "buy").measured
@@ -347,7 +347,7 @@ def test_a_pattern_of_long_batches_is_called_less_often() -> None:
 
 def test_no_call_starts_after_the_time_limit() -> None:
     report = verify(Design.of(bank), items=100, seconds=0)
-    assert [(one.calls, [problem.text for problem in one.problems]) for one in report.patterns] == [
+    assert [(pattern.calls, [problem.text for problem in pattern.problems]) for pattern in report.patterns] == [
         (0, ["the time limit was reached"])
     ] * len(report.patterns)
     assert report.failed

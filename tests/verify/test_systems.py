@@ -18,8 +18,8 @@ def test_every_pattern_of_a_system_runs_and_holds(system: str) -> None:
     assert list(report.problems) == []
     assert not report.failed
     assert len(report.patterns) == len(list(design.patterns))
-    for one in report.patterns:
-        assert one.calls > 0, one.name
-        assert one.predicted == one.measured, one.name
-        if one.operation not in {"Query", "Scan"}:
-            assert one.evaluated > 0, one.name
+    for pattern in report.patterns:
+        assert pattern.calls > 0, pattern.name
+        assert pattern.predicted == pattern.measured, pattern.name
+        if pattern.operation not in {"Query", "Scan"}:
+            assert pattern.evaluated > 0, pattern.name

@@ -79,8 +79,10 @@ def verdicts(name: str) -> dict[Entry, Verdict]:
     path = FOLDER / f"{name}.toml"
     entries = tomllib.loads(path.read_text()).get("finding", []) if path.is_file() else []
     return {
-        Entry(one["rule"], one["severity"], one["on"], one.get("problem", "")): Verdict(one["class"], one["reason"])
-        for one in entries
+        Entry(entry["rule"], entry["severity"], entry["on"], entry.get("problem", "")): Verdict(
+            entry["class"], entry["reason"]
+        )
+        for entry in entries
     }
 
 

@@ -81,7 +81,7 @@ def test_a_design_without_refused_declarations_is_loaded_as_it_is(tmp_path: Path
 
 def test_the_rest_of_a_design_is_loaded_without_repeating_an_error(tmp_path: Path) -> None:
     partial = load_partially(written(tmp_path / "app.py"))
-    assert [(one.name, one.error.problem) for one in partial.refusals] == [
+    assert [(refusal.name, refusal.error.problem) for refusal in partial.refusals] == [
         ("User", "unknown field 'nothing'"),
         ("done_tasks", "Task has no field done"),
     ]
@@ -112,7 +112,9 @@ def test_what_a_design_does_not_declare_is_not_reported_while_declarations_are_r
 def test_a_suppression_of_a_refused_declaration_is_not_called_unused(tmp_path: Path) -> None:
     text = DESIGN + '\nsuppressed = [suppress("KP606", on="user", reason="written by another system")]\n'
     partial = load_partially(written(tmp_path / "app.py", text))
-    assert not [one for one in check(partial.design, refusals=partial.refusals).findings if one.code == "KP001"]
+    assert not [
+        finding for finding in check(partial.design, refusals=partial.refusals).findings if finding.code == "KP001"
+    ]
 
 
 def test_tables_of_imported_modules_are_declared_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +124,7 @@ def test_tables_of_imported_modules_are_declared_once(tmp_path: Path, monkeypatc
     text = f"from keyplan import *\nfrom partial_entities import Task, User, app\n\n@app.get(User){patterns}"
     partial = load_partially(written(tmp_path / "app.py", text))
     sys.modules.pop("partial_entities")
-    assert [one.name for one in partial.refusals] == ["done_tasks"]
+    assert [refusal.name for refusal in partial.refusals] == ["done_tasks"]
     assert [pattern.name for pattern in partial.design.patterns][:2] == ["user", "first"]
 
 

@@ -227,11 +227,11 @@ def test_a_walk_asks_its_partitions_one_by_one() -> None:
     from keyplan.design.requests.build import range_request  # noqa: PLC0415 - only here
 
     ranged = range_request(totals.plan)
-    asked = [ranged.partition(one) for one in ranged.partitions(totals(1, 5).arguments)]
+    asked = [ranged.partition(partition) for partition in ranged.partitions(totals(1, 5).arguments)]
     assert asked == [{"G2": {"S": f"SHARD#{number}"}} for number in range(3)]
     days = [date(2026, 1, 1), date(2026, 1, 2), date(2026, 1, 1)]
     ranged = range_request(of_days.plan)
-    asked = [ranged.partition(one) for one in ranged.partitions(of_days(days).arguments)]
+    asked = [ranged.partition(partition) for partition in ranged.partitions(of_days(days).arguments)]
     assert asked == [{"G3": {"S": "DAY#2026-01-01"}}, {"G3": {"S": "DAY#2026-01-02"}}]
 
 

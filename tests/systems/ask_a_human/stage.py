@@ -164,7 +164,7 @@ def at_once(sends: Sequence[Callable[[], Any]]) -> list[Any]:
 
 def open_questions(engine: Engine | ServedEngine, agent: str) -> int:
     """Return the counted number of an agent's open questions."""
-    (quota,) = [one for one in items(engine, entities.questions) if one["question_id"] == {"S": f"AGENT#{agent}"}]
+    (quota,) = [item for item in items(engine, entities.questions) if item["question_id"] == {"S": f"AGENT#{agent}"}]
     return int(quota["open_questions"]["N"])
 
 

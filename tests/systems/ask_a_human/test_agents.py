@@ -37,7 +37,7 @@ def headers(agent: str, secret: str) -> dict[str, str]:
 
 
 def stored_agent(engine: Engine | ServedEngine, agent: str) -> dict[str, Any]:
-    (found,) = [one for one in items(engine, entities.questions) if one["question_id"] == {"S": f"AGENT#{agent}"}]
+    (found,) = [item for item in items(engine, entities.questions) if item["question_id"] == {"S": f"AGENT#{agent}"}]
     return found
 
 
@@ -65,7 +65,7 @@ def test_a_request_under_another_agents_name_uses_up_none_of_its_limits(
         assert refused(stage.client.post("/agent/questions", json=TEXT, headers=case)) == (401, "UNAUTHORIZED")
         assert refused(stage.client.get("/agent/questions", headers=case)) == (401, "UNAUTHORIZED")
     other = stored_agent(engine, "other")
-    after = [[one for one in items(engine, table) if one != other] for table in TABLES]
+    after = [[item for item in items(engine, table) if item != other] for table in TABLES]
     assert [sorted(map(str, part)) for part in after] == [sorted(map(str, part)) for part in before]
     assert stage.ask(agent="asker").headers["X-RateLimit-Remaining"] == "58"
 
@@ -99,9 +99,9 @@ def test_agent_ids_outside_the_range_are_refused(stage: Stage, agent: str) -> No
 
 def test_of_concurrent_registrations_of_one_id_one_succeeds(stage: Stage) -> None:
     answers = at_once([partial(register, stage, agent_id="bot") for _ in range(8)])
-    assert Counter(one.status_code for one in answers) == {201: 1, 409: 7}
-    assert {refused(one) for one in answers if one.status_code == 409} == {(409, "AGENT_ID_TAKEN")}
-    (made,) = [one.json() for one in answers if one.status_code == 201]
+    assert Counter(answer.status_code for answer in answers) == {201: 1, 409: 7}
+    assert {refused(answer) for answer in answers if answer.status_code == 409} == {(409, "AGENT_ID_TAKEN")}
+    (made,) = [answer.json() for answer in answers if answer.status_code == 201]
     assert stage.client.get("/agent/questions", headers=headers("bot", made["secret"])).status_code == 200
 
 

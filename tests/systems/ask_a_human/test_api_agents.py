@@ -38,7 +38,7 @@ def test_a_question_is_made_with_the_documented_defaults_and_answer(
     assert made["status"] == "OPEN"
     assert made["poll_url"] == f"/agent/questions/{made['question_id']}"
     assert made["expires_at"] == "2026-02-02T13:00:00Z"
-    (stored,) = [one for one in items(engine, entities.questions) if "prompt" in one]
+    (stored,) = [item for item in items(engine, entities.questions) if "prompt" in item]
     assert stored["required_responses"] == {"N": "5"}
     assert stored["current_responses"] == {"N": "0"}
     assert stored["audience"] == {"L": [{"S": "general"}]}
@@ -196,7 +196,7 @@ def test_six_hundred_polls_an_hour_lists_included(stage: Stage, engine: Engine |
     assert stage.client.get(f"/agent/questions/{question}", headers=stage.agent("a")).headers[
         "X-RateLimit-Remaining"
     ] == str(599)
-    (counter,) = [one for one in items(engine, entities.responses) if "polls#agent#a#" in one["question_id"]["S"]]
+    (counter,) = [item for item in items(engine, entities.responses) if "polls#agent#a#" in item["question_id"]["S"]]
     engine.call("PutItem", {"TableName": "aah-responses", "Item": {**counter, "requests": {"N": "599"}}})
     last = stage.client.get("/agent/questions", headers=stage.agent("a"))
     assert (last.status_code, last.headers["X-RateLimit-Remaining"]) == (200, "0")

@@ -158,7 +158,7 @@ def test_a_persons_days_and_nights_are_those_of_the_zone_of_each_answer(
         person = f"from {zone}".replace(" ", "-")
         assert stage.answer(stage.asked(), person, zone=zone, answer="noon in UTC").status_code == 201
         records = items(engine, entities.user_stats)
-        (stored,) = [one for one in records if one["fingerprint_hash"]["S"] == fingerprint_hash(person)]
+        (stored,) = [record for record in records if record["fingerprint_hash"]["S"] == fingerprint_hash(person)]
         assert (stored["streak_last_date"]["S"], stored["night_answers"]["N"]) == (day, nights)
         assert list(stored["daily_points"]["M"]) == ["2026-02-02"]
 

@@ -80,7 +80,7 @@ def test_an_answer_brings_points_badges_and_a_total(stage: Stage, engine: Engine
         "first_steps": "First Steps",
         "early_bird": "Early Bird",
     }
-    (stored,) = [one for one in items(engine, entities.responses) if "answer" in one]
+    (stored,) = [item for item in items(engine, entities.responses) if "answer" in item]
     assert stored["response_id"]["S"] == result["response_id"]
     assert uuid.UUID(result["response_id"]).version == 5
     assert stored["fingerprint_hash"]["S"] != "ada"
@@ -287,7 +287,7 @@ def test_three_hundred_reads_an_hour_by_address_that_only_the_trusted_proxy_can_
     stage: Stage, engine: Engine | ServedEngine
 ) -> None:
     assert stage.get("/questions").headers["X-RateLimit-Remaining"] == "299"
-    (counter,) = [one for one in items(engine, entities.responses) if "human_reads#" in one["question_id"]["S"]]
+    (counter,) = [item for item in items(engine, entities.responses) if "human_reads#" in item["question_id"]["S"]]
     engine.call("PutItem", {"TableName": "aah-responses", "Item": {**counter, "requests": {"N": "300"}}})
     for path in ("/questions", f"/questions/{uuid.uuid4()}", "/stats", "/leaderboard"):
         assert refused(stage.get(path, "ada")) == (429, "RATE_LIMITED")
@@ -312,7 +312,7 @@ def test_a_question_that_nobody_can_read_is_left_out_of_lists_and_logged(
     lists = (stage.get("/questions"), stage.get("/questions", audience="product"))
     for shown in (*lists, stage.client.get("/agent/questions", headers=stage.agent())):
         assert [one["question_id"] for one in shown.json()["questions"]] == [asked[2], asked[0]]
-    left_out = [one for one in caplog.records if "cannot be read" in one.message]
+    left_out = [record for record in caplog.records if "cannot be read" in record.message]
     assert [one.exc_info is not None for one in left_out] == [True] * 3
 
 
@@ -322,7 +322,7 @@ def test_a_row_that_nobody_can_read_is_left_out_of_the_board_and_logged(
     question = stage.asked(min_responses=3)
     for person in ("ada", "ben", "cleo"):
         stage.answer(question, person)
-    row = next(one for one in items(engine, entities.user_stats) if "place" in one and "ALL_TIME" in str(one))
+    row = next(item for item in items(engine, entities.user_stats) if "place" in item and "ALL_TIME" in str(item))
     key = {name: row[name] for name in entities.user_stats.schema.key}
     spoil(stage, entities.user_stats, key, "total_answers", {"S": "many"})
     assert len(stage.get("/leaderboard").json()["entries"]) == 2
@@ -340,12 +340,12 @@ def test_a_response_that_nobody_can_read_is_left_out_of_its_questions_poll_and_l
     question = stage.asked(min_responses=3)
     for person in ("ada", "ben"):
         stage.answer(question, person)
-    row = next(one for one in items(engine, entities.responses) if "answer" in one)
+    row = next(item for item in items(engine, entities.responses) if "answer" in item)
     key = {name: row[name] for name in entities.responses.schema.key}
     spoil(stage, entities.responses, key, "confidence", {"S": "sure"})
     polled = stage.client.get(f"/agent/questions/{question}", headers=stage.agent()).json()
     assert (polled["current_responses"], len(polled["responses"])) == (2, 1)
-    assert len([one for one in caplog.records if "cannot be read" in one.message]) == 1
+    assert len([record for record in caplog.records if "cannot be read" in record.message]) == 1
 
 
 def spoil(stage: Stage, table: Any, key: dict[str, Any], attribute: str, value: dict[str, Any]) -> None:
@@ -372,7 +372,7 @@ def test_a_subscription_is_made_refreshed_and_switched_off(stage: Stage, engine:
     )
     assert stage.client.delete(path, headers=ada).status_code == 204
     assert stage.client.delete(path, headers=ada).status_code == 204
-    (stored,) = [one for one in items(engine, entities.subscriptions) if "fcm_token" in one]
+    (stored,) = [item for item in items(engine, entities.subscriptions) if "fcm_token" in item]
     assert stored["active"] == {"BOOL": False}
     assert "notify_pk" not in stored
     assert stored["next_eligible_at"]["S"] == stored["created_at"]["S"]
@@ -413,7 +413,7 @@ def test_a_record_that_cannot_be_read_is_named_to_its_person_and_hinders_nobody_
 ) -> None:
     first, second = stage.asked(min_responses=5), stage.asked(min_responses=5)
     assert stage.answer(first, "ada").status_code == 201
-    kept = next(one for one in items(engine, entities.user_stats) if "daily_points" in one)
+    kept = next(item for item in items(engine, entities.user_stats) if "daily_points" in item)
     spoil(stage, entities.user_stats, {"fingerprint_hash": kept["fingerprint_hash"]}, attribute, value)
     for answer in (stage.get("/stats", "ada"), stage.answer(second, "ada")):
         assert refused(answer) == (500, "SERVER_ERROR")

@@ -135,7 +135,7 @@ def test_a_question_is_asked_told_of_answered_and_counted(stage: Stage, clock: M
     assert stage.pusher().run_once() == 1
     assert len(stage.told()) == 3
     answers = at_once([partial(stage.answer, question, f"person-{number}") for number in range(6)])
-    assert sorted(one.status_code for one in answers) == [201] * 3 + [410] * 3
+    assert sorted(answer.status_code for answer in answers) == [201] * 3 + [410] * 3
     assert stage.poll(question)["status"] == "CLOSED"
     stage.rank()
     taken = next(number for number, one in enumerate(answers) if one.status_code == 201)

@@ -146,7 +146,7 @@ def test_people_and_subscriptions_say_when_they_were_made_and_last_changed(
     stage: Stage, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
     def dates(table: Any, has: str) -> dict[str, str]:
-        (found,) = [one for one in items(engine, table) if has in one]
+        (found,) = [item for item in items(engine, table) if has in item]
         return {name: value["S"][11:19] for name, value in found.items() if name.endswith("_at")}
 
     question, other = stage.asked(), stage.asked(agent="other")
@@ -187,7 +187,7 @@ def test_a_boolean_cannot_be_a_key_so_activity_has_an_attribute_of_its_own(
             },
         )
     stage.subscribe("token", "ada")
-    (stored,) = [one for one in items(engine, entities.subscriptions) if "fcm_token" in one]
+    (stored,) = [item for item in items(engine, entities.subscriptions) if "fcm_token" in item]
     assert stored["active"] == {"BOOL": True}
     assert stored["notify_pk"]["S"].startswith("ACTIVE#")
 
@@ -218,8 +218,8 @@ def test_an_answer_is_one_transaction_over_three_tables(stage: Stage) -> None:
 def test_feed_and_boards_are_spread_over_shards(stage: Stage, engine: Engine | ServedEngine) -> None:
     ids = [stage.asked(agent=f"agent-{number // 30}", min_responses=50) for number in range(60)]
     at_once([partial(stage.answer, ids[number], f"person-{number}") for number in range(40)])
-    feed = {one["feed_pk"]["S"] for one in items(engine, entities.questions) if "feed_pk" in one}
-    rows = {one["_leaderboard"]["S"] for one in items(engine, entities.user_stats) if "_leaderboard" in one}
+    feed = {item["feed_pk"]["S"] for item in items(engine, entities.questions) if "feed_pk" in item}
+    rows = {item["_leaderboard"]["S"] for item in items(engine, entities.user_stats) if "_leaderboard" in item}
     assert len(feed) == 8
     assert len([one for one in rows if one.startswith("ALL_TIME#")]) == SHARDS
     assert {one.split("#")[0] for one in rows} == {"ALL_TIME", "DAILY", "WEEKLY"}

@@ -42,7 +42,7 @@ def answer(stage: Stage, question: str, headers: dict[str, str], text: str = "fi
 def test_a_device_token_is_shown_once_and_stored_as_its_hash(stage: Stage, engine: Engine | ServedEngine) -> None:
     made = register(stage, "ada")
     assert (made.status_code, made.json().keys()) == (201, {"token"})
-    (stored,) = [one for one in items(engine, entities.subscriptions) if "fingerprint" in one]
+    (stored,) = [item for item in items(engine, entities.subscriptions) if "fingerprint" in item]
     assert made.json()["token"] not in str(stored)
     assert stored["fingerprint"] == {"S": fingerprint_hash("ada")}
     assert refused(stage.client.post("/human/devices")) == (400, "VALIDATION_ERROR")
@@ -84,7 +84,7 @@ def test_a_device_claims_its_fingerprint_with_its_first_request_so_that_a_lost_r
     headers = device(stage, "ada")
     answers = at_once([partial(stage.client.get, "/human/stats", headers=headers) for _ in range(8)])
     assert {one.status_code for one in answers} == {200}
-    people = [one["person"]["S"] for one in items(engine, entities.subscriptions) if "person" in one]
+    people = [item["person"]["S"] for item in items(engine, entities.subscriptions) if "person" in item]
     assert people == [fingerprint_hash("ada")]
 
 
@@ -94,7 +94,7 @@ def test_of_two_devices_first_used_at_once_one_gets_the_fingerprints_record(
     devices = [device(stage, "ada") for _ in range(2)]
     answers = at_once([partial(stage.client.get, "/human/stats", headers=one) for one in devices * 4])
     assert {one.status_code for one in answers} == {200}
-    people = [one["person"]["S"] for one in items(engine, entities.subscriptions) if "person" in one]
+    people = [item["person"]["S"] for item in items(engine, entities.subscriptions) if "person" in item]
     assert len(people) == len(set(people)) == 2
     assert fingerprint_hash("ada") in people
 
@@ -137,7 +137,7 @@ def test_one_address_cannot_close_a_question_with_invented_fingerprints(
     assert {refused(one) for one in answers[3:]} == {(403, "ADDRESS_QUOTA_EXCEEDED")}
     assert answers[3].json()["error"]["details"] == {"max": 3}
     assert stage.poll(question)["current_responses"] == 3
-    assert len([one for one in items(engine, entities.user_stats) if "badges" in one]) == 3
+    assert len([item for item in items(engine, entities.user_stats) if "badges" in item]) == 3
     assert answer(stage, question, invented[10] | {"X-Forwarded-For": "10.0.0.2"}).status_code == 201
     assert answer(stage, stage.asked(), invented[11]).status_code == 201
 

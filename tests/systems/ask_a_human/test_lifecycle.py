@@ -19,7 +19,7 @@ DAY = 86_400
 
 
 def stored(engine: Engine | ServedEngine, question: str) -> dict[str, Any]:
-    return next(one for one in items(engine, entities.questions) if one["question_id"]["S"] == question)
+    return next(item for item in items(engine, entities.questions) if item["question_id"]["S"] == question)
 
 
 def test_a_question_goes_from_open_to_partial_to_closed_and_leaves_the_feed(
@@ -36,7 +36,7 @@ def test_a_question_goes_from_open_to_partial_to_closed_and_leaves_the_feed(
     assert "feed_pk" not in closed
     assert closed["ttl"] == {"N": str(NOON_S + 7 * DAY)}
     assert refused(stage.answer(question, "cleo")) == (410, "QUESTION_CLOSED")
-    kinds = [one["question_id"]["S"] for one in items(engine, entities.questions) if "due_at" in one]
+    kinds = [item["question_id"]["S"] for item in items(engine, entities.questions) if "due_at" in item]
     assert kinds == [f"ERRAND#PUSH#{question}"]
 
 
@@ -104,8 +104,10 @@ def test_lists_leave_out_what_is_past_its_time_and_not_removed_yet(
     assert len(reviews.waiting(10)) == len(reviews.recent_answers(person, 10)) == 1
     clock.advance(0.001)
     assert len(reviews.waiting(10)) == len(reviews.recent_answers(person, 10)) == 0
-    assert len([one for one in items(engine, entities.questions) if "prompt" in one]) == 2
-    assert len([one for one in items(engine, entities.responses) if "ttl" in one and "COUNTER" not in str(one)]) == 2
+    assert len([item for item in items(engine, entities.questions) if "prompt" in item]) == 2
+    assert (
+        len([item for item in items(engine, entities.responses) if "ttl" in item and "COUNTER" not in str(item)]) == 2
+    )
 
 
 @pytest.mark.embedded("expiry when the test says so")
@@ -117,16 +119,16 @@ def test_expiry_removes_questions_and_answers_and_keeps_what_people_have_earned(
     stage.pusher().run_once()
     stage.answer(question, "ada")
     stage.rank()
-    assert any("notified_at" in one for one in items(engine, entities.subscriptions))
+    assert any("notified_at" in item for item in items(engine, entities.subscriptions))
     clock.advance(7 * DAY + 1)
     engine.sweep()
-    left = {one["question_id"]["S"] for one in items(engine, entities.questions)}
+    left = {item["question_id"]["S"] for item in items(engine, entities.questions)}
     assert left == {"AGENT#agent"}
-    assert len([one for one in items(engine, entities.responses) if "answer" in one]) == 1
+    assert len([item for item in items(engine, entities.responses) if "answer" in item]) == 1
     clock.advance(23 * DAY)
     engine.sweep()
     assert items(engine, entities.responses) == []
-    assert not any("ttl" in one for one in items(engine, entities.subscriptions))
+    assert not any("ttl" in item for item in items(engine, entities.subscriptions))
     people = items(engine, entities.user_stats)
     assert [one["_leaderboard"]["S"][:-3] for one in people if "_leaderboard" in one] == ["ALL_TIME"]
     histograms = [one["fingerprint_hash"]["S"] for one in people if "buckets" in one]
@@ -156,10 +158,10 @@ def test_every_time_to_live_is_a_number_of_seconds_not_long_past(stage: Stage, e
     stage.pusher().run_once()
     stage.rank()
     found = [
-        one["ttl"]
+        item["ttl"]
         for table in (entities.questions, entities.responses, entities.subscriptions, entities.user_stats)
-        for one in items(engine, table)
-        if "ttl" in one
+        for item in items(engine, table)
+        if "ttl" in item
     ]
     assert len(found) > 12
     assert all(set(one) == {"N"} and NOON_S < int(one["N"]) < NOON_S + 40 * DAY for one in found)

@@ -25,7 +25,7 @@ def put(path: Path, *messages: PushMessage, seed: int = 0) -> list[str]:
         outbox = OutboxNotifier(path, ManualClock(seed=seed))
         results = [await outbox.send(message) for message in messages]
         await outbox.close()
-        return [one.message_id for one in results if isinstance(one, Delivered)]
+        return [result.message_id for result in results if isinstance(result, Delivered)]
 
     return asyncio.run(run())
 
@@ -35,8 +35,8 @@ def test_what_was_sent_is_read_back_in_order_with_its_time(tmp_path: Path) -> No
     other = replace(MESSAGE, token="other", body="Line\nbreak, \u2028 and \U0001f600")
     ids = put(path, MESSAGE, other)
     content = read_outbox(path)
-    assert [one.message for one in content.messages] == [MESSAGE, other]
-    assert [one.message_id for one in content.messages] == ids
+    assert [message.message for message in content.messages] == [MESSAGE, other]
+    assert [message.message_id for message in content.messages] == ids
     assert content.messages[0].sent_at == "2023-11-14T22:13:20.000Z"
     assert content.torn_lines == ()
 
@@ -45,7 +45,7 @@ def test_a_new_start_appends(tmp_path: Path) -> None:
     path = tmp_path / "outbox.jsonl"
     put(path, MESSAGE)
     put(path, replace(MESSAGE, token="later"), seed=1)
-    assert [one.message.token for one in read_outbox(path).messages] == ["device", "later"]
+    assert [message.message.token for message in read_outbox(path).messages] == ["device", "later"]
 
 
 def test_a_torn_line_costs_no_other_message(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_a_torn_line_costs_no_other_message(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-20])
     put(path, replace(MESSAGE, token="later"))
     content = read_outbox(path)
-    assert [one.message.token for one in content.messages] == ["device", "later"]
+    assert [message.message.token for message in content.messages] == ["device", "later"]
     assert content.torn_lines == (2,)
 
 
@@ -64,7 +64,7 @@ def test_a_line_end_too_many_is_nothing_torn(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes() + b"\n\n")  # of two that opened it in the middle of the line
     put(path, replace(MESSAGE, token="later"))
     content = read_outbox(path)
-    assert [one.message.token for one in content.messages] == ["device", "later"]
+    assert [message.message.token for message in content.messages] == ["device", "later"]
     assert content.torn_lines == ()
 
 
@@ -81,8 +81,10 @@ def test_writers_at_the_same_time_lose_and_mix_nothing(tmp_path: Path) -> None:
         thread.join()
     content = read_outbox(path)
     assert content.torn_lines == ()
-    assert {one.message.token for one in content.messages} == {f"{n}-{index}" for n in range(4) for index in range(50)}
-    assert len({one.message_id for one in content.messages}) == 200
+    assert {message.message.token for message in content.messages} == {
+        f"{n}-{index}" for n in range(4) for index in range(50)
+    }
+    assert len({message.message_id for message in content.messages}) == 200
 
 
 def test_a_disk_that_takes_only_half_a_line_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

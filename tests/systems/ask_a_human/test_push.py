@@ -87,7 +87,9 @@ def test_rounds_come_at_once_after_15_minutes_and_then_every_30_until_it_is_over
             rounds.append(minute)
         clock.advance(MINUTE)
     assert rounds == [0, 15, 45]
-    assert [one for one in items(engine, entities.questions) if one["question_id"]["S"].startswith("ERRAND#PUSH")] == []
+    assert [
+        item for item in items(engine, entities.questions) if item["question_id"]["S"].startswith("ERRAND#PUSH")
+    ] == []
 
 
 def test_nobody_is_told_of_a_closed_question_nor_when_switched_off(stage: Stage, clock: ManualClock) -> None:
@@ -140,7 +142,7 @@ def test_a_token_that_died_switches_its_subscription_off(
     worker = stage.pusher(service)
     question = stage.asked()
     worker.run_once()
-    (stored,) = [one for one in items(engine, entities.subscriptions) if "fcm_token" in one]
+    (stored,) = [item for item in items(engine, entities.subscriptions) if "fcm_token" in item]
     assert stored["active"] == {"BOOL": False}
     assert "notify_pk" not in stored
     clock.advance(20 * MINUTE)
@@ -168,7 +170,7 @@ def test_a_push_that_the_service_cannot_take_is_tried_again_later_and_later(
     assert len(sent) == 3
     assert 10 <= sent[1] <= 12
     assert 60 <= sent[2] - sent[1] <= 67
-    assert [one for one in items(engine, entities.subscriptions) if "attempt" in one] == []
+    assert [item for item in items(engine, entities.subscriptions) if "attempt" in item] == []
     assert stage.answer(question, "ada").json()["points_earned"] == 15 + 3  # notified a minute ago by the third try
 
 
@@ -203,9 +205,9 @@ def test_a_message_that_is_rejected_costs_nobody_their_subscription(
     stage.subscribe("token", "ada")
     stage.asked()
     stage.pusher(Scripted([Rejected("INVALID_ARGUMENT")])).run_once()
-    (stored,) = [one for one in items(engine, entities.subscriptions) if "fcm_token" in one]
+    (stored,) = [item for item in items(engine, entities.subscriptions) if "fcm_token" in item]
     assert stored["active"] == {"BOOL": True}
-    assert [one for one in items(engine, entities.subscriptions) if "attempt" in one] == []
+    assert [item for item in items(engine, entities.subscriptions) if "attempt" in item] == []
 
 
 class _Breaking(Scripted):
@@ -278,8 +280,8 @@ def test_the_worker_sends_through_the_real_client_and_acts_on_what_the_service_s
         worker.run_once()
     sent = [one["message"]["token"] for one in fcm.sent]
     assert sorted({*sent}) == ["one", "three", "two"]
-    stored = [one for one in items(engine, entities.subscriptions) if "fcm_token" in one]
+    stored = [item for item in items(engine, entities.subscriptions) if "fcm_token" in item]
     assert sum(one["active"]["BOOL"] for one in stored) == 2
-    notices = [one for one in items(engine, entities.subscriptions) if "notified_at" in one]
+    notices = [item for item in items(engine, entities.subscriptions) if "notified_at" in item]
     assert len(notices) == 2
-    assert all(one["subscription_id"]["S"].startswith(f"NOTICE#{question}#") for one in notices)
+    assert all(notice["subscription_id"]["S"].startswith(f"NOTICE#{question}#") for notice in notices)

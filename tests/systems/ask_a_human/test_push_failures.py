@@ -67,7 +67,7 @@ def run(worker: Callable[[], int], failures: int) -> None:
     """Run the worker, which reports this number of throttling failures."""
     with pytest.raises(ExceptionGroup) as caught:
         worker()
-    assert [type(one) for one in caught.value.exceptions] == [ThrottledError] * failures
+    assert [type(exception) for exception in caught.value.exceptions] == [ThrottledError] * failures
 
 
 def audience(stage: Stage, people: int, minutes: int = 30) -> None:
@@ -164,7 +164,7 @@ def test_what_one_send_leaves_behind_keeps_no_other_from_being_noted(
 
     with throttled(stage, is_refused):
         run(stage.pusher(service).run_once, failures=1)
-    active = [one["active"]["BOOL"] for one in items(engine, entities.subscriptions) if "fcm_token" in one]
+    active = [item["active"]["BOOL"] for item in items(engine, entities.subscriptions) if "fcm_token" in item]
     assert sorted(active) == [False, False, True]
 
 
@@ -299,7 +299,7 @@ def run_past_unreadable(worker: Callable[[], int], done: int) -> None:
     """Run the worker, which reports one unreadable item, and the number of completed units."""
     with pytest.raises(UnfinishedError) as caught:
         worker()
-    assert [type(one) for one in caught.value.exceptions] == [UnreadableItemError]
+    assert [type(exception) for exception in caught.value.exceptions] == [UnreadableItemError]
     assert caught.value.done == done
 
 
@@ -315,7 +315,7 @@ def test_questions_that_nobody_can_read_keep_no_other_from_its_round(
     service = Scripted()
     with pytest.raises(ExceptionGroup) as caught:
         stage.pusher(service).run_once()
-    assert [type(one) for one in caught.value.exceptions] == [UnreadableItemError] * 2
+    assert [type(exception) for exception in caught.value.exceptions] == [UnreadableItemError] * 2
     assert told_of(service) == [readable] * 3
 
 
@@ -330,7 +330,7 @@ def test_questions_that_nobody_can_read_keep_no_other_from_expiring(
     clock.advance(24 * 3600)
     with pytest.raises(ExceptionGroup) as caught:
         Sweeper(stage.service.base).run_once()
-    assert [type(one) for one in caught.value.exceptions] == [UnreadableItemError] * 2
+    assert [type(exception) for exception in caught.value.exceptions] == [UnreadableItemError] * 2
     found = stage.connection.run(design_questions.question_by_id(readable))
     assert found is not None
     assert found.status is Status.EXPIRED
@@ -374,7 +374,7 @@ def test_a_subscription_that_nobody_can_read_keeps_nobody_else_from_being_told(
     service = Scripted()
     with pytest.raises(UnfinishedError) as caught:
         stage.pusher(service).run_once()
-    assert [type(one) for one in caught.value.exceptions] == [error]
+    assert [type(exception) for exception in caught.value.exceptions] == [error]
     assert {message.token for message in service.sent} == {"token-1", "token-2"}
 
 

@@ -42,7 +42,7 @@ def test_a_token_that_was_refreshed_meanwhile_keeps_its_subscription(
     worker = stage.pusher(service)
     stage.asked()
     worker.run_once()
-    (stored,) = [one for one in items(engine, entities.subscriptions) if "fcm_token" in one]
+    (stored,) = [item for item in items(engine, entities.subscriptions) if "fcm_token" in item]
     assert (stored["active"], stored["fcm_token"]) == ({"BOOL": True}, {"S": "new"})
     clock.advance(15 * MINUTE)
     worker.run_once()
@@ -85,7 +85,7 @@ def test_nobody_is_told_late_of_what_is_closed_by_then_nor_who_is_switched_off_b
     clock.advance(12)
     worker.run_once()
     assert len(service.sent) == 1
-    assert [one for one in items(engine, entities.subscriptions) if "attempt" in one] == []
+    assert [item for item in items(engine, entities.subscriptions) if "attempt" in item] == []
 
 
 def test_a_worker_that_dies_after_its_claims_has_told_nobody_and_nobody_is_told_twice(

@@ -38,18 +38,18 @@ def check_32_answers(stage: Stage, engine: Engine | ServedEngine) -> None:
     question = stage.asked(min_responses=5)
     people = [f"person-{number}" for number in range(32)]
     answers = at_once([partial(stage.answer, question, person) for person in people])
-    assert Counter(one.status_code for one in answers) == {201: 5, 410: 27}
-    assert {one.json()["error"]["code"] for one in answers if one.status_code == 410} == {"QUESTION_CLOSED"}
+    assert Counter(answer.status_code for answer in answers) == {201: 5, 410: 27}
+    assert {answer.json()["error"]["code"] for answer in answers if answer.status_code == 410} == {"QUESTION_CLOSED"}
     seen = stage.poll(question)
     assert (seen["status"], seen["current_responses"], len(seen["responses"])) == ("CLOSED", 5, 5)
-    stored = [one for one in items(engine, entities.responses) if "answer" in one]
+    stored = [item for item in items(engine, entities.responses) if "answer" in item]
     assert len(stored) == 5
-    records = [one for one in items(engine, entities.user_stats) if "badges" in one]
+    records = [item for item in items(engine, entities.user_stats) if "badges" in item]
     assert len(records) == 5
-    assert {one["total_answers"]["N"] for one in records} == {"1"}
-    given = sum(one.json()["total_points"] for one in answers if one.status_code == 201)
-    assert sum(int(one["total_points"]["N"]) for one in records) == given == 3 * 15 + 2 * 10
-    quota = [one for one in items(engine, entities.questions) if "open_questions" in one]
+    assert {record["total_answers"]["N"] for record in records} == {"1"}
+    given = sum(answer.json()["total_points"] for answer in answers if answer.status_code == 201)
+    assert sum(int(record["total_points"]["N"]) for record in records) == given == 3 * 15 + 2 * 10
+    quota = [item for item in items(engine, entities.questions) if "open_questions" in item]
     assert [one["open_questions"]["N"] for one in quota] == ["0"]
 
 
@@ -78,11 +78,11 @@ def check_repeated_answer(stage: Stage, engine: Engine | ServedEngine) -> None:
     """Check that one answer sent five times at once is stored and paid once, and each request gets the same reply."""
     question = stage.asked(min_responses=1)
     answers = at_once([partial(stage.answer, question, "ada") for _ in range(5)])
-    assert {one.status_code for one in answers} == {201}
-    assert [one.json() for one in answers] == [answers[0].json()] * 5
-    assert sum("Idempotency-Replayed" in one.headers for one in answers) == 4
+    assert {answer.status_code for answer in answers} == {201}
+    assert [answer.json() for answer in answers] == [answers[0].json()] * 5
+    assert sum("Idempotency-Replayed" in answer.headers for answer in answers) == 4
     assert stage.poll(question)["current_responses"] == 1
-    (record,) = [one for one in items(engine, entities.user_stats) if "badges" in one]
+    (record,) = [item for item in items(engine, entities.user_stats) if "badges" in item]
     assert record["total_points"] == {"N": str(answers[0].json()["points_earned"])}
 
 
@@ -101,17 +101,17 @@ def test_one_answer_sent_five_times_gets_one_reply_while_the_service_conflicts_f
 def test_one_person_answering_five_questions_at_once_loses_no_points(stage: Stage) -> None:
     questions = [stage.asked(agent=f"agent-{number}", min_responses=50) for number in range(5)]
     answers = at_once([partial(stage.answer, question, "ada") for question in questions])
-    assert {one.status_code for one in answers} == {201}
+    assert {answer.status_code for answer in answers} == {201}
     shown = stage.get("/stats", "ada").json()
     assert (shown["total_answers"], shown["total_points"]) == (5, 5 * 15)
-    assert sorted(one.json()["total_points"] for one in answers) == [15, 30, 45, 60, 75]
-    assert sum("first_steps" in {badge["id"] for badge in one.json()["new_badges"]} for one in answers) == 1
+    assert sorted(answer.json()["total_points"] for answer in answers) == [15, 30, 45, 60, 75]
+    assert sum("first_steps" in {badge["id"] for badge in answer.json()["new_badges"]} for answer in answers) == 1
 
 
 def test_equal_requests_under_one_key_at_once_make_one_question(stage: Stage) -> None:
     answers = at_once([partial(stage.ask, key="k") for _ in range(12)])
-    assert {one.status_code for one in answers} == {201}
-    assert len({one.json()["question_id"] for one in answers}) == 1
+    assert {answer.status_code for answer in answers} == {201}
+    assert len({answer.json()["question_id"] for answer in answers}) == 1
     own = stage.client.get("/agent/questions", headers=stage.agent()).json()["questions"]
     assert len(own) == 1
 
@@ -122,24 +122,24 @@ def test_equal_requests_make_one_question_while_the_service_conflicts_fails_and_
 ) -> None:
     with faulty(clock, tmp_path) as (stage, engine):
         answers = at_once([partial(stage.ask, key="k") for _ in range(12)])
-        assert {one.status_code for one in answers} == {201}
-        assert len({one.json()["question_id"] for one in answers}) == 1
-        assert len([one for one in items(engine, entities.questions) if "prompt" in one]) == 1
-        quota = [one for one in items(engine, entities.questions) if "open_questions" in one]
+        assert {answer.status_code for answer in answers} == {201}
+        assert len({answer.json()["question_id"] for answer in answers}) == 1
+        assert len([item for item in items(engine, entities.questions) if "prompt" in item]) == 1
+        quota = [item for item in items(engine, entities.questions) if "open_questions" in item]
         assert [one["open_questions"]["N"] for one in quota] == ["1"]
 
 
 def test_different_bodies_under_one_key_at_once_make_one_question_and_refuse_the_other(stage: Stage) -> None:
     prompts = ["Is this the first?", "Is this the second?"] * 6
     answers = at_once([partial(stage.ask, key="k", prompt=prompt) for prompt in prompts])
-    assert Counter(one.status_code for one in answers) == {201: 6, 422: 6}
-    assert len({one.json()["question_id"] for one in answers if one.status_code == 201}) == 1
+    assert Counter(answer.status_code for answer in answers) == {201: 6, 422: 6}
+    assert len({answer.json()["question_id"] for answer in answers if answer.status_code == 201}) == 1
 
 
 def test_a_limit_lets_exactly_its_number_through_however_many_come_at_once(stage: Stage, clock: ManualClock) -> None:
     questions = [stage.asked(agent=f"agent-{number}", min_responses=50) for number in range(12)]
     answers = at_once([partial(stage.answer, question, "hasty") for question in questions])
-    assert Counter(one.status_code for one in answers) == {201: 5, 429: 7}
+    assert Counter(answer.status_code for answer in answers) == {201: 5, 429: 7}
     clock.advance(60)
     assert stage.answer(questions[0], "patient").status_code == 201
 
@@ -150,7 +150,7 @@ def test_the_hundredth_open_question_is_the_last_however_many_come_at_once(stage
             clock.advance(3600)
         stage.asked(timeout_seconds=86_400)
     answers = at_once([stage.ask for _ in range(16)])
-    assert Counter(one.status_code for one in answers) == {201: 5, 403: 11}
+    assert Counter(answer.status_code for answer in answers) == {201: 5, 403: 11}
 
 
 def test_equal_requests_for_the_hundredth_open_question_at_once_are_all_told_of_it(
@@ -163,8 +163,8 @@ def test_equal_requests_for_the_hundredth_open_question_at_once_are_all_told_of_
         quota = {"open_questions": {"Value": {"N": "99"}, "Action": "PUT"}}
         engine.call("UpdateItem", {"TableName": entities.questions.name, "Key": key, "AttributeUpdates": quota})
         answers = at_once([partial(stage.ask, agent, key="k") for _ in range(8)])
-        assert Counter(one.status_code for one in answers) == {201: 8}
-        assert len({one.json()["question_id"] for one in answers}) == 1
+        assert Counter(answer.status_code for answer in answers) == {201: 8}
+        assert len({answer.json()["question_id"] for answer in answers}) == 1
         assert refused(stage.ask(agent, key="other")) == (403, "AGENT_QUOTA_EXCEEDED")
 
 
@@ -177,7 +177,7 @@ def test_a_sweep_and_the_last_answer_at_once_end_the_question_once(
         [partial(stage.answer, question, f"person-{number}") for number, question in enumerate(ids[:4])]
         + [partial(clock.advance, 0.0), stage.sweep, stage.sweep]
     )
-    assert [one.status_code for one in answers[:4]] == [201] * 4
+    assert [answer.status_code for answer in answers[:4]] == [201] * 4
     clock.advance(1)
     swept = at_once([stage.sweep] * 6)
     assert sum(swept) == 4
@@ -186,8 +186,8 @@ def test_a_sweep_and_the_last_answer_at_once_end_the_question_once(
 
 def test_one_token_subscribed_at_once_is_one_subscription(stage: Stage, engine: Engine | ServedEngine) -> None:
     answers = at_once([partial(stage.subscribe, "token", "ada", address=f"host-{number}") for number in range(8)])
-    assert {one.status_code for one in answers} == {201}
-    assert len([one for one in items(engine, entities.subscriptions) if "fcm_token" in one]) == 1
+    assert {answer.status_code for answer in answers} == {201}
+    assert len([item for item in items(engine, entities.subscriptions) if "fcm_token" in item]) == 1
 
 
 def check_ten_workers(stage: Stage, clock: ManualClock) -> list[tuple[str, str]]:

@@ -52,7 +52,10 @@ def test_a_reviewer_sees_flags_and_answers_and_decides(address: str) -> None:
     ]
     assert {one["person"] for one in waiting} == {ADA}
     answers = told("answers", ADA, "--url", address)
-    assert [(one["question_id"], one["answer"]) for one in answers] == [(second, "number 1"), (first, "number 0")]
+    assert [(answer["question_id"], answer["answer"]) for answer in answers] == [
+        (second, "number 1"),
+        (first, "number 0"),
+    ]
     assert told("answers", ADA, "--most", "1", "--url", address) == answers[:1]
     [decided] = told("decide", waiting[0]["flag_id"], "banned", "--url", address)
     assert (decided["flag_id"], decided["action"], decided["reviewed"]) == (waiting[0]["flag_id"], "banned", True)

@@ -152,7 +152,9 @@ class World:
 
     def _push(self, question: questions.Question, now_ms: int) -> None:
         sample = notifications.Reservoir[notifications.Subscription](notifications.target(question), self.chance)
-        sample.offer(one for one in self.subscriptions.values() if notifications.eligible(one, now_ms))
+        sample.offer(
+            subscription for subscription in self.subscriptions.values() if notifications.eligible(subscription, now_ms)
+        )
         for one in sample.sample():
             claimed = self.claim(one, now_ms)
             assert claimed is not None
@@ -178,4 +180,4 @@ class World:
         own = self.rows[board, person]
         low, high = boards.better_range(own)
         counted = sum(low <= row.sort_key <= high for shard in self.shards(board) for row in shard)
-        return boards.rank((self.histograms[one] for one in boards.partitions(board)), own, counted)
+        return boards.rank((self.histograms[partition] for partition in boards.partitions(board)), own, counted)

@@ -80,6 +80,6 @@ def play(log: EventLog, clock: ManualClock, story: Callable[[Stage], Awaitable[N
             for pump in stage.pumps:
                 pump.cancel()
             results = await asyncio.gather(*stage.pumps, return_exceptions=True)
-        assert all(isinstance(one, asyncio.CancelledError) for one in results), results
+        assert all(isinstance(result, asyncio.CancelledError) for result in results), results
 
     asyncio.run(whole())

@@ -172,7 +172,7 @@ def test_history_is_back_filled_once_however_often_it_is_told(live: Live) -> Non
     platform, path = live.person("9", "platform"), f"/thread/{LOOPS}/{ANN}/events"
     events = [{"type": "attempt_started", "time": 1_500_000_000_000, "attempt_id": "5"}, submission(score=0)]
     assert platform.post(path, json={"events": events}).json()["new"] == 2
-    later = [{**one, "time": one["time"] + 1} for one in events]
+    later = [{**event, "time": event["time"] + 1} for event in events]
     for again in (events, later):
         assert platform.post(path, json={"events": again}).json()["new"] == 0, "whatever time it comes with"
     result = live.writer().get("events", limit=100)["events"]

@@ -33,7 +33,7 @@ def test_the_check_finds_nothing_that_is_not_accepted_with_a_reason(design: Desi
 
 
 def test_the_document_as_written_is_refused_for_what_is_wrong_in_it() -> None:
-    found = {(one.code, one.severity) for one in check(Design.load(str(WRITTEN))).findings}
+    found = {(finding.code, finding.severity) for finding in check(Design.load(str(WRITTEN))).findings}
     assert found >= {
         ("KP301", "error"),  # a subscription cannot be found by its connection
         ("KP216", "advice"),  # two events with the same timestamp are one item: the second replaces the first
@@ -99,4 +99,4 @@ def test_reserved_words_never_stand_in_an_expression(engine: Engine | ServedEngi
 
 
 def test_nothing_is_written_by_batches(design: Design) -> None:
-    assert "BatchWriteItem" not in {one.plan.operation for one in design.patterns}
+    assert "BatchWriteItem" not in {pattern.plan.operation for pattern in design.patterns}

@@ -45,7 +45,7 @@ def status_event(kind: EventType, seq: int) -> Event:
 def told(live: Live, user_id: str) -> list[str]:
     with live.notifier() as runner:
         runner.run_once()
-    return [one.excerpt for one in live.service.followers.notifications(user_id, 100, None)]
+    return [notification.excerpt for notification in live.service.followers.notifications(user_id, 100, None)]
 
 
 def test_closing_lets_follows_end_in_two_weeks_and_opening_keeps_them(live: Live) -> None:
@@ -138,12 +138,20 @@ def test_who_watches_is_not_told_and_who_left_is(live: Live) -> None:
 def test_a_message_told_twice_is_one_notification_and_stays_read(live: Live) -> None:
     live.writer(TUTOR).say("once")
     assert told(live, ANN).count("once") == 1
-    (found,) = [one for one in live.service.followers.notifications(ANN, 100, None) if one.excerpt == "once"]
+    (found,) = [
+        notification
+        for notification in live.service.followers.notifications(ANN, 100, None)
+        if notification.excerpt == "once"
+    ]
     live.service.followers.mark(ANN, f"{found.at_ms:013d}-{found.event_id}", is_read=True)
     event = live.service.log.messages(PLACE, 1, None).items[0]
     change = Inserted(new=event, sequence_number="1", event_id="1", at_s=0.0)
     live.service.notify(change)
-    (again,) = [one for one in live.service.followers.notifications(ANN, 100, None) if one.excerpt == "once"]
+    (again,) = [
+        notification
+        for notification in live.service.followers.notifications(ANN, 100, None)
+        if notification.excerpt == "once"
+    ]
     assert again.is_read
 
 

@@ -62,7 +62,7 @@ def test_connections_that_are_opened_at_once_cannot_pass_the_limit(limited: Live
         async with AsyncExitStack() as stack:
             opened = [stack.enter_async_context(limited.socket(ANN)) for _ in range(4 * MOST)]
             results = await asyncio.gather(*opened, return_exceptions=True)
-            refused = [one for one in results if isinstance(one, InvalidStatus)]
+            refused = [result for result in results if isinstance(result, InvalidStatus)]
             assert len(refused) == 3 * MOST
             assert {one.response.status_code for one in refused} == {429}
 

@@ -145,7 +145,7 @@ def test_who_may_not_grant_changes_nothing(stage: Stage) -> None:
 
 
 def listed(page: ThreadPage) -> list[str]:
-    return [one.participant_name for one in page.threads]
+    return [thread.participant_name for thread in page.threads]
 
 
 THREADS = """
@@ -227,7 +227,7 @@ def test_a_list_holds_one_status_and_may_start_with_the_longest_wait(stage: Stag
 
 def choices(stage: Stage, user: str, participant: str) -> list[tuple[str, Status | None, list[str]]]:
     found = help_choices(stage.database, stage.world[user], stage.world[participant])
-    return [(choice.item.name, choice.status, [one.name for one in choice.helpers]) for choice in found]
+    return [(choice.item.name, choice.status, [helper.name for helper in choice.helpers]) for choice in found]
 
 
 def test_a_participant_may_choose_the_granted_groups_and_those_below(stage: Stage) -> None:

@@ -127,8 +127,8 @@ def store(session: Session, world: World) -> None:
         session,
         GroupRow,
         [
-            {"id": one.id, "kind": one.kind, "name": names.get(one.id, one.id), "is_public": one.is_public}
-            for one in world.groups.values()
+            {"id": group.id, "kind": group.kind, "name": names.get(group.id, group.id), "is_public": group.is_public}
+            for group in world.groups.values()
         ],
     )
     _rows(session, ItemRow, [{"id": item, "title": names.get(item, item)} for item in world.items])
@@ -137,8 +137,12 @@ def store(session: Session, world: World) -> None:
         session,
         ManagerRow,
         [
-            {"manager_id": one.manager_id, "group_id": one.group_id, "can_watch_members": one.can_watch_members}
-            for one in world.managers
+            {
+                "manager_id": manager.manager_id,
+                "group_id": manager.group_id,
+                "can_watch_members": manager.can_watch_members,
+            }
+            for manager in world.managers
         ],
     )
     _rows(
@@ -146,11 +150,11 @@ def store(session: Session, world: World) -> None:
         ItemEdgeRow,
         [
             {
-                "child_id": one.child_id,
-                "parent_id": one.parent_id,
-                "request_help_propagation": one.request_help_propagation,
+                "child_id": item_edge.child_id,
+                "parent_id": item_edge.parent_id,
+                "request_help_propagation": item_edge.request_help_propagation,
             }
-            for one in world.item_edges
+            for item_edge in world.item_edges
         ],
     )
     _store_rights(session, world)
@@ -162,22 +166,26 @@ def _store_rights(session: Session, world: World) -> None:
         ItemPermissionRow,
         [
             {
-                "group_id": one.group_id,
-                "item_id": one.item_id,
-                "can_view": one.view,
-                "can_grant_view": one.grant_view,
-                "can_watch": one.watch,
-                "is_owner": one.is_owner,
+                "group_id": permission.group_id,
+                "item_id": permission.item_id,
+                "can_view": permission.view,
+                "can_grant_view": permission.grant_view,
+                "can_watch": permission.watch,
+                "is_owner": permission.is_owner,
             }
-            for one in world.permissions
+            for permission in world.permissions
         ],
     )
     _rows(
         session,
         HelpGrantRow,
         [
-            {"group_id": one.group_id, "item_id": one.item_id, "helper_group_id": one.helper_group_id}
-            for one in world.help_grants
+            {
+                "group_id": help_grant.group_id,
+                "item_id": help_grant.item_id,
+                "helper_group_id": help_grant.helper_group_id,
+            }
+            for help_grant in world.help_grants
         ],
     )
     _rows(
@@ -193,16 +201,16 @@ def _store_rights(session: Session, world: World) -> None:
         ThreadRow,
         [
             {
-                "item_id": one.key.item_id,
-                "participant_id": one.key.participant_id,
-                "status": one.status,
-                "helper_group_id": one.helper_group_id,
-                "message_count": one.message_count,
-                "latest_update_at_ms": one.latest_update_at_ms,
-                "closed_at_ms": one.closed_at_ms,
-                "revision": one.revision,
+                "item_id": thread.key.item_id,
+                "participant_id": thread.key.participant_id,
+                "status": thread.status,
+                "helper_group_id": thread.helper_group_id,
+                "message_count": thread.message_count,
+                "latest_update_at_ms": thread.latest_update_at_ms,
+                "closed_at_ms": thread.closed_at_ms,
+                "revision": thread.revision,
             }
-            for one in world.threads.values()
+            for thread in world.threads.values()
         ],
     )
 

@@ -127,4 +127,4 @@ def test_lists_are_shown_without_what_nobody_can_read(
     assert [one.source_attempt_id for one in service.history(USER, 10, None)] == [attempt_id(7)]
     assert len(service.progress(USER)) == 1
     assert service.on_offer(None) == []
-    assert sum("cannot be read" in one.message for one in caplog.records) == 6
+    assert sum("cannot be read" in record.message for record in caplog.records) == 6

@@ -120,7 +120,7 @@ def test_an_attempt_that_cannot_be_given_up_keeps_no_other_from_it_and_is_told(
     stage.connection._call = throttled
     with pytest.raises(UnfinishedError) as caught:
         stage.service.abandon_silent()
-    assert [type(one) for one in caught.value.exceptions] == [ThrottledError]
+    assert [type(exception) for exception in caught.value.exceptions] == [ThrottledError]
     assert caught.value.done == 2
     stage.connection._call = call
     result = [ada.get(f"/attempts/{one}").json()["status"] for one in begun]
@@ -139,6 +139,6 @@ def test_an_attempt_that_cannot_be_read_keeps_no_other_from_the_sweep(
     clock.advance(24 * 3600)
     with pytest.raises(UnfinishedError) as caught:
         stage.service.abandon_silent()
-    assert [type(one) for one in caught.value.exceptions] == [UnreadableItemError]
+    assert [type(exception) for exception in caught.value.exceptions] == [UnreadableItemError]
     assert caught.value.done == 1
     assert ada.get(f"/attempts/{silent}").json()["status"] == "abandoned"

@@ -200,15 +200,16 @@ def run(
 def main() -> None:
     """Run one audit, and print its counts."""
     options = sys.argv[1:]
-    seconds = float(next((one for one in options if one.isdecimal()), 30))
+    seconds = float(next((option for option in options if option.isdecimal()), 30))
     with tempfile.TemporaryDirectory() as folder:
         result = {name: name in options for name in ("doubled", "faults", "http")}
         auditor, met = run(Path(folder), seconds, **result)
     tasks = auditor.histories.values()
     print(f"{seconds:g} s, {THREADS} threads, answers: {dict(sorted(auditor.answers.items()))}")
     print(
-        f"tasks made {len(tasks)}, changed {sum(len(one.changes) for one in tasks)}, in bulk"
-        f" {sum(len(one.unseen) for one in tasks)}, deleted {sum(one.deletions for one in tasks)}; lost or doubled: 0"
+        f"tasks made {len(tasks)}, changed {sum(len(task.changes) for task in tasks)}, in bulk"
+        f" {sum(len(task.unseen) for task in tasks)}, deleted"
+        f" {sum(task.deletions for task in tasks)}; lost or doubled: 0"
     )
     print(f"met on the way: {dict(sorted(met.items()))}")
 

@@ -67,11 +67,11 @@ class Auditor:
     def told(self, results: list[dict[str, str]], status: str) -> None:
         """Record the answer to a bulk request."""
         with self.lock:
-            for one in results:
-                if one["outcome"] == "updated":
-                    self._updated.append((one["task_id"], status))
-                elif one["outcome"] == "deleted":
-                    self._gone[one["task_id"]] += 1
+            for result in results:
+                if result["outcome"] == "updated":
+                    self._updated.append((result["task_id"], status))
+                elif result["outcome"] == "deleted":
+                    self._gone[result["task_id"]] += 1
 
     def deleted(self, task_id: str) -> None:
         """Record a deleted task."""

@@ -347,7 +347,7 @@ def test_health_and_the_openapi_document_with_examples(stage: Stage) -> None:
         shapes[name].get("examples") for name in ("NewTask", "TaskChanges", "TaskAnswer", "BulkStatus", "NewUser")
     )
     parameters = document["paths"]["/api/v1/tasks"]["post"]["parameters"]
-    assert [one["name"] for one in parameters if one["required"]] == ["Idempotency-Key"]
+    assert [parameter["name"] for parameter in parameters if parameter["required"]] == ["Idempotency-Key"]
 
 
 def test_the_example_bodies_are_good_requests(ada: Caller, stage: Stage) -> None:

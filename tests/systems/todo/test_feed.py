@@ -254,9 +254,9 @@ def test_two_feeds_that_know_nothing_of_each_other_store_everything_once(
     town = Town(connection, clock, 1)
     for _ in range(3):
         town.write(30)
-        for one in feeds:
+        for feed in feeds:
             clock.advance(1)
-            assert one.run_once() > 0
+            assert feed.run_once() > 0
     assert_same(connection, lake)
     repeated = rows(lake, "SELECT count(*) - count(DISTINCT (stream, sequence, pk, sk)) AS n FROM bronze.events")
     assert repeated == [{"n": 0}]

@@ -37,7 +37,9 @@ def check(engine: Engine | ServedEngine) -> int:
 
 def _check_copies(bookings: list[dict[str, Any]], copies: list[dict[str, Any]]) -> None:
     result = {text(copy, "bookingId"): (text(copy, "status"), copy["version"]["N"]) for copy in copies}
-    assert result == {text(one, "bookingId"): (text(one, "status"), one["version"]["N"]) for one in bookings}
+    assert result == {
+        text(booking, "bookingId"): (text(booking, "status"), booking["version"]["N"]) for booking in bookings
+    }
 
 
 def _check_index(engine: Engine | ServedEngine, bookings: list[dict[str, Any]]) -> None:
@@ -58,11 +60,11 @@ def _check_index(engine: Engine | ServedEngine, bookings: list[dict[str, Any]]) 
             assert text(item, "bookingId") not in listed
             assert text(item, "GSI2SK").startswith(f"{status.value.upper()}#")
             listed[text(item, "bookingId")] = status.value
-    assert listed == {text(one, "bookingId"): text(one, "status") for one in bookings}
+    assert listed == {text(booking, "bookingId"): text(booking, "status") for booking in bookings}
 
 
 def _check_counters(bookings: list[dict[str, Any]], users: list[dict[str, Any]]) -> None:
-    counted = Counter((text(one, "userId"), text(one, "status")) for one in bookings)
+    counted = Counter((text(booking, "userId"), text(booking, "status")) for booking in bookings)
     for user in users:
         for status in Status:
             stored = int(user[f"{status.value}Bookings"]["N"])
@@ -71,20 +73,26 @@ def _check_counters(bookings: list[dict[str, Any]], users: list[dict[str, Any]])
 
 def _check_slots(bookings: list[dict[str, Any]], events: list[dict[str, Any]], slots: list[dict[str, Any]]) -> None:
     held = {(text(slot, "date"), text(slot, "timeSlot"), text(slot, "eventId")) for slot in slots}
-    meant = {(text(one, "date"), slot["S"], text(one, "eventId")) for one in events for slot in one["slots"]["L"]}
+    meant = {
+        (text(event, "date"), slot["S"], text(event, "eventId")) for event in events for slot in event["slots"]["L"]
+    }
     assert held == meant
     assert len(held) == len({(day, slot) for day, slot, _ in held})
-    approved = {text(one, "bookingId") for one in bookings if text(one, "status") == "approved"}
-    assert {text(one, "bookingId") for one in events if "bookingId" in one} == approved
-    assert sum("bookingId" in one for one in events) == len(approved)
+    approved = {text(booking, "bookingId") for booking in bookings if text(booking, "status") == "approved"}
+    assert {text(event, "bookingId") for event in events if "bookingId" in event} == approved
+    assert sum("bookingId" in event for event in events) == len(approved)
 
 
 def _check_letters(bookings: list[dict[str, Any]], letters: list[dict[str, Any]], acts: list[dict[str, Any]]) -> None:
     """Check that every version of every booking has its letters, and every administrator's decision its audit entry."""
     asked = {text(letter, "noticeKey").rsplit(".", 1)[0] for letter in letters}
-    every = {f"{text(one, 'bookingId')}.{step + 1}" for one in bookings for step in range(int(one["version"]["N"]))}
+    every = {
+        f"{text(booking, 'bookingId')}.{step + 1}"
+        for booking in bookings
+        for step in range(int(booking["version"]["N"]))
+    }
     assert asked == every
     recorded = Counter(text(act, "subject") for act in acts)
-    for one in bookings:
-        if text(one, "status") in {"approved", "rejected"}:
-            assert recorded[text(one, "bookingId")] == int(one["version"]["N"]) - 1
+    for booking in bookings:
+        if text(booking, "status") in {"approved", "rejected"}:
+            assert recorded[text(booking, "bookingId")] == int(booking["version"]["N"]) - 1

@@ -185,7 +185,7 @@ def test_the_feed_needs_no_token_and_says_nothing_of_bookings(stage: Stage, ada:
     answer = client.get("/calendar.ics")
     assert answer.headers["Content-Type"] == "text/calendar; charset=utf-8"
     entries = list(Calendar.from_ical(answer.content).walk("VEVENT"))
-    assert [(str(one["SUMMARY"]), str(one["DESCRIPTION"])) for one in entries] == [("Market", "Books and toys")]
+    assert [(str(entry["SUMMARY"]), str(entry["DESCRIPTION"])) for entry in entries] == [("Market", "Books and toys")]
     assert b"Birthday" not in answer.content
     shown = client.get("/calendar.ics", params={"reserved": "true", "language": "en"})
     assert {str(one["SUMMARY"]) for one in Calendar.from_ical(shown.content).walk("VEVENT")} == {"Market", "Reserved"}

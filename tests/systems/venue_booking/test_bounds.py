@@ -118,7 +118,7 @@ def test_the_calendar_feed_tells_of_this_month_and_the_twelve_after_it(stage: St
     for title, day in (("first", "2025-10-21"), ("last", "2026-10-31"), ("later", "2026-11-01")):
         admin.event(title=title, date=day)
     entries = Calendar.from_ical(stage.client().get("/calendar.ics").content).walk("VEVENT")
-    assert [str(one["SUMMARY"]) for one in entries] == ["first", "last"]
+    assert [str(entry["SUMMARY"]) for entry in entries] == ["first", "last"]
 
 
 def test_the_audit_log_says_what_an_act_was_about(ada: Caller, admin: Caller) -> None:

@@ -57,7 +57,7 @@ def test_a_list_of_bookings_takes_as_many_requests_however_long_it_is(
         admin.decide("approve", made["id"])
     counting.reset()
     entries = admin.ask(LIST, status="APPROVED")["bookings"]["entries"]
-    assert {one["event"]["booking"]["user"]["email"] for one in entries} == {
+    assert {entry["event"]["booking"]["user"]["email"] for entry in entries} == {
         f"user{number}@example.org" for number in range(count)
     }
     # The list; its users; its events; the bookings of these, whose users are known by then.

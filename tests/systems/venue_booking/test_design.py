@@ -40,7 +40,7 @@ def test_the_check_finds_nothing_that_is_not_accepted_with_a_reason(design: Desi
 
 
 def test_the_documented_patterns_are_there_in_their_order_and_under_their_numbers(design: Design) -> None:
-    numbered = [one for one in design.patterns if (one.doc or "")[:1].isdigit()]
+    numbered = [pattern for pattern in design.patterns if (pattern.doc or "")[:1].isdigit()]
     assert {one.name: one.plan.operation for one in numbered} == DOCUMENTED
     assert [int(one.doc.split(".")[0]) for one in numbered] == list(range(1, 11))
 
@@ -98,7 +98,7 @@ def test_a_month_costs_cents_and_not_nothing(design: Design) -> None:
 
 def test_what_generated_data_costs_and_answers_is_as_predicted(design: Design) -> None:
     result = verify(design)
-    assert [(one.name, one.verdict) for one in result.patterns if one.verdict != "OK"] == []
+    assert [(pattern.name, pattern.verdict) for pattern in result.patterns if pattern.verdict != "OK"] == []
     assert not result.failed
 
 

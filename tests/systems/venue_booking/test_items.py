@@ -50,10 +50,10 @@ def test_items_have_the_documented_attributes(kind: str, items: list[dict[str, A
 
 def test_a_status_stands_alike_in_booking_index_and_copy(items: list[dict[str, Any]]) -> None:
     bookings = {one["bookingId"]["S"]: one for one in of_kind(items, "Booking")}
-    assert {one["GSI1PK"]["S"] for one in bookings.values()} == {"STATUS#APPROVED", "STATUS#PENDING"}
-    for one in bookings.values():
-        assert one["GSI1PK"]["S"] == f"STATUS#{one['status']['S'].upper()}"
-        assert one["GSI1SK"]["S"].startswith(one["requestedAt"]["S"][:10])
+    assert {booking["GSI1PK"]["S"] for booking in bookings.values()} == {"STATUS#APPROVED", "STATUS#PENDING"}
+    for booking in bookings.values():
+        assert booking["GSI1PK"]["S"] == f"STATUS#{booking['status']['S'].upper()}"
+        assert booking["GSI1SK"]["S"].startswith(booking["requestedAt"]["S"][:10])
     copies = {one["bookingId"]["S"]: one["status"]["S"] for one in of_kind(items, "UserBooking")}
     assert copies == {name: one["status"]["S"] for name, one in bookings.items()}
 

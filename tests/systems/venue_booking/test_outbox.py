@@ -281,7 +281,7 @@ def test_letters_that_nobody_can_read_or_write_hold_up_no_other(
     choosy = Postman(stage.service.base, Choosy(VENUE, ROOM), box)
     with pytest.raises(UnfinishedError) as caught:
         choosy.send_overdue()
-    assert sorted(type(one).__name__ for one in caught.value.exceptions) == [
+    assert sorted(type(exception).__name__ for exception in caught.value.exceptions) == [
         "UnreadableItemError", "ValueError", "ValueError",
     ]  # fmt: skip
     assert caught.value.done == 3

@@ -114,8 +114,8 @@ def test_answers_beyond_the_cap_still_count_for_badges_and_streaks_but_not_for_t
 def test_a_step_is_deterministic_and_raises_the_version_by_one(steps: list[tuple[int, AnswerFacts]]) -> None:
     results = play(steps)
     assert results == play(steps)
-    assert [one.stats.version for one in results] == list(range(1, len(steps) + 1))
-    assert [one.stats.total_answers for one in results] == list(range(1, len(steps) + 1))
+    assert [result.stats.version for result in results] == list(range(1, len(steps) + 1))
+    assert [result.stats.total_answers for result in results] == list(range(1, len(steps) + 1))
 
 
 @given(st.lists(st.tuples(st.integers(0, 40 * 3_600_000), answers), max_size=80))
@@ -172,8 +172,8 @@ def test_streaks_count_calendar_days_of_the_zone(zone: str, first: str, second: 
 def test_a_traveller_going_west_keeps_the_streak_and_is_not_paid_twice_for_a_day() -> None:
     east, west = facts(zone=ZoneInfo("Pacific/Auckland")), facts(zone=ZoneInfo("Pacific/Honolulu"))
     results = play([(0, east), (DAY_MS, east), (DAY_MS, east), (60_000, west), (3_600_000, east)])
-    assert [one.stats.streak_days for one in results] == [1, 2, 3, 3, 3]
-    assert [one.points.streak for one in results] == [0, 0, 10, 0, 0]
+    assert [result.stats.streak_days for result in results] == [1, 2, 3, 3, 3]
+    assert [result.points.streak for result in results] == [0, 0, 10, 0, 0]
 
 
 def test_streak_rewards_come_at_3_7_30_and_100_days_with_their_badges() -> None:
@@ -192,9 +192,9 @@ def test_streak_rewards_come_at_3_7_30_and_100_days_with_their_badges() -> None:
 def test_a_broken_streak_starts_at_one_pays_again_and_keeps_its_badge() -> None:
     waits = [DAY_MS] * 3 + [2 * DAY_MS] + [DAY_MS] * 2
     results = play([(wait, facts()) for wait in waits])
-    assert [one.stats.streak_days for one in results] == [1, 2, 3, 1, 2, 3]
-    assert [one.points.streak for one in results] == [0, 0, 10, 0, 0, 10]
-    assert ["on_a_roll" in one.new_badges for one in results] == [False, False, True, False, False, False]
+    assert [result.stats.streak_days for result in results] == [1, 2, 3, 1, 2, 3]
+    assert [result.points.streak for result in results] == [0, 0, 10, 0, 0, 10]
+    assert ["on_a_roll" in result.new_badges for result in results] == [False, False, True, False, False, False]
 
 
 def test_a_reader_sees_the_streak_until_a_whole_local_day_was_missed() -> None:

@@ -183,7 +183,7 @@ def test_the_auditor_finds_a_refusal_without_grounds_and_a_repeat_that_made_a_se
     auditor.answer_refused(Answer(START + 2, 1, "person", "UTC", {"answer": "yes"}), "QUESTION_CLOSED")
     auditor.ask_refused(replace(ask, at_ms=START + 3), "RATE_LIMITED")
     findings = auditor.audit()
-    assert [one.split(": ")[0] for one in findings] == [
+    assert [finding.split(": ")[0] for finding in findings] == [
         "a repeated key made a second question",
         "QUESTION_CLOSED without grounds",
         "RATE_LIMITED without grounds",
