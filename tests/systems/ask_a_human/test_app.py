@@ -86,7 +86,7 @@ def test_a_sample_that_is_refused_in_part_keeps_nothing_from_starting(
         body = {"prompt": "What did another release ask?", "type": "text"}
         assert httpx.post(f"{server.url}/agent/questions", json=body, headers=headers).status_code == 201
         system.load_sample()
-        assert "the sample is incomplete: this idempotency key already stands" in caplog.text
+        assert "the sample is incomplete: this idempotency key was used for another question" in caplog.text
         assert len(httpx.get(f"{server.url}/human/questions").json()["questions"]) == 2
 
 
