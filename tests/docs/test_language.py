@@ -13,7 +13,9 @@ import pytest
 from docs.making.pages import DOCS
 
 ROOT = DOCS.parent
-SOURCES = sorted([*(ROOT / "src" / "keyplan").rglob("*.py"), *(ROOT / "systems" / "src").rglob("*.py")])
+SOURCES = sorted(
+    path for folder in ("src/keyplan", "systems/src", "examples") for path in (ROOT / folder).rglob("*.py")
+)
 PAGES = sorted([*DOCS.rglob("*.md"), *(ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"))])
 
 CODE = re.compile(r"^([ ]*)(```|~~~).*?^\1\2|(`+)[^`].*?\3|<!--.*?-->", re.MULTILINE | re.DOTALL)
