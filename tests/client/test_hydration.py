@@ -429,7 +429,7 @@ def test_an_explanation_shows_both_requests_and_says_what_a_view_saves() -> None
     assert "reads the item of each returned entry by key, up to 100 in a request" in text
     text = explain(subject_of, book())
     assert "(Mail, as Subject)" in text
-    assert "requests only the attributes of Subject: a smaller answer at the same capacity" in text
+    assert "requests only the attributes of Subject: a smaller response for the same capacity" in text
 
 
 def test_documents_policies_and_comparisons_show_both_requests() -> None:

@@ -164,7 +164,7 @@ def test_fetches_are_in_what_a_call_is_expected_to_cost_and_in_its_explanation(e
     assert receipt["Table"]["CapacityUnits"] == 5 * 1.0 + 5 * 0.5, "a note of 5 KB and a card, each by itself"
     told = expected(DESIGN.pattern("by_size"))
     assert told.units.read == told.evaluated * 0.5 + 0.5
-    assert "by_size lacks rank, kind, text, tags, expires_at: a read apiece" in explain(by_size, book())
+    assert "by_size does not project rank, kind, text, tags, expires_at" in explain(by_size, book())
     assert "fetches" not in explain(all_leaves, book())
 
 
