@@ -1,4 +1,4 @@
-"""`keyplan explain`: a pattern named by file or module."""
+"""`keyplan explain`: a pattern or consumer named by file or module, and a whole design."""
 
 from __future__ import annotations
 
@@ -40,11 +40,52 @@ def test_a_pattern_that_is_not_there_is_refused_with_those_that_are(tmp_path: Pa
     assert "plan has no pattern nothing; it has note, of_owner, keep" in result.stderr
 
 
-@pytest.mark.parametrize("target", ["note", "plan.py", "folder/plan.py"])
-def test_a_target_without_a_pattern_is_refused(target: str) -> None:
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [
+        ("note", "note cannot be imported"),
+        ("plan.py", "plan.py: file not found"),
+        ("folder/plan.py", "folder/plan.py: file not found"),
+        ("no.such.pattern", "no.such cannot be imported"),
+        ("plan.py:", "give a name after the colon: file.py:pattern"),
+    ],
+)
+def test_a_target_that_does_not_exist_is_refused(target: str, reason: str) -> None:
     result = run("explain", target)
     assert result.exit_code == 2
-    assert "name a pattern as module.pattern or file.py:pattern" in result.stderr
+    assert reason in result.stderr
+
+
+def test_a_whole_file_is_explained_as_a_table_of_its_patterns(tmp_path: Path) -> None:
+    result = run("explain", design(tmp_path, NOTES))
+    assert result.exit_code == 0
+    assert result.stdout.startswith("plan: 3 patterns, $5.58 per month (us-east-1, prices of ")
+    assert "  of_owner  Query           1.0 R     0.66         -\n" in result.stdout
+
+
+def test_a_whole_module_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "explained_package"
+    folder.mkdir()
+    design(folder, NOTES, "shop.py")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert run("explain", "explained_package.shop").stdout.startswith("shop: 3 patterns, ")
+    assert run("explain", "explained_package.shop.note").stdout.startswith("note: GetItem on table notes")
+
+
+CONSUMER = """
+@notes.on_change(Note, batch=50, retries=4, on_failure="lost")
+def index_text(change: Inserted[Note]) -> None:
+    \"\"\"Add the text to the search index.\"\"\"
+"""
+
+
+def test_a_consumer_is_explained(tmp_path: Path) -> None:
+    path = design(tmp_path, NOTES + CONSUMER)
+    result = run("explain", f"{path}:index_text")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("index_text: consumer of the stream of table notes (Note)\n")
+    refused = run("explain", f"{path}:nothing")
+    assert "it has note, of_owner, keep; consumers: index_text" in refused.stderr
 
 
 @pytest.mark.parametrize("name", ["missing.py", "syntax.py", "empty.py"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -135,17 +135,57 @@ def rule(
 
 
 def explain(
-    pattern: Annotated[str, typer.Argument(help="A pattern: module.pattern, or file.py:pattern.")],
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="DESIGN[:NAME]",
+            help="A design (module or file.py), or one of its patterns or consumers: module.name, or file.py:name.",
+        ),
+    ],
     region: Region = "us-east-1",
 ) -> None:
-    """Explain a pattern: request, plan, cost, findings."""
+    """Explain a pattern (request, plan, cost, findings), a consumer, or a whole design: a table of its patterns."""
     from keyplan.check.checking import check  # noqa: PLC0415 - `keyplan --help` needs no designs
     from keyplan.cli.designs import load, pattern_of  # noqa: PLC0415
-    from keyplan.export.explain import explain as explained  # noqa: PLC0415
+    from keyplan.cost.estimate import estimate  # noqa: PLC0415
+    from keyplan.export import explain as explaining  # noqa: PLC0415
 
-    target, _, name = pattern.rpartition(":" if ":" in pattern else ".")
-    if not target or name == "py":
-        raise refusal("keyplan explain: name a pattern as module.pattern or file.py:pattern")
-    design = load(target)
-    found = pattern_of("explain", design, name)
-    typer.echo(explained(found, book_of("explain", region), check(design).findings), nl=False)
+    module, name = _module_and_name(target)
+    design = load(module)
+    book = book_of("explain", region)
+    findings = check(design).findings
+    if not name:
+        text = explaining.explain_design(design, estimate(design, book), findings)
+    elif consumers := [(one, table) for table in design.tables for one in table.consumers if one.name == name]:
+        text = explaining.explain_consumer(*consumers[0], findings)
+    else:
+        text = explaining.explain(pattern_of("explain", design, name), book, findings)
+    typer.echo(text, nl=False)
+
+
+def _module_and_name(target: str) -> tuple[str, str]:
+    """Split a target into the design's module or file and the name in it; "" for the whole design."""
+    from keyplan.design.declaring.design import is_file_path  # noqa: PLC0415 - `keyplan --help` needs no designs
+
+    if ":" in target:
+        module, _, name = target.rpartition(":")
+        if not name:
+            raise refusal("keyplan explain: give a name after the colon: file.py:pattern")
+        return module, name
+    module, _, name = target.rpartition(".")
+    if is_file_path(target) or not module or _is_module(target):
+        return target, ""
+    return module, name
+
+
+def _is_module(name: str) -> bool:
+    """Return True if a dotted name is a module's. Imports its parents; `load` reports their errors."""
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # modules of the current folder, as with `python -m`
+    try:
+        with redirect_stdout(sys.stderr):
+            return find_spec(name) is not None
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # noqa: BLE001 - whatever the code of a parent raises
+        return False

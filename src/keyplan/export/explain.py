@@ -1,22 +1,36 @@
-"""Explain a pattern as SQL's EXPLAIN does: its request, the items it reads, its cost and its conditions."""
+"""Explain a pattern as SQL's EXPLAIN does: its request, the items it reads, its cost and its conditions.
+
+Also explains a consumer, and gives an overview of a whole design.
+"""
 
 from __future__ import annotations
 
+import inspect
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
+from textwrap import wrap
+from typing import Any, Final
 
 import orjson
 
-from keyplan.check.finding import Finding
-from keyplan.cost.estimate import price_of_call
+from keyplan.check.finding import Finding, counted
+from keyplan.cost.estimate import Estimate, PatternCost, price_of_call
 from keyplan.cost.expected import Expected, expected
 from keyplan.cost.prices import PriceBook
+from keyplan.design.declaring.consumers import Changed, Consumer
+from keyplan.design.declaring.design import Design
 from keyplan.design.declaring.patterns import Pattern
+from keyplan.design.declaring.tables import Table
+from keyplan.design.fields.annotations import plain_value
 from keyplan.design.parameters import EveryShard
 from keyplan.design.planning.indexes import all_faults, fetched_attributes, requested_attributes
 from keyplan.design.planning.plan import Plan
 from keyplan.design.requests.build import build_hydration
+from keyplan.export.conditions import condition
 from keyplan.export.examples import example_item, example_request
+
+_WIDTH: Final = 80
+"""Maximum length of a line of an overview, in characters."""
 
 
 def explain(pattern: Pattern[..., Any], book: PriceBook, findings: Sequence[Finding] = ()) -> str:
@@ -27,8 +41,8 @@ def explain(pattern: Pattern[..., Any], book: PriceBook, findings: Sequence[Find
     notes = [*plan.notes, *(f"assumed: {guess}" for guess in expectation.guesses)]
     if notes:
         parts.append("\n".join(["Holds only if", *(f"  - {note}" for note in notes)]))
-    mine = [one for finding in findings for one in (finding, *finding.alike) if one.subject == pattern.name]
-    parts += [f"{finding.severity}[{finding.code}]: {finding.problem}\n  fix: {finding.fix}" for finding in mine]
+    mine = _about(pattern.name, findings)
+    parts += _finding_texts(mine)
     codes = {(finding.code, finding.problem) for finding in mine}
     parts += [
         f"error[{fault.code}]: {fault.problem}\n  fix: {fault.fix}"
@@ -36,6 +50,175 @@ def explain(pattern: Pattern[..., Any], book: PriceBook, findings: Sequence[Find
         if (fault.code, fault.problem) not in codes
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _about(name: str, findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings about a pattern or consumer."""
+    return [one for finding in findings for one in (finding, *finding.alike) if one.subject == name]
+
+
+def _finding_texts(findings: Sequence[Finding]) -> list[str]:
+    return [f"{finding.severity}[{finding.code}]: {finding.problem}\n  fix: {finding.fix}" for finding in findings]
+
+
+def explain_consumer(consumer: Consumer, table: Table, findings: Sequence[Finding] = ()) -> str:
+    """Return the explanation of a consumer as text: what starts it, its batches, and what happens on failure."""
+    entities = ", ".join(entity.name for entity in consumer.entities) or "every entity"
+    head = f"{consumer.name}: consumer of the stream of table {table.name} ({entities})"
+    doc = inspect.getdoc(consumer.function)
+    parts = [f"{head}\n  {doc.splitlines()[0]}" if doc else head]
+    sections = (
+        ("Starts on", _starts(consumer, table)),
+        ("Batch", _batches(consumer)),
+        ("Failure", _failures(consumer)),
+    )
+    parts += ["\n".join([title, *(f"  {line}" for line in lines)]) for title, lines in sections]
+    parts += _finding_texts(_about(consumer.name, findings))
+    return "\n\n".join(parts) + "\n"
+
+
+def _starts(consumer: Consumer, table: Table) -> Iterator[str]:
+    yield f"{' or '.join(_EVENTS[event] for event in _EVENTS if event in consumer.events)} items of these entities"
+    yield f"filter: {_filter_text(consumer)}"
+    images = " and ".join(sorted(consumer.needs, reverse=True))
+    yield f"needs the {images} image; the stream has {table.schema.stream or 'none: the table has no stream'}"
+
+
+_EVENTS = {"inserted": "new", "modified": "changed", "removed": "deleted", "expired": "expired"}
+
+
+def _filter_text(consumer: Consumer) -> str:
+    if consumer.filter is None:
+        return "none, every change starts it"
+    if not isinstance(consumer.filter, Changed):
+        return condition(consumer.filter)
+    becomes = "" if consumer.filter.becomes is None else f" to {plain_value(consumer.filter.becomes)!r}"
+    return f"{consumer.filter.field} changes{becomes}"
+
+
+def _batches(consumer: Consumer) -> Iterator[str]:
+    yield f"reads up to {consumer.batch:,} records in a request"
+    yield f"is called with {'a list of changes' if consumer.takes_list else 'one change at a time'}"
+    yield (
+        "may receive a change again: declared idempotent"
+        if consumer.idempotent
+        else "may receive a change again: not declared idempotent"
+    )
+
+
+def _failures(consumer: Consumer) -> Iterator[str]:
+    if consumer.retries is None:
+        yield "retries: as long as the stream keeps the record, 24 hours"
+    else:
+        yield f"retries: {consumer.retries}"
+    if consumer.bisect:
+        yield "a failing batch is halved until the failing record is alone"
+    if consumer.on_failure is not None:
+        yield f"destination: {consumer.on_failure}, receives the records that fail permanently"
+    else:
+        yield "destination: none, the runner stops at a record that fails permanently"
+
+
+def explain_design(design: Design, month: Estimate, findings: Sequence[Finding] = ()) -> str:
+    """Return an overview of a design as text, in lines of up to 80 characters.
+
+    It lists each pattern with its operation, table or index, units per call, monthly cost and number of findings, then
+    the consumers, the assumptions and the number of findings.
+    """
+    costs = {cost.name: cost for cost in month.patterns}
+    counts = Counter(subject for finding in findings for subject in finding.subjects)
+    places: dict[str, list[Pattern[..., Any]]] = {}
+    for pattern in design.patterns:
+        places.setdefault(_place(pattern.plan), []).append(pattern)
+    prices = f"{month.book.region}, prices of {month.book.dated}"
+    unproved = ", unproved: see assumptions" if month.guesses else ""
+    count = counted(len(costs), "pattern", "patterns")
+    parts = [_wrapped(f"{design.name}: {count}, ${month.total:,.2f} per month ({prices}){unproved}", "")]
+    rows = {
+        place: [_row(each, costs[each.name], counts[each.name]) for each in each_of]
+        for place, each_of in places.items()
+    }
+    if rows:
+        parts.append(_table(rows))
+    consumers = [(table, consumer) for table in design.tables for consumer in table.consumers]
+    if consumers:
+        lines = (_consumer_line(consumer, table, counts[consumer.name]) for table, consumer in consumers)
+        parts.append("\n".join(["Consumers", *(_wrapped(line, "  ") for line in lines)]))
+    if month.guesses:
+        lines = (_wrapped(f"- {guess}", "  ") for guess in _assumptions(design, month))
+        parts.append("\n".join(["Assumptions (~)", *lines]))
+    parts.append(_wrapped(_findings_line(findings), ""))
+    return "\n\n".join(parts) + "\n"
+
+
+def _assumptions(design: Design, month: Estimate) -> Iterator[str]:
+    """Yield the assumptions of an estimate, the patterns without a rate as one."""
+    yield from dict.fromkeys(guess for cost in month.patterns for guess in cost.expected.guesses)
+    unrated = [pattern.name for pattern in design.patterns if pattern.facts.rate is None]
+    if unrated:
+        yield f"no calls, because no rate is declared: {', '.join(unrated)}"
+
+
+def _place(plan: Plan) -> str:
+    """Return the table or index of a pattern, as a heading."""
+    if plan.index is not None:
+        return f"index {plan.index.name} of table {plan.schema.name}"
+    tables = list(dict.fromkeys(part.schema.name for part in plan.steps or (plan,)))
+    return f"table{'s' if len(tables) > 1 else ''} {', '.join(tables)}"
+
+
+def _row(pattern: Pattern[..., Any], cost: PatternCost, findings: int) -> tuple[str, ...]:
+    units = cost.expected.units
+    parts = [f"{units.read:,.1f} R"] if units.read or not units.written else []
+    parts += [f"{units.written:,.1f} W"] if units.written else []
+    mark = "~" if cost.expected.guesses else ""
+    monthly = f"{mark}{cost.requests:,.2f}" if cost.calls else "no rate"
+    return pattern.name, pattern.plan.operation, mark + " + ".join(parts), monthly, str(findings or "-")
+
+
+_HEAD: Final = ("pattern", "operation", "units/call", "$/month", "findings")
+
+
+def _table(rows: dict[str, list[tuple[str, ...]]]) -> str:
+    """Format rows below the place that they share; a name that is too long has its own line."""
+    every = [_HEAD, *(row for group in rows.values() for row in group)]
+    widths = [max(len(row[column]) for row in every) for column in range(len(_HEAD))]
+    widths[0] = min(widths[0], _WIDTH - 2 - sum(widths[1:]) - 2 * (len(_HEAD) - 1))
+    lines = [*_cells(_HEAD, widths)]
+    for place, group in rows.items():
+        lines += ["", _wrapped(place, "")]
+        lines += [line for row in group for line in _cells(row, widths)]
+    return "\n".join(lines)
+
+
+def _cells(row: tuple[str, ...], widths: Sequence[int]) -> Iterator[str]:
+    name, operation, *figures = row
+    if len(name) > widths[0]:
+        yield f"  {name}"
+        name = ""
+    right = (figure.rjust(width) for figure, width in zip(figures, widths[2:], strict=True))
+    yield "  ".join([f"  {name.ljust(widths[0])}", operation.ljust(widths[1]), *right])
+
+
+def _consumer_line(consumer: Consumer, table: Table, findings: int) -> str:
+    entities = ", ".join(entity.name for entity in consumer.entities) or "every entity"
+    events = " or ".join(_EVENTS[event] for event in _EVENTS if event in consumer.events)
+    found = f", findings: {findings}" if findings else ""
+    filtered = "" if consumer.filter is None else f", if {_filter_text(consumer)}"
+    return f"{consumer.name}: {events} {entities} of table {table.name}{filtered}{found}"
+
+
+def _findings_line(findings: Sequence[Finding]) -> str:
+    if not findings:
+        return "no findings"
+    counts = Counter(finding.severity for finding in findings)
+    words = (("error", "error", "errors"), ("warning", "warning", "warnings"), ("advice", "advice", "advice"))
+    texts = [counted(counts[name], one, several) for name, one, several in words if counts[name]]
+    return f"findings: {', '.join(texts)}; `keyplan check` shows them"
+
+
+def _wrapped(text: str, indent: str) -> str:
+    return "\n".join(wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False))
 
 
 def _head(pattern: Pattern[..., Any]) -> str:
