@@ -14,7 +14,7 @@ def test_a_design_that_holds_ends_well(tmp_path: Path) -> None:
     result = run("verify", design(tmp_path, NOTES), "--items", "300", "--seed", "7")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
-    assert lines[0] == "plan: 300 Note, seed 7"
+    assert lines[0] == "plan: generated data: 300 Note, seed 7"
     (row,) = [line for line in lines if line.startswith("│ note ")]
     assert [cell.strip() for cell in row.split("│")[1:-1]] == [
         "note", "GetItem", "notes", "20", "1.0", "1.0", "0.5 RCU", "0.5 RCU", "0.5 RCU", "OK",
@@ -34,6 +34,7 @@ def test_json_is_for_machines(tmp_path: Path) -> None:
     result = run("verify", design(tmp_path, NOTES), "--items", "100", "--format", "json")
     told = json.loads(result.stdout)
     assert told["holds"] is True
+    assert (told["data"], told["incomplete"]) == ("generated", "")
     assert [one["verdict"] for one in told["patterns"]] == ["OK", "OK", "OK"]
     keep = told["patterns"][2]
     assert keep["measured"] == keep["predicted"] == {"read": {}, "write": {"notes": 1.0, "notes/by_owner": 1.0}}
@@ -78,3 +79,5 @@ def test_a_time_limit_ends_a_run_that_is_then_not_complete(tmp_path: Path) -> No
     result = run("verify", design(tmp_path, NOTES), "--items", "100", "--time-limit", "0")
     assert result.exit_code == 1
     assert "note: not run: the time limit was reached" in result.stdout
+    assert "incomplete: the time limit of 0 seconds was reached; loaded " in result.stdout
+    assert " of about 100 items; not verified: note, of_owner, keep\n" in result.stdout

@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 from tests.verify import bank, shop
 
-from keyplan import Entity, Table, Volume
+from keyplan import Entity, F, ItemWrite, Table, Volume, WriteCall, item, transaction
+from keyplan.clock import ManualClock
 from keyplan.cost import units as cost_units
 from keyplan.design.declaring.design import Design
 from keyplan.engine.engine import Engine
 from keyplan.verify import VerificationReport, predict, verify
+from keyplan.verify.arguments import ArgumentGenerator
 from keyplan.verify.generate import generators
 from keyplan.verify.model import Recorder, StoredEntities
 from keyplan.verify.report import PatternResult, as_json
@@ -351,6 +353,27 @@ def test_no_call_starts_after_the_time_limit() -> None:
         (0, ["the time limit was reached"])
     ] * len(report.patterns)
     assert report.failed
+    names = ", ".join(pattern.name for pattern in report.patterns)
+    assert report.incomplete.startswith("the time limit of 0 seconds was reached; loaded ")
+    assert report.incomplete.endswith(f" items; not verified: {names}")
+
+
+def test_the_report_names_what_was_verified_with_fewer_calls_and_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = ManualClock()
+    monkeypatch.setattr("keyplan.verify.run._CLOCK", clock)
+    report = verify(Design.of(bank), items=100, running=lambda *_: clock.advance(1), seconds=25)
+    first, second, *others = report.patterns
+    assert [pattern.calls for pattern in report.patterns] == [20, 5, *(0 for _ in others)]
+    assert report.incomplete == (
+        f"the time limit of 25 seconds was reached; not verified: {', '.join(each.name for each in others)};"
+        f" with fewer calls: {second.name} (5 of 20)"
+    )
+    assert (first.verdict, second.verdict, others[0].verdict) == ("OK", "OK", "not run")
+
+
+def test_a_run_within_its_time_limit_is_complete() -> None:
+    report = verify(Design.of(bank), items=100, seconds=3_600)
+    assert (report.incomplete, report.failed) == ("", False)
 
 
 def test_progress_is_told_while_loading() -> None:
@@ -386,3 +409,57 @@ def test_a_unique_value_that_is_kept_is_kept_for_as_long_as_the_item_and_one_tha
         "UNIQUE#Guest#phone#5": "1767225600",
     }
     assert len(recorder.model_tables["guests"].entries(None)) == 3
+
+
+counters = Table("counters", pk="id")
+
+
+@counters.entity(volume=Volume(count=20))
+class Counter(Entity):
+    id: str
+    hits: int = 0
+
+
+@counters.update(Counter)
+def hit(id: str) -> ItemWrite:
+    return item(id=id).add(hits=1)
+
+
+@counters.check(Counter)
+def is_high(id: str) -> ItemWrite:
+    return item(id=id).condition((F.hits > 5) & (F.hits < 5))
+
+
+@transaction()
+def hit_both(id: str, other: str) -> list[WriteCall[Counter]]:
+    return [hit(id), hit(other)]
+
+
+@transaction()
+def hit_if_high(id: str, other: str) -> list[WriteCall[Counter]]:
+    return [hit(id), is_high(other)]
+
+
+def test_a_refused_transaction_names_its_steps_and_the_item(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ArgumentGenerator, "draw", lambda *_: {"id": "a", "other": "a"})
+    report = verify(Design("counters", (counters,), transactions=(hit_both,)), pattern="hit_both")
+    (text,) = texts(report, "hit_both", "failed")
+    assert text == (
+        "RequestRefusedError: hit_both: the service refused the request: multiple operations on one item:"
+        " step 1 hit(id='a') and step 2 hit(id='a'): Counter id='a'"
+    )
+
+
+def test_a_cancelled_transaction_names_the_failed_step_and_its_item(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ArgumentGenerator, "draw", lambda *_: {"id": "a", "other": "b"})
+    report = verify(Design("counters", (counters,), transactions=(hit_both,)), pattern="hit_both")
+    (text,) = texts(report, "hit_both", "failed")
+    assert text.startswith("TransactionFailedError: no write was applied: step 1 hit(id='a'): Counter id='a'")
+
+
+def test_a_transaction_without_suitable_items_names_the_step_that_has_none() -> None:
+    report = verify(Design("counters", (counters,), transactions=(hit_if_high,)))
+    (text,) = texts(report, "hit_if_high", "failed")
+    assert text.startswith(
+        "NothingFitsError: no arguments of hit_if_high, step 2 is_high on Counter, match the generated items"
+    )

@@ -138,7 +138,6 @@ def explain(
     target: Annotated[
         str,
         typer.Argument(
-            metavar="DESIGN[:NAME]",
             help="A design (module or file.py), or one of its patterns or consumers: module.name, or file.py:name.",
         ),
     ],

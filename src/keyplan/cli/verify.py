@@ -13,8 +13,9 @@ from keyplan.clock import SystemClock
 
 Format = Literal["text", "json"]
 OnProgress = Callable[[str, int, int], None]
-_EVERY_S = 10.0
-"""Seconds between progress lines where standard error is not a terminal."""
+_FIRST_S, _EVERY_S = 2.0, 10.0
+"""Seconds before the first progress line, and between two, where standard error is not a terminal."""
+_TIME_LIMIT_S = 600.0
 
 
 def verify(  # noqa: PLR0917 - each is an option on the command line
@@ -23,15 +24,16 @@ def verify(  # noqa: PLR0917 - each is an option on the command line
     seed: Annotated[int, typer.Option("--seed", help="The same seed generates the same items and calls.")] = 0,
     pattern: Annotated[str | None, typer.Option("--pattern", help="Run only this pattern.")] = None,
     time_limit: Annotated[
-        float | None, typer.Option("--time-limit", min=0, help="Start no further calls after this many seconds.")
-    ] = None,
+        float,
+        typer.Option("--time-limit", min=0, help="Seconds after which loading ends and no further call starts."),
+    ] = _TIME_LIMIT_S,
     format: Annotated[Format, typer.Option("--format", help="Output format.")] = "text",
     region: Region = "us-east-1",
     prices: Prices = None,
 ) -> None:
     """Run a design on generated data, and compare its claims, its answers and its predicted cost with the results.
 
-    Exit code 1 if a comparison fails, 2 if it could not run.
+    Exit code 1 if a comparison fails or the time limit leaves a pattern without a call, 2 if it could not run.
     """
     from keyplan.cli.designs import load, pattern_of  # noqa: PLC0415 - `keyplan --help` needs no designs
     from keyplan.cost import prices as books  # noqa: PLC0415
@@ -73,21 +75,21 @@ def verify(  # noqa: PLR0917 - each is an option on the command line
 
 @contextmanager
 def _bar() -> Iterator[tuple[OnProgress, OnProgress]]:
-    """Show progress of loading and of running on standard error: a bar on a terminal, else a line every ten seconds."""
+    """Show progress of loading and of running on standard error: a bar on a terminal, else lines."""
     from rich.console import Console  # noqa: PLC0415
     from rich.progress import Progress  # noqa: PLC0415
 
     console = Console(stderr=True)
     clock = SystemClock()
-    shown_s = clock.monotonic()
+    next_s = clock.monotonic() + min(_FIRST_S, _EVERY_S)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("loading", total=None)
 
         def show(what: str, done: int, total: int) -> None:
-            nonlocal shown_s
+            nonlocal next_s
             bar.update(task, description=what, completed=done, total=total)
-            if not console.is_terminal and clock.monotonic() - shown_s >= _EVERY_S:
-                shown_s = clock.monotonic()
+            if not console.is_terminal and clock.monotonic() >= next_s:
+                next_s = clock.monotonic() + _EVERY_S
                 typer.echo(f"keyplan verify: {what}, {done:,} of {total:,}", err=True)
 
         yield (

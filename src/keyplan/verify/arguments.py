@@ -50,11 +50,14 @@ class ArgumentGenerator:
     def draw(self, pattern: Pattern[..., Any]) -> dict[str, Any]:
         """Return the arguments of a call. Raises NothingFitsError, SampleError."""
         self._parameters = pattern.parameters
+        unfit: TransactionStep | None = None
         for _ in range(_TRIES):
             binding = Binding()
             self._targets.start()
             if isinstance(pattern, Transaction):
-                fits = all(self._step(step.call, step.repeated, binding) for step in _in_turn(pattern.steps))
+                steps = _in_turn(pattern.steps)
+                unfit = next((step for step in steps if not self._step(step.call, step.repeated, binding)), None)
+                fits = unfit is None
             elif pattern.plan.reading:
                 fits = self._read(pattern, binding)
             else:
@@ -63,7 +66,7 @@ class ArgumentGenerator:
                 return self._with_unset(pattern, self._arguments(pattern, binding))
         if pattern.plan.reading:
             return self._read_of_suited(pattern)
-        raise _nothing_fits(pattern)
+        raise _nothing_fits(pattern, unfit)
 
     def _with_unset(self, pattern: Pattern[..., Any], arguments: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments with UNSET in place of some values of a patch, as callers leave fields out."""
@@ -246,11 +249,16 @@ def _lies_within(source: Source) -> bool:
     return isinstance(source, Param) and bool(source._path)
 
 
-def _nothing_fits(pattern: Pattern[..., Any]) -> NothingFitsError:
-    condition = pattern.plan.condition
-    why = "" if condition is None else f" ({condition_text(condition)} is true for none)"
+def _nothing_fits(pattern: Pattern[..., Any], step: TransactionStep | None) -> NothingFitsError:
+    """Return the error of a pattern without suitable arguments; `step`: the step of a transaction that has none."""
+    plan = pattern.plan if step is None else step.call.pattern.plan
+    why = "" if plan.condition is None else f" ({condition_text(plan.condition)} is true for none)"
+    where = pattern.name
+    if step is not None and isinstance(pattern, Transaction):
+        number = pattern.steps.index(step) + 1
+        where += f", step {number} {step.call.pattern.name} on {plan.entity.name},"
     return NothingFitsError(
-        f"no arguments of {pattern.name} match the generated items{why}; add a matching item"
+        f"no arguments of {where} match the generated items{why}; add a matching item"
         ' as an example of its model: model_config = ConfigDict(json_schema_extra={"examples": [{...}]})'
     )
 

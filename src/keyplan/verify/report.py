@@ -71,6 +71,8 @@ class VerificationReport:
     claims: tuple[JudgedClaim, ...]
     """Claims about the whole design."""
     notes: tuple[str, ...]
+    incomplete: str = ""
+    """What the time limit left out, in a sentence; "" if everything was verified."""
 
     @property
     def problems(self) -> Iterator[tuple[str, Discrepancy]]:
@@ -99,6 +101,7 @@ def as_json(report: VerificationReport) -> dict[str, Any]:
     """Return the report as JSON-compatible data."""
     return {
         "design": report.design,
+        "data": "generated",
         "seed": report.seed,
         "holds": not report.failed,
         "tables": [
@@ -108,6 +111,7 @@ def as_json(report: VerificationReport) -> dict[str, Any]:
         "patterns": [_pattern(pattern) for pattern in report.patterns],
         "claims": [_claim(claim) for claim in report.claims],
         "notes": list(report.notes),
+        "incomplete": report.incomplete,
     }
 
 
@@ -136,7 +140,7 @@ def show(report: VerificationReport, console: Console) -> None:
 
 def _parts(report: VerificationReport) -> Iterator[RenderableType]:
     loaded = ", ".join(f"{count:,} {name}" for table in report.tables for name, count, _ in table.loaded)
-    yield Text(f"{report.design}: {loaded or 'no items'}, seed {report.seed}")
+    yield Text(f"{report.design}: generated data: {loaded or 'no items'}, seed {report.seed}")
     yield _patterns(report)
     problems = list(report.problems)
     for name, problem in problems:
@@ -147,6 +151,8 @@ def _parts(report: VerificationReport) -> Iterator[RenderableType]:
             yield Text(f'{report.design}: "{judged.claim.text}" {word}: {judged.reason}')
     for note in report.notes:
         yield Text(f"note: {note}")
+    if report.incomplete:
+        yield Text(f"incomplete: {report.incomplete}")
     if any(problem.kind == "defect" for _, problem in problems):
         yield Text("a defect is a bug in keyplan: please report it with the design")
     yield Text(_summary(report, len(problems)))

@@ -70,8 +70,10 @@ def load(
     recorder: Recorder,
     stored_entities: StoredEntities,
     progress: Progress,
+    *,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> LoadedTables:
-    """Create the tables that can be created and fill them."""
+    """Create the tables that can be created and fill them, until `is_over` returns True."""
     schemas: dict[str, Schema] = {}
     results = []
     total_items = sum(generator.amount.count for generator in entity_generators.values())
@@ -87,6 +89,8 @@ def load(
                 try:
                     for count in _fill(spec, entity_generators[spec], recorder, stored_entities):
                         progress(spec.name, done + count, total_items)
+                        if is_over():
+                            break
                 except (SampleError, ServiceError, TemplateError, MissingField) as error:
                     problems.append(Discrepancy("failed", f"{spec.name} could not be loaded in full: {error}"))
                 done += len(stored_entities.all(spec))
@@ -180,8 +184,9 @@ def verify(
 
     `items`: the approximate total number of generated items. The same `seed` generates the same items and calls.
     `book`: prices for checking claims; the shipped prices by default. `progress` is called while items are loaded,
-    `running` before each call with the pattern's name, the number of the call and the number of calls. No call
-    starts after `seconds`; patterns without a call are reported as not run.
+    `running` before each call with the pattern's name, the number of the call and the number of calls. Loading ends
+    and no call starts after `seconds`: patterns without a call are reported as not run, and `incomplete` of the report
+    names them.
     """
     ends_s = None if seconds is None else _CLOCK.monotonic() + seconds
     patterns = [design.pattern(pattern)] if pattern is not None else list(design.patterns)
@@ -192,6 +197,7 @@ def verify(
             design, Recorder(engine), StoredEntities(design.entities), value_generator, items, progress, running, ends_s
         )
         results = {each: run.pattern(each) for each in sorted(patterns, key=_turn)}
+        incomplete = "" if seconds is None else run.incomplete(patterns, seconds)
     month = estimate(design, prices)
     reads = [read for read in patterns if read.plan.reading and not all_faults(read.plan)]
     long = [(read.name, pages(read)) for read in reads]
@@ -205,6 +211,7 @@ def verify(
         if not pattern
         else (),
         notes=tuple(_notes(run.loaded)),
+        incomplete=incomplete,
     )
 
 
@@ -236,18 +243,44 @@ class _Run:
     progress: Progress
     running: Progress
     ends_s: float | None
-    """The monotonic time after which no call starts, or None."""
+    """The monotonic time after which loading ends and no call starts, or None."""
     loaded: LoadedTables = field(init=False)
+    _loading_ended: bool = field(init=False, default=False)
+    cut: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """By pattern that the time limit ended: its calls, and the calls that it should have had."""
 
     def __post_init__(self) -> None:
         made_by = generators(self.design, self.items, self.value_generator)
-        self.loaded = load(self.design, made_by, self.recorder, self.stored_entities, self.progress)
+        self.loaded = load(
+            self.design, made_by, self.recorder, self.stored_entities, self.progress, is_over=self._ends_loading
+        )
+        self._to_load = sum(generator.amount.count for generator in made_by.values())
         self._argument_generator = ArgumentGenerator(self.stored_entities, made_by, self.value_generator, self._store)
         self._scaled = {spec for spec, generator in made_by.items() if generator.amount.scaled}
         clock = self.recorder.engine.clock
         context = Context(clock=clock, cursor_key=b"verify", retries=Retries(attempts=3))
         context.tables.update(self.loaded.schemas.values())
         self._connection = Connection(self.recorder, context)
+
+    def _ends_loading(self) -> bool:
+        self._loading_ended = self._is_over()
+        return self._loading_ended
+
+    def _is_over(self) -> bool:
+        return self.ends_s is not None and _CLOCK.monotonic() >= self.ends_s
+
+    def incomplete(self, patterns: Sequence[Pattern[..., Any]], seconds: float) -> str:
+        """Return what the time limit left out, in a sentence; "" if it left nothing out."""
+        parts = []
+        loaded = sum(count for table in self.loaded.results for _, count, _ in table.loaded)
+        if self._loading_ended and loaded < self._to_load:
+            parts.append(f"loaded {loaded:,} of about {self._to_load:,} items")
+        cut = {pattern.name: self.cut[pattern.name] for pattern in patterns if pattern.name in self.cut}
+        if absent := [name for name, (calls, _) in cut.items() if not calls]:
+            parts.append(f"not verified: {', '.join(absent)}")
+        if short := [f"{name} ({calls} of {of})" for name, (calls, of) in cut.items() if calls]:
+            parts.append(f"with fewer calls: {', '.join(short)}")
+        return f"the time limit of {seconds:g} seconds was reached; {'; '.join(parts)}" if parts else ""
 
     def _store(self, spec: EntitySpec, entity: Entity) -> None:
         store(spec, entity, self.recorder, self.stored_entities)
@@ -263,7 +296,8 @@ class _Run:
         runs: list[_Call] = []
         calls = _calls(pattern)
         for number in range(calls):
-            if self.ends_s is not None and _CLOCK.monotonic() >= self.ends_s:
+            if self._is_over():
+                self.cut[pattern.name] = number, calls
                 problems += [] if runs else [Discrepancy("not run", "the time limit was reached")]
                 break
             self.running(pattern.name, number, calls)
