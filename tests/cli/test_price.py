@@ -100,7 +100,8 @@ def test_a_price_that_a_file_lacks_is_named(tmp_path: Path) -> None:
 
 def test_what_is_assumed_is_told(tmp_path: Path) -> None:
     guessed = run("price", design(tmp_path, NOTES.replace(", rate=Rate(average=2)", ""))).stdout
-    assert "assumed: of_owner declares no rate" in guessed
+    assert "unproved: the monthly cost rests on these assumptions\nassumed: of_owner declares no rate" in guessed
+    assert "unproved" not in run("price", design(tmp_path, NOTES)).stdout
 
 
 def as_json(path: str, *options: str) -> dict[str, Any]:
@@ -113,6 +114,7 @@ def as_json(path: str, *options: str) -> dict[str, Any]:
 def test_json_holds_costs_units_and_assumptions(tmp_path: Path) -> None:
     found = as_json(design(tmp_path, NOTES))
     note = next(pattern for pattern in found["patterns"] if pattern["name"] == "note")
+    assert found["unproved"] is False
     assert (note["read_units"], note["calls"]) == (0.5, 10 * 730 * 3600)
     tables = sum(table["monthly_cost"] for table in found["tables"])
     assert tables + found["free_storage"] == pytest.approx(found["monthly_cost"])

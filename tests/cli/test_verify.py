@@ -81,3 +81,13 @@ def test_a_time_limit_ends_a_run_that_is_then_not_complete(tmp_path: Path) -> No
     assert "note: not run: the time limit was reached" in result.stdout
     assert "incomplete: the time limit of 0 seconds was reached; loaded " in result.stdout
     assert " of about 100 items; not verified: note, of_owner, keep\n" in result.stdout
+
+
+def test_a_claim_about_an_assumed_number_of_items_is_unproved(tmp_path: Path) -> None:
+    source = NOTES.replace(', distinct={"owner": 50}', "").replace(
+        "rate=Rate(average=2)", 'rate=Rate(average=2), claims=Claim("0.5 RCU")'
+    )
+    result = run("verify", design(tmp_path, source), "--items", "100", "--pattern", "of_owner")
+    assert result.exit_code == 0, result.output
+    assert 'of_owner: "0.5 RCU" unproved: ' in result.stdout
+    assert "OK, claim unproved" in result.stdout

@@ -7,7 +7,22 @@ from pathlib import Path
 import pytest
 from tests.export import diary
 
-from keyplan import Entity, F, Inserted, ItemKey, Modified, Removed, Table, changed, item
+from keyplan import (
+    Bytes,
+    Claim,
+    Entity,
+    F,
+    Inserted,
+    ItemKey,
+    KeyCondition,
+    Modified,
+    Removed,
+    Table,
+    Volume,
+    changed,
+    item,
+    pk,
+)
 from keyplan.check.finding import Finding
 from keyplan.cost.estimate import estimate
 from keyplan.cost.prices import PriceBook
@@ -145,3 +160,45 @@ def test_a_consumer_without_a_destination_is_explained_as_stopping_its_runner() 
     assert "  destination: none, the runner stops at a record that fails permanently\n" in text
     assert "halved" not in text
     assert text.endswith("warning[KP901]: the problem\n  fix: the fix\n")
+
+
+orders = Table("orders", pk="customer", sk="number")
+
+
+@orders.entity(volume=Volume(1_000, bytes=Bytes(400), distinct={"customer": 50}))
+class Order(Entity):
+    customer: str
+    number: str
+
+
+@orders.entity()
+class Note(Entity):
+    customer: str
+    number: str
+
+
+@orders.query(Order, claims=[Claim("1 RCU"), Claim("2 RCU"), Claim("0.5 RCU"), Claim("single-digit ms")])
+def orders_of(customer: str) -> KeyCondition:
+    return pk(customer=customer)
+
+
+@orders.get(Note, claims=Claim("0.5 RCU"))
+def note(customer: str, number: str) -> ItemKey:
+    return item(customer=customer, number=number)
+
+
+def test_claims_are_judged_by_the_estimate(book: PriceBook) -> None:
+    assert (
+        "Claims\n"
+        '  "1 RCU": holds, estimated 1 read units\n'
+        '  "2 RCU": less than claimed, estimated 1 read units\n'
+        '  "0.5 RCU": fails, estimated 1 read units\n'
+        '  "single-digit ms": unproved, an estimate cannot show it\n'
+    ) in explain(orders_of, book)
+
+
+def test_a_claim_that_rests_on_an_assumption_is_unproved(book: PriceBook) -> None:
+    text = explain(note, book)
+    assert "Cost, at declared sizes, unproved: it rests on an assumption (see below)\n" in text
+    assert '  "0.5 RCU": unproved, because of an assumption (see below), estimated 0.5 read units\n' in text
+    assert "  - assumed: sizes of Note are guessed from its fields\n" in text

@@ -138,6 +138,7 @@ def _json(found: Estimate, factor: float) -> dict[str, object]:
             for table in found.tables
         ],
         "assumptions": list(found.guesses),
+        "unproved": bool(found.guesses),
         "unverified_prices": [name for name, price in book.prices.items() if not price.verified],
     }
 
@@ -204,6 +205,8 @@ def _print(found: Estimate) -> None:
         console.print(f"point-in-time recovery adds {_money(found.point_in_time)}", highlight=False)
     if found.free_storage:
         console.print(f"the free tier of storage saves {_money(found.free_storage)}", highlight=False)
+    if found.guesses:
+        console.print("unproved: the monthly cost rests on these assumptions", highlight=False)
     for guess in found.guesses:
         console.print(f"assumed: {guess}", highlight=False)
     unverified = [name for name, price in book.prices.items() if not price.verified]

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 import orjson
 
-from keyplan.check.finding import Finding, counted
+from keyplan.check.claims import units_of
+from keyplan.check.finding import Finding, counted, number
 from keyplan.cost.estimate import Estimate, PatternCost, price_of_call
 from keyplan.cost.expected import Expected, expected
 from keyplan.cost.prices import PriceBook
@@ -38,6 +39,7 @@ def explain(pattern: Pattern[..., Any], book: PriceBook, findings: Sequence[Find
     plan = pattern.plan
     expectation = expected(pattern)
     parts = [_head(pattern), _request(pattern), _access(plan), _cost(pattern, expectation, book)]
+    parts.append(_claims(pattern, expectation))
     notes = [*plan.notes, *(f"assumed: {guess}" for guess in expectation.guesses)]
     if notes:
         parts.append("\n".join(["Holds only if", *(f"  - {note}" for note in notes)]))
@@ -345,6 +347,23 @@ _CONDITIONS = {
 }
 
 
+def _claims(pattern: Pattern[..., Any], expectation: Expected) -> str:
+    """Return the claims of documents about a pattern, judged by the estimate if they are about units."""
+    lines = []
+    for claim in pattern.facts.claims:
+        claimed = units_of(claim.text)
+        if claimed is None:
+            lines.append(f'"{claim.text}": unproved, an estimate cannot show it')
+            continue
+        units = expectation.units.read if claimed.what == "read" else expectation.units.written
+        units /= max(1.0, expectation.evaluated) if claimed.each else 1.0
+        verdict = "fails" if units > claimed.high else "holds" if units >= claimed.low else "less than claimed"
+        verdict = "unproved, because of an assumption (see below)" if expectation.guesses else verdict
+        each = " per item" if claimed.each else ""
+        lines.append(f'"{claim.text}": {verdict}, estimated {number(units)} {claimed.what} units{each}')
+    return "\n".join(["Claims", *(f"  {line}" for line in lines)]) if lines else ""
+
+
 def _cost(pattern: Pattern[..., Any], expectation: Expected, book: PriceBook) -> str:
     units = expectation.units
     lines = []
@@ -359,4 +378,5 @@ def _cost(pattern: Pattern[..., Any], expectation: Expected, book: PriceBook) ->
         lines.append(f"{units.written:,.1f} write units ({parts}){read}")
     price = price_of_call(pattern, expectation, book) * 1e6
     lines.append(f"${price:,.2f} per million calls ({book.region}, prices of {book.dated}, on demand)")
-    return "\n".join(["Cost, at declared sizes", *(f"  {line}" for line in lines)])
+    unproved = ", unproved: it rests on an assumption (see below)" if expectation.guesses else ""
+    return "\n".join([f"Cost, at declared sizes{unproved}", *(f"  {line}" for line in lines)])

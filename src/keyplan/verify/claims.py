@@ -14,7 +14,9 @@ from keyplan.cost.prices import PriceBook
 from keyplan.design.workload import Claim
 
 Standing = Literal["holds", "less", "fails", "unproved"]
-"""less: the pattern costs less than the document says. unproved: no measurement here can decide."""
+"""less: the pattern costs less than the document says. unproved: no measurement here can decide, or the figure rests
+on an assumed number.
+"""
 # A claim about a design counts only if it starts with a price: documents also mention other prices.
 _MILLION = re.compile(r"^\$(?P<price>[\d.,]+)\s+(?:per|a) million (?P<what>reads?|writes?)", re.IGNORECASE)
 _MONTH = re.compile(r"^(?P<under>under |below |less than )?\$(?P<price>[\d.,]+) (?:a|per) month", re.IGNORECASE)
@@ -72,13 +74,12 @@ def _judge_units(claim: Claim, claimed: ClaimedUnits, figures: MeasuredPattern) 
         if figures.assumed:
             return JudgedClaim(claim, "unproved", _assuming(reason, figures.assumed))
         return JudgedClaim(claim, "fails" if figures.at_scale > claimed.high else "less", reason)
-    if _within(mean, claimed):
-        return JudgedClaim(claim, "holds", f"{mean:,.4g} {unit}{each} on average")
-    if mean < claimed.low:
-        return JudgedClaim(claim, "less", f"{mean:,.4g} {unit}{each} on average")
-    reason = f"{mean:,.4g} {unit}{each} on average: {figures.split}"
+    fits = mean <= claimed.high + _CLOSE
+    reason = f"{mean:,.4g} {unit}{each} on average" + ("" if fits else f": {figures.split}")
     if reads and figures.assumed:
         return JudgedClaim(claim, "unproved", _assuming(reason, figures.assumed))
+    if fits:
+        return JudgedClaim(claim, "holds" if _within(mean, claimed) else "less", reason)
     return JudgedClaim(claim, "fails", reason)
 
 

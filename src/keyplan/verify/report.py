@@ -145,9 +145,13 @@ def _parts(report: VerificationReport) -> Iterator[RenderableType]:
     problems = list(report.problems)
     for name, problem in problems:
         yield Text(f"{name}: {problem.kind}: {problem.text}", style="red" if problem.kind == "defect" else "")
+    for result in report.patterns:
+        for judged in result.claims:
+            if judged.standing == "unproved":
+                yield Text(f'{result.name}: "{judged.claim.text}" unproved: {judged.reason}')
     for judged in report.claims:
         if judged.standing != "fails":
-            word = "not proved" if judged.standing == "unproved" else "holds"
+            word = "unproved" if judged.standing == "unproved" else "holds"
             yield Text(f'{report.design}: "{judged.claim.text}" {word}: {judged.reason}')
     for note in report.notes:
         yield Text(f"note: {note}")
@@ -192,7 +196,7 @@ def _units(calls: tuple[Spent, ...]) -> str:
 def _verdict(result: PatternResult) -> str:
     standings = {judged.standing for judged in result.claims}
     if result.verdict == "OK" and "unproved" in standings:
-        return "OK, claim not proved"
+        return "OK, claim unproved"
     if result.verdict == "OK" and "less" in standings:
         return "OK, less than claimed"
     return result.verdict
