@@ -436,7 +436,7 @@ def hit_both(id: str, other: str) -> list[WriteCall[Counter]]:
 
 
 @transaction()
-def hit_if_high(id: str, other: str) -> list[WriteCall[Counter]]:
+def hit_if_high(id: str, other: str) -> list[WriteCall[Any]]:
     return [hit(id), is_high(other)]
 
 

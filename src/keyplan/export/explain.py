@@ -213,7 +213,7 @@ def _consumer_line(consumer: Consumer, table: Table, findings: int) -> str:
 def _findings_line(findings: Sequence[Finding]) -> str:
     if not findings:
         return "no findings"
-    counts = Counter(finding.severity for finding in findings)
+    counts: Counter[str] = Counter(finding.severity for finding in findings)
     words = (("error", "error", "errors"), ("warning", "warning", "warnings"), ("advice", "advice", "advice"))
     texts = [counted(counts[name], one, several) for name, one, several in words if counts[name]]
     return f"findings: {', '.join(texts)}; `keyplan check` shows them"
