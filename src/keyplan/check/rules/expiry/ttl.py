@@ -56,8 +56,8 @@ _TOO_LARGE_FOR_SECONDS = 10**11
 def ttl_in_milliseconds(subject: Subject) -> Iterator[Finding]:
     """Expiry is in milliseconds
 
-    Finds TTL fields stored in milliseconds: with `Attribute(stored="epoch_ms")`, or with a default or minimum too
-    large for seconds (error), or with a name such as `until_ms` (advice).
+    Finds TTL fields stored in milliseconds: with `Attribute(stored="epoch_ms")`, or with a default, minimum or example
+    (`Field(examples=[...])`) too large for seconds (error), or with a name such as `until_ms` (advice).
 
     Why is this bad? DynamoDB reads the value as seconds. In milliseconds, it is about 50,000 years ahead, so nothing
     expires.
@@ -88,8 +88,8 @@ def _millisecond_evidence(field: StoredField) -> Severity | None:
         return "error"
     if field.type_code != "N" or field.stored is not None:
         return None
-    values = [value for value in (field.declared.minimum, field.info.default) if isinstance(value, int)]
-    if any(value >= _TOO_LARGE_FOR_SECONDS for value in values):
+    values = (field.declared.minimum, field.info.default, *(field.info.examples or ()))
+    if any(isinstance(value, (int, float)) and value >= _TOO_LARGE_FOR_SECONDS for value in values):
         return "error"
     return "advice" if _MILLISECOND_NAME.search(words_of(field.name)) else None
 
