@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from keyplan import limits
-from keyplan.check.field_names import monotonic_start, words_of
+from keyplan.check.field_names import has_time_ordered_type, is_time_by_type, monotonic_start, words_of
 from keyplan.check.finding import Finding, number
 from keyplan.check.key_overlap import as_template, begins, overlap, template_of
 from keyplan.check.rule import design_rule
@@ -18,6 +18,7 @@ from keyplan.cost.sizes import read_size
 from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.entities import EntitySpec
 from keyplan.design.errors import Place
+from keyplan.design.fields.stored import StoredField
 from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute
 from keyplan.design.keys.overlaps import Overlap
 from keyplan.design.keys.placeholders import BoundPlaceholder
@@ -352,6 +353,62 @@ def _has_given_range(plan: Plan) -> bool:
     return plan.key is not None and any(
         condition.low.sources or condition.high is not None for condition in plan.key.sort
     )
+
+
+@design_rule("KP326", "warning")
+def descending_by_choice(subject: Subject) -> Iterator[Finding]:
+    """Descending query orders by a choice before the time
+
+    Finds queries with `descending=True` whose sort key orders by a field with declared choices (`Literal`, `Enum`)
+    before a time or an ID that starts with one, by their types. Counts, queries with `ordered_by=`, and choices that
+    the key holds by rank (`{status:rank(...)}`) are not reported.
+
+    Why is this bad? The sort key `STATUS#{status}#{created_at:utc_ms}` orders by the word first. In descending order, a
+    query returns all "waiting" items, then all "done" ones. The latest item can be on the last page, and a limit
+    returns items of one status only.
+
+    Fix: query one choice at a time (`pk(...).sk(status=status)`), or read an index whose sort key starts with the
+    timestamp. Suppress the finding if the groups are intended.
+
+    Source: developer guide, "Querying tables in DynamoDB" (results are sorted by the sort key, strings by their UTF-8
+    bytes), ScanIndexForward.
+    """
+    for _, pattern, plan in subject.patterns:
+        skipped = plan.operation != "Query" or not plan.descending or plan.select == "count" or plan.faults
+        if skipped or pattern.facts.ordered_by:
+            continue
+        pair = next((pair for entity in plan.entities if (pair := _choice_before_time(plan, entity))), None)
+        if pair is None:
+            continue
+        choice, time = pair
+        last, *_, first = sorted(map(str, choice.declared.stored_choices), reverse=True)
+        yield descending_by_choice.finding(
+            pattern.name,
+            f"{pattern.name} does not return the latest items first: its sort key orders by {choice.name} before"
+            f' {time.name}, so that all of "{last}" come before "{first}"',
+            f"query one {choice.name} at a time, or read an index whose sort key starts with {time.name}",
+            pattern.place,
+            plan.index.place if plan.index is not None else plan.entity.key.place,
+        )
+
+
+def _choice_before_time(plan: Plan, entity: EntitySpec) -> tuple[StoredField, StoredField] | None:
+    """Return the two fields that results differ in first if these are a word of several and a time."""
+    fields = [entity.fields[one.field] for one in order_of(plan, entity)][:2]
+    if len(fields) < 2 or _is_ranked(plan, entity, fields[0].name):
+        return None
+    choice, time = fields
+    words = choice.declared.stored_choices
+    by_word = len(words) > 1 and all(isinstance(word, str) for word in words)
+    return (choice, time) if by_word and (is_time_by_type(time) or has_time_ordered_type(time)) else None
+
+
+def _is_ranked(plan: Plan, entity: EntitySpec, name: str) -> bool:
+    """Return True if a sort key holds the rank of a choice instead of its word."""
+    bound = entity.key_in(plan.index)
+    templates = [as_template(part) for part in bound.sort] if bound is not None else []
+    holes = [hole for template in templates if template is not None for hole in template.placeholders]
+    return any(hole.name == name and hole.spec.startswith("rank") for hole in holes)
 
 
 @design_rule("KP325", "warning")
