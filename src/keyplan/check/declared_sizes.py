@@ -39,6 +39,16 @@ def most_item_bytes(entity: EntitySpec) -> tuple[int, str]:
     return sum(sizes.values()), max(sizes, key=lambda name: sizes[name], default="")
 
 
+def least_item_bytes(entity: EntitySpec) -> int:
+    """Return the bytes that every item has: the names of attributes that are always stored, and its shortest key."""
+    always = {part.attribute for part in entity.key.attributes}
+    for name, field in entity.fields.items():
+        if not field.optional and not field.is_set and name not in entity.is_in_key_only:
+            always.add(field.attribute)
+    keys = sum(part.template.min_bytes for part in entity.key.attributes if part.template is not None)
+    return keys + sum(len(attribute.encode()) for attribute in always)
+
+
 def most_bytes(annotation: Any, info: FieldInfo | None = None) -> int | None:
     """Return the largest size of an attribute value of a type in bytes, or None if nothing bounds it."""
     field = DeclaredField.of("value", annotation, info)

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from keyplan import limits
-from keyplan.check.declared_sizes import grows_without_end, most_item_bytes, nesting, too_long, unbounded
+from keyplan.check.declared_sizes import (
+    grows_without_end,
+    least_item_bytes,
+    most_item_bytes,
+    nesting,
+    too_long,
+    unbounded,
+)
 from keyplan.check.finding import Finding, number
 from keyplan.check.load import monthly_price
 from keyplan.check.rule import design_rule
@@ -227,3 +234,31 @@ def local_index_item_too_large(subject: Subject) -> Iterator[Finding]:
 def _largest_item(entity: EntitySpec) -> int | None:
     size = item_size(entity)
     return (size.most or size.p99) if size.declared else None
+
+
+@design_rule("KP117", "warning")
+def declared_size_too_small(subject: Subject) -> Iterator[Finding]:
+    """Declared item size is smaller than the attribute names
+
+    Finds entities whose declared average size (`Volume(bytes=Bytes(...))`) is less than the names of the attributes
+    that every item has, together with its shortest key. Optional fields and sets do not count.
+
+    Why is this bad? DynamoDB counts names and values. A size that leaves names out makes prices, units and the
+    load on keys too low: an item of ten attributes with names of 12 bytes has 120 bytes before its first value.
+
+    Fix: declare the size of names and values together. `keyplan verify` measures generated items.
+
+    Source: developer guide, "DynamoDB item sizes and formats" (an item's size is the sum of its attribute names and
+    values).
+    """
+    for _, entity in subject.entities:
+        declared = entity.volume.bytes if entity.volume is not None else None
+        least = least_item_bytes(entity)
+        if declared is not None and declared.average < least:
+            yield declared_size_too_small.finding(
+                entity.name,
+                f"prices and units of {entity.name} are too low: its declared size is {declared.average:,} bytes on"
+                f" average, and its key and attribute names alone take {least:,}",
+                "declare the size of names and values together: Bytes(...)",
+                entity.place.at("Bytes("),
+            )
