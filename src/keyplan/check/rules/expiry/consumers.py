@@ -311,3 +311,29 @@ def _can_change(work: Work, state: str) -> bool:
     if work.plan.operation in {"PutItem", "BatchWriteItem"}:
         return work.plan.item is not None and work.plan.exists != "must_not"
     return any(action.path.field == state for action in work.plan.actions)
+
+
+@design_rule("KP717", "advice", of_absence=True)
+def stream_without_consumer(subject: Subject) -> Iterator[Finding]:
+    """Stream has no consumer
+
+    Finds tables with `stream=` and patterns, for which the design declares no consumer.
+
+    Why is this bad? Records are deleted after 24 hours: changes that nothing reads in that time are lost, and a reader
+    that is added later starts without them. If a function does read the stream, the checks do not see which images and
+    events it needs, and how it handles failures.
+
+    Fix: declare the consumer (`@table.on_change(Task)`), or leave out `stream=`: it can be enabled later without
+    downtime. Suppress the finding if a program outside of the design reads the stream.
+
+    Source: developer guide, "Change data capture for DynamoDB Streams" (records are retained for 24 hours).
+    """
+    for table in subject.tables:
+        if table.schema.stream is not None and table.patterns and not table.consumers:
+            yield stream_without_consumer.finding(
+                table.name,
+                f"changes of table {table.name} are lost after 24 hours: it has a stream, and no declared consumer"
+                " reads it",
+                "declare the consumer with on_change(...), or leave out stream=",
+                table.schema.place.at("stream="),
+            )
