@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Annotated, Any, get_args, get_origin
+
+from pydantic import AfterValidator, BeforeValidator, PlainValidator, WrapValidator
 
 from keyplan import limits
 from keyplan.check.finding import Finding, number
@@ -127,17 +129,20 @@ def _too_many_bytes(
         )
 
 
-@design_rule("KP602", "error", conflicts=True)
+@design_rule("KP602", "error", "warning", conflicts=True)
 def duplicate_item_in_transaction(subject: Subject) -> Iterator[Finding]:
     """Transaction writes an item twice
 
     Finds transactions with two steps whose keys are provably equal, because they come from the same parameters;
-    repeated steps whose key does not depend on the repeated value; and two new items with the same unique value.
+    repeated steps whose key does not depend on the repeated value; and two new items with the same unique value. Finds
+    steps that add an amount to an item for each member of a list, if two members can name the same item (warning):
+    sets, and lists with a pydantic validator such as `AfterValidator(no_repeats)`, cannot.
 
     Why is this bad? DynamoDB rejects a transaction with two actions on one item, even if one of them only checks a
     condition.
 
-    Fix: join the changes in one pattern: `item(...).set(...).condition(...)`.
+    Fix: join the changes in one pattern: `item(...).set(...).condition(...)`. For a list, add up the amounts of one
+    item before the call, and declare a validator that rejects repeats.
 
     Source: developer guide, "Managing complex workflows with DynamoDB transactions"; API reference,
     TransactWriteItems: no two actions may target the same item.
@@ -165,6 +170,42 @@ def duplicate_item_in_transaction(subject: Subject) -> Iterator[Finding]:
                     )
                     break
                 seen[key] = (what, written)
+            if written.varies and _adds_amount(written.plan) and _may_repeat(written.step.repeated):
+                yield _may_be_duplicate(transaction, written)
+
+
+_VALIDATORS = (AfterValidator, BeforeValidator, PlainValidator, WrapValidator)
+
+
+def _adds_amount(plan: Plan) -> bool:
+    """Return True if an update adds to a number or subtracts from it: repeats are meant to add up."""
+    return any(action.name in {"add", "subtract"} for action in plan.actions)
+
+
+def _may_repeat(each: Each | None) -> bool:
+    """Return True if values come from a list of a call that no validator examines."""
+    if each is None or not isinstance(each.values, Param) or _declared_length(each) == 1:
+        return False
+    annotation = annotation_of(each.values)
+    marks = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
+    bare = get_args(annotation)[0] if marks else annotation
+    validated = any(
+        isinstance(mark, (AfterValidator, BeforeValidator, PlainValidator, WrapValidator)) for mark in marks
+    )
+    return (get_origin(bare) or bare) in {list, tuple} and not validated
+
+
+def _may_be_duplicate(transaction: Transaction[Any], written: Written) -> Finding:
+    values = _repeated_values(written.step)
+    return duplicate_item_in_transaction.finding(
+        transaction.name,
+        f"{transaction.name} fails if two of {values} name the same {written.entity.name}:"
+        f" {_pattern_name(written)} would write it twice",
+        f"add up the amounts of one {written.entity.name} before the call, and reject repeats in {values} with a"
+        " validator: Annotated[list[...], AfterValidator(...)]",
+        transaction.place.at(f"each({values})"),
+        severity="warning",
+    )
 
 
 def _pattern_name(one: Written) -> str:
