@@ -9,6 +9,7 @@ from typing import Any, Literal
 from keyplan.check.field_names import words_of
 from keyplan.check.partition_load import is_constant
 from keyplan.check.subject import Subject
+from keyplan.cost.selectivity import same_field
 from keyplan.design.conditions.conditions import equal_fields, paths_of
 from keyplan.design.declaring.consumers import Changed, Consumer
 from keyplan.design.declaring.patterns import Pattern
@@ -19,9 +20,16 @@ from keyplan.design.planning.plan import Plan
 
 
 def belongs(child: EntitySpec, owner: EntitySpec) -> bool:
-    """Return True if a child's key holds its owner's whole key and more, in the owner's partition or under its name."""
+    """Return True if a child's key holds its owner's whole key and more.
+
+    One common field can be of a third item, unless both are in one partition or the field is named after the owner; a
+    key of two or more fields is the owner's.
+    """
     own, owners = set(child.key.fields), set(owner.key.fields)
-    return owners < own and (share_partition(child, owner) or _is_named_after(owner, owners))
+    if not owners < own:
+        return False
+    several = len(owners) > 1 and all(same_field(owner, child, name) for name in owners)
+    return several or share_partition(child, owner) or _is_named_after(owner, owners)
 
 
 def share_partition(child: EntitySpec, owner: EntitySpec) -> bool:
@@ -59,6 +67,14 @@ def guarded_writes(subject: Subject, pattern: Pattern[..., Any]) -> list[Pattern
 def steps_in(write: Pattern[..., Any]) -> tuple[Plan, ...]:
     """Return the plans of a transaction's steps, or the pattern's own plan."""
     return write.plan.steps or (write.plan,)
+
+
+def replaced_entities(subject: Subject) -> Iterator[tuple[EntitySpec, EntitySpec]]:
+    """Yield pairs of an entity that a transaction deletes and an entity that it puts."""
+    for pattern in subject.design.patterns:
+        steps = pattern.plan.steps
+        put = [step.entity for step in steps if step.operation == "PutItem"]
+        yield from ((step.entity, entity) for step in steps if step.operation == "DeleteItem" for entity in put)
 
 
 def is_state(subject: Subject, entity: EntitySpec, name: str, *, apart_from: Pattern[..., Any]) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from keyplan.check.finding import Finding
 from keyplan.check.load import Work
-from keyplan.check.relations import always_expires, belongs, entities_with_consumer, share_partition
+from keyplan.check.relations import always_expires, belongs, entities_with_consumer, replaced_entities, share_partition
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.selectivity import choices_of
@@ -82,9 +82,9 @@ def delete_orphans_children(subject: Subject) -> Iterator[Finding]:
     """Delete leaves orphaned items
 
     Finds deletes of items with children that no pattern deletes, that do not all expire, and whose owner's `Removed`
-    event no consumer handles. A child has all key fields of its owner and more, and is in its partition, or has a key
-    field named after it (`post_id` of a Post): advice, because only the name suggests it. Items that the same
-    transaction puts instead are not children.
+    event no consumer handles. A child has all key fields of its owner and more, and is in its partition. Elsewhere, it
+    has a key of two or more fields of its owner, or a key field named after it (`post_id` of a Post): advice, because
+    the key could be that of a third item. Items that the same transaction puts instead are not children.
 
     Why is this bad? A delete removes one item. Comments of a post or members of a team remain, are billed, and belong
     to the next item with the same key.
@@ -100,7 +100,7 @@ def delete_orphans_children(subject: Subject) -> Iterator[Finding]:
         if pattern.kind in _DELETE_KINDS:
             deleting.setdefault(plan.entity, pattern)
     watched = entities_with_consumer(subject, "removed")
-    moved = set(_replaced_entities(subject))
+    moved = set(replaced_entities(subject))
     for _, part in subject.entities:
         if part in deleting or always_expires(part):
             continue
@@ -118,11 +118,3 @@ def delete_orphans_children(subject: Subject) -> Iterator[Finding]:
                     part.place,
                     severity="warning" if share_partition(part, owner) else "advice",
                 )
-
-
-def _replaced_entities(subject: Subject) -> Iterator[tuple[EntitySpec, EntitySpec]]:
-    """Yield pairs of an entity that a transaction deletes and an entity that it puts."""
-    for pattern in subject.design.patterns:
-        steps = pattern.plan.steps
-        put = [step.entity for step in steps if step.operation == "PutItem"]
-        yield from ((step.entity, entity) for step in steps if step.operation == "DeleteItem" for entity in put)
