@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations
+from uuid import UUID
 
 from keyplan import limits
+from keyplan.check.field_names import has_time_ordered_type
 from keyplan.check.finding import Finding, number, with_article
 from keyplan.check.key_overlap import partition_shared, shared
+from keyplan.check.relations import replaced_entities, steps_in
 from keyplan.check.rule import design_rule, fault_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.prices import HOURS_A_MONTH
@@ -363,3 +366,69 @@ def _pinned_fields(plan: Plan) -> set[str]:
 def _is_made_alike(value: KeyValue, part: BoundKeyAttribute) -> bool:
     """Return True if a value uses the template of the entity."""
     return part.template is None or (value.template is not None and value.template.text == part.template.text)
+
+
+@design_rule("KP327", "advice", of_absence=True)
+def entity_never_used(subject: Subject) -> Iterator[Finding]:
+    """Entity is never written, or never read
+
+    Finds entities that no pattern writes, in designs that write other entities of the table, and entities that no
+    pattern reads, in designs that read others. Conditions, checks, returned items and consumers read an entity. So
+    does a create whose key can be taken: it keeps a value unique. Tables with a stream and no declared consumer can
+    have readers elsewhere. Items that a transaction replaces by others are old ones, which nothing writes any more.
+
+    Why is this bad? Access patterns are the specification of a DynamoDB table. A missing pattern is a list that nobody
+    can show, or data that nobody can enter. It is found when the table already has its keys, and a new index and a
+    backfill are the fix.
+
+    Fix: declare the missing pattern, or remove the entity. Suppress the finding if another program writes or reads it.
+
+    Source: developer guide, "First steps for modeling relational data in DynamoDB" (list the access patterns first).
+    """
+    outdated = {old for old, _ in replaced_entities(subject)}
+    for table in subject.tables:
+        steps = [
+            step for pattern in subject.design.patterns for step in steps_in(pattern) if step.schema is table.schema
+        ]
+        written = {entity for step in steps if _stores_item(step) for entity in step.entities}
+        reading = {entity for step in steps if step.reading for entity in step.entities}
+        read = reading | {step.entity for step in steps if _depends_on_item(step)}
+        read |= {entity for consumer in table.consumers for entity in consumer.entities}
+        elsewhere = table.schema.stream is not None and not table.consumers
+        for entity in table.entities:
+            unwritten = bool(written) and entity not in written | outdated
+            unread = bool(reading) and entity not in read and not elsewhere
+            if unwritten or unread:
+                does = "writes or reads" if unwritten and unread else "writes" if unwritten else "reads"
+                yield entity_never_used.finding(
+                    entity.name,
+                    f"no pattern {does} {entity.name}",
+                    f"declare the pattern that {does} it, which can need another key or index, or remove the entity",
+                    entity.place,
+                    table.schema.place,
+                    item=entity.name,
+                    cause=f"{table.name} {does}",
+                )
+
+
+def _stores_item(step: Plan) -> bool:
+    return step.operation in {"PutItem", "UpdateItem"} or (step.operation == "BatchWriteItem" and step.item is not None)
+
+
+def _depends_on_item(step: Plan) -> bool:
+    """Return True if the result of a write depends on the stored item."""
+    if step.condition is not None or step.replaceable is not None or step.version is not None or step.assumed:
+        return True
+    if step.operation == "PutItem":
+        return step.exists == "must_not" and not _has_generated_key(step.entity)
+    return step.operation == "ConditionCheck" or (step.operation == "UpdateItem" and step.returns == "new")
+
+
+def _has_generated_key(entity: EntitySpec) -> bool:
+    """Return True if each item has a new key, by the type of a field: a UUID or the time of the write."""
+    return any(
+        entity.fields[name].annotation is UUID
+        or entity.fields[name].write_time is not None
+        or has_time_ordered_type(entity.fields[name])
+        for name in entity.key.fields
+    )
