@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import Field
 
 from keyplan import (
     GSI,
@@ -555,6 +556,23 @@ def test_shares_follow_from_numbers_types_and_keys() -> None:
     flag = flags()
     told = {name: field_share(flag, name) for name in flag.fields}
     assert told == {"flag_id": 1 / 400, "on": 1 / 2, "colour": 1 / 3, "region": 1 / 8, "plan": 3 / 4, "name": None}
+
+
+def test_the_bounds_of_an_int_say_how_many_shards_it_has() -> None:
+    table = Table("posts", pk="id")
+
+    @table.entity()
+    class Post(Entity):
+        id: str
+        shard: Annotated[int, Field(ge=0, lt=4)]
+        first: Annotated[int, Field(ge=1, le=1_000)]
+        many: Annotated[int, Field(ge=1, le=1_001)]
+        open: Annotated[int, Field(ge=0)]
+        price: Annotated[float, Field(ge=0, le=3)]
+
+    post = spec_of(Post)
+    shares = {name: field_share(post, name) for name in post.fields}
+    assert shares == {"id": None, "shard": 1 / 4, "first": 1 / 1_000, "many": None, "open": None, "price": None}
 
 
 def test_the_share_of_a_key_is_the_product_of_its_fields_and_one_without_fields() -> None:

@@ -20,6 +20,7 @@ from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import EntitySpec
 from keyplan.design.errors import Place
+from keyplan.design.fields.stored import StoredField
 from keyplan.design.keys.encodings import PERIODS_S
 from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute, key_text
 from keyplan.design.keys.placeholders import BoundPlaceholder
@@ -27,6 +28,9 @@ from keyplan.design.parameters import CALL_SOURCES, Source
 from keyplan.design.planning.plan import Plan
 from keyplan.design.schema import Index
 from keyplan.dynamodb.values.units import write_units
+
+_MOST_SHARDS = 1_000
+"""The most values of a bounded int for which an even use of all is assumed."""
 
 
 def is_constant(source: Source) -> bool:
@@ -39,12 +43,20 @@ def field_share(entity: EntitySpec, name: str) -> float | None:
     values = entity.volume.values_of(name) if entity.volume is not None else None
     if values is not None:
         return values.hottest_share
-    number = choices_of(entity.fields[name])
+    number = choices_of(entity.fields[name]) or _bounded_values(entity.fields[name])
     if number is not None:
         return 1 / number
     if entity.key.fields == (name,) and entity.volume is not None:
         return 1 / max(1, entity.volume.count)
     return None
+
+
+def _bounded_values(field: StoredField) -> int | None:
+    """Return how many values the bounds of an int allow, such as a shard from 0 to 7; None if too many to be shards."""
+    least, most = field.declared.minimum, field.declared.maximum
+    if field.annotation is not int or least is None or most is None:
+        return None
+    return most - least + 1 if 0 < most - least < _MOST_SHARDS else None
 
 
 def _hole_share(hole: BoundPlaceholder, entity: EntitySpec) -> float | None:

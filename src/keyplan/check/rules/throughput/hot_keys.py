@@ -24,7 +24,8 @@ def hot_partition_key(subject: Subject) -> Iterator[Finding]:
     second: an error on average, a warning at the peak.
 
     The load is the sum over all patterns of rate, units per call and the share of the most used value of the key's
-    fields (`Volume(distinct=...)`). A constant key has the whole load. New items all use the current month, day, hour
+    fields (`Volume(distinct=...)`, the choices of a type, or the bounds of an int, such as a shard from 0 to 7). A
+    constant key has the whole load. New items all use the current month, day, hour
     or minute if it is part of the key (`ROOM#{room}#{sent_at:month}`). A write that changes an index key counts twice
     in the index.
 
