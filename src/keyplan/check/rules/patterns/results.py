@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from typing import Any
+from uuid import UUID
 
 from keyplan import limits
 from keyplan.check.field_names import has_time_ordered_type, is_time_by_type, monotonic_start, words_of
@@ -323,12 +324,14 @@ def oldest_instead_of_newest(subject: Subject) -> Iterator[Finding]:
     """Query for the newest items returns the oldest
 
     Finds limited queries whose name contains recent, latest, newest or last, and that read a sort key with the time of
-    writing in ascending order. A range that the caller passes is left alone.
+    writing in ascending order, or a sort key that starts with a random UUID. A range that the caller passes, and a
+    declared order (`ordered_by=`), are left alone.
 
     Why is this bad? A query reads its range in ascending order of the sort key. With a limit it returns the oldest
-    items, always the same ones. A sort key has no direction: each query chooses one.
+    items, always the same ones. A sort key has no direction: each query chooses one. Random IDs have no order by time
+    in any direction.
 
-    Fix: declare `descending=True`.
+    Fix: declare `descending=True`, and put a timestamp first in the sort key (`{created_at:utc_ms}#{id}`).
 
     Source: developer guide, "Querying tables in DynamoDB" (ScanIndexForward defaults to true).
     """
@@ -346,6 +349,21 @@ def oldest_instead_of_newest(subject: Subject) -> Iterator[Finding]:
                 pattern.place,
                 bound.place,
             )
+        elif bound is not None and (random := _random_start(plan)) and not pattern.facts.ordered_by:
+            yield oldest_instead_of_newest.finding(
+                pattern.name,
+                f"{pattern.name} returns {limit} items of any age: its sort key orders by {random}, a random UUID",
+                "read a sort key that starts with a timestamp, with descending=True",
+                pattern.place,
+                bound.place,
+            )
+
+
+def _random_start(plan: Plan) -> str:
+    """Return the field that results of one entity differ in first if its values are random UUIDs, else ""."""
+    first = next(iter(order_of(plan, plan.entity)), None) if len(plan.entities) == 1 else None
+    field = plan.entity.fields.get(first.field) if first is not None and not _has_given_range(plan) else None
+    return field.name if field is not None and field.annotation is UUID and not has_time_ordered_type(field) else ""
 
 
 def _has_given_range(plan: Plan) -> bool:
