@@ -174,7 +174,7 @@ def _row(pattern: Pattern[..., Any], cost: PatternCost, findings: int) -> tuple[
     parts = [f"{units.read:,.1f} R"] if units.read or not units.written else []
     parts += [f"{units.written:,.1f} W"] if units.written else []
     mark = "~" if cost.expected.guesses else ""
-    monthly = f"{mark}{cost.requests:,.2f}" if cost.calls else "no rate"
+    monthly = "no rate" if pattern.facts.rate is None else f"{mark}{cost.requests:,.2f}"
     return pattern.name, pattern.plan.operation, mark + " + ".join(parts), monthly, str(findings or "-")
 
 
