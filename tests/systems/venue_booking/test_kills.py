@@ -45,7 +45,7 @@ connection = keyplan.connect(sys.argv[1])
 service = Service.over(connection, SystemClock(), Venue(letters_per_user=10_000, letters_per_address=10_000))
 admin = Actor("root", Role.ADMIN)
 # One more day, so that the first date is still far enough away should midnight come meanwhile.
-first = service.asking.venue.earliest_date(service.asking.now()) + timedelta(days=1)
+first = service.base.venue.earliest_date(service.base.now()) + timedelta(days=1)
 
 def work(seed):
     chance = random.Random(seed)
@@ -53,7 +53,7 @@ def work(seed):
         name = f"user{chance.randrange(4)}"
         contact = {"full_name": name, "email": f"{name}@example.org", "phone": "+39 333 1234567"}
         request = {"date": first + timedelta(days=chance.randrange(5)), "description": "A party", "attendees": 9,
-                   "duration": chance.choice(list(service.asking.venue.durations)), "contact": contact, "consent": True}
+                   "duration": chance.choice(list(service.base.venue.durations)), "contact": contact, "consent": True}
         try:
             made = service.bookings.request(Person(Actor(name), f"{name}@example.org", name), request)
         except SlotTakenError:
@@ -81,14 +81,14 @@ from contextlib import suppress
 from pathlib import Path
 import keyplan
 from keyplan.clock import SystemClock
-from keyplan_systems.venue_booking.base import Asking
+from keyplan_systems.venue_booking.base import Base
 from keyplan_systems.venue_booking.domain.venue import Venue
 from keyplan_systems.venue_booking.mail.letters import LetterWriter, MailRoom
 from keyplan_systems.venue_booking.mail.senders import FolderSender
 from keyplan_systems.venue_booking.outbox import Postman, letter_runner
 
 connection, clock, folder = keyplan.connect(sys.argv[1]), SystemClock(), Path(sys.argv[2])
-asking = Asking(connection, clock, Venue())
+base = Base(connection, clock, Venue())
 room = MailRoom("venue@example.org", ("root@example.org",), "example.org")
 
 class Told(FolderSender):
@@ -97,7 +97,7 @@ class Told(FolderSender):
         print(letter.key, sent.first_time, flush=True)
         return sent
 
-runner = letter_runner(Postman(asking, LetterWriter(asking.venue, room), Told(folder)), folder / "failed")
+runner = letter_runner(Postman(base, LetterWriter(base.venue, room), Told(folder)), folder / "failed")
 runner.run_once()
 """
 
