@@ -16,7 +16,7 @@ _CASE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _EXPECTED = re.compile(r"# expect.*$", re.MULTILINE)
-_NOTE = "<!-- fmt: off -->\n\nThese designs are tests of the rule. Imports are left out."
+_NOTE = "<!-- fmt: off -->\n\nThese designs are test cases for the rule. Imports are left out."
 _SECTION = re.compile(r"^(Why is this bad\?|Fix:|Source:)\s+", re.MULTILINE)
 
 

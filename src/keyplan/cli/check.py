@@ -34,7 +34,10 @@ def check(
         bool, typer.Option("--watch", help="Check again whenever a Python file next to a design changes.")
     ] = False,
 ) -> None:
-    """Check designs like a compiler: findings with place, reason and fix. Exit code 1 if an error is found."""
+    """Check designs and report findings, each with its place, reason and fix.
+
+    Exit codes: 0 without errors, 1 if a finding is an error, 2 if a design cannot be read.
+    """
     if watch:
         _watch(designs)
         return
@@ -121,7 +124,7 @@ def _codes(named: list[str] | None) -> set[str]:
 def rule(
     code: Annotated[str | None, typer.Argument(help="The rule, such as KP203; default: all.")] = None,
 ) -> None:
-    """Show the page of a rule, or the list of them."""
+    """Show the page of a rule, or list all rules."""
     from keyplan.check.checking import PAGES  # noqa: PLC0415
 
     if code is None:
@@ -143,7 +146,7 @@ def explain(
     ],
     region: Region = "us-east-1",
 ) -> None:
-    """Explain a pattern (request, plan, cost, findings), a consumer, or a whole design: a table of its patterns."""
+    """Explain a pattern (request, plan, cost, findings), a consumer, or a whole design as a table of its patterns."""
     from keyplan.check.checking import check  # noqa: PLC0415 - `keyplan --help` needs no designs
     from keyplan.cli.designs import load, pattern_of  # noqa: PLC0415
     from keyplan.cost.estimate import estimate  # noqa: PLC0415

@@ -24,7 +24,7 @@ def diff(
     region: Region = "us-east-1",
     uses: Annotated[
         list[Path] | None,
-        typer.Option("--uses", help="A file or folder of programs, to find calls of removed patterns."),
+        typer.Option("--uses", help="Python file or folder to search for calls to removed patterns."),
     ] = None,
 ) -> None:
     """Compare two designs: online changes, backfills, new tables, and the monthly cost of both.

@@ -16,7 +16,7 @@ def docs(
     region: Region = "us-east-1",
     html: Annotated[bool, typer.Option("--html", help="Write one HTML page, with diagrams.")] = False,
 ) -> None:
-    """Write a design's documentation: attributes, keys, indexes, access patterns with their cost, findings."""
+    """Write a design's documentation: attributes, keys, indexes, access patterns with their costs, and findings."""
     from keyplan.check.checking import check  # noqa: PLC0415 - `keyplan --help` needs no designs
     from keyplan.cli.designs import load  # noqa: PLC0415
     from keyplan.cost.estimate import estimate  # noqa: PLC0415

@@ -34,7 +34,7 @@ Described = Annotated[
 
 @app.command()
 def cloudformation(files: Files, parameter: Parameters = None, output: Output = None, force: Force = False) -> None:
-    """Import the tables and stream consumers of CloudFormation, SAM or synthesised CDK templates."""
+    """Import the tables and stream consumers of CloudFormation, SAM or synthesized CDK templates."""
     from keyplan.importers.cloudformation import cloudformation as tables  # noqa: PLC0415 - `keyplan --help` is quick
 
     def read() -> ImportSource:
@@ -45,7 +45,7 @@ def cloudformation(files: Files, parameter: Parameters = None, output: Output = 
 
 @app.command(name="describe-table")
 def describe_table(files: Described = None, from_: From = None, output: Output = None, force: Force = False) -> None:
-    """Import existing tables, from output of the AWS CLI or from a service.
+    """Import existing tables, from output of the AWS CLI or from a DynamoDB endpoint.
 
     Output of describe-time-to-live, describe-continuous-backups and list-tags-of-resource is accepted after the table
     that it belongs to.
@@ -64,7 +64,7 @@ def describe_table(files: Described = None, from_: From = None, output: Output =
 
 @app.command(name="nosql-workbench")
 def nosql_workbench(files: Files, output: Output = None, force: Force = False) -> None:
-    """Import data models of NoSQL Workbench: facets, or key shapes of sample items, become entities."""
+    """Import NoSQL Workbench data models: facets, or key shapes of sample items, become entities."""
     from keyplan.importers.nosql_workbench import nosql_workbench as tables  # noqa: PLC0415 - as above
 
     _write("nosql-workbench", lambda: tables(_documents(files)), output, force=force)
@@ -72,7 +72,7 @@ def nosql_workbench(files: Files, output: Output = None, force: Force = False) -
 
 @app.command()
 def pynamodb(files: Sources, output: Output = None, force: Force = False) -> None:
-    """Import models of PynamoDB from Python files, which are parsed and not executed."""
+    """Import PynamoDB models from Python files, which are parsed but not executed."""
     from keyplan.importers.pynamodb import pynamodb as tables  # noqa: PLC0415 - as above
 
     _write("pynamodb", lambda: tables([(_called(name), _text(name)) for name in files]), output, force=force)
@@ -87,7 +87,7 @@ def electrodb(
     output: Output = None,
     force: Force = False,
 ) -> None:
-    """Import schemas of ElectroDB, as JSON: entities, lists of entities, services."""
+    """Import ElectroDB schemas in JSON: entities, lists of entities, services."""
     from keyplan.importers.electrodb import electrodb as tables  # noqa: PLC0415 - as above
 
     _write("electrodb", lambda: tables(_documents(files), table), output, force=force)

@@ -59,7 +59,7 @@ class _Commands(TyperGroup):
 app = typer.Typer(
     name="keyplan",
     cls=_Commands,
-    help="Data layers on Amazon DynamoDB.",
+    help="Design, check, price and run data layers on Amazon DynamoDB.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )

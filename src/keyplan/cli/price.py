@@ -34,12 +34,16 @@ def price(
     design: DesignName,
     region: Region = "us-east-1",
     prices: Prices = None,
-    set_price: Annotated[list[str] | None, typer.Option("--set", help="One price: write_unit=0.0000007.")] = None,
+    set_price: Annotated[
+        list[str] | None, typer.Option("--set", help="Override one price, such as write_unit=0.0000007.")
+    ] = None,
     *,
-    scale: Annotated[str, typer.Option("--scale", help="Factor of all declared rates: 10x.")] = "1x",
+    scale: Annotated[
+        str, typer.Option("--scale", help="Multiply all declared rates by this factor, such as 10x.")
+    ] = "1x",
     rate: Annotated[
         list[str] | None,
-        typer.Option("--rate", help="Calls per second of a pattern, instead of the declared ones: tasks_due=200."),
+        typer.Option("--rate", help="Override a pattern's declared calls per second, such as tasks_due=200."),
     ] = None,
     format: Annotated[
         Literal["text", "json"], typer.Option("--format", help="Output format; dollars in JSON are not rounded.")
@@ -48,7 +52,7 @@ def price(
         bool, typer.Option("--chart", help="Add charts of the cost by pattern and of the cost against the load.")
     ] = False,
 ) -> None:
-    """Price a design from its declared rates, numbers and sizes."""
+    """Estimate a design's monthly cost from its declared call rates, item counts and item sizes."""
     from keyplan.cli.designs import load  # noqa: PLC0415 - `keyplan --help` needs no designs
     from keyplan.cost.estimate import Load, estimate  # noqa: PLC0415
     from keyplan.cost.prices import PriceDataError  # noqa: PLC0415

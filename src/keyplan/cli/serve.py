@@ -12,7 +12,7 @@ from keyplan.cli.designs import refusal
 
 
 class Durability(StrEnum):
-    """The durability of answered writes."""
+    """Guarantee for acknowledged writes."""
 
     full = "full"
     normal = "normal"
@@ -26,9 +26,7 @@ def serve(  # noqa: PLR0917 - one parameter per option, given by name
     host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
     durability: Annotated[
         Durability,
-        typer.Option(
-            "--durability", help="full: answered writes survive a power cut; normal: they survive a killed process."
-        ),
+        typer.Option("--durability", help="full: acknowledged writes survive a power cut; normal: a killed process."),
     ] = Durability.full,
     credentials: Annotated[
         str | None,
@@ -38,21 +36,23 @@ def serve(  # noqa: PLR0917 - one parameter per option, given by name
         ),
     ] = None,
     force_open: Annotated[
-        bool, typer.Option("--force-open", help="Listen on other addresses than loopback without checking signatures.")
+        bool,
+        typer.Option("--force-open", help="Allow listening on non-loopback addresses without checking signatures."),
     ] = False,
     allow_host: Annotated[
         list[str] | None,
         typer.Option(
             "--allow-host",
-            help="Accept this name in Host and Origin too, without credentials on a loopback address: "
-            "host.docker.internal; may be repeated.",
+            help="Further name to accept in Host and Origin headers on a loopback address without --credentials, "
+            "such as host.docker.internal; may be repeated.",
         ),
     ] = None,
     buckets: Annotated[
         str | None,
         typer.Option(
             "--buckets",
-            help="Folder of buckets for exports and imports: s3://BUCKET/KEY is FOLDER/BUCKET/KEY; or s3:// for S3.",
+            help="Folder in place of S3 for exports and imports (s3://BUCKET/KEY is FOLDER/BUCKET/KEY),"
+            " or s3:// for S3.",
         ),
     ] = None,
     with_sample: Annotated[bool, typer.Option("--sample", help="Create a sample table of films.")] = False,

@@ -15,7 +15,7 @@ def snapshot(
     file: Annotated[Path, typer.Argument(help="The database file.", exists=True, dir_okay=False, readable=True)],
     target: Annotated[Path, typer.Argument(help="Path of the copy; must not exist.")],
 ) -> None:
-    """Copy a database as of one time, while other processes may use it."""
+    """Copy a database as of a single point in time. Other processes may keep using it."""
     from keyplan.engine.engine import Engine  # noqa: PLC0415 - `keyplan --help` needs no engine
 
     try:

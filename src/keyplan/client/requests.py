@@ -51,7 +51,7 @@ class Transport(Protocol):
     """Sends a request. Raises ServiceError."""
 
     def call(self, operation: str, request: Request) -> Answer:
-        """Return the answer of an operation, binary as bytes."""
+        """Call an operation and return its response, with binary values as bytes."""
 
     def close(self) -> None:
         """Release connections and files."""
@@ -61,7 +61,7 @@ class AsyncTransport(Protocol):
     """Sends a request without blocking the event loop. Raises ServiceError."""
 
     async def call(self, operation: str, request: Request) -> Answer:
-        """Return the answer of an operation, binary as bytes."""
+        """Call an operation and return its response, with binary values as bytes."""
 
     def immediate(self, operation: str) -> Callable[[str, Request], Answer] | None:
         """Return a function for an operation that may run in the event loop's thread; None if it must be awaited."""

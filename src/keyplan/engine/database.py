@@ -111,7 +111,7 @@ class Database:
         self.view: Callable[[], StoreView] = store.view
         """View for reads of items, each as of the time of the read."""
         self.snapshot: Callable[[], AbstractContextManager[StoreView]] = store.snapshot
-        """Views for reads of items that are all as of one time."""
+        """Views for reads of items that are all as of one point in time."""
         self.wake_backfiller: Callable[[], None] = _do_nothing
         self.wake_jobs: Callable[[], None] = _do_nothing
         self.start_background: Callable[[], None] = _do_nothing

@@ -185,7 +185,7 @@ class Engine:
         return self.store.sync is not None
 
     def snapshot(self, path: str | os.PathLike[str]) -> None:
-        """Copy the database as of one time into a new file. Writes continue during the copy.
+        """Copy the database as of one point in time into a new file. Writes continue during the copy.
 
         Raises FileExistsError if the file exists, StorageError if it cannot be written.
         """

@@ -63,7 +63,7 @@ def _is_value(value: object) -> bool:
 def python_type(code: str | None, values: Iterable[Mapping[str, Any]]) -> str:
     """Return the annotation for an attribute of a type (None if unknown) with these values.
 
-    Numbers without values are Decimal, which reads all of them.
+    Without sample values, a number becomes Decimal, which accepts every number.
     """
     contents = [next(iter(value.items())) for value in values if "NULL" not in value]
     codes = {name for name, _ in contents} or ({code} if code else set())

@@ -77,7 +77,7 @@ class Sorted:
 
 
 class RecordSorter:
-    """Finder of the entities of a record's images; shared by all consumers of a table."""
+    """Lookup of the entity of each image in a stream record; shared by all consumers of a table."""
 
     def __init__(self, table: Table, wanted: Sequence[EntitySpec]) -> None:
         self._reader = Sorter(wanted, table.entities).reader

@@ -80,7 +80,7 @@ class Seen:
 
 
 def _declare(table: Table) -> tuple[Any, Any]:
-    """Return the entity of marks, and the pattern that creates one."""
+    """Return the entity that stores seen records, and the pattern that creates one."""
     ttl = table.schema.ttl
     assert ttl is not None, "looked at before"
     # Created by a function, because the attribute's name is the table's.

@@ -315,7 +315,7 @@ class AlignedPart:
 
     @property
     def is_part(self) -> bool:
-        """Return True if the parameter has another type than the date or time it stands for: a day, or a text."""
+        """Return True if the parameter's type differs from the date or time that it represents, such as a string."""
         if self.written is None or self.encoded is None:
             return False
         return self.encoded.field.type in {date, datetime} and self.written.field.type is not self.encoded.field.type

@@ -266,7 +266,7 @@ def checked_choice(
 
 
 def _constraints(marks: Sequence[Any], name: str) -> list[Any]:
-    """Return the values of the constraints with a name."""
+    """Return the values of all constraints called `name`."""
     return [value for mark in marks if (value := getattr(mark, name, None)) is not None]
 
 

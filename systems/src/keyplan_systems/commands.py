@@ -26,13 +26,17 @@ def up(  # noqa: PLR0917 - one parameter per option, given by name
     folder: Annotated[Path, typer.Option("--folder", help="Folder for the database, keys and files.")] = Path(
         "keyplan-data"
     ),
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 selects a free port.")] = 8000,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 selects a free one.")] = 8000,
     host: Annotated[
-        str, typer.Option("--host", help="Address to listen on. Only loopback addresses serve DynamoDB.")
+        str,
+        typer.Option("--host", help="Address to listen on. The DynamoDB endpoint exists only on loopback addresses."),
     ] = "127.0.0.1",
-    system: Annotated[list[str] | None, typer.Option("--system", help="Run only this system; can be repeated.")] = None,
-    endpoint: Annotated[str | None, typer.Option("--endpoint", help="Another DynamoDB: http://host:port.")] = None,
-    aws: Annotated[str | None, typer.Option("--aws", help="Amazon DynamoDB in this region.")] = None,
+    system: Annotated[list[str] | None, typer.Option("--system", help="Run only this system; may be repeated.")] = None,
+    endpoint: Annotated[
+        str | None,
+        typer.Option("--endpoint", help="Use the DynamoDB endpoint at this URL instead of the embedded engine."),
+    ] = None,
+    aws: Annotated[str | None, typer.Option("--aws", help="Use Amazon DynamoDB in this region.")] = None,
     sample: Annotated[bool, typer.Option("--sample/--no-sample", help="Load sample data.")] = True,
     log_level: Annotated[
         Literal["info", "warning"], typer.Option("--log-level", help="info logs one line per request.")
@@ -42,15 +46,13 @@ def up(  # noqa: PLR0917 - one parameter per option, given by name
         typer.Option(
             "--issuer",
             help="Accept this issuer's tokens instead of those of `keyplan token`. Disables the DynamoDB endpoint;"
-            " with a --host beyond this machine, home page, API docs and health details need a token.",
+            " if --host is not a loopback address, home page, API docs and health details require a token.",
         ),
     ] = None,
     audience: Annotated[
         str | None, typer.Option("--audience", help="Audience required in the issuer's tokens.")
     ] = None,
-    keys: Annotated[
-        str | None, typer.Option("--keys", help="The issuer's public keys, a JWKS: a URL or a file.")
-    ] = None,
+    keys: Annotated[str | None, typer.Option("--keys", help="URL or file of the issuer's public keys (JWKS).")] = None,
     client_id: Annotated[
         str | None,
         typer.Option(
@@ -62,7 +64,7 @@ def up(  # noqa: PLR0917 - one parameter per option, given by name
         str | None, typer.Option("--public-url", help="Address at which browsers reach the server, such as a proxy's.")
     ] = None,
 ) -> None:
-    """Run the systems: APIs, sweepers, stream consumers and the DynamoDB endpoint on one port."""
+    """Run the five example systems: APIs, pages, background workers and the DynamoDB endpoint on one port."""
     from keyplan_systems.up.launch import Settings, UpError  # noqa: PLC0415 - loaded when run
     from keyplan_systems.up.launch import up as run  # noqa: PLC0415
 
@@ -93,7 +95,9 @@ def token(
     subject: Annotated[str, typer.Argument(help="User ID that the token is for.")],
     folder: Annotated[Path, typer.Option("--folder", help="The folder of `keyplan up`.")] = Path("keyplan-data"),
     role: Annotated[list[str] | None, typer.Option("--role", help="A role, such as administrators.")] = None,
-    claim: Annotated[list[str] | None, typer.Option("--claim", help="A claim: email=ada@example.org.")] = None,
+    claim: Annotated[
+        list[str] | None, typer.Option("--claim", help="Claim to add to the token, such as email=ada@example.org.")
+    ] = None,
 ) -> None:
     """Issue a development token for the systems of `keyplan up`, valid for an hour."""
     from keyplan_systems.up.launch import AUDIENCE, UpError, key_of  # noqa: PLC0415 - loaded when run
@@ -117,7 +121,7 @@ def demo(
         str | None, typer.Option("--url", help="URL of a running `keyplan up`; without it the demo starts its own.")
     ] = None,
     folder: Annotated[Path | None, typer.Option("--folder", help="The folder of the running `keyplan up`.")] = None,
-    system: Annotated[list[str] | None, typer.Option("--system", help="Run only this system; can be repeated.")] = None,
+    system: Annotated[list[str] | None, typer.Option("--system", help="Run only this system; may be repeated.")] = None,
 ) -> None:
     """Run a scripted scenario against the systems and print each step."""
     from keyplan_systems.up.demo import demo as play  # noqa: PLC0415 - loaded when run
@@ -135,7 +139,7 @@ def lake(
     text: Annotated[str | None, typer.Argument(help="SQL of a query, or name of a report.")] = None,
     *,
     lake: Annotated[
-        str | None, typer.Option("--lake", help="A folder or s3://bucket/prefix; keyplan-data/SYSTEM/lake if left out.")
+        str | None, typer.Option("--lake", help="A folder or s3://bucket/prefix; default: keyplan-data/SYSTEM/lake.")
     ] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="A parameter as name=value.")] = None,
     database: Annotated[

@@ -1,4 +1,4 @@
-"""Copies in chunks: as of one time during concurrent writes, across crashes, without orphaned data."""
+"""Copies in chunks: as of one point in time during concurrent writes, across crashes, without orphaned data."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ Edge = tuple[CharSet, int]
 
 @dataclass(frozen=True)
 class Automaton:
-    """An automaton: its first state, the edges that leave each state from 0, and the states in which a word may end."""
+    """Finite automaton: initial state, outgoing edges of each state (numbered from 0), accepting states."""
 
     start: int
     edges: tuple[tuple[Edge, ...], ...]

@@ -360,7 +360,7 @@ def _identifying(plan: Plan, *, fetches: bool) -> Iterator[str]:
 
 
 def _view_attributes(plan: Plan) -> Iterator[str]:
-    """Yield the attributes of which the objects of a plan's view are made."""
+    """Yield the attributes needed to build the objects of a plan's view."""
     spec, read = plan.entity, set(plan.fields_read(plan.entity))
     fetched = missing_in_index(plan.index, spec) if plan.index is not None and plan.index.kind == "LSI" else []
     for name, stored in spec.fields.items():

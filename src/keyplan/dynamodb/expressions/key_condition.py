@@ -120,7 +120,7 @@ def bind(
     partition: Sequence[str],
     sort: Sequence[str],
 ) -> KeyRange:
-    """Return the range of a key that conditions select. Raises ValidationError with the service's texts.
+    """Return the range of a key that conditions select. Raises ValidationError with the service's messages.
 
     `terms` maps an attribute to its operator and values, in the order of the text.
     """

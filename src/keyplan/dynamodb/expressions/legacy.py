@@ -49,13 +49,13 @@ _ADDABLE_TYPES = SET_TYPES | {"N", "L"}
 
 
 def compile_expected(expected: Parameters, conditional_operator: str | None) -> CompiledCondition:
-    """Compile Expected of a write. Raises ValidationError with the service's texts."""
+    """Compile Expected of a write. Raises ValidationError with the service's messages."""
     matches = {name: _expectation(name, given) for name, given in expected.items()}
     return _condition(matches, conditional_operator)
 
 
 def compile_filter(conditions: Parameters, conditional_operator: str | None) -> CompiledCondition:
-    """Compile QueryFilter or ScanFilter. Raises ValidationError with the service's texts."""
+    """Compile QueryFilter or ScanFilter. Raises ValidationError with the service's messages."""
     matches = {name: _filter_match(given) for name, given in conditions.items()}
     return _condition(matches, conditional_operator)
 
@@ -206,7 +206,7 @@ class LegacyKeyCondition:
 
 
 def compile_key_conditions(conditions: Parameters) -> LegacyKeyCondition:
-    """Compile KeyConditions of a Query. Raises ValidationError with the service's texts."""
+    """Compile KeyConditions of a Query. Raises ValidationError with the service's messages."""
     operators: dict[str, str] = {}
     arguments: dict[str, tuple[AttributeValue, ...]] = {}
     for name, given in conditions.items():
@@ -225,7 +225,7 @@ def compile_attributes_to_get(names: Sequence[str]) -> CompiledProjection:
 
 
 def compile_attribute_updates(updates: Parameters) -> CompiledUpdate:
-    """Compile AttributeUpdates of an UpdateItem. Raises ValidationError with the service's texts."""
+    """Compile AttributeUpdates of an UpdateItem. Raises ValidationError with the service's messages."""
     branches = {name: Branch(_update_effect(given)) for name, given in updates.items()}
     attributes = frozenset(branches)
     nothing: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""Copies of a table's rows as of one time, filled in chunks while other clients read and write the table.
+"""Copies of a table's rows as of one point in time, filled in chunks while other clients read and write the table.
 
 A copy begins in one short transaction and keeps the rows of that transaction. From then on the first change of each
 item saves the item's earlier version in a separate tree, which the table's document names so that every process writes

@@ -186,7 +186,7 @@ class Injector:
 
     @contextmanager
     def snapshot(self) -> Iterator[StoreView]:
-        """Yield a view for reads as of one time, as the present call sees them."""
+        """Yield a view for reads as of one point in time, as the present call sees them."""
         with self._database.store.snapshot() as view:
             yield self._seen(view)
 

@@ -1,4 +1,4 @@
-"""Pieces that several operations' answers and checks share."""
+"""Helpers shared by the responses and validation of several operations."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ _REPLACED = ("AttributesToGet",)
 
 
 def check(request: dict[str, Any]) -> None:
-    """Check the rules between members, of each table and then over all tables. Raises ValidationError."""
+    """Check the constraints between parameters, of each table, then over all tables. Raises ValidationError."""
     keys = 0
     for block in request["RequestItems"].values():
         given = rules.check_mixture(block, _EXPRESSIONS, _REPLACED)

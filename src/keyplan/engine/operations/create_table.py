@@ -48,7 +48,7 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Check the rules between members. Raises ValidationError."""
+    """Check the constraints between request parameters. Raises ValidationError."""
     table_rules.check_table_class(request.get("TableClass"))
     billing_mode = request.get("BillingMode") or PROVISIONED
     table_rules.check_table_capacity(request, billing_mode)

@@ -28,7 +28,7 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Check the rules between members. Raises ValidationError."""
+    """Check the constraints between request parameters. Raises ValidationError."""
     if request.keys() <= rules.WITHOUT_RULES:
         return
     rules.check_replacing(request)

@@ -19,7 +19,7 @@ SHAPE = Structure(
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Find the table, describe."""
+    """Find the table and return its description."""
     database.catalog.reload(database.store.view())
     table = recovery.find_source(database, request["TableName"])
     return {"ContinuousBackupsDescription": recovery.describe(database, table)}

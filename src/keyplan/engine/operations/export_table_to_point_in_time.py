@@ -71,7 +71,7 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Check the rules between members. Raises ValidationError."""
+    """Check the constraints between request parameters. Raises ValidationError."""
     if not request["TableArn"]:
         raise ValidationError(messages.TABLE_ARN_EMPTY)
     if request.get("ExportFormat") == "ION":

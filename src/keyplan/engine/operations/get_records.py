@@ -35,7 +35,7 @@ _IMAGES = ("Keys", "NewImage", "OldImage")
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Check the iterator, read, return the next iterator."""
+    """Check the shard iterator, read its records and return them with the next iterator."""
     now = database.clock.now()
     iterator = stream_records.parse_iterator(request["ShardIterator"], now)
     limit = request.get("Limit") or limits.GET_RECORDS_LIMIT

@@ -56,7 +56,7 @@ _MOST_KEY_CONDITIONS = 2
 
 
 def check(request: dict[str, Any]) -> None:
-    """Check the rules between members, before any value. Raises ValidationError."""
+    """Check the constraints between request parameters, before any value. Raises ValidationError."""
     given = rules.check_mixture(request, reads.QUERY_EXPRESSIONS, _replaced(request))
     check_placeholders_wanted(request, given, value_expressions=reads.QUERY_VALUE_EXPRESSIONS)
     rules.check_select(request)

@@ -49,7 +49,7 @@ _EXPRESSIONS = ("ProjectionExpression", "FilterExpression")
 
 
 def check(request: dict[str, Any]) -> None:
-    """Check the rules between members, before any value. Raises ValidationError."""
+    """Check the constraints between request parameters, before any value. Raises ValidationError."""
     given = rules.check_mixture(request, _EXPRESSIONS, ("AttributesToGet", "ScanFilter", "ConditionalOperator"))
     check_placeholders_wanted(request, given, value_expressions=("FilterExpression",))
     rules.check_select(request)

@@ -92,7 +92,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
 
 def read_together(database: Database, wanted: Sequence[TransactionRead], detail: str, form: Form) -> dict[str, Any]:
-    """Read the items as of one time and return the answer. Raises ValidationError for more than 4 MB."""
+    """Read the items as of one point in time and return the answer. Raises ValidationError for more than 4 MB."""
     with database.snapshot() as view:
         rows = [view.point(read.table.tree, read.key) for read in wanted]
     total = sum(row[0] for row in rows if row is not None)

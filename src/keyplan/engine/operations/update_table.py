@@ -52,7 +52,7 @@ _KINDS = ("Update", "Create", "Delete")
 
 
 def check(request: dict[str, Any]) -> None:
-    """Check the rules between members. Raises ValidationError."""
+    """Check the constraints between request parameters. Raises ValidationError."""
     # An empty list of index changes changes nothing; every other given member does.
     if not any(request.get(name) not in (None, []) for name in _CHANGES):
         raise ValidationError(messages.UPDATE_NOTHING)

@@ -188,7 +188,7 @@ def locate(database: Database, prepared: Prepared) -> Located:
 def attempt(
     database: Database, prepared: Prepared, form: Form, *, on_failure: str | None = None, located: Located | None = None
 ) -> Attempt:
-    """Run one writing statement and return its result, also if its condition fails.
+    """Run one writing statement and return its result, even if its condition fails.
 
     A failed condition costs as much as a write of the stored or the given item, whichever is larger. `located`: an
     earlier result of `locate`, computed again if the table has changed since.

@@ -278,7 +278,7 @@ class MemoryReaders:
 
     @contextmanager
     def snapshot(self) -> Iterator[StoreView]:
-        """Yield a view whose reads are as of one time: nobody writes until the block ends."""
+        """Yield a view whose reads are as of one point in time: nobody writes until the block ends."""
         with self._lock:
             yield self._view
 
@@ -310,7 +310,7 @@ class FileReaders:
 
     @contextmanager
     def snapshot(self) -> Iterator[StoreView]:
-        """Yield a view whose reads are all as of one time."""
+        """Yield a view whose reads are all as of one point in time."""
         own = self._own()
         try:
             with failures(self._path):
@@ -453,7 +453,7 @@ class Borrowing(Connected):
     def span(
         self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1
     ) -> Iterator[Row]:
-        """Yield the rows in key order: the first ones as of one time, later ones as of another."""
+        """Yield the rows in key order: the first ones as of one point in time, later ones as of another."""
         wanted = FIRST_ROWS if limit < 0 else min(limit, FIRST_ROWS)
         rows = self.rows(tree, low, high, reverse=reverse, limit=wanted)
         if len(rows) < FIRST_ROWS or limit == FIRST_ROWS:

@@ -21,7 +21,7 @@ Row = tuple[bytes, int, bytes]
 
 
 class StoreView(Protocol):
-    """Reads as of one time, or each as of the time of the read."""
+    """Reads as of one point in time, or each as of the time of the read."""
 
     def point(self, tree: Tree, key: bytes) -> tuple[int, bytes] | None:
         """Return size and body under a key."""

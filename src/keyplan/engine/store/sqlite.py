@@ -65,7 +65,7 @@ class SqliteStore:
         self.view = self._readers.view
         """View of committed rows for the calling thread, each as of the time of its read."""
         self.snapshot = self._readers.snapshot
-        """Views whose reads are all as of one time."""
+        """Views whose reads are all as of one point in time."""
         self.sync = LogSync(path) if durability == "full" and not self.in_memory else None
         """The sync of commits; None if commits are acknowledged without it."""
         self._combiner = Combiner(self._run_batch, self._settle_batch) if self.sync is not None else None
@@ -297,13 +297,13 @@ class SqliteStore:
     # The file.
 
     def copy_to(self, path: str) -> None:
-        """Copy the whole database, as of one time, into a new file."""
+        """Copy the whole database, as of one point in time, into a new file."""
         check_free(path)
         with failures(f"{path}, a copy of {self.path},"), new_file(path) as target:
             self._copy(target)
 
     def copy(self) -> SqliteStore:
-        """Return a database in memory with the same content, as of one time."""
+        """Return a database in memory with the same content, as of one point in time."""
         copied = SqliteStore(MEMORY)
         with failures(self.path):
             self._copy(copied._writing.connection)

@@ -1,9 +1,9 @@
 """Exports of tables to files: started by an operation, written by the engine's thread for jobs.
 
-A full export holds the table's items as of one time, an incremental one the changes of each item that was written in a
-period. Both read the records of point-in-time recovery, a piece at a time, so that writers continue and memory stays
-bounded. A filter has the parameters of a query's expressions, over the whole table: a key condition, a filter and a
-projection, each optional.
+A full export holds the table's items as of one point in time, an incremental one the changes of each item that was
+written in a period. Both read the records of point-in-time recovery, a piece at a time, so that writers continue and
+memory stays bounded. A filter has the parameters of a query's expressions, over the whole table: a key condition, a
+filter and a projection, each optional.
 
 Sources: developer guide, "DynamoDB data export to Amazon S3: how it works" and "DynamoDB table export output format";
 API reference, FilterSpecification.

@@ -1,4 +1,4 @@
-"""Assembly of Ask-a-Human: API, pages, sweeper, push worker, rank counter."""
+"""Wiring of Ask-a-Human: API, pages, sweeper, push worker, rank counter."""
 
 from __future__ import annotations
 

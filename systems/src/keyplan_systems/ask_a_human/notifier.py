@@ -71,7 +71,7 @@ class HttpxTransport(google_transport.Request):
         timeout: float | None = None,
         **_: object,
     ) -> _TransportResponse:
-        """Make one request. Raises TransportError without a response, as google-auth expects."""
+        """Make one request. Raises TransportError if no response is received, as google-auth expects."""
         try:
             answer = self._client.request(
                 method, url, content=body, headers=dict(headers or {}), timeout=timeout or TIMEOUT_S

@@ -1,4 +1,4 @@
-"""Routes of the forum: parse, call, answer. Under /forum they have the platform's own paths."""
+"""Routes of the forum. Each parses the request, calls the service and builds the response."""
 
 from __future__ import annotations
 

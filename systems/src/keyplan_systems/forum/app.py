@@ -1,4 +1,4 @@
-"""Assembly of the forum: API and websocket, the outbox drainer, the notifier, the stream reader for the watchers."""
+"""Wiring of the forum: API and websocket, the outbox drainer, the notifier, the stream reader for the watchers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Assembly of the trainer: API, sweeper of silent attempts, profile consumer, seed scenarios."""
+"""Wiring of the trainer: API, sweeper of silent attempts, profile consumer, seed scenarios."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Assembly of the to-do system: API, deletion job, feed of the lake."""
+"""Wiring of the to-do system: API, deletion job, feed of the lake."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class Users:
         return self._answer(request, work)
 
     def release_address(self, request: Request, user_id: str) -> Answer:
-        """Release a user's reserved address, for administrators: its owner can then verify it.
+        """Release a user's reserved address on behalf of an administrator, so that its owner can verify it.
 
         The user keeps it as a claim that reserves nothing.
         """

@@ -1,4 +1,4 @@
-"""Assembly of venue booking: API and pages, the consumer that sends letters, the worker for overdue letters."""
+"""Wiring of venue booking: API and pages, the consumer that sends e-mails, the worker for overdue e-mails."""
 
 from __future__ import annotations
 

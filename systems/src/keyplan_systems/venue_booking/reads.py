@@ -175,7 +175,7 @@ def audit_of_subject(subject: str) -> KeyCondition:
 
 @venue.get(OutboxItem, consistent=True, rate=SOME)
 def letter_by_key(notice_key: str) -> ItemKey:
-    """Read a letter of the outbox, as it is now."""
+    """Read an e-mail of the outbox with a consistent read."""
     return item(notice_key=notice_key)
 
 

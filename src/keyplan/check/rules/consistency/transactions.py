@@ -136,7 +136,7 @@ def duplicate_item_in_transaction(subject: Subject) -> Iterator[Finding]:
     Finds transactions with two steps whose keys are provably equal, because they come from the same parameters;
     repeated steps whose key does not depend on the repeated value; and two new items with the same unique value. Finds
     steps that add an amount to an item for each member of a list, if two members can name the same item (warning):
-    sets, and lists with a pydantic validator such as `AfterValidator(no_repeats)`, cannot.
+    sets, and lists with a pydantic validator such as `AfterValidator(no_repeats)`, are not reported.
 
     Why is this bad? DynamoDB rejects a transaction with two actions on one item, even if one of them only checks a
     condition.

@@ -27,7 +27,7 @@ def local_index_collection_size(subject: Subject) -> Iterator[Finding]:
     Finds tables with local indexes whose largest item collection exceeds 10 GB by the declared numbers (warning), or
     has an unknown size (advice).
 
-    Why is this bad? With a local index, all items of a partition key and their index entries may have 10 GB together.
+    Why is this bad? With a local index, all items of a partition key and their index entries may total at most 10 GB.
     Each write beyond that fails with ItemCollectionSizeLimitExceededException, and the index cannot be removed.
 
     Fix: use global indexes, which have no such limit, or let the partition key grow with the data (user and year).

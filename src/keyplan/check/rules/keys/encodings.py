@@ -34,8 +34,8 @@ from keyplan.design.schema import Index
 def delimiter_in_value(subject: Subject) -> Iterator[Finding]:
     """Key value can contain its separator
 
-    Finds fields in templates whose values can contain the text that follows them: an error if nothing follows; a
-    warning for text and advice for identifiers, one finding for all fields.
+    Finds fields in templates whose values can contain the separator that follows them. Without a separator it is an
+    error, for text a warning, and for identifiers advice. One finding lists all fields.
 
     Why is this bad? In `CATEGORY#{category}#{task_id}`, the category "a#b" makes a key that `begins_with CATEGORY#a#`
     finds, and that reads back as another category. A write of such a value fails. If two fields are adjacent, no write
@@ -205,7 +205,7 @@ def _mixed(one: EntitySpec, ours: BoundKey, other: EntitySpec, theirs: BoundKey,
 
 
 def _differing_encodings(left: BoundTemplate, right: BoundTemplate) -> tuple[BoundPlaceholder, BoundPlaceholder] | None:
-    """Return the first holes at one position with different encodings of the same kind of value, or None."""
+    """Return the first placeholders at one position with different encodings of the same kind of value, or None."""
     for one, other in zip(left.parts, right.parts, strict=False):
         if isinstance(one, Text) or isinstance(other, Text):
             if one != other:

@@ -132,7 +132,7 @@ def _same_prefix(one: _Owner, other: _Owner) -> Iterator[Finding]:
 
 
 def _differing_holes(ours: BoundTemplate, theirs: BoundTemplate) -> tuple[BoundPlaceholder, BoundPlaceholder] | None:
-    """Return the first holes at one position, after equal text, with different kinds of values; or None."""
+    """Return the first placeholders at one position, after equal text, with different kinds of values; or None."""
     if skeleton(ours) != skeleton(theirs) or not ours.literal_prefix:
         return None
     for one, other in zip(ours.placeholders, theirs.placeholders, strict=True):
@@ -208,7 +208,7 @@ def _has_literal(entity: EntitySpec) -> bool:
 def case_folded_primary_key(subject: Subject) -> Iterator[Finding]:
     """Values that differ in case share one item
 
-    Finds primary keys that fold case, such as `{name:lower}`, for fields in which case can differ.
+    Finds primary keys that fold case, such as `{name:lower}`, for fields whose values can differ only in case.
 
     Why is this bad? "Anna" and "ANNA" are the same item: the second create fails, and a put replaces the first item.
     This is usually intended for e-mail addresses, but the stored field can still be "ANNA" while the key has "anna".

@@ -465,7 +465,7 @@ def range_crosses_period(subject: Subject) -> Iterator[Finding]:
 
 
 def _partition_periods(key: KeySelection) -> Iterator[tuple[KeyValue, BoundTemplate, BoundPlaceholder]]:
-    """Yield holes of the partition key that reduce a timestamp of a parameter to its period."""
+    """Yield placeholders of the partition key that reduce a timestamp of a parameter to its period."""
     for value in key.partition:
         template = value.template
         for hole in template.placeholders if template is not None else ():

@@ -51,8 +51,8 @@ def sort_key_too_long(subject: Subject) -> Iterator[Finding]:
     a sort key (advice, one finding for all fields). Generated IDs, by type, `Attribute(kind="id")` or name, are not
     free text.
 
-    Why is this bad? DynamoDB limits a sort key to 1,024 bytes of UTF-8, half of a partition key, and rejects each
-    write with a longer one. Composed keys become long: `CATEGORY#{category}#{task_id}` with a category of 300
+    Why is this bad? DynamoDB limits a sort key to 1,024 bytes of UTF-8, half the limit of a partition key, and rejects
+    each write with a longer one. Composed keys become long: `CATEGORY#{category}#{task_id}` with a category of 300
     characters can take 1,200 bytes.
 
     Fix: declare a smaller `max_length` (a character takes up to four bytes) or a `pattern` of ASCII characters, or

@@ -87,8 +87,8 @@ def hot_item(subject: Subject) -> Iterator[Finding]:
     over all patterns of rate, units per call and the share of the most used value of every field of the primary key. A
     key without fields is one item.
 
-    Why is this bad? An item is in one partition, which cannot be split. Counters, configuration and one large customer
-    are typical cases.
+    Why is this bad? A single item cannot be spread over several partitions. Counters, configuration and one large
+    customer are typical cases.
 
     Fix: spread a counter over several items and add them up when reading; cache what is read much more often than it
     changes; write events that are only counted as separate items.

@@ -25,7 +25,7 @@ _FAR_TOO_MANY = 16
 def shard_count(subject: Subject) -> Iterator[Finding]:
     """Number of shards does not fit the load
 
-    Finds sharded keys whose shards still use more than a partition serves, and keys with 16 times more shards than the
+    Finds sharded keys whose shards still exceed what a partition serves, and keys with 16 times more shards than the
     load needs.
 
     Why is this bad? A key such as `FEED#{id:shard(8)}` spreads one value over eight partitions with 1,000 write and

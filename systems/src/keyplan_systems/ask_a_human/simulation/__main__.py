@@ -46,7 +46,7 @@ class Played:
 
 
 def play(connection: Connection, clock: DayClock, size: Size, seed: int, *, pollers: int, push_every_ms: int) -> Played:
-    """Play and audit a day on the tables of a connection; `clock` must be the connection's clock too."""
+    """Simulate and audit one day on the tables of a connection, which must use the same `clock`."""
     connection.create_tables(entities.questions, entities.responses, entities.subscriptions, entities.user_stats)
     service = Service.over(connection, clock, AddressLimits.over(connection, clock, {}))
     begun = time.perf_counter()
@@ -84,7 +84,7 @@ def main(
     pollers: Annotated[int, typer.Option(help="Agents that poll concurrently.")] = 2,
     push_hours: Annotated[int, typer.Option(help="Hours between runs of the push worker.")] = 1,
 ) -> None:
-    """Play a day on an engine in this process. Exit code 1 if there are findings."""
+    """Simulate one day on an engine in this process. Exit code 1 if the audit has findings."""
     console, clock = Console(), DayClock(START_MS, seed)
     size = Size(questions=questions, answers=answers, subscribers=subscribers)
     with keyplan.connect(":memory:", clock=clock) as connection:

@@ -139,7 +139,7 @@ class Auditor:
         self._report(at_ms, _NOTIFIED, partial(self._judge_notified, token, person, ref, at_ms))
 
     def audit(self) -> list[str]:
-        """Judge all new events; return all findings so far."""
+        """Check all new events; return all findings so far."""
         events, self._events = sorted(self._events, key=lambda event: event[:2]), []
         for _, _, judge in events:
             judge()

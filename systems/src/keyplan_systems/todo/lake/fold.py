@@ -85,7 +85,7 @@ def era_of(stream: str, sequence: str, at_us: int, baselines: Sequence[Baseline]
 
 
 def event_facts(rows: Iterable[Mapping[str, Any]], baselines: Sequence[Baseline]) -> dict[str, dict[Key, Fact]]:
-    """Return rows of bronze, as facts of `users` and `tasks`."""
+    """Convert rows of the bronze layer to facts of `users` and `tasks`."""
     facts: dict[str, dict[Key, Fact]] = {"users": {}, "tasks": {}}
     for row in rows:
         kind = row["entity"] + "s"
