@@ -553,7 +553,7 @@ def code_in_letters(window: Window, site: Site) -> str:
     """Return the code of the only letter about an address; reload the page until the venue's worker has sent it."""
     for _ in range(200):
         for path in site.folder.rglob("*verify_email*.eml"):
-            found = re.search(r"[0-9A-Z]{4}-[0-9A-Z]{4}", path.read_text("utf-8"))
+            found = re.search(r"(?<![\w-])[0-9A-Z]{4}-[0-9A-Z]{4}(?![\w-])", path.read_text("utf-8"))
             if found is not None:
                 return found[0]
         window.page.request.get(f"{window.url}{APP}/profile")
