@@ -52,6 +52,13 @@ def admit(connection: HTTPConnection, subject: str) -> None:
         limiter.take(subject)
 
 
+def admitted(connection: HTTPConnection, principal: Principal) -> Principal:
+    """Return the sender of a request, after naming them in its log line and counting it. Raises as `admit` does."""
+    set_user(principal.subject)
+    admit(connection, principal.subject)
+    return principal
+
+
 def verifier_of(connection: HTTPConnection) -> TokenVerifier:
     """Return the application's verifier. Raises RuntimeError if none is installed."""
     verifier = getattr(connection.app.state, "token_verifier", None)
@@ -74,9 +81,7 @@ async def authenticate(connection: HTTPConnection, token: str) -> Principal:
         raise Problem(
             503, "Tokens cannot be verified: the issuer's keys are unavailable.", headers={"Retry-After": "30"}
         ) from error
-    set_user(principal.subject)
-    admit(connection, principal.subject)
-    return principal
+    return admitted(connection, principal)
 
 
 async def current_principal(
@@ -87,9 +92,7 @@ async def current_principal(
         principal = principal_of_session(request)
         if principal is None:
             raise unauthorized()
-        set_user(principal.subject)
-        admit(request, principal.subject)
-        return principal
+        return admitted(request, principal)
     return await authenticate(request, credentials.credentials)
 
 

@@ -29,9 +29,8 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from keyplan.pages import Link, Pages, Viewer, Wording, root_of
-from keyplan_systems.web.authentication import admit, unauthorized
+from keyplan_systems.web.authentication import admitted, unauthorized
 from keyplan_systems.web.problems import Problem, problem_of
-from keyplan_systems.web.request_context import set_user
 from keyplan_systems.web.sessions import CSRF_HEADER, Session, session_of
 from keyplan_systems.web.tokens import Principal
 
@@ -70,9 +69,7 @@ def current_person(request: Request) -> Principal:
     principal = current_session(request).principal
     if principal is None:
         raise SignInNeededError
-    set_user(principal.subject)
-    admit(request, principal.subject)
-    return principal
+    return admitted(request, principal)
 
 
 async def checked_form(request: Request) -> FormFields:
@@ -98,7 +95,7 @@ def site(
     wording: Callable[[Request], Wording] = lambda _request: Wording(),
 ) -> Pages:
     """Return the pages of a system, which know the signed-in person."""
-    return Pages(package, title, nav=nav, accent=accent, viewer=_viewer, scripts=scripts, wording=wording)
+    return Pages(package, title, nav=nav, accent=accent, viewer=viewer_of, scripts=scripts, wording=wording)
 
 
 def page_router(
@@ -139,7 +136,8 @@ def install_pages(app: FastAPI, pages: Pages, router: APIRouter) -> None:
     app.include_router(router)
 
 
-def _viewer(request: Request) -> Viewer:
+def viewer_of(request: Request) -> Viewer:
+    """Return the person who looks at a page, with the token of their session."""
     session = session_of(request)
     if session is None:
         return Viewer()

@@ -24,11 +24,11 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from keyplan.clock import Clock, SystemClock
-from keyplan.pages import Pages, Viewer, redirect
-from keyplan_systems.web.browsing import FormFields, current_session
+from keyplan.pages import Pages, redirect, root_of
+from keyplan_systems.web.browsing import checked_form, viewer_of
 from keyplan_systems.web.keys import KeysUnavailableError
 from keyplan_systems.web.problems import Problem
-from keyplan_systems.web.sessions import Sessions, session_of
+from keyplan_systems.web.sessions import Sessions
 from keyplan_systems.web.system import SamplePerson
 from keyplan_systems.web.tokens import TokenError, TokenVerifier
 
@@ -66,14 +66,14 @@ class _Base:
     """Routes that all ways share."""
 
     def __init__(self) -> None:
-        self._pages = Pages("keyplan_systems.web", "keyplan", viewer=_viewer)
+        self._pages = Pages("keyplan_systems.web", "keyplan", viewer=viewer_of)
 
     def _sign_out_route(self) -> Route:
         return Route("/sign-out", self._sign_out, methods=["POST"])
 
     async def _sign_out(self, request: Request) -> Response:
-        await _form(request)
-        response = redirect(f"{_root(request)}/sign-in", "You are signed out.")
+        await checked_form(request)
+        response = redirect(f"{root_of(request)}/sign-in", "You are signed out.")
         response.headers.append("Set-Cookie", _sessions(request).ended_cookie())
         return response
 
@@ -108,7 +108,7 @@ class SampleSignIn(_Base):
 
     async def _start(self, request: Request) -> Response:
         self._require_local(request)
-        form = await _form(request)
+        form = await checked_form(request)
         _, people = self._people.get(form.get("system", ""), ("", ()))
         person = next((person for person in people if person.subject == form.get("subject")), None)
         if person is None:
@@ -280,22 +280,7 @@ def _signed_in(request: Request, claims: Mapping[str, Any], path: str) -> Respon
     return response
 
 
-async def _form(request: Request) -> FormFields:
-    fields = FormFields(await request.form())
-    current_session(request).check(fields.get("csrf"))
-    return fields
-
-
 def _sessions(request: Request) -> Sessions:
     sessions = request.state.sessions
     assert isinstance(sessions, Sessions), "the host wraps every application in Sessions"
     return sessions
-
-
-def _viewer(request: Request) -> Viewer:
-    session = session_of(request)
-    return Viewer() if session is None else Viewer(session.name, session.csrf)
-
-
-def _root(request: Request) -> str:
-    return str(request.scope.get("root_path", ""))
