@@ -27,6 +27,7 @@ from keyplan_systems.ask_a_human.domain.refusals import (
 from keyplan_systems.ask_a_human.domain.requests import AnswerRequest, Audience
 from keyplan_systems.ask_a_human.domain.scoring import Reply, Scored
 from keyplan_systems.ask_a_human.domain.timestamps import SECOND_MS, iso, parse_iso
+from keyplan_systems.ask_a_human.entities import Question as StoredQuestion
 from keyplan_systems.ask_a_human.entities import Response as StoredResponse
 from keyplan_systems.ask_a_human.entities import UserStats
 
@@ -62,8 +63,7 @@ class Answers:
             if audience is None
             else design_questions.open_questions_for(now_s, audience.value)
         )
-        page = self._connection.run(call, limit=limit, cursor=cursor, unreadable=log_unreadable)
-        return Page(tuple(readable(records.question, page)), page.cursor)
+        return self._page(call, limit, cursor)
 
     def neediest(self, audience: Audience | None, limit: int, cursor: str | None) -> Page[Question]:
         """Return answerable questions, those with the smallest share of answers first. Raises CursorError."""
@@ -73,6 +73,9 @@ class Answers:
             if audience is None
             else design_questions.needy_questions_for(now_s, audience.value)
         )
+        return self._page(call, limit, cursor)
+
+    def _page(self, call: Call[Page[StoredQuestion]], limit: int, cursor: str | None) -> Page[Question]:
         page = self._connection.run(call, limit=limit, cursor=cursor, unreadable=log_unreadable)
         return Page(tuple(readable(records.question, page)), page.cursor)
 
