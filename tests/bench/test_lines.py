@@ -13,11 +13,11 @@ from bench import report
 FASTER = Line("s", "get", "ours", 300.0, "/s", "theirs", 10.0, 20.0, "at least")
 
 
-def test_a_limit_is_on_the_ratio_where_there_are_two_figures() -> None:
+def test_the_limit_applies_to_the_ratio_if_there_are_two_figures() -> None:
     assert (FASTER.ratio, FASTER.measured, FASTER.required, FASTER.met) == (30.0, 30.0, "at least 20 x", True)
 
 
-def test_a_limit_is_on_the_figure_where_there_is_one() -> None:
+def test_the_limit_applies_to_the_figure_if_there_is_only_one() -> None:
     slow = Line("s", "start", "ours", 800.0, "ms", limit=700.0)
     assert (slow.ratio, slow.measured, slow.required, slow.met) == (None, 800.0, "at most 700 ms", False)
     many = Line("s", "items", "ours", 25_000.0, "/s", limit=20_000.0, direction="at least")
@@ -45,7 +45,7 @@ def test_a_bound_is_missed_without_our_figure_and_open_without_theirs() -> None:
         (None, "/s", "-"),
     ],
 )
-def test_figures_read_with_the_digits_that_matter(figure: float | None, unit: str, text: str) -> None:
+def test_figures_are_printed_with_significant_digits(figure: float | None, unit: str, text: str) -> None:
     assert figure_text(figure, unit) == text
 
 

@@ -30,7 +30,7 @@ def measured(settings: Settings, limit_s: float) -> list[maintenance.Job]:
     )
 
 
-def test_each_job_is_measured_while_items_are_put(settings: Settings) -> None:
+def test_each_job_is_measured_during_writes(settings: Settings) -> None:
     jobs = {job.name: job for job in measured(settings, 240)}
     names = ["no job", "keyplan fsck", "export", "index backfill", "time to live backfill", "time to live sweep"]
     assert list(jobs) == names
@@ -40,6 +40,6 @@ def test_each_job_is_measured_while_items_are_put(settings: Settings) -> None:
     assert [path.name for path in settings.folder.glob("*.db")] == ["engine.db"]
 
 
-def test_a_job_is_ended_at_the_limit(settings: Settings) -> None:
+def test_a_job_stops_at_the_limit(settings: Settings) -> None:
     jobs = {job.name: job for job in measured(settings, 0)}
     assert jobs["keyplan fsck"].items == jobs["time to live sweep"].items == 0

@@ -29,7 +29,7 @@ RECORD = Record(MACHINE, {"engine": "on disk"}, {"ministack": "`/home/who/.cache
 
 
 @pytest.mark.parametrize("path", [published.README, published.PAGE], ids=lambda path: path.name)
-def test_the_pages_show_what_was_kept(path: Path) -> None:
+def test_pages_show_the_saved_results(path: Path) -> None:
     assert path.read_text() == pages(read())[path], "fill them anew: python -m bench readme"
 
 
@@ -37,11 +37,11 @@ def test_the_readme_stays_short() -> None:
     assert len(published.README.read_text().split()) < 500
 
 
-def test_what_was_kept_names_no_folder_of_the_machine() -> None:
+def test_saved_results_contain_no_machine_folders() -> None:
     assert not published.FOLDERS.search(published.RESULTS.read_text())
 
 
-def test_what_is_kept_comes_back_in_few_digits_without_folders(tmp_path: Path) -> None:
+def test_saved_results_are_rounded_and_have_no_folders(tmp_path: Path) -> None:
     write(RECORD, tmp_path / "results.json")
     kept = read(tmp_path / "results.json")
     assert kept.lines[0] == Line(IN_PROCESS, "get", "engine", 65430.0, "/s", "moto", 500.0, 20.0, "at least")
@@ -50,7 +50,7 @@ def test_what_is_kept_comes_back_in_few_digits_without_folders(tmp_path: Path) -
     assert (kept.machine, kept.notes) == (RECORD.machine, RECORD.notes)
 
 
-def test_the_short_block_has_the_ratio_to_the_quickest_peer() -> None:
+def test_the_short_block_shows_the_ratio_to_the_fastest_peer() -> None:
     rows = short_block(RECORD).splitlines()
     assert "|get|65,400|72.7|12,300|3.09|" in rows
     assert "|put|-|-|-|-|" in rows
@@ -58,7 +58,7 @@ def test_the_short_block_has_the_ratio_to_the_quickest_peer() -> None:
     assert rows[-1] == "2 cores, CPython 3.11, load average 0.5, 2026-01-31."
 
 
-def test_the_whole_block_has_every_line_by_section() -> None:
+def test_the_full_block_has_every_line_by_section() -> None:
     block = whole_block(RECORD)
     assert "| get | engine | 65,432/s | boto3@dynoxide | 900/s | 72.7 x | at least 20 x | yes |" in block
     assert "| get | engine | 65,432/s | boto3@dynalite | - | - | at least 20 x | - |" in block
@@ -68,7 +68,7 @@ def test_the_whole_block_has_every_line_by_section() -> None:
     assert block.index("## In process, 1 client") < block.index("## Over HTTP, 8 connections")
 
 
-def test_a_block_is_filled_between_its_markers_and_nowhere_else() -> None:
+def test_only_the_text_between_the_markers_of_a_block_is_replaced() -> None:
     page = f"before\n{published.START}\nold\n{published.END}\nafter\n"
     assert filled(page, "new") == f"before\n{published.START}\n\nnew\n\n{published.END}\nafter\n"
     assert filled(filled(page, "new"), "new") == filled(page, "new")
@@ -76,12 +76,12 @@ def test_a_block_is_filled_between_its_markers_and_nowhere_else() -> None:
         filled("no markers", "new")
 
 
-def test_only_a_whole_run_with_peers_is_kept() -> None:
+def test_only_a_full_run_with_peers_is_saved() -> None:
     for arguments in (["all", "--keep"], ["all", "--peers", "--quick", "--keep"]):
         assert CliRunner().invoke(cli.app, arguments).exit_code == 2
 
 
-def test_a_run_is_shown_kept_and_filled_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_is_shown_saved_and_filled_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept: list[Record] = []
     monkeypatch.setattr(cli, "_whole", lambda workload, peers, quick: RECORD)
     monkeypatch.setattr(published, "write", lambda record, path=None: kept.append(record))
@@ -91,7 +91,7 @@ def test_a_run_is_shown_kept_and_filled_in(tmp_path: Path, monkeypatch: pytest.M
     assert (done.exit_code, kept) == (0, [RECORD, RECORD])
 
 
-def test_a_part_that_fails_is_a_line_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_part_becomes_a_line_and_the_other_parts_run(monkeypatch: pytest.MonkeyPatch) -> None:
     folders: list[Path] = []
 
     def failing(settings: Settings) -> list[Line]:

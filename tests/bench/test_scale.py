@@ -55,7 +55,7 @@ def test_each_stage_measures_the_engine_and_bare_sqlite_cold_warm_and_mixed(sett
             assert of_target.log_mib > 0
 
 
-def test_databases_in_the_folder_are_not_loaded_again(settings: Settings) -> None:
+def test_existing_databases_are_not_loaded_again(settings: Settings) -> None:
     first, second = Loaded(), Loaded()
     scale.measured(settings, 1000, first)
     assert first.items == {
@@ -69,7 +69,7 @@ def test_databases_in_the_folder_are_not_loaded_again(settings: Settings) -> Non
     assert [stage.items for stage in again.stages] == [1000]
 
 
-def test_bounds_are_on_the_last_stage_alone(settings: Settings) -> None:
+def test_bounds_apply_to_the_last_stage_only(settings: Settings) -> None:
     measured = scale.measured(settings, 1000, Loaded())
     bounded = [line.what for line in measured.lines() if line.limit is not None]
     assert bounded == [
@@ -95,6 +95,6 @@ def test_rows_of_bare_sqlite_have_the_keys_of_the_engine(settings: Settings) -> 
     assert keys["engine"] == keys["bare"]
 
 
-def test_a_target_without_a_file_is_refused(settings: Settings) -> None:
+def test_a_target_without_a_file_is_rejected(settings: Settings) -> None:
     with pytest.raises(TargetError, match="scale measures engine, engine-full, bare"):
         scale.measured(settings, 1000, Loaded(), "engine-memory")

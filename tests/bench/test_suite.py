@@ -44,7 +44,7 @@ def no_bar(name: str, items: int) -> Iterator[Callable[[int], None]]:
     yield lambda count: None
 
 
-def test_rounds_give_the_median_but_slow_and_refusing_targets_are_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rounds_report_the_median_but_slow_and_failing_targets_run_once(monkeypatch: pytest.MonkeyPatch) -> None:
     targets = {
         "quick": Given("quick", [300.0, 100.0, 200.0]),
         "slow": Given("slow", [1.5]),

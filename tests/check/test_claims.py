@@ -32,7 +32,7 @@ from keyplan.design.errors import line_number
         ("1 write capacity unit", ClaimedUnits("write", 1, 1)),
     ],
 )
-def test_units_are_parsed_in_the_forms_of_documents(text: str, units: ClaimedUnits) -> None:
+def test_units_are_parsed_in_common_notations(text: str, units: ClaimedUnits) -> None:
     assert units_of(text) == units
 
 
@@ -46,7 +46,7 @@ def test_text_without_units_is_not_a_claim_of_units(text: str) -> None:
     more=st.decimals(0, 10_000, places=1),
     what=st.sampled_from([("RCU", "read"), ("WCU", "write"), ("WRU", "write"), ("read units", "read")]),
 )
-def test_a_range_of_units_is_read_back(low: float, more: float, what: tuple[str, str]) -> None:
+def test_a_range_of_units_is_parsed(low: float, more: float, what: tuple[str, str]) -> None:
     high = low + more
     found = units_of(f"costs {low:,} - {high:,} {what[0]} each")
     assert found is not None
@@ -64,7 +64,7 @@ def test_a_range_of_units_is_read_back(low: float, more: float, what: tuple[str,
         ("a million reads", None),
     ],
 )
-def test_prices_of_a_million_requests_are_parsed(text: str, price: ClaimedPrice | None) -> None:
+def test_prices_per_million_requests_are_parsed(text: str, price: ClaimedPrice | None) -> None:
     assert price_of(text) == price
 
 

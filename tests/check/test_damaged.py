@@ -27,7 +27,7 @@ DESIGNS = [HEAD.replace("Literal", "Any, Literal") + source for _, _, source in 
 
 @pytest.mark.filterwarnings("ignore")  # pydantic warns of what is done to the models
 @pytest.mark.parametrize("seed", range(examples(8)))
-def test_a_damaged_design_is_refused_or_treated_like_any_other(seed: int, tmp_path: Path) -> None:
+def test_a_damaged_design_is_rejected_or_checked_like_any_other(seed: int, tmp_path: Path) -> None:
     chance = Random(seed)
     for number in range(60):
         source = damaged(chance.choice(DESIGNS), chance)

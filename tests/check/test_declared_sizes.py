@@ -36,12 +36,12 @@ class Pair(BaseModel):
     ],
     ids=str,
 )
-def test_bounded_types_have_a_largest_value(annotation: Any, most: int) -> None:
+def test_bounded_types_have_a_maximum_size(annotation: Any, most: int) -> None:
     assert most_bytes(annotation) == most
 
 
 @pytest.mark.parametrize("annotation", [str, list[int], dict[str, int], Comment, list[Answer], bytes], ids=str)
-def test_others_have_none(annotation: Any) -> None:
+def test_unbounded_types_have_no_maximum_size(annotation: Any) -> None:
     assert most_bytes(annotation) is None
 
 
@@ -50,10 +50,10 @@ def test_others_have_none(annotation: Any) -> None:
     [(str, 0), (UUID | None, 0), (list[str], 1), (dict[str, list[int]], 2), (Answer, 1), (Pair, 4), (Comment, None)],
     ids=str,
 )
-def test_levels_are_counted_through_models(annotation: Any, levels: int | None) -> None:
+def test_nesting_levels_are_counted_through_models(annotation: Any, levels: int | None) -> None:
     assert nesting(annotation) == levels
 
 
-def test_a_model_that_holds_itself_has_no_end() -> None:
+def test_a_model_that_contains_itself_is_recursive() -> None:
     assert is_recursive(Comment)
     assert not is_recursive(Pair)

@@ -41,18 +41,18 @@ def postpone_two(user_id: str, one: str, two: str, due_at: datetime) -> list[Wri
 DESIGN = Design("app", (app,), (postpone_two,))
 
 
-def test_a_fault_of_a_step_is_found_once_however_often_transactions_repeat_it() -> None:
+def test_a_fault_of_a_step_is_reported_once_for_all_transactions() -> None:
     found = [finding for finding in check(DESIGN).findings if finding.code == "KP401"]
     assert [one.subject for one in found] == ["postpone"]
     assert len(postpone_two.plan.faults) == 1
 
 
-def test_the_explanation_of_a_transaction_says_once_why_it_cannot_work() -> None:
+def test_the_explanation_of_a_transaction_states_each_fault_once() -> None:
     told = explain(DESIGN.pattern("postpone_two"), book(), check(DESIGN).findings)
     assert told.count("error[KP401]") == 1
 
 
-def test_a_transaction_with_a_step_that_cannot_work_is_refused() -> None:
+def test_a_transaction_with_an_invalid_step_is_rejected() -> None:
     with keyplan.connect(":memory:") as db:
         for run in (db.run, db.transact):
             with pytest.raises(DesignError, match="also needs status"):

@@ -77,7 +77,7 @@ def test_assignees_are_recognized_by_name(name: str, is_one: bool) -> None:
         ("title", False),
     ],
 )
-def test_the_time_of_writing_increases_and_a_future_time_does_not(name: str, expected: bool) -> None:
+def test_write_timestamps_increase_and_future_timestamps_do_not(name: str, expected: bool) -> None:
     table = Table("t-" + name, pk="id")
     model = type("Thing", (Entity,), {"__annotations__": {"id": str, name: str}, "__module__": __name__})
     table.entity()(model)

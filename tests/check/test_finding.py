@@ -57,7 +57,7 @@ def designed(path: Path, text: str = TASKS) -> Design:
     return Design.load(str(path))
 
 
-def test_findings_of_one_cause_are_listed_in_the_first() -> None:
+def test_findings_with_the_same_cause_are_listed_in_the_first() -> None:
     one, other, third = (
         finding("Task.title"),
         finding("Task.team", line=2),
@@ -75,7 +75,7 @@ def test_findings_without_an_item_or_of_another_rule_stay_separate() -> None:
     assert merged(separate) == separate
 
 
-def test_equal_findings_are_one_without_a_list() -> None:
+def test_equal_findings_are_merged_without_a_list() -> None:
     assert merged([finding("Task.title"), finding("Task.title")]) == [finding("Task.title")]
 
 
@@ -85,7 +85,7 @@ def test_an_item_at_two_places_is_named_once() -> None:
     assert [one.place.line for one in first.alike] == [9]
 
 
-def test_suppressing_one_of_several_leaves_the_others(tmp_path: Path) -> None:
+def test_suppressing_one_finding_keeps_the_others(tmp_path: Path) -> None:
     text = TASKS + '\nsuppressed = [suppress("KP316", on="in_state", reason="called by hand only")]\n'
     found = check(designed(tmp_path / "tasks.py", text))
     (rate,) = [one for one in found.findings if one.code == "KP316"]
@@ -101,7 +101,7 @@ def test_a_pattern_is_explained_with_its_own_finding(tmp_path: Path) -> None:
     assert "without a rate" not in explain(design.pattern("tasks"), book(), findings)
 
 
-def test_every_form_of_a_report_has_the_places_of_all(tmp_path: Path) -> None:
+def test_every_report_format_lists_all_places(tmp_path: Path) -> None:
     found = check(designed(tmp_path / "tasks.py"), [RULES["KP112"]])
     (empty,) = found.findings
     lines = report.text([found]).splitlines()
@@ -113,7 +113,7 @@ def test_every_form_of_a_report_has_the_places_of_all(tmp_path: Path) -> None:
     assert len(result["relatedLocations"]) == len(empty.alike) + 1
 
 
-def test_a_rule_is_silent_where_another_reports_the_cause(tmp_path: Path) -> None:
+def test_a_rule_is_silent_if_another_rule_reports_the_cause(tmp_path: Path) -> None:
     text = TASKS.replace('pk="PK"', 'pk="PK", stream="NEW_IMAGE"') + (
         "\n\n@app.on_change(Task)\ndef tell(change: Inserted[Task]) -> None: ...\n"
     )

@@ -36,20 +36,20 @@ def bound(text: str) -> BoundTemplate:
 
 @settings(deadline=None)
 @given(templates, templates)
-def test_what_beginnings_tell_apart_shares_no_key(one: BoundTemplate, other: BoundTemplate) -> None:
+def test_templates_with_disjoint_prefixes_share_no_key(one: BoundTemplate, other: BoundTemplate) -> None:
     if are_disjoint(one, other):
         assert keys_overlap((one,), (other,)) is None
 
 
 @settings(deadline=None)
 @given(templates, templates)
-def test_the_quick_answer_is_that_of_the_algebra(one: BoundTemplate, other: BoundTemplate) -> None:
+def test_the_fast_overlap_check_agrees_with_the_algebra(one: BoundTemplate, other: BoundTemplate) -> None:
     assert (overlap((one,), (other,)) is None) == (keys_overlap((one,), (other,)) is None)
 
 
 @settings(max_examples=examples(60), deadline=None)
 @given(templates, templates)
-def test_a_key_that_begins_with_a_text_begins_with_it(one: BoundTemplate, other: BoundTemplate) -> None:
+def test_a_key_found_to_start_with_a_prefix_starts_with_it(one: BoundTemplate, other: BoundTemplate) -> None:
     found = begins(one, other, frozenset())
     if found is not None and found.certain:
         assert found.text.startswith(one.literal_prefix)
@@ -57,7 +57,7 @@ def test_a_key_that_begins_with_a_text_begins_with_it(one: BoundTemplate, other:
 
 
 @given(st.text(alphabet="ab{}#", min_size=1))
-def test_a_constant_makes_its_own_text(text: str) -> None:
+def test_a_constant_renders_its_text(text: str) -> None:
     assert constant(text).render({}) == text
 
 
@@ -68,11 +68,11 @@ def test_separators_are_not_expected_in_ids(field: str, far: bool) -> None:
     assert is_unlikely(found) is far
 
 
-def test_a_skeleton_has_no_names() -> None:
+def test_a_skeleton_has_no_field_names() -> None:
     assert skeleton(bound("USER#{user_id}#{name}")) == skeleton(bound("USER#{name}#{user_id}")) == "USER#{}#{}"
 
 
-def test_plain_fields_are_templates_of_one_hole_if_they_are_text() -> None:
+def test_plain_text_fields_are_templates_of_one_placeholder() -> None:
     table = Table("app", pk="name", sk="number")
 
     @table.entity()
@@ -85,7 +85,7 @@ def test_plain_fields_are_templates_of_one_hole_if_they_are_text() -> None:
     assert texts == ["{name}", None]
 
 
-def test_made_keys_are_their_templates() -> None:
+def test_composed_keys_are_their_templates() -> None:
     table = Table("app", pk="PK", sk="SK")
 
     @table.entity(key=key("THING#{name}", "META"))

@@ -73,7 +73,7 @@ def rendered(spec: EntitySpec, with_values: Mapping[str, Any]) -> list[str] | No
     one=values(TEXTS),
     other=values(TEXTS),
 )
-def test_entities_that_are_not_found_to_share_a_key_never_make_one(
+def test_entities_without_a_collision_finding_never_share_a_key(
     keys: tuple[str, str, str, str], one: dict[str, Any], other: dict[str, Any]
 ) -> None:
     table = Table("app", pk="PK", sk="SK")
@@ -150,7 +150,7 @@ def takes_in(plan: Plan, arguments: Mapping[str, Any], item: list[str]) -> bool:
     arguments=values(ALNUM),
     other=values(ALNUM),
 )
-def test_queries_that_are_not_found_to_take_in_another_entity_do_not(
+def test_queries_without_a_finding_never_read_another_entity(
     keys: tuple[str, str, str, str], asks: Asks, arguments: dict[str, Any], other: dict[str, Any]
 ) -> None:
     table = Table("app", pk="PK", sk="SK")
@@ -175,7 +175,7 @@ def test_queries_that_are_not_found_to_take_in_another_entity_do_not(
     arguments=values(ALNUM),
     item_values=values(ALNUM),
 )
-def test_a_condition_that_is_found_to_be_never_true_is_not_true_of_any_item(
+def test_a_condition_reported_as_never_true_matches_no_item(
     keys: tuple[str, str],
     op: Literal["=", "begins_with"],
     words: str,
@@ -203,7 +203,7 @@ def test_a_condition_that_is_found_to_be_never_true_is_not_true_of_any_item(
 
 @settings(max_examples=examples(60), deadline=None)
 @given(keys=st.tuples(templates, templates), words=templates, arguments=values(ALNUM), item_values=values(ALNUM))
-def test_a_range_that_is_found_to_lose_its_end_ends_at_no_key(
+def test_a_range_reported_as_losing_its_end_ends_at_no_key(
     keys: tuple[str, str], words: str, arguments: dict[str, Any], item_values: dict[str, Any]
 ) -> None:
     table = Table("app", pk="PK", sk="SK")

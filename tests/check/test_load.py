@@ -88,7 +88,7 @@ def bill_what_is_ordered(number: str, two: Bill) -> list[WriteCall[None] | Write
 SUBJECT = Subject(Design("d", (shop, log), (order_and_bill, bill_what_is_ordered)))
 
 
-def test_a_step_counts_in_its_transaction_and_alone_only_with_its_own_rate() -> None:
+def test_a_step_counts_in_its_transaction_and_separately_only_with_its_own_rate() -> None:
     told = [(work.pattern.name, work.plan.entity.name, work.units.write) for work in SUBJECT.works]
     assert sorted(told) == [
         ("annotate", "Order", 1),
@@ -129,7 +129,7 @@ def test_a_unit_per_second_costs_the_price_of_a_months_seconds() -> None:
         (33, "33"),
     ],
 )
-def test_numbers_are_formatted_whole_or_with_two_digits(value: float, text: str) -> None:
+def test_numbers_are_whole_or_have_two_decimals(value: float, text: str) -> None:
     assert number(value) == text
 
 
@@ -184,25 +184,25 @@ def parts() -> dict[str, tuple[float, ...]]:
     return {part.name: (part.read, part.write, part.peak_read, part.peak_write) for part in found}
 
 
-def test_a_global_index_has_its_own_capacity_and_a_local_one_uses_the_tables(
+def test_a_global_index_has_its_own_capacity_and_a_local_index_uses_the_tables(
     parts: dict[str, tuple[float, ...]],
 ) -> None:
     assert list(parts) == ["courses", "by_level"]
 
 
-def test_writes_of_transactions_cost_the_table_twice_and_indexes_once(parts: dict[str, tuple[float, ...]]) -> None:
+def test_transactional_writes_cost_the_table_twice_and_indexes_once(parts: dict[str, tuple[float, ...]]) -> None:
     # Bookings: one unit and two for the changed key of the local index. Creations: two and one for it.
     assert parts["courses"][1] == 2 * (1 + 2) + 3 * (2 + 1)
     assert parts["courses"][3] == 6 * (1 + 2) + 3 * (2 + 1)
     assert parts["by_level"][1] == 2 * 1 + 3 * 1
 
 
-def test_reads_use_the_capacity_of_the_table_or_index_they_read(parts: dict[str, tuple[float, ...]]) -> None:
+def test_reads_consume_capacity_of_the_table_or_index_that_they_read(parts: dict[str, tuple[float, ...]]) -> None:
     assert parts["courses"][0] == 0.5
     assert parts["by_level"][0] == 2.5
 
 
-def test_a_read_of_a_guessed_number_of_items_adds_no_load() -> None:
+def test_a_read_of_an_assumed_number_of_items_adds_no_load() -> None:
     notes = Table("notes", pk="user_id", sk="note_id")
 
     @notes.entity()

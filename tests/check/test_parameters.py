@@ -53,7 +53,7 @@ def field(annotation: Any) -> StoredField:
     ],
     ids=str,
 )
-def test_what_fits_is_left_alone(given: Any, wanted: Any) -> None:
+def test_matching_types_are_accepted(given: Any, wanted: Any) -> None:
     assert mismatch(given, field(wanted), each=False) is None
 
 
@@ -76,14 +76,14 @@ def test_what_fits_is_left_alone(given: Any, wanted: Any) -> None:
     ],
     ids=str,
 )
-def test_what_does_not_fit_is_named_on_both_sides(given: Any, wanted: Any) -> None:
+def test_a_mismatch_names_both_types(given: Any, wanted: Any) -> None:
     told = mismatch(given, field(wanted), each=False)
     assert told is not None
     assert told.startswith("is ")
     assert "the field is" in told
 
 
-def test_of_several_values_the_members_are_compared() -> None:
+def test_list_parameters_are_compared_by_member_type() -> None:
     assert mismatch(list[str], field(str), each=True) is None
     assert mismatch(list[int], field(str), each=True) is not None
     assert mismatch(list, field(str), each=True) is None
@@ -91,6 +91,6 @@ def test_of_several_values_the_members_are_compared() -> None:
     assert mismatch(Annotated[list[int], Field(max_length=9)], field(str), each=True) is not None
 
 
-def test_none_is_seen_under_annotations() -> None:
+def test_optional_parameters_are_recognized_under_annotations() -> None:
     assert optional_param(Annotated[str, Field()] | None)
     assert not optional_param(UserId)

@@ -256,7 +256,7 @@ def test_setting_a_constant_uses_one_key_and_adding_does_not() -> None:
     assert hot.share_of("write") == 1
 
 
-def test_writes_outside_of_an_index_do_not_load_it_and_a_global_index_does_not_load_the_table() -> None:
+def test_writes_outside_an_index_do_not_load_it_and_a_global_index_does_not_load_the_table() -> None:
     table, player = levels()
 
     @table.update(player, rate=Rate(average=5))
@@ -353,7 +353,7 @@ def test_only_the_three_largest_loads_are_named() -> None:
     assert hot.share_of("write") == 0
 
 
-def test_a_table_is_loaded_by_its_own_patterns_only() -> None:
+def test_a_table_is_loaded_only_by_its_own_patterns() -> None:
     (first, player), (second, other) = levels(), tasks()
 
     @first.get(player, rate=Rate(average=100))
@@ -401,7 +401,7 @@ def test_a_read_of_two_entities_counts_once_if_their_fields_have_other_names(nam
     assert read == [pytest.approx(100 / 10 * 5)] * len({"OWNER#{owner}", named})
 
 
-def test_shards_after_another_field_are_found() -> None:
+def test_shards_after_another_field_are_recognized() -> None:
     table = Table("scores", pk="PK", sk="points")
 
     @table.entity(
@@ -448,7 +448,7 @@ def test_uncalled_patterns_and_indexes_of_unknown_values_have_no_load() -> None:
     assert (hot.name, hot.main("write")) == ("notes", ["create"])
 
 
-def test_a_get_of_items_of_no_declared_size_counts_and_a_query_of_a_guessed_number_does_not() -> None:
+def test_a_get_of_items_without_a_declared_size_counts_and_a_query_of_an_assumed_number_does_not() -> None:
     table = Table("notes", pk="note_id", sk="part")
 
     @table.entity(volume=Volume(count=1_000, distinct={"note_id": 10, "part": 100}))
@@ -558,7 +558,7 @@ def test_shares_follow_from_numbers_types_and_keys() -> None:
     assert told == {"flag_id": 1 / 400, "on": 1 / 2, "colour": 1 / 3, "region": 1 / 8, "plan": 3 / 4, "name": None}
 
 
-def test_the_bounds_of_an_int_say_how_many_shards_it_has() -> None:
+def test_the_bounds_of_an_int_determine_its_number_of_shards() -> None:
     table = Table("posts", pk="id")
 
     @table.entity()
@@ -595,7 +595,7 @@ def test_the_share_of_a_key_is_the_product_of_its_fields_and_one_without_fields(
         ("{room}#{topic}", None),
     ],
 )
-def test_shards_split_a_value_but_not_beyond_its_number_of_keys(template: str, share: float | None) -> None:
+def test_shards_split_a_value_up_to_its_number_of_keys(template: str, share: float | None) -> None:
     table = Table("posts", pk="PK")
 
     @table.entity(key=key(template + "#{post_id}"), volume=Volume(100, distinct={"room": Distinct(9, 0.5), "city": 10}))

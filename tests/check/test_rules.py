@@ -61,13 +61,13 @@ def short(text: str) -> str:
 
 
 @pytest.mark.parametrize(("code", "title", "source"), cases(), ids=short)
-def test_the_rule_finds_the_marked_lines_and_nothing_else(code: str, title: str, source: str, tmp_path: Path) -> None:
+def test_the_rule_reports_exactly_the_marked_lines(code: str, title: str, source: str, tmp_path: Path) -> None:
     findings = check(loaded(tmp_path / "design.py", source), [RULES[code]]).findings
     judge(each_of(findings), tmp_path / "design.py", code, title)
 
 
 @pytest.mark.parametrize(("code", "title", "old", "new"), cases_of_changes(), ids=short)
-def test_the_rule_finds_the_marked_lines_of_the_new_design(
+def test_the_rule_reports_the_marked_lines_of_the_new_design(
     code: str, title: str, old: str, new: str, tmp_path: Path
 ) -> None:
     before, after = loaded(tmp_path / "old.py", old), loaded(tmp_path / "new.py", new)
@@ -99,7 +99,7 @@ def judge(findings: tuple[Finding, ...], path: Path, code: str, title: str) -> N
     assert all(finding.severity in PAGES[code].severities for finding in findings)
 
 
-def test_rules_are_discovered_by_code_each_with_designs_that_test_it() -> None:
+def test_rules_are_discovered_by_code_and_each_has_test_designs() -> None:
     assert list(PAGES) == sorted({path.stem for path in FOLDER.glob("KP*.md")})
     assert len({rule.slug for rule in PAGES.values()}) == len(PAGES)
     assert not RULES.keys() & CHANGE_RULES.keys()
@@ -113,7 +113,7 @@ def test_every_rule_has_a_bad_and_a_good_design(code: str) -> None:
 
 
 @pytest.mark.parametrize("code", PAGES)
-def test_every_page_says_what_the_rule_does_why_the_fix_and_the_source(code: str) -> None:
+def test_every_rule_page_states_purpose_reason_fix_and_source(code: str) -> None:
     rule = PAGES[code]
     assert rule.title
     assert len(rule.page.split()) > 40

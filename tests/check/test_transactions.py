@@ -42,7 +42,7 @@ def keys_of(made: Any) -> list[dict[str, tuple[object, ...]]]:
     return [dict(one.keys) for one in written_by(made)]
 
 
-def test_equal_parameters_make_equal_keys() -> None:
+def test_equal_parameters_give_equal_keys() -> None:
     @transaction()
     def both(first: str, second: str) -> list[Any]:
         return [count(first), count(first), count(second)]
@@ -71,7 +71,7 @@ def test_creating_an_item_also_writes_the_keys_of_its_sentinels() -> None:
     assert set(keys) == {"Order", "the unique reference of Order"}
 
 
-def test_equal_constants_make_equal_keys() -> None:
+def test_equal_constants_give_equal_keys() -> None:
     @transaction()
     def constants(customer: str) -> list[Any]:
         return [count("a"), count("a"), count("b"), count(customer)]

@@ -15,7 +15,7 @@ from keyplan.check.checking import PAGES
 ACCEPTED = 'suppressed = [suppress("KP101", on="flags", reason="shown to the reader as it was written")]\n'
 
 
-def test_a_finding_is_printed_as_a_compiler_prints_it(tmp_path: Path) -> None:
+def test_a_finding_is_printed_in_compiler_format(tmp_path: Path) -> None:
     path = design(tmp_path, FAULTY)
     result = run("check", path, "--select", "KP101")
     assert result.exit_code == 1
@@ -74,7 +74,7 @@ def test_advice_of_one_rule_about_one_entity_is_printed_once(tmp_path: Path) -> 
     ]
 
 
-def test_errors_are_printed_each_in_full(tmp_path: Path) -> None:
+def test_each_error_is_printed_in_full(tmp_path: Path) -> None:
     more = FAULTY.replace('pk="active")', 'pk="active", sk="paid")').replace(
         "active: bool", "active: bool\n    paid: bool"
     )
@@ -82,7 +82,7 @@ def test_errors_are_printed_each_in_full(tmp_path: Path) -> None:
     assert (text.count("error[KP101]"), text.count("likewise")) == (2, 0)
 
 
-def test_a_design_without_errors_ends_well(tmp_path: Path) -> None:
+def test_a_design_without_errors_exits_with_0(tmp_path: Path) -> None:
     result = run("check", design(tmp_path, NOTES), "--select", "KP101")
     assert (result.exit_code, result.stdout) == (0, "plan: 0 errors, 0 warnings, 0 advice\n")
 
@@ -109,7 +109,7 @@ def test_json_has_every_part_of_a_finding(tmp_path: Path) -> None:
     assert "GSI(" in source[finding["other"]["line"] - 1]
 
 
-def test_an_accepted_finding_is_no_error_and_keeps_its_reason(tmp_path: Path) -> None:
+def test_a_suppressed_finding_is_not_an_error_and_keeps_its_reason(tmp_path: Path) -> None:
     path = design(tmp_path, FAULTY + ACCEPTED)
     result = run("check", path, "--format", "json", "--select", "KP101")
     (report,) = json.loads(result.stdout)
@@ -124,12 +124,12 @@ def codes(path: str) -> list[tuple[str, str]]:
     return [(one["code"], one["severity"]) for one in report["findings"]]
 
 
-def test_an_acceptance_that_nothing_needs_is_a_warning(tmp_path: Path) -> None:
+def test_an_unused_suppression_is_a_warning(tmp_path: Path) -> None:
     assert ("KP001", "warning") in codes(design(tmp_path, NOTES + ACCEPTED))
     assert ("KP001", "warning") not in codes(design(tmp_path, FAULTY + ACCEPTED))
 
 
-def test_an_acceptance_without_a_reason_is_an_error(tmp_path: Path) -> None:
+def test_a_suppression_without_a_reason_is_an_error(tmp_path: Path) -> None:
     path = design(tmp_path, FAULTY + 'suppressed = [suppress("KP101", reason="because")]\n')
     assert ("KP002", "error") in codes(path)
     assert run("check", path).exit_code == 1
@@ -156,7 +156,7 @@ def sarif(path: str) -> dict[str, Any]:
     return dict(one)
 
 
-def test_sarif_has_what_the_standard_requires(tmp_path: Path) -> None:
+def test_sarif_output_is_valid(tmp_path: Path) -> None:
     one = sarif(design(tmp_path, FAULTY))
     rules = one["tool"]["driver"]["rules"]
     assert [rule["id"] for rule in rules] == ["KP101"]
@@ -181,21 +181,21 @@ def test_sarif_paths_within_the_folder_are_relative(tmp_path: Path, monkeypatch:
     assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "plan.py"
 
 
-def test_sarif_tells_accepted_findings_as_suppressed(tmp_path: Path) -> None:
+def test_sarif_marks_accepted_findings_as_suppressed(tmp_path: Path) -> None:
     (result,) = sarif(design(tmp_path, FAULTY + ACCEPTED))["results"]
     (suppression,) = result["suppressions"]
     assert set(suppression) >= REQUIRED["suppression"]
     assert suppression == {"kind": "inSource", "justification": "shown to the reader as it was written"}
 
 
-def test_a_rule_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_rule_is_rejected(tmp_path: Path) -> None:
     result = run("check", design(tmp_path, NOTES), "--select", "KP999")
     assert result.exit_code == 2
     assert "unknown rule: 'KP999'" in result.stderr
     assert run("rule", "KP999").exit_code == 2
 
 
-def test_rules_are_chosen_by_lists_of_codes_families_and_names(tmp_path: Path) -> None:
+def test_rules_are_selected_by_lists_of_codes_families_and_names(tmp_path: Path) -> None:
     path = design(tmp_path, DRAFT)
 
     def found(*options: str) -> set[str]:
@@ -224,9 +224,7 @@ def test_errors_come_first_and_are_printed_alone_on_request(tmp_path: Path) -> N
     assert "0 warnings, 0 advice" in result.stdout
 
 
-def test_github_shows_findings_beside_the_lines_of_a_pull_request(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_github_annotates_lines_of_a_pull_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = design(tmp_path, FAULTY)
     monkeypatch.chdir(tmp_path)
     result = run("check", path, "--format", "github", "--select", "KP101")
@@ -234,7 +232,7 @@ def test_github_shows_findings_beside_the_lines_of_a_pull_request(
     assert re.match(r"::error file=plan\.py,line=\d+,title=KP101 [^:,]+::.*%0Afix: ", line)
 
 
-def test_places_below_the_current_folder_are_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_below_the_current_folder_are_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = design(tmp_path, FAULTY)
     monkeypatch.chdir(tmp_path)
     assert "--> plan.py:" in run("check", path).stdout
@@ -250,7 +248,7 @@ def test_rules_are_listed_and_shown() -> None:
 
 @pytest.mark.parametrize("command", ["check", "price", "docs", "verify"])
 @pytest.mark.parametrize("name", NOT_DESIGNS)
-def test_what_is_no_design_is_refused_with_its_reason(command: str, name: str, tmp_path: Path) -> None:
+def test_a_target_that_is_not_a_design_is_rejected_with_the_reason(command: str, name: str, tmp_path: Path) -> None:
     target, code, text = bad_target(tmp_path, name)
     result = run(command, target)
     assert result.exit_code == code, result.output
@@ -260,7 +258,7 @@ def test_what_is_no_design_is_refused_with_its_reason(command: str, name: str, t
     assert (result.stdout == "") is not reported
 
 
-def test_a_refused_declaration_is_reported_with_the_findings_of_the_others(tmp_path: Path) -> None:
+def test_a_rejected_declaration_is_reported_with_the_findings_of_the_others(tmp_path: Path) -> None:
     get = "\n@flags.get(Flag)\ndef flag(flag_id: str) -> ItemKey:\n    return item(number=flag_id)\n"
     path = design(tmp_path, FAULTY + get)
     result = run("check", path)
@@ -271,6 +269,6 @@ def test_a_refused_declaration_is_reported_with_the_findings_of_the_others(tmp_p
     assert {("flag", "KP201"), ("flags", "KP101")} <= {(one["subject"], one["code"]) for one in report["findings"]}
 
 
-def test_a_failure_in_the_design_is_shown_where_it_happens(tmp_path: Path) -> None:
+def test_an_exception_in_the_design_is_shown_with_its_line(tmp_path: Path) -> None:
     target, _, _ = bad_target(tmp_path, "failing.py")
     assert f"{target}:2" in run("check", target).stderr

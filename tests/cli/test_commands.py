@@ -30,11 +30,11 @@ def make_database(path: Path) -> None:
         assert engine.call("Scan", {"TableName": sample.TABLE})["Count"] == 10
 
 
-def test_the_version_is_told() -> None:
+def test_the_version_is_printed() -> None:
     assert run("--version").stdout == f"keyplan {__version__}\n"
 
 
-def test_fsck_tells_a_sound_file_from_a_damaged_one(tmp_path: Path) -> None:
+def test_fsck_distinguishes_a_valid_file_from_a_damaged_one(tmp_path: Path) -> None:
     path = tmp_path / "data.db"
     make_database(path)
     sound = run("fsck", str(path))
@@ -54,7 +54,7 @@ def test_fsck_tells_a_sound_file_from_a_damaged_one(tmp_path: Path) -> None:
     assert "sample-films/by-genre: 9 entries, 10 expected" in damaged.stderr
 
 
-def test_fsck_refuses_what_is_no_database(tmp_path: Path) -> None:
+def test_fsck_rejects_files_that_are_not_databases(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("nothing but words " * 100)
     refused = run("fsck", str(path))
@@ -64,7 +64,7 @@ def test_fsck_refuses_what_is_no_database(tmp_path: Path) -> None:
     assert run("fsck", str(tmp_path / "missing.db")).returncode == 2
 
 
-def test_a_snapshot_is_a_database_of_its_own(tmp_path: Path) -> None:
+def test_a_snapshot_is_a_separate_database(tmp_path: Path) -> None:
     path, copy = tmp_path / "data.db", tmp_path / "copy.db"
     make_database(path)
     assert run("snapshot", str(path), str(copy)).returncode == 0
@@ -131,6 +131,6 @@ def read_to(lines: IO[str], end: str) -> str:
     raise AssertionError(f"the output ended: {read}")
 
 
-def test_check_refuses_to_watch_a_file_that_does_not_exist(tmp_path: Path) -> None:
+def test_check_fails_to_watch_a_missing_file(tmp_path: Path) -> None:
     refused = run("check", str(tmp_path / "nothing.py"), "--watch")
     assert (refused.returncode, "file not found" in refused.stderr) == (2, True)

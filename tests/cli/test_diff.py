@@ -58,7 +58,7 @@ def test_changes_steps_prices_and_findings_are_printed(tmp_path: Path) -> None:
     assert [len(cells) for cells in prices] == [4]
 
 
-def test_the_same_is_the_same(tmp_path: Path) -> None:
+def test_equal_designs_have_no_changes(tmp_path: Path) -> None:
     result = run("diff", *both(tmp_path, NOTES, NOTES))
     assert (result.exit_code, result.stdout) == (
         0,
@@ -66,13 +66,13 @@ def test_the_same_is_the_same(tmp_path: Path) -> None:
     )
 
 
-def test_errors_end_with_1(tmp_path: Path) -> None:
+def test_errors_exit_with_1(tmp_path: Path) -> None:
     result = run("diff", *both(tmp_path, NOTES, KEYS))
     assert result.exit_code == 1
     assert "error[KP902]: the primary key of table notes changed from note_id (S) to note_id (N)" in result.stdout
 
 
-def test_json_holds_everything(tmp_path: Path) -> None:
+def test_json_contains_changes_backfills_and_steps(tmp_path: Path) -> None:
     result = run("diff", "--format", "json", *both(tmp_path, NOTES, INDEX))
     told = json.loads(result.stdout)
     (change,) = told["changes"]
@@ -94,7 +94,7 @@ def test_sarif_has_the_rules_of_changes(tmp_path: Path) -> None:
     assert log["results"][0]["relatedLocations"]
 
 
-def test_findings_are_accepted_in_the_new_design(tmp_path: Path) -> None:
+def test_findings_are_suppressed_in_the_new_design(tmp_path: Path) -> None:
     reason = 'suppressed = [suppress("KP909", on="by_time", reason="it is filled at night, by hand")]\n'
     old, new = both(tmp_path, NOTES, reason + INDEX)
     assert run("diff", old, new).stdout.endswith("new: 0 errors, 0 warnings, 0 advice, 1 suppressed\n")
@@ -112,7 +112,7 @@ def test_programs_that_use_a_dropped_pattern_are_errors(tmp_path: Path) -> None:
     assert f"{programs / 'service.py'}:1" in result.stdout
 
 
-def test_programs_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
+def test_unreadable_programs_are_rejected(tmp_path: Path) -> None:
     result = run("diff", *both(tmp_path, NOTES, NOTES), "--uses", str(tmp_path / "none"))
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == f"keyplan diff: {tmp_path / 'none'}: file or folder not found\n"
@@ -120,7 +120,7 @@ def test_programs_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", NOT_DESIGNS)
 @pytest.mark.parametrize("is_old", [True, False])
-def test_what_is_no_design_is_refused(name: str, is_old: bool, tmp_path: Path) -> None:
+def test_a_target_that_is_not_a_design_is_rejected(name: str, is_old: bool, tmp_path: Path) -> None:
     target, code, text = bad_target(tmp_path, name)
     good = design(tmp_path, NOTES)
     result = run("diff", *([target, good] if is_old else [good, target]))
@@ -129,13 +129,13 @@ def test_what_is_no_design_is_refused(name: str, is_old: bool, tmp_path: Path) -
     assert "Traceback" not in result.stderr
 
 
-def test_a_region_without_prices_is_refused(tmp_path: Path) -> None:
+def test_a_region_without_prices_is_rejected(tmp_path: Path) -> None:
     result = run("diff", *both(tmp_path, NOTES, NOTES), "--region", "mars-1")
     assert result.exit_code == 2
     assert result.stderr.startswith("keyplan diff: no prices are included for mars-1")
 
 
-def test_only_the_file_of_a_package_is_not_the_whole_old_version(tmp_path: Path) -> None:
+def test_a_design_file_that_shares_its_table_module_with_the_old_version_is_rejected(tmp_path: Path) -> None:
     entities, _, patterns = NOTES.partition("@notes.get")
     (tmp_path / "entities.py").write_text(HEAD + entities)
     imports = "from entities import Note, notes\n\n@notes.get"
@@ -147,7 +147,7 @@ def test_only_the_file_of_a_package_is_not_the_whole_old_version(tmp_path: Path)
     )
 
 
-def test_files_that_both_are_made_of_are_told(tmp_path: Path) -> None:
+def test_files_imported_by_both_designs_are_reported(tmp_path: Path) -> None:
     (tmp_path / "kinds.py").write_text('from typing import Literal\n\nKind = Literal["a", "b"]\n')
     source = "from kinds import Kind\n" + NOTES.replace("text: str", "text: Kind")
     result = run("diff", *both(tmp_path, source, source))
@@ -155,7 +155,7 @@ def test_files_that_both_are_made_of_are_told(tmp_path: Path) -> None:
     assert result.stderr == f"keyplan diff: both designs import {tmp_path / 'kinds.py'}: its changes are not compared\n"
 
 
-def test_the_old_version_of_a_file_comes_from_git(tmp_path: Path) -> None:
+def test_the_old_version_of_a_file_is_read_from_git(tmp_path: Path) -> None:
     path = Path(design(tmp_path, NOTES, "design.py"))
     git = [
         "git",
@@ -178,7 +178,7 @@ def test_the_old_version_of_a_file_comes_from_git(tmp_path: Path) -> None:
     assert "  ~ notes: Note.state was added\n" in result.stdout
 
 
-def test_a_rule_of_changes_is_no_rule_of_one_design(tmp_path: Path) -> None:
+def test_a_diff_rule_cannot_be_selected_in_check(tmp_path: Path) -> None:
     result = run("check", design(tmp_path, NOTES), "--select", "KP901")
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == "keyplan check: KP901 compares two designs: `keyplan diff OLD NEW`\n"
@@ -186,14 +186,14 @@ def test_a_rule_of_changes_is_no_rule_of_one_design(tmp_path: Path) -> None:
     assert "KP913 warning" in run("rule").stdout
 
 
-def test_what_a_design_prints_is_not_in_the_output(tmp_path: Path) -> None:
+def test_output_printed_by_a_design_is_not_in_the_report(tmp_path: Path) -> None:
     old, new = both(tmp_path, NOTES, NOTES + "print('loading')\n")
     result = run("diff", old, new, "--format", "json")
     assert json.loads(result.stdout)["changes"] == []
     assert result.stderr == "loading\n"
 
 
-def test_a_program_that_is_nested_too_deeply_is_refused(tmp_path: Path) -> None:
+def test_a_program_that_is_nested_too_deeply_is_rejected(tmp_path: Path) -> None:
     program = tmp_path / "deep.py"
     program.write_text("x = " + "-" * 100_000 + "1\n")
     result = run("diff", *both(tmp_path, NOTES, without_query(NOTES)), "--uses", str(program))

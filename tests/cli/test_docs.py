@@ -32,7 +32,7 @@ def test_the_document_is_written_to_a_file(tmp_path: Path) -> None:
     assert result.stdout == f"{target}: {len(printed.splitlines())} lines\n"
 
 
-def test_the_page_is_whole_and_written_to_a_file(tmp_path: Path) -> None:
+def test_the_page_is_written_to_a_file(tmp_path: Path) -> None:
     path, target = design(tmp_path, NOTES), tmp_path / "notes.html"
     printed = run("docs", path, "--html").stdout
     assert printed.startswith("<!DOCTYPE html>\n")
@@ -43,18 +43,18 @@ def test_the_page_is_whole_and_written_to_a_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", NOT_DESIGNS)
-def test_what_is_no_design_has_no_page(name: str, tmp_path: Path) -> None:
+def test_a_target_that_is_not_a_design_has_no_page(name: str, tmp_path: Path) -> None:
     target, code, text = bad_target(tmp_path, name)
     result = run("docs", target, "--html")
     assert (result.exit_code, result.stdout) == (code, "")
     assert text in result.stderr
 
 
-def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+def test_an_unwritable_file_is_an_error(tmp_path: Path) -> None:
     result = run("docs", design(tmp_path, NOTES), "-o", str(tmp_path / "no" / "notes.md"))
     assert result.exit_code == 1
     assert "cannot be written" in result.stderr
 
 
-def test_a_region_without_prices_is_refused(tmp_path: Path) -> None:
+def test_a_region_without_prices_is_rejected(tmp_path: Path) -> None:
     assert run("docs", design(tmp_path, NOTES), "--region", "mars-1").exit_code == 2

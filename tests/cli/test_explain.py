@@ -24,7 +24,7 @@ def test_a_pattern_of_a_module_is_explained(tmp_path: Path, monkeypatch: pytest.
     assert run("explain", "explained_notes.note").stdout.startswith("note: GetItem on table notes")
 
 
-def test_a_pattern_that_cannot_work_says_why(tmp_path: Path) -> None:
+def test_an_invalid_pattern_is_explained_by_its_fault(tmp_path: Path) -> None:
     source = FAULTY.replace("return pk(active=True)", "return pk().sk(flag_id=name)").replace(
         "active_flags()", "named(name: str)"
     )
@@ -34,7 +34,7 @@ def test_a_pattern_that_cannot_work_says_why(tmp_path: Path) -> None:
     assert "error[KP301]: " in result.stdout
 
 
-def test_a_pattern_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path) -> None:
+def test_an_unknown_pattern_is_rejected_with_the_known_names(tmp_path: Path) -> None:
     result = run("explain", design(tmp_path, NOTES) + ":nothing")
     assert result.exit_code == 2
     assert "plan has no pattern nothing; it has note, of_owner, keep" in result.stderr
@@ -50,20 +50,20 @@ def test_a_pattern_that_is_not_there_is_refused_with_those_that_are(tmp_path: Pa
         ("plan.py:", "give a name after the colon: file.py:pattern"),
     ],
 )
-def test_a_target_that_does_not_exist_is_refused(target: str, reason: str) -> None:
+def test_a_missing_target_is_rejected(target: str, reason: str) -> None:
     result = run("explain", target)
     assert result.exit_code == 2
     assert reason in result.stderr
 
 
-def test_a_whole_file_is_explained_as_a_table_of_its_patterns(tmp_path: Path) -> None:
+def test_a_file_is_explained_as_a_table_of_its_patterns(tmp_path: Path) -> None:
     result = run("explain", design(tmp_path, NOTES))
     assert result.exit_code == 0
     assert result.stdout.startswith("plan: 3 patterns, $5.58 per month (us-east-1, prices of ")
     assert "  of_owner  Query           1.0 R     0.66         -\n" in result.stdout
 
 
-def test_a_whole_module_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_module_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "explained_package"
     folder.mkdir()
     design(folder, NOTES, "shop.py")
@@ -89,14 +89,14 @@ def test_a_consumer_is_explained(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["missing.py", "syntax.py", "empty.py"])
-def test_a_target_that_is_no_design_is_refused(name: str, tmp_path: Path) -> None:
+def test_a_target_that_is_not_a_design_is_rejected(name: str, tmp_path: Path) -> None:
     target, code, text = bad_target(tmp_path, name)
     result = run("explain", f"{target}:pattern")
     assert result.exit_code == code
     assert text in result.stderr
 
 
-def test_a_region_without_prices_is_refused(tmp_path: Path) -> None:
+def test_a_region_without_prices_is_rejected(tmp_path: Path) -> None:
     result = run("explain", design(tmp_path, NOTES) + ":note", "--region", "mars-1")
     assert result.exit_code == 2
     assert "no prices are included for mars-1" in result.stderr

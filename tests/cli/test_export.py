@@ -50,13 +50,13 @@ def test_a_document_is_written_to_a_file(format: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_a_document_is_the_same_every_time(format: str, tmp_path: Path) -> None:
+def test_export_is_deterministic(format: str, tmp_path: Path) -> None:
     path = design(tmp_path, NOTES + CONSUMED)
     assert run("export", format, path).stdout == run("export", format, path).stdout
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_consumers_get_the_table_of_their_checkpoints(format: str, tmp_path: Path) -> None:
+def test_consumers_get_a_checkpoint_table(format: str, tmp_path: Path) -> None:
     path = design(tmp_path, CONSUMED)
     result = run("export", format, path)
     assert tables_in(format, result.stdout) == ["log", "keyplan-checkpoints"]
@@ -65,9 +65,7 @@ def test_consumers_get_the_table_of_their_checkpoints(format: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_a_stream_without_a_consumer_is_told_and_gets_checkpoints_where_that_is_asked_for(
-    format: str, tmp_path: Path
-) -> None:
+def test_a_stream_without_a_consumer_is_noted_and_gets_checkpoints_on_request(format: str, tmp_path: Path) -> None:
     path = design(tmp_path, NOTES.replace('Table("notes",', 'Table("notes", stream="NEW_IMAGE",'))
     told = (
         "note: table notes has a stream and declares no consumer: --checkpoints writes the table keyplan-checkpoints\n"
@@ -80,12 +78,12 @@ def test_a_stream_without_a_consumer_is_told_and_gets_checkpoints_where_that_is_
     assert told not in asked.stderr
 
 
-def test_one_table_with_consumers_is_enough_for_checkpoints(tmp_path: Path) -> None:
+def test_several_tables_with_consumers_share_one_checkpoint_table(tmp_path: Path) -> None:
     result = run("export", "terraform", design(tmp_path, NOTES + CONSUMED))
     assert tables_in("terraform", result.stdout) == ["notes", "log", "keyplan-checkpoints"]
 
 
-def test_what_no_file_says_and_what_the_app_does_not_read_are_both_told(tmp_path: Path) -> None:
+def test_settings_missing_from_the_file_or_the_cdk_app_are_noted(tmp_path: Path) -> None:
     of_file, *of_app = run("export", "cdk-json", design(tmp_path, NOTES + CONSUMED)).stderr.splitlines()
     assert of_file.startswith(NOTE)
     assert of_app == [
@@ -94,28 +92,28 @@ def test_what_no_file_says_and_what_the_app_does_not_read_are_both_told(tmp_path
     ]
 
 
-def test_a_table_of_checkpoints_that_is_declared_is_not_written_twice(tmp_path: Path) -> None:
+def test_a_declared_checkpoint_table_is_not_written_twice(tmp_path: Path) -> None:
     source = "from keyplan.streams import checkpoint_table\nmarks = checkpoint_table()\n" + CONSUMED
     result = run("export", "terraform", design(tmp_path, source))
     assert tables_in("terraform", result.stdout) == ["keyplan-checkpoints", "log"]
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_a_prefix_stands_before_every_name(format: str, tmp_path: Path) -> None:
+def test_a_prefix_is_added_to_every_name(format: str, tmp_path: Path) -> None:
     result = run("export", format, design(tmp_path, CONSUMED), "--prefix", "dev-")
     assert tables_in(format, result.stdout) == ["dev-log", "dev-keyplan-checkpoints"]
 
 
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("prefix", ["a b", "x" * 253, "ä"])
-def test_a_prefix_that_no_name_can_have_is_refused(prefix: str, format: str, tmp_path: Path) -> None:
+def test_an_invalid_prefix_is_rejected(prefix: str, format: str, tmp_path: Path) -> None:
     result = run("export", format, design(tmp_path, CONSUMED), "--prefix", prefix)
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == f"keyplan export {format}: a table name cannot start with {prefix!r}\n"
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_tables_that_cannot_be_made_are_refused_with_every_fault(format: str, tmp_path: Path) -> None:
+def test_invalid_tables_are_rejected_with_every_fault(format: str, tmp_path: Path) -> None:
     second = '\nodd = Table("odd", pk="pk", stream="UNSTATED", ttl=["one", "two"])\n'
     target = tmp_path / "tables.json"
     result = run("export", format, design(tmp_path, FAULTY + second), "-o", str(target))
@@ -140,7 +138,7 @@ def test_a_model_of_nosql_workbench_is_written_and_imported_again(tmp_path: Path
     assert run("check", str(again)).exit_code == 0
 
 
-def test_tables_that_a_cdk_app_cannot_tell_apart_are_refused_there_only(tmp_path: Path) -> None:
+def test_tables_with_the_same_cdk_variable_name_are_rejected_for_cdk_only(tmp_path: Path) -> None:
     path = design(tmp_path, 'one = Table("to-do", pk="pk")\ntwo = Table("to_do", pk="pk")\n')
     refused = run("export", "cdk-json", path)
     assert refused.exit_code == 1
@@ -149,7 +147,7 @@ def test_tables_that_a_cdk_app_cannot_tell_apart_are_refused_there_only(tmp_path
 
 
 @pytest.mark.parametrize("name", NOT_DESIGNS)
-def test_what_is_no_design_is_refused(name: str, tmp_path: Path) -> None:
+def test_a_target_that_is_not_a_design_is_rejected(name: str, tmp_path: Path) -> None:
     target, code, text = bad_target(tmp_path, name)
     result = run("export", "cloudformation", target)
     assert result.exit_code == code
@@ -157,14 +155,14 @@ def test_what_is_no_design_is_refused(name: str, tmp_path: Path) -> None:
     assert result.stdout == ""
 
 
-def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+def test_an_unwritable_file_is_an_error(tmp_path: Path) -> None:
     result = run("export", "terraform", design(tmp_path, NOTES), "-o", str(tmp_path / "no" / "tables.tf.json"))
     assert result.exit_code == 1
     assert result.stderr.startswith("keyplan export terraform: ")
     assert "cannot be written: No such file or directory" in result.stderr
 
 
-def test_a_format_that_is_none_is_refused() -> None:
+def test_an_unknown_format_is_rejected() -> None:
     result = run("export", "pulumi", "plan.py")
     assert result.exit_code == 2
     assert "No such command 'pulumi'" in result.stderr

@@ -54,7 +54,7 @@ def test_a_policy_is_printed_or_written(tmp_path: Path) -> None:
     assert result.stdout == f"{target}: {len(printed.stdout.splitlines())} lines\n"
 
 
-def test_arns_name_region_account_partition_and_prefix(tmp_path: Path) -> None:
+def test_arns_contain_region_account_partition_and_prefix(tmp_path: Path) -> None:
     path = design(tmp_path, NOTES)
     told = ("--region", "eu-west-1", "--account", "123456789012", "--partition", "aws-cn", "--prefix", "dev-")
     made = statements(run("export", "iam", path, *told).stdout)
@@ -77,7 +77,7 @@ def test_arns_name_region_account_partition_and_prefix(tmp_path: Path) -> None:
         ("pattern", "missing"),
     ],
 )
-def test_what_no_policy_can_say_is_refused(option: str, value: str, tmp_path: Path) -> None:
+def test_invalid_policy_options_are_rejected(option: str, value: str, tmp_path: Path) -> None:
     result = run("export", "iam", design(tmp_path, NOTES), f"--{option}", value)
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith("keyplan export iam: ")
@@ -94,26 +94,26 @@ def test_what_no_policy_can_say_is_refused(option: str, value: str, tmp_path: Pa
         ("other=x", "no partition key of these patterns contains other, so it cannot be bound"),
     ],
 )
-def test_a_binding_that_binds_nothing_is_refused(bound: str, problem: str, tmp_path: Path) -> None:
+def test_a_binding_without_effect_is_rejected(bound: str, problem: str, tmp_path: Path) -> None:
     result = run("export", "iam", design(tmp_path, CONSUMED), "--bind", bound)
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == f"keyplan export iam: {problem}\n"
 
 
-def test_a_binding_to_a_number_is_refused(tmp_path: Path) -> None:
+def test_a_binding_to_a_number_is_rejected(tmp_path: Path) -> None:
     source = NOTES.replace("note_id: str", "note_id: int")
     result = run("export", "iam", design(tmp_path, source), "--bind", "note_id=7")
     assert result.exit_code == 2
     assert "note_id is part of note_id, which is of type N" in result.stderr
 
 
-def test_a_bound_parameter_is_the_principals_and_the_rest_is_told(tmp_path: Path) -> None:
+def test_patterns_that_access_every_principal_are_noted(tmp_path: Path) -> None:
     result = run("export", "iam", design(tmp_path, CONSUMED), "--bind", f"line={OWN}", "--no-consumers")
     assert leading(statements(result.stdout)["LogGet"]) == [f"LINE#{OWN}"]
     assert result.stderr == "note: these patterns access partitions of every principal: lines\n"
 
 
-def test_a_value_with_an_equals_sign_is_bound_whole(tmp_path: Path) -> None:
+def test_a_bound_value_may_contain_an_equals_sign(tmp_path: Path) -> None:
     result = run("export", "iam", design(tmp_path, CONSUMED), "--bind", "line=a=b", "--pattern", "line")
     assert leading(statements(result.stdout)["LogGet"]) == ["LINE#a=b"]
     assert result.stderr == ""
@@ -137,14 +137,14 @@ def gone(kind: str, name: str) -> ItemWrite:
 """
 
 
-def test_what_a_bound_parameter_does_not_keep_apart_is_told_once(tmp_path: Path) -> None:
+def test_a_bound_field_after_other_fields_is_noted_once(tmp_path: Path) -> None:
     result = run("export", "iam", design(tmp_path, BEHIND), "--bind", "name=x")
     assert leading(statements(result.stdout)["TGetDelete"]) == ["*#x"]
     assert result.stderr == "note: name follows other fields in {kind}#{name}: other keys with the same end match too\n"
 
 
 @pytest.mark.parametrize(("unique", "is_told"), [("", False), (', unique=["email"]', True)])
-def test_a_pattern_that_also_reaches_others_is_told(unique: str, *, is_told: bool, tmp_path: Path) -> None:
+def test_a_pattern_that_accesses_other_principals_is_noted(unique: str, *, is_told: bool, tmp_path: Path) -> None:
     source = CONSUMED.replace('"LINE#{line}")', f'"LINE#{{line}}"){unique}').replace(
         "line: str\n", "line: str\n    email: str\n", 1
     )
@@ -154,14 +154,14 @@ def test_a_pattern_that_also_reaches_others_is_told(unique: str, *, is_told: boo
     assert (result.exit_code, result.stderr) == (0, told)
 
 
-def test_patterns_are_chosen_by_name(tmp_path: Path) -> None:
+def test_patterns_are_selected_by_name(tmp_path: Path) -> None:
     path = design(tmp_path, CONSUMED)
     assert list(statements(run("export", "iam", path, "--pattern", "line").stdout)) == ["LogGet"]
     two = run("export", "iam", path, "--pattern", "line", "--pattern", "lines").stdout
     assert list(statements(two)) == ["LogGet", "LogScan"]
 
 
-def test_consumers_may_read_the_stream_and_keep_checkpoints(tmp_path: Path) -> None:
+def test_consumers_may_read_the_stream_and_write_checkpoints(tmp_path: Path) -> None:
     path = design(tmp_path, CONSUMED)
     result = run("export", "iam", path, "--prefix", "dev-")
     made = statements(result.stdout)
@@ -176,7 +176,7 @@ def test_consumers_may_read_the_stream_and_keep_checkpoints(tmp_path: Path) -> N
     assert not [sid for sid in without if "Checkpoints" in sid]
 
 
-def test_each_place_where_failed_records_go_is_told_once_in_order(tmp_path: Path) -> None:
+def test_each_undeclared_failure_table_is_noted_once_in_order(tmp_path: Path) -> None:
     consumer = "\n@log.on_change(Line{})\ndef {}(change: Inserted[Line]) -> None: ...\n"
     more = [(', on_failure="late"', "b"), ("", "c"), (', on_failure="again"', "d"), (', on_failure="dead"', "e")]
     path = design(tmp_path, CONSUMED + "".join(consumer.format(*one) for one in more))
@@ -184,20 +184,20 @@ def test_each_place_where_failed_records_go_is_told_once_in_order(tmp_path: Path
     assert run("export", "iam", path).stderr == told
 
 
-def test_a_declared_table_of_failures_may_be_put_into(tmp_path: Path) -> None:
+def test_a_declared_failure_table_allows_puts(tmp_path: Path) -> None:
     result = run("export", "iam", design(tmp_path, CONSUMED + FAILURES))
     assert result.stderr == ""
     assert leading(statements(result.stdout)["KeyplanFailuresPut"]) == ["log/follow"]
 
 
-def test_looking_at_tables_is_allowed_where_it_is_asked_for(tmp_path: Path) -> None:
+def test_describing_tables_is_allowed_on_request(tmp_path: Path) -> None:
     path = design(tmp_path, NOTES)
     made = statements(run("export", "iam", path, "--describe").stdout)
     looks = ["dynamodb:DescribeTable", "dynamodb:DescribeContinuousBackups"]
     assert made["NotesGetPutDescribeTableDescribeContinuousBackups"]["Action"][-2:] == looks
 
 
-def test_creating_tables_is_allowed_where_it_is_asked_for(tmp_path: Path) -> None:
+def test_creating_tables_is_allowed_on_request(tmp_path: Path) -> None:
     source = CONSUMED.replace('pk="PK"', 'pk="PK", ttl="until", point_in_time_recovery=True')
     made = statements(run("export", "iam", design(tmp_path, source), "--create").stdout)
     allowed = {(action[9:], place) for one in made.values() for action in one["Action"] for place in one["Resource"]}
@@ -211,7 +211,7 @@ def test_creating_tables_is_allowed_where_it_is_asked_for(tmp_path: Path) -> Non
 STREAMED = NOTES.replace('Table("notes",', 'Table("notes", stream="NEW_IMAGE",')
 
 
-def test_a_stream_without_a_consumer_is_told_and_read_where_that_is_asked_for(tmp_path: Path) -> None:
+def test_a_stream_without_a_consumer_is_noted_and_read_on_request(tmp_path: Path) -> None:
     path = design(tmp_path, STREAMED)
     result = run("export", "iam", path)
     assert result.stderr == ("note: table notes has a stream and declares no consumer: --consumers allows reading it\n")
@@ -231,7 +231,7 @@ def by_time(at: int) -> KeyCondition:
 """
 
 
-def test_a_pattern_that_cannot_work_is_told_and_not_allowed(tmp_path: Path) -> None:
+def test_an_invalid_pattern_is_noted_and_not_allowed(tmp_path: Path) -> None:
     path = design(tmp_path, NOTES + FAULTY_PATTERN)
     assert "note: by_time has a fault, and is not allowed: KP301, " in run("export", "iam", path).stderr
     alone = run("export", "iam", path, "--pattern", "by_time")
@@ -255,7 +255,7 @@ def get_{n}(name: str) -> ItemKey:
     return "".join(one.format(n=number) for number in range(tables))
 
 
-def test_a_policy_that_is_too_long_is_told_and_split(tmp_path: Path) -> None:
+def test_an_oversized_policy_is_noted_and_split(tmp_path: Path) -> None:
     path, target = design(tmp_path, many(40)), tmp_path / "policy.json"
     whole = run("export", "iam", path)
     assert "note: a managed policy holds 6,144 characters without white space, and this has " in whole.stderr
@@ -269,7 +269,7 @@ def test_a_policy_that_is_too_long_is_told_and_split(tmp_path: Path) -> None:
     assert found == json.loads(whole.stdout)["Statement"]
 
 
-def test_a_policy_may_be_as_long_as_a_managed_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_policy_may_have_the_size_of_a_managed_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, target = design(tmp_path, NOTES), tmp_path / "policy.json"
     printed = run("export", "iam", path).stdout
     length = len("".join(printed.split()))
@@ -289,7 +289,7 @@ def test_several_files_need_a_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", NOT_DESIGNS)
-def test_what_is_no_design_is_refused(name: str, tmp_path: Path) -> None:
+def test_a_target_that_is_not_a_design_is_rejected(name: str, tmp_path: Path) -> None:
     target, code, text = bad_target(tmp_path, name)
     result = run("export", "iam", target)
     assert (result.exit_code, result.stdout) == (code, "")

@@ -28,7 +28,7 @@ TABLE: dict[str, Any] = {
 }
 
 
-def test_a_design_is_printed_and_what_it_lacks_is_told() -> None:
+def test_a_design_is_printed_with_notes_on_omitted_settings() -> None:
     result = run("import", "cloudformation", TEMPLATE)
     assert result.exit_code == 0
     assert result.stdout == (HERE / "shelves.py").read_text()
@@ -40,7 +40,7 @@ def test_a_design_is_printed_and_what_it_lacks_is_told() -> None:
     assert result.stderr.splitlines() == [f"keyplan import cloudformation: {gap}" for gap in told]
 
 
-def test_a_design_is_written_to_a_file_and_over_one_only_if_forced(tmp_path: Path) -> None:
+def test_a_design_is_written_to_a_file_and_replaces_one_only_with_force(tmp_path: Path) -> None:
     target = tmp_path / "design.py"
     command = ("import", "nosql-workbench", MODEL, "-o", str(target))
     assert run(*command).stdout == f"{target}: {len((HERE / 'shop.py').read_text().splitlines())} lines\n"
@@ -54,11 +54,11 @@ def test_a_design_is_written_to_a_file_and_over_one_only_if_forced(tmp_path: Pat
 
 @pytest.mark.parametrize("command", ["check", "docs", "price", "verify"])
 @pytest.mark.parametrize("name", ["shelves.py", "shop.py"])
-def test_what_is_written_goes_through_every_command(command: str, name: str) -> None:
+def test_every_command_accepts_an_imported_design(command: str, name: str) -> None:
     assert run(command, str(HERE / name)).exit_code == 0
 
 
-def test_schemas_of_electrodb_are_imported_into_a_named_table(tmp_path: Path) -> None:
+def test_electrodb_schemas_are_imported_into_a_named_table(tmp_path: Path) -> None:
     target = tmp_path / "tasks.py"
     result = run("import", "electrodb", str(HERE / "electrodb.json"), "--table", "tasks", "-o", str(target))
     assert result.exit_code == 0
@@ -66,7 +66,7 @@ def test_schemas_of_electrodb_are_imported_into_a_named_table(tmp_path: Path) ->
     assert run("check", str(target)).exit_code == 0
 
 
-def test_models_of_pynamodb_are_imported_from_files_and_standard_input(tmp_path: Path) -> None:
+def test_pynamodb_models_are_imported_from_files_and_standard_input(tmp_path: Path) -> None:
     source, target = tmp_path / "models.py", tmp_path / "design.py"
     source.write_text(
         "class Note(Model):\n    class Meta:\n        table_name = 'notes'\n        billing_mode = 'PAY_PER_REQUEST'\n"
@@ -84,18 +84,18 @@ def test_every_pattern_is_explained() -> None:
         assert run("explain", f"{HERE / 'shelves.py'}:{name}").exit_code == 0
 
 
-def test_parameters_are_given() -> None:
+def test_template_parameters_are_applied() -> None:
     result = run("import", "cloudformation", TEMPLATE, "--parameter", "Stage=dev")
     assert 'books_dev = Table(\n    "books-dev",' in result.stdout
     assert "billing=OnDemand()" in result.stdout
 
 
-def test_the_value_of_a_parameter_may_hold_an_equals_sign() -> None:
+def test_the_value_of_a_parameter_may_contain_an_equals_sign() -> None:
     result = run("import", "cloudformation", TEMPLATE, "--parameter", "Stage=a=b")
     assert "TableName cannot be determined, so the logical ID is used: 'books-a=b' is not a table name" in result.stderr
 
 
-def test_what_is_left_out_of_the_template_as_a_whole_is_told_too(tmp_path: Path) -> None:
+def test_omitted_resources_of_the_template_are_noted(tmp_path: Path) -> None:
     path = tmp_path / "t.json"
     things = {"Type": "AWS::DynamoDB::Table", "Properties": {**TABLE, "TableName": "things", "Tags": []}}
     conditions = {"No": {"Fn::Equals": ["a", "b"]}}
@@ -134,7 +134,7 @@ def served(engine: Engine) -> None:
     engine.call("UpdateContinuousBackups", {"TableName": "orders", "PointInTimeRecoverySpecification": backups})
 
 
-def test_tables_are_asked_for_where_they_are_served(
+def test_tables_are_read_from_an_endpoint(
     monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     alone(monkeypatch, tmp_path_factory)
@@ -153,7 +153,7 @@ def test_tables_are_asked_for_where_they_are_served(
     assert "Requested resource not found: Table: nothing not found" in none.stderr
 
 
-def test_tables_of_a_database_file(tmp_path: Path) -> None:
+def test_tables_are_read_from_a_database_file(tmp_path: Path) -> None:
     path = tmp_path / "data.db"
     with Engine.open(str(path)) as engine:
         served(engine)
@@ -181,7 +181,7 @@ def test_tables_of_a_database_file(tmp_path: Path) -> None:
         (("cloudformation", TEMPLATE, TEMPLATE), "two tables are called 'books-prod'"),
     ],
 )
-def test_what_cannot_be_imported_ends_in_one_line(arguments: tuple[str, ...], problem: str) -> None:
+def test_an_import_error_is_printed_on_one_line(arguments: tuple[str, ...], problem: str) -> None:
     result = run("import", *arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.count("\n") == 1
@@ -195,7 +195,7 @@ _READ = "t.json: Resources.T.Properties: AttributeDefinitions is missing"
 
 
 @pytest.mark.parametrize(("deep", "problems"), [(600, (*_TOO_DEEP, _READ)), (3_000, _TOO_DEEP)])
-def test_a_table_that_is_nested_too_deeply_is_refused(deep: int, problems: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_table_that_is_nested_too_deeply_is_rejected(deep: int, problems: tuple[str, ...], tmp_path: Path) -> None:
     path = tmp_path / "t.json"
     nested = '{"a": ' * deep + "1" + "}" * deep
     path.write_text(f'{{"Resources": {{"T": {{"Type": "AWS::DynamoDB::Table", "Properties": {nested}}}}}}}')
@@ -204,13 +204,13 @@ def test_a_table_that_is_nested_too_deeply_is_refused(deep: int, problems: tuple
     assert result.stderr in {f"keyplan import cloudformation: {problem}\n" for problem in problems}
 
 
-def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+def test_a_binary_file_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "t.json"
     path.write_bytes(b"\xff\xfe{")
     assert run("import", "cloudformation", str(path)).stderr.endswith("t.json is not UTF-8 text\n")
 
 
-def test_a_place_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+def test_an_unwritable_path_is_an_error(tmp_path: Path) -> None:
     result = run("import", "nosql-workbench", MODEL, "-o", str(tmp_path / "no" / "design.py"))
     assert result.exit_code == 1
     assert "cannot be written" in result.stderr
@@ -227,7 +227,7 @@ def test_a_place_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
         ("? [a]\n: 1\n", "a key is not a text"),
     ],
 )  # fmt: skip
-def test_yaml_that_is_none_or_too_much_ends_in_one_line(text: str, problem: str, tmp_path: Path) -> None:
+def test_invalid_or_oversized_yaml_is_rejected_on_one_line(text: str, problem: str, tmp_path: Path) -> None:
     path = tmp_path / "t.yaml"
     path.write_text(text)
     result = run("import", "cloudformation", str(path))
@@ -235,13 +235,13 @@ def test_yaml_that_is_none_or_too_much_ends_in_one_line(text: str, problem: str,
     assert problem in result.stderr
 
 
-def test_what_a_merged_mapping_says_is_said_over() -> None:
+def test_keys_of_a_merged_mapping_can_be_overridden() -> None:
     from keyplan.importers.yaml_text import load  # noqa: PLC0415 - needs the extra
 
     assert load("t", "a: &a {x: 1, y: 2}\nb: {<<: *a, y: 3}\n")["b"] == {"x": 1, "y": 3}
 
 
-def test_an_empty_file_is_no_database_and_stays_empty(tmp_path: Path) -> None:
+def test_an_empty_file_is_not_a_database_and_stays_empty(tmp_path: Path) -> None:
     path = tmp_path / "data.db"
     path.touch()
     result = run("import", "describe-table", "--from", str(path))
@@ -250,13 +250,13 @@ def test_an_empty_file_is_no_database_and_stays_empty(tmp_path: Path) -> None:
     assert path.stat().st_size == 0
 
 
-def test_a_place_where_nobody_answers_is_told() -> None:
+def test_an_unreachable_endpoint_is_reported() -> None:
     result = run("import", "describe-table", "--from", "http://127.0.0.1:1")
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
     assert "Could not connect to the endpoint URL" in result.stderr
 
 
-def test_a_name_that_is_too_long_for_a_file_ends_in_one_line() -> None:
+def test_a_file_name_that_is_too_long_is_reported_on_one_line() -> None:
     result = run("check", "x" * 5_000 + ".py")
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
     assert "File name too long" in result.stderr

@@ -23,7 +23,7 @@ def arguments(folder: Path, command: str) -> list[str]:
 @pytest.mark.skipif(not FULL.exists(), reason="this system has no full device")
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("command", ["--version", "check DESIGN", "price DESIGN", "rule"])
-def test_a_full_disk_is_told_in_a_line(tmp_path: Path, command: str, unbuffered: str) -> None:
+def test_a_full_disk_is_reported_on_one_line(tmp_path: Path, command: str, unbuffered: str) -> None:
     line, told = [*RUN, *arguments(tmp_path, command)], {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     with FULL.open("w") as full:
         done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=told)
@@ -32,7 +32,7 @@ def test_a_full_disk_is_told_in_a_line(tmp_path: Path, command: str, unbuffered:
 
 
 @pytest.mark.parametrize("command", ["check DESIGN", "price DESIGN", "rule"])
-def test_a_reader_that_left_is_no_news(tmp_path: Path, command: str) -> None:
+def test_a_closed_pipe_is_not_reported(tmp_path: Path, command: str) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     line = [*RUN, *arguments(tmp_path, command)]
@@ -41,7 +41,7 @@ def test_a_reader_that_left_is_no_news(tmp_path: Path, command: str) -> None:
     assert (done.returncode, done.stderr) == (1, "")
 
 
-def test_a_command_without_an_output_does_its_work(tmp_path: Path) -> None:
+def test_a_command_with_closed_standard_output_succeeds(tmp_path: Path) -> None:
     line = [*RUN, *arguments(tmp_path, "check DESIGN")]
     done = subprocess.run(["sh", "-c", '"$@" >&-', "sh", *line], stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

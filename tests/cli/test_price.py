@@ -31,7 +31,7 @@ def test_patterns_tables_and_comparisons_are_printed(tmp_path: Path) -> None:
     assert f"prices of {book().dated}" in result.stdout
 
 
-def test_what_is_printed_adds_up_to_the_month(tmp_path: Path) -> None:
+def test_printed_costs_add_up_to_the_monthly_cost(tmp_path: Path) -> None:
     output = run("price", design(tmp_path, NOTES.replace("count=1_000", "count=900_000_000"))).stdout
     parts = [cells for name, cells in rows(output).items() if name.startswith("notes")]
     tables = sum(dollars(cells[3]) + dollars(cells[-1]) for cells in parts)
@@ -65,14 +65,14 @@ def test_a_price_can_be_set(tmp_path: Path) -> None:
         (["--prices", "none.json"], "cannot be read"),
     ],
 )
-def test_prices_that_make_no_sense_are_refused(given: list[str], text: str, tmp_path: Path) -> None:
+def test_invalid_prices_are_rejected(given: list[str], text: str, tmp_path: Path) -> None:
     result = run("price", design(tmp_path, NOTES), *given)
     assert result.exit_code == 2
     assert result.stderr.startswith("keyplan price: ")
     assert text in result.stderr
 
 
-def test_a_file_of_prices_takes_the_place_of_those_shipped(tmp_path: Path) -> None:
+def test_a_price_file_replaces_the_shipped_prices(tmp_path: Path) -> None:
     shipped = next(one for one in files("keyplan.cost").joinpath("data").iterdir() if one.name.startswith("us-east-1"))
     told = json.loads(shipped.read_bytes())
     told["region"] = "home-1"
@@ -81,7 +81,7 @@ def test_a_file_of_prices_takes_the_place_of_those_shipped(tmp_path: Path) -> No
     assert "home-1" in run("price", design(tmp_path, NOTES), "--prices", str(path)).stdout
 
 
-def test_a_price_that_a_file_lacks_is_named(tmp_path: Path) -> None:
+def test_a_price_missing_from_a_file_is_named(tmp_path: Path) -> None:
     shipped = book()
     told: dict[str, Any] = {"region": "home-1", "date": "2026-01-01", "currency": "USD", "free": {}}
     told["prices"] = {name: vars(one) for name, one in shipped.prices.items() if name != "point_in_time_gb_month"}
@@ -98,7 +98,7 @@ def test_a_price_that_a_file_lacks_is_named(tmp_path: Path) -> None:
     assert "free storage" not in result.stdout
 
 
-def test_what_is_assumed_is_told(tmp_path: Path) -> None:
+def test_assumptions_are_printed(tmp_path: Path) -> None:
     guessed = run("price", design(tmp_path, NOTES.replace(", rate=Rate(average=2)", ""))).stdout
     assert "unproved: the monthly cost rests on these assumptions\nassumed: of_owner declares no rate" in guessed
     assert "unproved" not in run("price", design(tmp_path, NOTES)).stdout
@@ -127,7 +127,7 @@ def test_ten_times_the_load_costs_ten_times_the_requests(tmp_path: Path) -> None
         assert after["monthly_cost"] == pytest.approx(10 * before["monthly_cost"])
 
 
-def test_a_rate_of_a_pattern_can_be_tried(tmp_path: Path) -> None:
+def test_a_pattern_rate_can_be_overridden(tmp_path: Path) -> None:
     found = as_json(design(tmp_path, NOTES), "--rate", "note=20", "--scale", "3")
     note = next(pattern for pattern in found["patterns"] if pattern["name"] == "note")
     assert note["calls"] == 20 * 730 * 3600, "a given rate is not scaled"
@@ -142,7 +142,7 @@ def test_a_rate_of_a_pattern_can_be_tried(tmp_path: Path) -> None:
         (["--rate", "nothing=1"], "no such pattern: nothing"),
     ],
 )
-def test_a_wrong_load_is_refused(tmp_path: Path, given: list[str], text: str) -> None:
+def test_an_invalid_load_is_rejected(tmp_path: Path, given: list[str], text: str) -> None:
     result = run("price", design(tmp_path, NOTES), *given)
     assert result.exit_code == 2
     assert text in result.output

@@ -10,7 +10,7 @@ import pytest
 from tests.cli.running import FAULTY, NOTES, design, run
 
 
-def test_a_design_that_holds_ends_well(tmp_path: Path) -> None:
+def test_a_verified_design_exits_with_0(tmp_path: Path) -> None:
     result = run("verify", design(tmp_path, NOTES), "--items", "300", "--seed", "7")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
@@ -22,7 +22,7 @@ def test_a_design_that_holds_ends_well(tmp_path: Path) -> None:
     assert lines[-1] == "3 of 3 patterns run, 3 passed: no problems"
 
 
-def test_a_claim_that_does_not_hold_ends_with_one(tmp_path: Path) -> None:
+def test_a_false_claim_exits_with_1(tmp_path: Path) -> None:
     path = design(tmp_path, NOTES.replace("0.5 RCU", "0.25 RCU"))
     result = run("verify", path, "--items", "100", "--pattern", "note")
     assert result.exit_code == 1
@@ -30,7 +30,7 @@ def test_a_claim_that_does_not_hold_ends_with_one(tmp_path: Path) -> None:
     assert result.stdout.endswith("1 of 1 patterns run, 0 passed: 1 problem\n")
 
 
-def test_json_is_for_machines(tmp_path: Path) -> None:
+def test_json_output_is_complete(tmp_path: Path) -> None:
     result = run("verify", design(tmp_path, NOTES), "--items", "100", "--format", "json")
     told = json.loads(result.stdout)
     assert told["holds"] is True
@@ -40,20 +40,20 @@ def test_json_is_for_machines(tmp_path: Path) -> None:
     assert keep["measured"] == keep["predicted"] == {"read": {}, "write": {"notes": 1.0, "notes/by_owner": 1.0}}
 
 
-def test_what_cannot_run_is_told_with_its_fault(tmp_path: Path) -> None:
+def test_a_pattern_that_cannot_run_is_reported_with_its_fault(tmp_path: Path) -> None:
     result = run("verify", design(tmp_path, FAULTY))
     assert result.exit_code == 1
     assert "flags: not run: KP101: " in result.stdout
     assert "active_flags: not run: table flags cannot be created" in result.stdout
 
 
-def test_a_pattern_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_pattern_is_rejected(tmp_path: Path) -> None:
     result = run("verify", design(tmp_path, NOTES), "--pattern", "nothing")
     assert result.exit_code == 2
     assert "plan has no pattern nothing; it has note, of_owner, keep" in result.stderr
 
 
-def test_without_its_generator_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_generator_names_the_extra_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "polyfactory.factories.pydantic_factory", None)
     result = run("verify", design(tmp_path, NOTES))
     assert result.exit_code == 2
@@ -62,20 +62,18 @@ def test_without_its_generator_it_says_what_to_install(tmp_path: Path, monkeypat
 
 
 @pytest.mark.parametrize("given", [["--items", "0"], ["--format", "xml"], ["--region", "mars-1"]])
-def test_options_that_make_no_sense_are_refused(given: list[str], tmp_path: Path) -> None:
+def test_invalid_options_are_rejected(given: list[str], tmp_path: Path) -> None:
     assert run("verify", design(tmp_path, NOTES), *given).exit_code == 2
 
 
-def test_progress_is_printed_as_lines_where_there_is_no_terminal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_progress_is_printed_as_lines_without_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("keyplan.cli.verify._EVERY_S", 0.0)
     result = run("verify", design(tmp_path, NOTES), "--items", "100", "--pattern", "note")
     assert "keyplan verify: running note, 0 of 20\n" in result.stderr
     assert "keyplan verify: loading Note, " in result.stderr
 
 
-def test_a_time_limit_ends_a_run_that_is_then_not_complete(tmp_path: Path) -> None:
+def test_a_time_limit_stops_an_incomplete_run(tmp_path: Path) -> None:
     result = run("verify", design(tmp_path, NOTES), "--items", "100", "--time-limit", "0")
     assert result.exit_code == 1
     assert "note: not run: the time limit was reached" in result.stdout

@@ -25,14 +25,14 @@ NOW = 1_800_000_000.0
 """Current time of the tests' clock, seconds since 1970."""
 
 MOTO_GAPS: dict[str, str] = {
-    "test_a_transaction_is_applied_once_for_its_token": "it takes no notice of client request tokens",
-    "test_a_token_holds_though_time_passes_and_expiry_is_compared": "it takes no notice of client request tokens",
+    "test_a_transaction_is_applied_once_per_token": "it takes no notice of client request tokens",
+    "test_a_token_stays_valid_as_time_passes_and_expiry_is_compared": "it takes no notice of client request tokens",
     "test_a_transaction_keeps_its_time_for_its_token": "it takes no notice of client request tokens",
     "test_a_call_without_fields_returns_the_item_unchanged": "it fails on updates without an expression",
     "test_a_call_without_fields_checks_condition_and_version": "it fails on updates without an expression",
     "test_each_pattern_has_its_calls_requests_and_units": "its receipts leave writes out",
-    "test_pages_and_what_is_read_beside_a_write_count": "its receipts leave writes out",
-    "test_what_no_pattern_declares_is_named_by_its_parts": "its receipts leave transactions out",
+    "test_pages_and_reads_before_a_write_count": "its receipts leave writes out",
+    "test_undeclared_transactions_are_named_by_their_calls": "its receipts leave transactions out",
 }
 """By test: what moto does otherwise than the service, so that the test says nothing there."""
 

@@ -148,14 +148,14 @@ def shared() -> Any:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(things)
-def test_what_is_stored_comes_back_as_it_was_whatever_its_types(shared: Any, new: Thing) -> None:
+def test_stored_values_of_every_type_are_read_back(shared: Any, new: Thing) -> None:
     shared.run(keep(new))
     found = shared.run(thing(new.id))
     assert found == new
     assert type(found.rank) is int
 
 
-def test_a_set_without_members_is_no_default_and_no_gap() -> None:
+def test_an_empty_set_is_neither_a_default_nor_a_missing_value() -> None:
     table = Table("sets", pk="id")
 
     @table.entity()
@@ -178,7 +178,7 @@ def test_a_set_without_members_is_no_default_and_no_gap() -> None:
         assert db.run(bag("b")) == empty
 
 
-def test_index_keys_are_made_of_what_the_model_makes_of_a_value(db: Any) -> None:
+def test_index_keys_use_values_as_the_model_validates_them(db: Any) -> None:
     user, name = board.UserId("u"), board.TaskId("t")
     db.run(board.add_task(board.Task(user_id=user, task_id=name, title="t", points=3)))
     high: Any = "high"  # a caller that no type checker has seen
@@ -187,7 +187,7 @@ def test_index_keys_are_made_of_what_the_model_makes_of_a_value(db: Any) -> None
         db.run(board.set_priority(user, name, board.Priority.low, "many"))  # type: ignore[arg-type]  # wrong on purpose
 
 
-def test_an_update_takes_only_what_the_model_takes(shared: Any) -> None:
+def test_an_update_validates_values_with_the_model(shared: Any) -> None:
     new = Thing(id=UUID(int=1))
     shared.run(keep(new))
     changed = shared.run(describe(new.id, frozenset({"x"}), "y", Colour.green))
@@ -197,7 +197,7 @@ def test_an_update_takes_only_what_the_model_takes(shared: Any) -> None:
     assert shared.run(thing(new.id)).renamed == "y"
 
 
-def test_a_field_that_every_item_has_is_not_taken_away_by_none(db: Any) -> None:
+def test_none_does_not_remove_a_required_field(db: Any) -> None:
     user, name, nothing = board.UserId("u"), board.TaskId("t"), cast("Any", None)
     db.run(board.add_task(board.Task(user_id=user, task_id=name, title="t")))
     with pytest.raises(KeyValueError, match="title=None is not valid"):
@@ -205,7 +205,7 @@ def test_a_field_that_every_item_has_is_not_taken_away_by_none(db: Any) -> None:
     assert db.run(board.task(user, name)).title == "t"
 
 
-def test_an_item_that_cannot_be_read_names_its_entity_key_and_field(shared: Any) -> None:
+def test_an_unreadable_item_names_its_entity_key_and_field(shared: Any) -> None:
     item = {"id": {"S": str(UUID(int=2))}, "rank": {"S": "first"}, "kind": {"S": "c"}}
     shared.transport.call("PutItem", {"TableName": "store", "Item": item})
     with pytest.raises(UnreadableItemError, match=r"id='00000000-.*cannot be read as Thing: kind: Input") as caught:
@@ -214,7 +214,7 @@ def test_an_item_that_cannot_be_read_names_its_entity_key_and_field(shared: Any)
     assert "rank" in str(caught.value)
 
 
-def test_a_models_own_validators_are_asked_when_items_are_read() -> None:
+def test_model_validators_run_when_items_are_read() -> None:
     table = Table("spans", pk="PK")
 
     @table.entity(key=key("SPAN#{name}"))
@@ -236,7 +236,7 @@ def test_a_models_own_validators_are_asked_when_items_are_read() -> None:
         reader.entity({**good, "first": {"N": "3"}})
 
 
-def test_of_several_entities_that_a_key_fits_the_most_literal_is_meant() -> None:
+def test_the_most_literal_key_template_determines_the_entity() -> None:
     specs = [spec_of(board.Task), spec_of(board.Comment), spec_of(board.Profile)]
     sorter = Sorter(specs[:1], specs)
     maker = item_builder(specs[1])
@@ -282,7 +282,7 @@ def _readings(wanted: list[EntitySpec], declared: list[EntitySpec], items: list[
     st.randoms(use_true_random=False),
     st.sets(st.integers(0, 4), min_size=1),
 )
-def test_neither_the_order_of_entities_nor_the_names_of_fields_decide_whose_an_item_is(
+def test_the_entity_of_an_item_depends_on_neither_declaration_order_nor_field_names(
     forms: list[tuple[str, str]], keys: list[tuple[str, str]], random: Random, numbers: set[int]
 ) -> None:
     specs, renamed = _declared(forms, "first", "second"), _declared(forms, "zebra", "apple")
@@ -296,7 +296,7 @@ def test_neither_the_order_of_entities_nor_the_names_of_fields_decide_whose_an_i
     assert expected == _readings(chosen, shuffled, items)
 
 
-def test_a_field_that_a_key_repeats_has_one_value() -> None:
+def test_a_field_repeated_in_a_key_has_one_value() -> None:
     table = Table("people", pk="PK", sk="SK")
 
     @table.entity(key=key("USER#{user_id}", "USER#{friend_id}"))
@@ -332,7 +332,7 @@ def test_a_field_that_a_key_repeats_has_one_value() -> None:
         assert entity("LOG#2026-01-02T03:04:05Z", "LOG#2026-01-02T03:04:09.006Z") == "Named"
 
 
-def test_a_closed_set_of_values_is_narrower_than_any_text() -> None:
+def test_an_enumerated_field_is_more_specific_than_any_text() -> None:
     table = Table("mixed", pk="PK", sk="SK")
 
     @table.entity(key=key("A#{owner}", "{name}#{number}"))
@@ -354,7 +354,7 @@ def test_a_closed_set_of_values_is_narrower_than_any_text() -> None:
     assert _readings([strict, loose], [strict, loose], [{**bill, "SK": {"S": "note#1"}}]) == ["Loose"]
 
 
-def test_entities_with_one_form_of_key_are_read_as_the_wanted_one() -> None:
+def test_entities_with_equal_key_templates_are_read_as_the_requested_one() -> None:
     table = Table("twins", pk="PK")
 
     @table.entity(key=key("T#{left}"))
@@ -371,7 +371,7 @@ def test_entities_with_one_form_of_key_are_read_as_the_wanted_one() -> None:
     assert _readings(specs, specs, [item]) == _readings(specs[::-1], specs[::-1], [item]) == ["Left"]
 
 
-def test_a_discriminator_tells_by_name_or_by_a_fields_values() -> None:
+def test_a_discriminator_identifies_by_name_or_by_field_values() -> None:
     table = Table("zoo", pk="id", discriminator="type")
 
     @table.entity()
@@ -420,7 +420,7 @@ def test_a_discriminator_tells_by_name_or_by_a_fields_values() -> None:
         assert stored["type"] == {"S": "Cat"}
 
 
-def test_sentinels_in_a_table_without_templates_are_no_items_of_it() -> None:
+def test_sentinels_in_a_table_without_templates_are_not_items() -> None:
     table = Table("accounts", pk="id")
 
     @table.entity(unique=(unique("email"), unique("realm", "name")))
@@ -457,7 +457,7 @@ def test_sentinels_in_a_table_without_templates_are_no_items_of_it() -> None:
         assert len(db.run(just("UNIQUE#Account#email#a@b.c"))) == 0
 
 
-def test_a_required_field_that_may_be_none_is_read_from_nothing(engine: Engine) -> None:
+def test_a_required_nullable_field_is_read_from_a_missing_attribute(engine: Engine) -> None:
     class Part(BaseModel):
         label: str | None
         marks: set[str]
@@ -485,7 +485,7 @@ def test_a_required_field_that_may_be_none_is_read_from_nothing(engine: Engine) 
         assert db.run(one("1")) == whole
 
 
-def test_an_upsert_that_would_create_what_cannot_be_read_is_refused(engine: Engine) -> None:
+def test_an_upsert_that_could_create_an_unreadable_item_is_rejected(engine: Engine) -> None:
     table = Table("named", pk="id")
 
     @table.entity()

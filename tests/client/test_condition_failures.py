@@ -159,7 +159,7 @@ def test_each_failed_part_is_named_with_the_stored_value(store: Any) -> None:
     assert error.key == {"PK": "ORDER#1", "SK": "ORDER"}
 
 
-def test_a_part_that_is_true_is_left_out(store: Any) -> None:
+def test_a_true_condition_is_left_out(store: Any) -> None:
     store.run(place(Order(order="1", total=9, note="late")))
     assert [part.text for part in failure(store, pay("1", 9)).failed] == ["note.missing()"]
 
@@ -193,7 +193,7 @@ def _item(**attributes: Any) -> dict[str, Any]:
     return {"PK": {"S": "ORDER#1"}, "SK": {"S": "ORDER"}, "order": {"S": "1"}, **attributes}
 
 
-def test_assumptions_and_versions_are_told_from_conditions(store: Any) -> None:
+def test_assumptions_and_versions_are_distinguished_from_conditions(store: Any) -> None:
     store.run(place(Order(order="1")))
     error = failure(store, annotate("1", "n", "paid", MOMENT))
     assert [part.origin for part in error.failed] == ["assuming", "assuming"]
@@ -207,7 +207,7 @@ def test_assumptions_and_versions_are_told_from_conditions(store: Any) -> None:
     assert str(conflict).startswith(f"{KEY}: version check failed: version == 7 (item has version 1); condition")
 
 
-def test_timestamps_are_compared_in_the_unit_that_they_are_stored_in(store: Any) -> None:
+def test_timestamps_are_compared_in_their_stored_unit(store: Any) -> None:
     store.run(place(Order(order="1", at=MOMENT)))
     finer = MOMENT + timedelta(microseconds=3)
     (part,) = failure(store, annotate("1", "n", "paid", finer)).failed
@@ -216,7 +216,7 @@ def test_timestamps_are_compared_in_the_unit_that_they_are_stored_in(store: Any)
     assert part.text == "total == 1"
 
 
-def test_a_write_that_its_kind_refuses_names_the_kind(store: Any) -> None:
+def test_a_rejected_write_names_its_kind(store: Any) -> None:
     for call, kind in ((pay("1", 1), "update"), (change(Order(order="1")), "replace"), (is_paid("1"), "check")):
         error = failure(store, call, NotFoundError)
         assert str(error) == f"{KEY}: {kind} failed: item does not exist"
@@ -232,7 +232,7 @@ def test_a_write_that_its_kind_refuses_names_the_kind(store: Any) -> None:
     )
 
 
-def test_a_missing_item_and_an_expired_one_are_named(store: Any) -> None:
+def test_missing_and_expired_items_are_named(store: Any) -> None:
     error = failure(store, drop("1", "n"))
     assert str(error) == f"{KEY}: condition failed: note == 'n' (item does not exist)"
     assert (error.item, error.failed[0].stored) == (None, {})
@@ -248,7 +248,7 @@ def test_long_values_are_shortened(store: Any) -> None:
     assert error.failed[0].stored == {"note": "m" * 5000}
 
 
-def test_a_failed_condition_is_found_without_a_second_read(engine: Engine) -> None:
+def test_a_failed_condition_needs_no_second_read(engine: Engine) -> None:
     sent: list[str] = []
 
     class Counting:
@@ -277,7 +277,7 @@ def test_a_declared_transaction_names_its_steps(store: Any) -> None:
     assert [type(reason) for reason in error.reasons] == [type(None), ConditionFailedError, type(None)]
 
 
-def test_a_transaction_names_the_step_whose_unique_value_is_taken(store: Any) -> None:
+def test_a_transaction_names_the_step_with_the_duplicate_unique_value(store: Any) -> None:
     store.run(place(Order(order="1", number="N1")))
     with pytest.raises(TransactionFailedError) as caught:
         store.transact(place(Order(order="2")), place(Order(order="3", number="N1")))
@@ -324,7 +324,7 @@ class Cancelling:
         ("ValidationError", RequestRefusedError, "the item has 409,651 bytes, the service accepts 409,600"),
     ],
 )
-def test_every_reason_of_a_step_has_words_of_its_own(
+def test_every_cancellation_reason_has_a_message(
     clock: ManualClock, code: str, kind: type[RunError], words: str
 ) -> None:
     store = Connection(Cancelling(code, "ConditionalCheckFailed"), Context(clock, b"key"))
@@ -338,7 +338,7 @@ def test_every_reason_of_a_step_has_words_of_its_own(
     assert "the service's text" not in str(caught.value)
 
 
-def test_a_reason_that_is_not_known_keeps_the_services_text(clock: ManualClock) -> None:
+def test_an_unknown_cancellation_reason_keeps_the_services_text(clock: ManualClock) -> None:
     store = Connection(Cancelling("ValidationError"), Context(clock, b"key"))
     with pytest.raises(TransactionFailedError, match="ORDER': the service's text"):
         store.transact(pay("1", 1))
@@ -363,7 +363,7 @@ def test_a_transactional_read_names_the_items_that_were_being_written(clock: Man
     assert caught.value.key == {"PK": "ORDER#2", "SK": "ORDER"}
 
 
-def test_a_transaction_that_is_refused_as_a_whole_names_the_steps_at_fault(store: Any) -> None:
+def test_a_transaction_rejected_as_a_whole_names_the_failing_steps(store: Any) -> None:
     with pytest.raises(RequestRefusedError) as twice:
         store.transact(is_paid("1"), pay("2", 1), drop("1", "n"))
     assert str(twice.value) == (

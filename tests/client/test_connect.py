@@ -32,33 +32,33 @@ from keyplan.engine.engine import Engine
         ("aws://eu-west-1?table_prefix=dev-", Target(region="eu-west-1", prefix="dev-")),
     ],
 )
-def test_urls_say_what_they_name(url: str, target: Target) -> None:
+def test_urls_are_parsed_to_targets(url: str, target: Target) -> None:
     assert target_of(url) == target
 
 
 @pytest.mark.parametrize(
     "url", ["ftp://x", "aws://", "aws:/eu-west-1", "http:localhost:8000", "http://", "dynamodb://eu-west-1"]
 )
-def test_other_urls_are_refused_with_what_there_is(url: str) -> None:
+def test_unsupported_urls_are_rejected(url: str) -> None:
     with pytest.raises(ValueError, match="is not supported"):
         target_of(url)
 
 
-def test_a_region_is_the_service_there_with_no_retries_but_ours() -> None:
+def test_an_aws_url_names_the_regional_endpoint_and_disables_boto3_retries() -> None:
     with keyplan.connect("aws://eu-west-1") as db:
         meta = db.transport.client.meta  # type: ignore[attr-defined]  # of boto3
         assert meta.endpoint_url == "https://dynamodb.eu-west-1.amazonaws.com"
         assert meta.config.retries["total_max_attempts"] == 1
 
 
-def test_unknown_options_are_refused() -> None:
+def test_unknown_url_options_are_rejected() -> None:
     with pytest.raises(ValueError, match="unknown option in the URL: prefix"):
         target_of("aws://eu-west-1?prefix=x")
     with pytest.raises(ValueError, match="bad query field"):
         target_of("data.db?table_prefix")
 
 
-def test_exactly_one_of_url_engine_and_client_is_given(engine: Engine) -> None:
+def test_connect_requires_exactly_one_of_url_engine_and_client(engine: Engine) -> None:
     for given in ({}, {"url": ":memory:", "engine": engine}):
         with pytest.raises(ValueError, match="exactly one of url, engine and client"):
             keyplan.connect(**given)  # type: ignore[arg-type]  # several kinds of arguments
@@ -66,7 +66,7 @@ def test_exactly_one_of_url_engine_and_client_is_given(engine: Engine) -> None:
         keyplan.connect(engine=engine, cursor_key=b"")
 
 
-def test_a_file_keeps_what_was_written(tmp_path: Path) -> None:
+def test_a_file_keeps_written_items(tmp_path: Path) -> None:
     url = str(tmp_path / "data.db")
     with keyplan.connect(url) as db:
         db.run(board.hit("c", 3))
@@ -74,21 +74,21 @@ def test_a_file_keeps_what_was_written(tmp_path: Path) -> None:
         assert db.run(board.counter("c")) == Counter(name="c", count=3)
 
 
-def test_an_engine_that_was_handed_in_is_shared_and_stays_open(engine: Engine) -> None:
+def test_a_passed_engine_is_shared_and_stays_open(engine: Engine) -> None:
     with keyplan.connect(engine=engine) as one, keyplan.connect(engine=engine) as two:
         one.run(board.hit("c", 1))
         assert two.run(board.counter("c")) == Counter(name="c", count=1)
     assert engine.call("ListTables", {})["TableNames"] == ["counters"]
 
 
-def test_tables_have_the_names_they_are_given(engine: Engine) -> None:
+def test_tables_use_the_configured_names(engine: Engine) -> None:
     db = keyplan.connect(engine=engine, prefix="dev-", names={board.app: "tasks-7", "readings": "r-7"})
     assert [db.table_name(table) for table in board.TABLES] == ["tasks-7", "r-7", "dev-counters"]
     db.run(board.hit("c", 1))
     assert engine.call("ListTables", {})["TableNames"] == ["dev-counters"]
 
 
-def test_a_boto3_client_can_be_handed_in(engine: Engine) -> None:
+def test_a_boto3_client_can_be_passed(engine: Engine) -> None:
     pytest.importorskip("boto3")
     from keyplan.testing.boto import make_client  # noqa: PLC0415 - needs boto3
 
@@ -98,7 +98,7 @@ def test_a_boto3_client_can_be_handed_in(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("durability", ["normal", "full"])
-def test_an_event_loop_runs_many_calls_at_once(tmp_path: Path, durability: str) -> None:
+def test_an_event_loop_runs_many_calls_concurrently(tmp_path: Path, durability: str) -> None:
     async def work(engine: Engine) -> int:
         async with await keyplan.connect_async(engine=engine) as db:
             await asyncio.gather(*(db.run(board.hit("c", 1)) for _ in range(20)))
@@ -110,7 +110,7 @@ def test_an_event_loop_runs_many_calls_at_once(tmp_path: Path, durability: str) 
 
 
 @pytest.mark.parametrize("few", [0, 1, 2])
-def test_an_event_loop_that_can_have_no_more_threads_makes_each_call_once(
+def test_an_event_loop_without_more_threads_makes_each_call_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int
 ) -> None:
     started, start = list[threading.Thread](), threading.Thread.start
@@ -142,7 +142,7 @@ def test_importing_keyplan_needs_neither_pydantic_nor_boto3() -> None:
     assert told.stdout.strip() == "[]"
 
 
-def test_without_boto3_the_extra_to_install_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_boto3_the_error_names_the_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "boto3", None)
     with pytest.raises(ImportError, match=r"keyplan\[aws\]"):
         keyplan.connect("http://127.0.0.1:1")
@@ -151,7 +151,7 @@ def test_without_boto3_the_extra_to_install_is_named(monkeypatch: pytest.MonkeyP
         asyncio.run(keyplan.connect_async("http://127.0.0.1:1"))
 
 
-def test_nobody_listening_is_told_after_the_attempts() -> None:
+def test_an_unreachable_endpoint_is_reported_after_the_attempts() -> None:
     from keyplan.client.errors import UnavailableError  # noqa: PLC0415 - only here
     from keyplan.client.requests import Retries  # noqa: PLC0415 - only here
 

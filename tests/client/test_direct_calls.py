@@ -57,7 +57,7 @@ async def read_and_write_twice(db: AsyncConnection) -> None:
         await db.get(Comment, **KEY)
 
 
-def test_calls_of_an_embedded_engine_run_in_the_thread_of_the_loop(engine: Engine) -> None:
+def test_calls_of_an_embedded_engine_run_on_the_event_loop_thread(engine: Engine) -> None:
     recorded = Recorded(engine)
     asyncio.run(read_and_write_twice(AsyncConnection(AsyncEngineTransport(recorded, owned=False), context(engine))))
     assert {thread for _, thread in recorded.threads} == {"loop"}
@@ -76,7 +76,7 @@ def test_every_call_over_a_network_is_awaited() -> None:
     assert AioTransport(None, None).immediate("GetItem") is None
 
 
-def test_a_throttled_call_is_repeated(engine: Engine) -> None:
+def test_a_throttled_call_is_retried(engine: Engine) -> None:
     recorded = Recorded(engine)
     db = Connection(recorded, context(engine))
     db.put(Task(user_id=UID, task_id=TID, title="t"))
@@ -88,7 +88,7 @@ def test_a_throttled_call_is_repeated(engine: Engine) -> None:
         _check_repetitions(run, recorded)
 
 
-def test_a_throttled_awaited_call_is_repeated(engine: Engine) -> None:
+def test_a_throttled_awaited_call_is_retried(engine: Engine) -> None:
     recorded = Recorded(engine)
     with asyncio.Runner() as runner:
         db = AsyncConnection(AsyncEngineTransport(recorded, owned=False), context(engine))
@@ -114,13 +114,13 @@ def _check_repetitions(run: Callable[[], Any], recorded: Recorded) -> None:
     recorded.throttles = 0
 
 
-def test_a_value_that_cannot_be_in_a_key_is_refused_each_time(db: Any) -> None:
+def test_a_value_not_allowed_in_a_key_is_rejected_each_time(db: Any) -> None:
     for _ in range(3):
         with pytest.raises(KeyValueError, match="it is empty"):
             db.get(Task, user_id="u", task_id="")
 
 
-def test_an_unknown_option_is_refused_as_by_any_function(db: Any) -> None:
+def test_an_unknown_option_raises_type_error(db: Any) -> None:
     with pytest.raises(TypeError, match=r"run\(\) got an unexpected keyword argument 'limt'"):
         db.run(board.tasks(UID), limt=3)
     with pytest.raises(TypeError, match="expected a pattern call"):

@@ -11,7 +11,7 @@ from keyplan.client.transports import service_error, snake
 from keyplan.errors import KeyplanError, ProvisionedThroughputExceededError, ServiceError
 
 
-def test_every_error_is_drawn_where_it_stands() -> None:
+def test_the_error_tree_lists_every_error() -> None:
     drawn = re.findall(r"^( +(?:[│ ]*[├└]── )?)(\w+Error)\b", errors.__doc__ or "", re.MULTILINE)
     parents: dict[int, type] = {}
     for indent, name in drawn:
@@ -25,7 +25,7 @@ def test_every_error_is_drawn_where_it_stands() -> None:
     assert {name for _, name in drawn} == defined | {"KeyplanError"}
 
 
-def test_a_clients_error_keeps_code_status_and_members() -> None:
+def test_a_botocore_error_keeps_code_status_and_members() -> None:
     response = {
         "Error": {"Code": "ProvisionedThroughputExceededException", "Message": "slow"},
         "ResponseMetadata": {"HTTPStatusCode": 400},
@@ -42,6 +42,6 @@ def test_a_clients_error_keeps_code_status_and_members() -> None:
     assert not is_uncertain(NoAnswerError("refused", sent=False))
 
 
-def test_operations_have_the_clients_names() -> None:
+def test_operations_have_the_names_of_boto3_methods() -> None:
     assert snake("TransactWriteItems") == "transact_write_items"
     assert snake("DescribeTimeToLive") == "describe_time_to_live"

@@ -31,7 +31,7 @@ def expired(db: Any, clock: ManualClock) -> Task:
     return task
 
 
-def test_reads_leave_it_out_unless_it_is_asked_for(db: Any, expired: Task) -> None:
+def test_reads_leave_out_expired_items_by_default(db: Any, expired: Task) -> None:
     assert db.run(board.task(UID, TID)) is None
     assert db.run(board.task_even_expired(UID, TID)) == expired
     assert len(db.run(board.tasks(UID))) == 0
@@ -43,7 +43,7 @@ def test_reads_leave_it_out_unless_it_is_asked_for(db: Any, expired: Task) -> No
     assert db.transact_get(board.task(UID, TID)) == (None,)
 
 
-def test_updates_and_replacements_do_not_find_it(db: Any, expired: Task) -> None:
+def test_updates_and_replacements_fail_for_expired_items(db: Any, expired: Task) -> None:
     with pytest.raises(NotFoundError):
         db.run(board.finish(UID, TID))
     with pytest.raises(NotFoundError):
@@ -51,14 +51,14 @@ def test_updates_and_replacements_do_not_find_it(db: Any, expired: Task) -> None
     assert db.run(board.drop(UID, TID)) is None
 
 
-def test_a_create_takes_its_place(db: Any, expired: Task) -> None:
+def test_a_create_replaces_an_expired_item(db: Any, expired: Task) -> None:
     again = db.run(board.add_task(expired.model_copy(update={"expires_at": None, "version": 0})))
     assert db.run(board.task(UID, TID)) == again
     with pytest.raises(AlreadyExistsError):
         db.run(board.add_task(again))
 
 
-def test_an_upsert_begins_anew(db: Any, clock: ManualClock) -> None:
+def test_an_upsert_replaces_an_expired_item(db: Any, clock: ManualClock) -> None:
     until = int(NOW) + 60
     db.run(board.hit_until("c", until))
     assert db.run(board.hit_until("c", until + 1)) == Counter(name="c", count=2, until=until)
@@ -66,7 +66,7 @@ def test_an_upsert_begins_anew(db: Any, clock: ManualClock) -> None:
     assert db.run(board.hit_until("c", until + 60)) == Counter(name="c", count=1, until=until + 60)
 
 
-def test_an_upsert_within_a_transaction_begins_anew_too(db: Any, clock: ManualClock) -> None:
+def test_an_upsert_in_a_transaction_replaces_an_expired_item(db: Any, clock: ManualClock) -> None:
     db.run(board.reset(Counter(name="c", count=9, until=int(NOW) + 60)))
     clock.advance(60)
     db.transact(board.hit_until("c", int(NOW) + 120), board.hit("d", 1))

@@ -77,7 +77,9 @@ LOST = [InternalServerError("oh"), NoAnswerError("read timeout", sent=True)]
 
 
 @pytest.mark.parametrize("lost", LOST, ids=["failure", "no answer"])
-def test_a_create_whose_answer_was_lost_is_no_conflict_with_itself(engine: Engine, lost: ServiceError) -> None:
+def test_a_create_retried_after_a_lost_response_does_not_conflict_with_itself(
+    engine: Engine, lost: ServiceError
+) -> None:
     db = unlucky(engine, lost, after=True)
     assert db.run(board.comment(COMMENT)) == COMMENT
     assert db.transport.sent == ["PutItem", "PutItem"]  # type: ignore[attr-defined]
@@ -85,53 +87,53 @@ def test_a_create_whose_answer_was_lost_is_no_conflict_with_itself(engine: Engin
         db.run(board.comment(COMMENT))
 
 
-def test_ones_own_item_is_known_again_however_the_service_spells_it(engine: Engine) -> None:
+def test_a_retried_create_recognizes_its_own_item_in_any_spelling(engine: Engine) -> None:
     lost = unlucky(engine, LOST[0], after=True, only="PutItem")
     spelled = board.Sample(name="s", weight=Decimal("1.500"), ratio=1e20, marks={"b", "a", "c"}, counts={3, 20, 100})
     assert lost.run(board.take_sample(spelled)) == spelled
 
 
-def test_a_create_that_met_anothers_item_after_a_lost_answer_does_not_know(engine: Engine) -> None:
+def test_a_retried_create_that_meets_a_different_item_has_an_unknown_outcome(engine: Engine) -> None:
     unlucky(engine, LOST[0], times=0).run(board.comment(COMMENT.model_copy(update={"text": "another's"})))
     with pytest.raises(OutcomeUnknownError, match="an earlier attempt got no answer") as caught:
         unlucky(engine, LOST[0]).run(board.comment(COMMENT))
     assert caught.value.key == {"PK": "USER#u", "SK": "TASK#t#COMMENT#0001"}
 
 
-def test_an_addition_of_which_no_answer_came_is_not_repeated(engine: Engine) -> None:
+def test_an_increment_without_a_response_is_not_retried(engine: Engine) -> None:
     db = unlucky(engine, LOST[1], after=True)
     with pytest.raises(OutcomeUnknownError, match="could apply it twice"):
         db.run(board.hit("c", 1))
     assert db.run(board.counter("c")) == Counter(name="c", count=1)
 
 
-def test_an_addition_in_a_transaction_is_repeated_under_its_token(engine: Engine) -> None:
+def test_an_increment_in_a_transaction_is_retried_with_its_token(engine: Engine) -> None:
     db = unlucky(engine, LOST[1], after=True)
     db.transact(board.hit("c", 1), board.hit("d", 1))
     assert db.run(board.counter("c")) == Counter(name="c", count=1)
 
 
-def test_a_set_of_which_no_answer_came_is_repeated(engine: Engine) -> None:
+def test_a_set_without_a_response_is_retried(engine: Engine) -> None:
     db = unlucky(engine, LOST[0], after=True, only="UpdateItem")
     db.run(board.add_task(Task(user_id=UID, task_id=TID, title="t")))
     assert db.run(board.finish(UID, TID)).status == "done"
 
 
-def test_a_version_that_moved_after_a_lost_answer_may_be_ones_own(engine: Engine) -> None:
+def test_a_version_conflict_after_a_lost_response_has_an_unknown_outcome(engine: Engine) -> None:
     db = unlucky(engine, LOST[0], after=True, only="UpdateItem")
     db.run(board.add_task(Task(user_id=UID, task_id=TID, title="t")))
     with pytest.raises(OutcomeUnknownError, match=r"version check failed: version == 1 \(item has version 2\)"):
         db.run(board.rename(UID, TID, "new", 1))
 
 
-def test_a_delete_whose_answer_was_lost_is_done(engine: Engine) -> None:
+def test_a_delete_with_a_lost_response_succeeds(engine: Engine) -> None:
     db = unlucky(engine, LOST[0], after=True, only="DeleteItem")
     db.run(board.reset(Counter(name="c")))
     assert db.run(board.forget("c")) is None
     assert db.run(board.counter("c")) is None
 
 
-def test_a_request_that_never_left_is_repeated_whatever_it_is(engine: Engine) -> None:
+def test_a_request_that_was_not_sent_is_always_retried(engine: Engine) -> None:
     db = unlucky(engine, NoAnswerError("connect timeout", sent=False), times=2)
     assert db.run(board.hit("c", 1)) == Counter(name="c", count=1)
 
@@ -144,7 +146,7 @@ def test_a_request_that_never_left_is_repeated_whatever_it_is(engine: Engine) ->
         (InternalServerError("oh"), UnavailableError),
     ],
 )
-def test_after_its_attempts_a_read_gives_up_with_the_services_code(
+def test_a_read_fails_with_the_services_code_after_its_attempts(
     engine: Engine, error: ServiceError, kind: type[Exception]
 ) -> None:
     db = unlucky(engine, error, times=3)
@@ -156,7 +158,7 @@ def test_after_its_attempts_a_read_gives_up_with_the_services_code(
     assert caught.value.__cause__ is error
 
 
-def test_a_write_that_is_given_up_without_an_answer_leaves_it_open(engine: Engine) -> None:
+def test_a_write_without_a_response_has_an_unknown_outcome(engine: Engine) -> None:
     calls: list[Callable[[Connection], object]] = [
         lambda db: db.run(board.comment(COMMENT)),
         lambda db: db.transact(board.hit("a", 1), board.hit("b", 1)),
@@ -170,13 +172,13 @@ def test_a_write_that_is_given_up_without_an_answer_leaves_it_open(engine: Engin
 @pytest.mark.parametrize(
     "given", [{"attempts": 0}, {"attempts": -1}, {"first_s": -0.1}, {"most_s": math.inf}, {"most_s": math.nan}]
 )
-def test_retries_that_cannot_be_are_refused_with_what_was_given(given: dict[str, Any]) -> None:
+def test_invalid_retries_are_rejected_with_the_given_value(given: dict[str, Any]) -> None:
     ((name, value),) = given.items()
     with pytest.raises(ValueError, match=f"^{name} is .*: {value!r}$"):
         Retries(**given)
 
 
-def test_waits_grow_and_are_drawn_from_nothing_to_their_bound() -> None:
+def test_retry_delays_grow_and_are_drawn_from_zero_to_their_bound() -> None:
     retries, clock = Retries(first_s=0.1, most_s=1.0), ManualClock(seed=3)
     for attempt, bound in ((1, 0.1), (2, 0.2), (4, 0.8), (5, 1.0), (9, 1.0)):
         drawn = [retries.wait_s(attempt, clock) for _ in range(300)]
@@ -184,7 +186,7 @@ def test_waits_grow_and_are_drawn_from_nothing_to_their_bound() -> None:
         assert bound * 0.9 < max(drawn) <= bound
 
 
-def test_programs_wait_between_attempts_and_not_before_the_first(engine: Engine) -> None:
+def test_calls_wait_between_attempts_and_not_before_the_first(engine: Engine) -> None:
     waits: list[float] = []
     transport = Unlucky(engine, ThrottlingError("slow"), times=2, after=False)
     keyplan.connect(engine=engine).create_tables(board.counters)
@@ -201,7 +203,7 @@ class NotYetError(ServiceError):
     code = "ContinuousBackupsUnavailableException"
 
 
-def test_backups_are_asked_for_until_a_new_table_can_have_them(engine: Engine) -> None:
+def test_point_in_time_recovery_is_requested_until_a_new_table_supports_it(engine: Engine) -> None:
     kept = keeping_backups()
     waits: list[float] = []
     transport = Unlucky(engine, NotYetError("not yet"), times=3, after=False, only="UpdateContinuousBackups")
@@ -223,7 +225,7 @@ def keeping_backups() -> Table:
     return kept
 
 
-def test_backups_that_are_on_are_looked_at_and_not_turned_on_again(engine: Engine) -> None:
+def test_enabled_point_in_time_recovery_is_not_enabled_again(engine: Engine) -> None:
     # Source: API reference, DescribeContinuousBackups: PointInTimeRecoveryStatus is ENABLED or DISABLED.
     sent: list[str] = []
 
@@ -237,7 +239,7 @@ def test_backups_that_are_on_are_looked_at_and_not_turned_on_again(engine: Engin
     assert [one for one in sent if "Backups" in one] == looked
 
 
-def test_a_service_without_backups_is_asked_for_them_and_not_told_to_keep_them(engine: Engine) -> None:
+def test_point_in_time_recovery_is_skipped_on_a_service_without_it(engine: Engine) -> None:
     asked: list[str] = []
 
     def call(operation: str, request: dict[str, Any]) -> Any:
@@ -254,7 +256,7 @@ def faulty(clock: ManualClock, **faults: Any) -> Engine:
     return Engine.memory(clock=clock, ttl_sweep_s=None, faults=Faults(**faults))
 
 
-def test_batches_are_sent_until_nothing_is_left_undone(clock: ManualClock) -> None:
+def test_batches_are_sent_until_no_item_is_unprocessed(clock: ManualClock) -> None:
     with faulty(clock, unprocessed=0.5, seed=1) as engine:
         db = keyplan.connect(engine=engine)
         new = [Comment(user_id=UID, task_id=TID, number=number, text="") for number in range(120)]
@@ -269,7 +271,7 @@ def test_batches_are_sent_until_nothing_is_left_undone(clock: ManualClock) -> No
         assert list(several) == found
 
 
-def test_conflicts_are_outlasted(clock: ManualClock) -> None:
+def test_conflicts_are_retried(clock: ManualClock) -> None:
     with faulty(clock, conflicts=0.2, seed=2) as engine:
         db = keyplan.connect(engine=engine)
         for number in range(40):
@@ -281,7 +283,7 @@ def test_conflicts_are_outlasted(clock: ManualClock) -> None:
         assert found.count == 80
 
 
-def test_conflicts_without_end_are_told(clock: ManualClock) -> None:
+def test_permanent_conflicts_are_raised(clock: ManualClock) -> None:
     with faulty(clock, conflicts=1.0) as engine:
         db = keyplan.connect(engine=engine, retries=Retries(attempts=3))
         for call in (lambda: db.run(board.hit("a", 1)), lambda: db.transact(board.hit("a", 1), board.hit("b", 1))):
@@ -289,7 +291,7 @@ def test_conflicts_without_end_are_told(clock: ManualClock) -> None:
                 call()
 
 
-def test_a_failing_service_loses_and_repeats_nothing(clock: ManualClock) -> None:
+def test_a_failing_service_loses_and_repeats_no_write(clock: ManualClock) -> None:
     with faulty(clock, internal_errors=0.3, seed=5) as engine:
         db = keyplan.connect(engine=engine)
         known, unknown = 0, 0
@@ -331,7 +333,7 @@ class Refusing:
     ],
 )
 @pytest.mark.parametrize("awaited", [False, True])
-def test_an_operation_that_is_not_supported_is_named_with_endpoint_and_purpose(
+def test_an_unsupported_operation_is_named_with_endpoint_and_purpose(
     code: str, status: int, message: str, awaited: bool
 ) -> None:
     client = Refusing(code, status, message)
@@ -345,7 +347,7 @@ def test_an_operation_that_is_not_supported_is_named_with_endpoint_and_purpose(
     assert not is_passing(refused.value)
 
 
-def test_the_program_of_a_call_is_the_same_for_every_driver() -> None:
+def test_a_call_sends_the_same_requests_on_every_driver() -> None:
     """A program only yields requests and waits: it can be stepped by hand."""
     context = Context(ManualClock(NOW), b"key")
     call = board.hit("c", 1)

@@ -204,7 +204,7 @@ def test_a_hydrated_query_returns_whole_items_in_the_order_of_the_index(post: An
     assert [type(one) for one in post.run(sent_or_drafted("s")).items].count(Draft) == 1
 
 
-def test_a_hydrated_query_goes_on_where_its_page_ended(post: Any) -> None:
+def test_a_hydrated_query_continues_after_its_page(post: Any) -> None:
     letters = [letter(number) for number in range(7)]
     for one in letters:
         post.run(send_mail(one))
@@ -240,7 +240,7 @@ def test_a_local_index_is_hydrated_too(post: Any) -> None:
     assert len(post.run(titled_now("b"))) == 6
 
 
-def test_a_hydrated_view_takes_only_its_fields_of_each_item(post: Any) -> None:
+def test_a_hydrated_view_keeps_only_its_fields_of_each_item(post: Any) -> None:
     post.run(send_mail(letter(1, code="x")))
     assert post.run(bodies("s")).items == (Body(box="b1", id="001", body="long " * 10),)
 
@@ -269,7 +269,7 @@ def test_expired_items_are_left_out_of_hydrated_reads_and_views(post: Any) -> No
 # Requests.
 
 
-def test_a_view_requests_its_attributes_where_the_answer_gets_smaller() -> None:
+def test_a_view_requests_its_attributes_if_that_makes_the_response_smaller() -> None:
     request = build(subject_of.plan, {"box": "b", "id": "1"})
     names = {"PK", "SK", "type", "until", "keyplan:owner", "box", "id", "subject"}
     assert set(request["ExpressionAttributeNames"].values()) == names, "key, entity, expiry, sentinels, fields"
@@ -342,9 +342,7 @@ def test_items_deleted_after_the_query_are_left_out_and_counted(recorder: Record
     assert [one.at for one in recorded.run(sent("s"), cursor=page.cursor).items] == [3, 4, 5]
 
 
-def test_an_item_that_changed_after_the_query_is_returned_as_it_is_then(
-    recorder: Recorder, recorded: Connection
-) -> None:
+def test_an_item_changed_after_the_query_is_returned_in_its_new_state(recorder: Recorder, recorded: Connection) -> None:
     recorded.run(send_mail(letter(1)))
     other = keyplan.connect(engine=recorder.engine)
     recorder.between = lambda: other.run(send_mail(letter(1, sender="t", at=9)))
@@ -362,7 +360,7 @@ def test_items_are_fetched_a_hundred_at_a_time(recorder: Recorder, recorded: Con
     assert batches(recorder) == [100, 100, 50]
 
 
-def test_keys_that_the_service_leaves_unread_are_asked_for_again(recorder: Recorder, recorded: Connection) -> None:
+def test_unprocessed_keys_are_requested_again(recorder: Recorder, recorded: Connection) -> None:
     letters = [letter(number) for number in range(5)]
     for one in letters:
         recorded.run(send_mail(one))
@@ -371,7 +369,7 @@ def test_keys_that_the_service_leaves_unread_are_asked_for_again(recorder: Recor
     assert batches(recorder) == [5, 4, 3, 2]
 
 
-def test_a_hydrated_read_gives_up_when_no_key_is_read_any_more(recorder: Recorder, recorded: Connection) -> None:
+def test_a_hydrated_read_fails_if_no_key_is_read_any_more(recorder: Recorder, recorded: Connection) -> None:
     recorded.run(send_mail(letter(1)))
     answer = recorder.engine.call
 
@@ -385,7 +383,7 @@ def test_a_hydrated_read_gives_up_when_no_key_is_read_any_more(recorder: Recorde
         recorded.run(sent("s"))
 
 
-def test_only_what_a_filter_keeps_is_fetched(recorder: Recorder, recorded: Connection) -> None:
+def test_only_items_that_pass_the_filter_are_fetched(recorder: Recorder, recorded: Connection) -> None:
     for number in range(6):
         recorded.run(send_mail(letter(number, box="b", pages=number % 3)))
     recorder.sent.clear()
@@ -421,7 +419,7 @@ def test_a_hydrated_read_is_priced_as_its_query_and_its_gets() -> None:
     assert {part.name: part.read for part in table.parts if part.read} == {"mail": 200.0, "mail/by_sender": 5.0}
 
 
-def test_an_explanation_shows_both_requests_and_says_what_a_view_saves() -> None:
+def test_an_explanation_shows_both_requests_and_the_savings_of_a_view() -> None:
     text = explain(sent, book())
     assert text.startswith("sent: Query on index by_sender of table mail, then BatchGetItem on the table (Mail)\n")
     assert "Then BatchGetItem for the items of the returned entries" in text
@@ -452,7 +450,7 @@ def test_hydrated_reads_and_views_are_verified() -> None:
     assert [(pattern.name, problem) for pattern in result.patterns for problem in pattern.problems] == []
 
 
-def test_hydration_that_needs_no_further_read_is_refused() -> None:
+def test_unneeded_hydration_is_rejected() -> None:
     with pytest.raises(DesignError, match="hydrates items of table mail, which are complete already"):
 
         @mail.query(Mail, hydrate=True)
@@ -470,7 +468,7 @@ def test_hydration_that_needs_no_further_read_is_refused() -> None:
         mail.query(Mail, index="by_sender", **options)
 
 
-def test_a_hydrated_read_cannot_filter_by_what_its_index_does_not_hold() -> None:
+def test_a_hydrated_read_cannot_filter_by_attributes_that_its_index_does_not_project() -> None:
     table = Table("notes", pk="id", indexes=[GSI("by_owner", pk="owner", project="keys")])
 
     @table.entity()
@@ -493,7 +491,9 @@ def test_a_hydrated_read_cannot_filter_by_what_its_index_does_not_hold() -> None
     removed=st.sets(st.integers(0, 40)),
     limit=st.integers(1, 7),
 )
-def test_pages_of_a_hydrated_query_are_the_items_that_exist(numbers: list[int], removed: set[int], limit: int) -> None:
+def test_pages_of_a_hydrated_query_contain_the_existing_items(
+    numbers: list[int], removed: set[int], limit: int
+) -> None:
     """Entries of deleted items stay in a lagging index: pages leave them out, and lose and repeat nothing."""
     with Engine.memory(ttl_sweep_s=None) as engine:
         recorder = Recorder(engine)

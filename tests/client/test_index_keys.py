@@ -55,7 +55,7 @@ def stored(db: Connection) -> dict[str, Any]:
 
 @settings(max_examples=examples(60), deadline=None)
 @given(statuses, moments, points, priorities, st.lists(updates, min_size=1, max_size=12))
-def test_after_any_updates_every_stored_key_is_that_of_the_whole_entity(
+def test_stored_keys_after_any_updates_equal_those_of_the_whole_entity(
     status: Any, due_at: Any, count: Any, priority: Any, steps: list[tuple[Any, ...]]
 ) -> None:
     with Engine.memory(clock=ManualClock(NOW), ttl_sweep_s=None) as engine:
@@ -75,7 +75,7 @@ def test_after_any_updates_every_stored_key_is_that_of_the_whole_entity(
             assert len(db.run(board.tasks_due(UID, datetime.max.replace(tzinfo=UTC)))) == due
 
 
-def test_leaving_an_index_leaves_what_another_index_is_made_of() -> None:
+def test_leaving_an_index_keeps_the_attributes_of_other_indexes() -> None:
     with keyplan.connect(":memory:") as db:
         db.run(
             board.add_task(
@@ -88,7 +88,7 @@ def test_leaving_an_index_leaves_what_another_index_is_made_of() -> None:
         assert item["GSI2PK"] == {"S": "POINTS#high"}
 
 
-def test_a_field_of_the_key_s_text_that_an_index_has_as_its_key_is_an_attribute_too() -> None:
+def test_a_field_of_the_key_template_that_is_an_index_key_is_also_an_attribute() -> None:
     shop = Table("shop", pk="PK", sk="SK", indexes=[GSI("by_customer", pk="customer", sk="number")])
 
     @shop.entity(key=key("CUSTOMER#{customer}", "ORDER#{number:06d}"), store_key_fields=False)
@@ -118,7 +118,7 @@ def test_a_field_of_the_key_s_text_that_an_index_has_as_its_key_is_an_attribute_
     }
 
 
-def test_named_fields_of_the_key_are_attributes_and_the_others_only_text() -> None:
+def test_only_named_fields_of_the_key_are_stored_as_attributes() -> None:
     shop = Table("shop", pk="PK", sk="SK")
 
     @shop.entity(key=key("CUSTOMER#{customer}", "ORDER#{at:utc_s}#{number:06d}"), store_key_fields=["customer", "at"])
@@ -142,7 +142,7 @@ def test_named_fields_of_the_key_are_attributes_and_the_others_only_text() -> No
     }
 
 
-def test_the_attributes_of_an_index_may_have_any_name_that_the_service_takes() -> None:
+def test_index_attributes_may_have_any_valid_name() -> None:
     shop = Table("shop", pk="p-k", sk="s.k", indexes=[GSI("by_state", pk="gsi1-pk", sk="gsi1.sk")], ttl="ex-p")
 
     @shop.entity(

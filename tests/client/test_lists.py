@@ -97,7 +97,7 @@ def board(engine: Engine) -> Iterator[Any]:
         yield db
 
 
-def test_a_filter_takes_as_many_values_as_a_call_gives(board: Any) -> None:
+def test_a_filter_accepts_as_many_values_as_the_call_passes(board: Any) -> None:
     found = board.run(in_states(["a", "b"], [State.HELD, State.DONE]))
     assert [(job.team, job.number) for job in found] == [("a", 1), ("a", 2), ("a", 4), ("a", 5), ("b", 9)]
     assert [job.number for job in board.run(in_states(["a"], [State.HELD]))] == [1, 4]
@@ -105,14 +105,14 @@ def test_a_filter_takes_as_many_values_as_a_call_gives(board: Any) -> None:
     assert board.run(count_not_in("a", [State.HELD, State.OPEN, State.HELD])) == 0
 
 
-def test_the_values_are_stored_as_the_field_stores_them(board: Any) -> None:
+def test_list_values_are_stored_like_values_of_the_field(board: Any) -> None:
     noon = datetime(2026, 5, 4, 12, tzinfo=UTC)
     assert [job.number for job in board.run(due([noon.replace(hour=3), noon], ["z"]))] == [9]
     assert [job.number for job in board.run(due([noon.replace(hour=3)], ["y", "x"]))] == [9]
     assert list(board.run(due([noon.replace(hour=3)], ["y"]))) == []
 
 
-def test_a_write_takes_them_too_and_says_which_it_wanted(board: Any) -> None:
+def test_a_write_accepts_a_list_and_its_error_shows_the_values(board: Any) -> None:
     wanted = [State.OPEN, State.HELD]
     assert board.run(finish("a", 1, wanted)).state is State.DONE
     with pytest.raises(ConditionFailedError, match=r"state\.is_in\('open', 'held'\) \(item has state 'done'\)"):
@@ -129,25 +129,25 @@ def test_a_write_takes_them_too_and_says_which_it_wanted(board: Any) -> None:
         ([State.OPEN, None], "state is compared with None, which equals no stored value: leave it out"),
     ],
 )
-def test_what_the_service_would_not_take_is_refused(board: Any, states: list[State], problem: str) -> None:
+def test_invalid_lists_are_rejected(board: Any, states: list[State], problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         board.run(in_states(["a"], states))
 
 
-def test_a_text_is_no_list_of_its_letters(board: Any) -> None:
+def test_a_string_is_not_accepted_as_a_list(board: Any) -> None:
     with pytest.raises(TypeError, match=r"in_states\(\) expects teams as list\[str\], got str: 'ab'"):
         board.run(in_states("ab", [State.OPEN]))  # type: ignore[arg-type]  # wrong on purpose
     with pytest.raises(TypeError, match=r"alike\(\) expects told as list\[str\], got str: 'ab'"):
         board.run(alike("a", [State.OPEN], "ab", "x"))  # type: ignore[arg-type]  # wrong on purpose
 
 
-def test_a_hundred_values_are_taken(board: Any) -> None:
+def test_a_hundred_values_are_accepted(board: Any) -> None:
     assert len(list(board.run(in_states(["a"], [State.OPEN] * 100)))) == 2
     with pytest.raises(ValueError, match="from 1 to 99 are allowed"):
         board.run(count_not_in("a", [State.OPEN] * 100))
 
 
-def test_no_two_values_have_one_placeholder() -> None:
+def test_each_value_has_its_own_placeholder() -> None:
     call = alike("a", [State.OPEN, State.HELD], ["p", "q"], "r")
     asked = build(call.pattern.plan, call.arguments)
     values = {name: value["S"] for name, value in asked["ExpressionAttributeValues"].items()}
@@ -160,7 +160,7 @@ def test_no_two_values_have_one_placeholder() -> None:
     assert written == "#state IN ('open', 'held') AND state_1 IN ('p', 'q') AND state_1 = 'r'"
 
 
-def test_a_condition_without_a_call_names_the_list() -> None:
+def test_the_text_of_a_condition_without_a_call_names_the_list() -> None:
     asked = finish.plan.condition
     assert asked is not None
     assert condition_text(asked) == "F.state.is_in(each(states))"

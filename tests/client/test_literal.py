@@ -100,25 +100,25 @@ def request(call: Call[Any]) -> dict[str, Any]:
     return build(call.pattern.plan, call.arguments, now_s=int(NOW))
 
 
-def test_a_query_names_the_partition_only() -> None:
+def test_a_query_has_only_the_partition_condition() -> None:
     assert request(sessions("ann"))["KeyConditionExpression"] == "#PK = :PK"
     assert "FilterExpression" not in request(sessions("ann"))
 
 
-def test_a_stated_range_stays_within_the_template() -> None:
+def test_a_declared_range_stays_within_the_template() -> None:
     assert (
         request(session_range("ann", "1"))["KeyConditionExpression"] == "#PK = :PK AND #SK BETWEEN :SK_from AND :SK_to"
     )
 
 
-def test_conditions_are_those_that_the_kind_and_the_body_state() -> None:
+def test_conditions_are_those_of_the_kind_and_the_body() -> None:
     assert request(start(Session(user="ann", session="1")))["ConditionExpression"] == "attribute_not_exists(#PK)"
     assert request(hit("ann", "1"))["ConditionExpression"] == "attribute_exists(#PK)"
     assert "ConditionExpression" not in request(hit_or_start("ann", "1"))
     assert request(end("ann", "1"))["ConditionExpression"] == "#hits > :hits"
 
 
-def test_a_count_is_made_by_the_service_without_a_filter() -> None:
+def test_a_count_has_no_filter() -> None:
     counted = request(session_count("ann"))
     assert counted["Select"] == "COUNT"
     assert "FilterExpression" not in counted

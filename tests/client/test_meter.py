@@ -50,7 +50,7 @@ def test_each_pattern_has_its_calls_requests_and_units(db: Any, meter: Meter) ->
     assert used["add_task"].spent.writes >= 5
 
 
-def test_pages_and_what_is_read_beside_a_write_count(db: Any, meter: Meter) -> None:
+def test_pages_and_reads_before_a_write_count(db: Any, meter: Meter) -> None:
     db.run(board.add_task(a_task("t1", external_ref="x")))
     db.run(board.refer(UID, TID, "y"))
     unique = meter.take()["refer"]
@@ -64,7 +64,7 @@ def test_pages_and_what_is_read_beside_a_write_count(db: Any, meter: Meter) -> N
     assert meter.read() == {}
 
 
-def test_what_no_pattern_declares_is_named_by_its_parts(db: Any, meter: Meter) -> None:
+def test_undeclared_transactions_are_named_by_their_calls(db: Any, meter: Meter) -> None:
     db.transact(board.add_task(a_task("t1")), board.hit("page", 1), board.hit("other", 1))
     db.transact_get(board.task(UID, TID), board.profile(UID))
     used = meter.read()
@@ -73,7 +73,7 @@ def test_what_no_pattern_declares_is_named_by_its_parts(db: Any, meter: Meter) -
     assert used["transact_get(task, profile)"].spent.reads == 4
 
 
-def test_a_refused_call_counts_as_one(db: Any, meter: Meter) -> None:
+def test_a_rejected_call_counts_as_one(db: Any, meter: Meter) -> None:
     db.run(board.add_task(a_task("t1")))
     before = meter.take()["add_task"]
     with pytest.raises(AlreadyExistsError):
@@ -100,7 +100,7 @@ class Busy:
         pass
 
 
-def test_throttles_are_counted_whether_the_call_ends_well_or_not(engine: Engine, clock: ManualClock) -> None:
+def test_throttles_are_counted_for_successful_and_failed_calls(engine: Engine, clock: ManualClock) -> None:
     meter = Meter()
     db = keyplan.connect(engine=engine, meter=meter, clock=clock)
     db.run(board.add_task(a_task("t1")))
@@ -116,7 +116,7 @@ def test_throttles_are_counted_whether_the_call_ends_well_or_not(engine: Engine,
     assert meter.take() == {"task": Usage(1, 10, 10)}
 
 
-def test_without_a_meter_nothing_is_asked_for(engine: Engine) -> None:
+def test_without_a_meter_no_capacity_is_requested(engine: Engine) -> None:
     db = keyplan.connect(engine=engine)
     db.run(board.add_task(a_task("t1")))
     busy = Busy(engine, times=0)

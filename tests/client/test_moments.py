@@ -123,7 +123,7 @@ COMPARE = {
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(st.integers(-2, 12), st.sampled_from([0, 1, 400, 999]), st.sampled_from([0, 7]))
-def test_ranges_and_filters_hold_what_lies_on_their_side_of_any_moment(
+def test_ranges_and_filters_return_the_items_on_their_side_of_any_timestamp(
     log: tuple[Unit, Log], half_steps: int, extra_us: int, hours_east: int
 ) -> None:
     unit, told = log
@@ -141,7 +141,7 @@ def test_ranges_and_filters_hold_what_lies_on_their_side_of_any_moment(
     ]
 
 
-def test_a_finer_moment_is_stored_as_its_unit_and_found_by_itself(engine: Engine) -> None:
+def test_a_finer_timestamp_is_stored_in_its_unit_and_can_be_read_back(engine: Engine) -> None:
     events = Table("events", pk="PK", sk="SK", indexes=[GSI("by_at", pk="kind", sk="at")])
 
     class Part(BaseModel):

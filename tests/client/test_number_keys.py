@@ -62,18 +62,18 @@ def priced(amount: str, rate: float, text: str = "") -> Price:
 
 
 @pytest.mark.parametrize(("amount", "rate"), [("1.50", 2.0), ("1E+3", 1e16), ("100", 1e-7), ("-0.0", -2.50)])
-def test_a_batch_get_finds_a_number_however_it_is_spelled(db: Connection, amount: str, rate: float) -> None:
+def test_a_batch_get_finds_a_number_in_any_spelling(db: Connection, amount: str, rate: float) -> None:
     db.run(add([priced(amount, rate)]))
     assert db.run(some(Decimal(amount), [rate, 7.0, rate])) == [priced(amount, rate), None, priced(amount, rate)]
 
 
-def test_of_several_writes_under_one_number_the_last_counts(db: Connection) -> None:
+def test_the_last_of_several_writes_under_one_number_wins(db: Connection) -> None:
     db.run(add([priced("1.50", 2.0, "first"), priced("1.5", 2.0, "last")]))
     assert [one.text for one in db.all(of_amounts([Decimal("1.5")]))] == ["last"]
     db.run(drop([Decimal("1.5"), Decimal("1.50")], 2.0))
     assert db.all(of_amounts([Decimal("1.5")])) == []
 
 
-def test_a_partition_that_is_named_twice_is_asked_once(db: Connection) -> None:
+def test_a_partition_named_twice_is_queried_once(db: Connection) -> None:
     db.run(add([priced("1.5", 2.0)]))
     assert len(db.all(of_amounts([Decimal("1.5"), Decimal("1.50")]))) == 1

@@ -48,7 +48,7 @@ def fill(db: Any) -> None:
         db.run(board.save_task(new))
 
 
-def test_pages_of_every_size_make_the_whole(db: Any) -> None:
+def test_pages_of_every_size_add_up_to_the_whole_result(db: Any) -> None:
     fill(db)
     for call in (board.comments(UID, TID), board.all_tasks(), board.tasks_due_of([UserId(f"u{n}") for n in range(4)])):
         whole = db.all(call)
@@ -67,7 +67,7 @@ def test_pages_of_every_size_make_the_whole(db: Any) -> None:
                 assert all(len(page) == sizes["limit"] for page in pages[:-1]), sizes
 
 
-def test_a_limit_counts_results_not_what_a_filter_left_out(db: Any) -> None:
+def test_a_limit_counts_results_after_the_filter(db: Any) -> None:
     for number in range(30):
         tags = {"x"} if number % 10 == 9 else set()
         db.run(board.save_task(Task(user_id=UID, task_id=TaskId(f"t{number:02d}"), title="t", tags=tags)))
@@ -77,14 +77,14 @@ def test_a_limit_counts_results_not_what_a_filter_left_out(db: Any) -> None:
     assert through(db, board.tasks_tagged(UID, "x"), page_size=10)[0][0].task_id == "t09"
 
 
-def test_a_cursor_is_just_behind_the_last_result_even_if_more_is_written(db: Any) -> None:
+def test_a_cursor_points_after_the_last_result_even_if_more_items_are_written(db: Any) -> None:
     db.run(board.add_comments([Comment(user_id=UID, task_id=TID, number=n, text="") for n in (1, 2, 5)]))
     page = db.run(board.comments(UID, TID), limit=2)
     db.run(board.add_comments([Comment(user_id=UID, task_id=TID, number=n, text="") for n in (0, 3)]))
     assert [one.number for one in db.run(board.comments(UID, TID), cursor=page.cursor)] == [3, 5]
 
 
-def test_walks_are_merged_in_order_both_ways(db: Any) -> None:
+def test_partitions_are_merged_in_both_orders(db: Any) -> None:
     fill(db)
     users = [UserId(f"u{n}") for n in range(4)]
     up = db.all(board.tasks_due_of(users))
@@ -95,7 +95,7 @@ def test_walks_are_merged_in_order_both_ways(db: Any) -> None:
     assert db.all(board.tasks_due_of([])) == []
 
 
-def test_a_cursor_of_something_else_is_refused(db: Any) -> None:
+def test_a_cursor_of_another_pattern_is_rejected(db: Any) -> None:
     fill(db)
     cursor = db.run(board.comments(UID, TID), limit=2).cursor
     for other in (board.tasks(UID), board.comments(UserId("other"), TID), board.last_two(UID), board.all_tasks()):
@@ -112,7 +112,7 @@ def test_a_cursor_of_something_else_is_refused(db: Any) -> None:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(st.data())
-def test_a_cursor_that_was_tampered_with_is_refused(data: st.DataObject) -> None:
+def test_a_modified_cursor_is_rejected(data: st.DataObject) -> None:
     with Engine.memory() as engine:
         db = keyplan.connect(engine=engine)
         db.run(board.add_comments([Comment(user_id=UID, task_id=TID, number=n, text="") for n in range(4)]))
@@ -138,7 +138,7 @@ def _same_bytes(one: str, other: str) -> bool:
         return False
 
 
-def test_connections_share_cursors_when_they_share_the_key(engine: Engine, clock: ManualClock) -> None:
+def test_connections_with_the_same_cursor_key_share_cursors(engine: Engine, clock: ManualClock) -> None:
     one, two = (keyplan.connect(engine=engine, cursor_key=b"secret") for _ in range(2))
     stranger = keyplan.connect(engine=engine)
     fill(one)
@@ -148,7 +148,7 @@ def test_connections_share_cursors_when_they_share_the_key(engine: Engine, clock
         stranger.run(board.comments(UID, TID), cursor=cursor)
 
 
-def test_a_cursor_goes_on_after_a_restart_with_the_same_key(tmp_path: Path, clock: ManualClock) -> None:
+def test_a_cursor_works_after_a_restart_with_the_same_key(tmp_path: Path, clock: ManualClock) -> None:
     place = str(tmp_path / "data.db")
     with keyplan.connect(place, clock=clock, cursor_key=b"kept in a secret store") as db:
         fill(db)
@@ -159,7 +159,7 @@ def test_a_cursor_goes_on_after_a_restart_with_the_same_key(tmp_path: Path, cloc
         db.run(board.comments(UID, TID), cursor=cursor)
 
 
-def test_segments_of_a_scan_are_the_whole_and_share_nothing(db: Any) -> None:
+def test_scan_segments_are_disjoint_and_complete(db: Any) -> None:
     fill(db)
     whole = sorted(db.all(board.all_tasks()), key=str)
     for total in (1, 3, 40):
@@ -170,7 +170,7 @@ def test_segments_of_a_scan_are_the_whole_and_share_nothing(db: Any) -> None:
     assert sorted((one for page in pages for one in page), key=str) == whole
 
 
-def test_a_cursor_of_a_segment_is_that_segments(db: Any) -> None:
+def test_a_cursor_of_a_segment_works_only_in_that_segment(db: Any) -> None:
     fill(db)
     whole = db.all(board.all_tasks())
     cursor = db.run(board.all_tasks(), segment=(0, 1), limit=2).cursor
@@ -180,7 +180,7 @@ def test_a_cursor_of_a_segment_is_that_segments(db: Any) -> None:
             db.run(board.all_tasks(), segment=other, cursor=cursor)
 
 
-def test_only_scans_have_segments_and_each_has_a_number_below_their_count(db: Any) -> None:
+def test_only_scans_accept_segments_and_the_number_is_below_the_total(db: Any) -> None:
     with pytest.raises(TypeError, match="comments is not a scan"):
         db.run(board.comments(UID, TID), segment=(0, 2))
     for wrong in ((2, 2), (-1, 2), (0, 0), (0, 1_000_001), 3, (1,), ("0", 2)):
@@ -188,13 +188,13 @@ def test_only_scans_have_segments_and_each_has_a_number_below_their_count(db: An
             list(db.iterate(board.all_tasks(), segment=wrong))
 
 
-def test_sizes_below_one_are_refused(engine: Engine) -> None:
+def test_sizes_below_one_are_rejected(engine: Engine) -> None:
     db = keyplan.connect(engine=engine)
     with pytest.raises(ValueError, match="limit is at least 1, not 0"):
         db.run(board.comments(UID, TID), limit=0)
 
 
-def test_sizes_and_keys_of_another_type_are_refused_as_such(engine: Engine) -> None:
+def test_sizes_and_keys_of_the_wrong_type_are_rejected(engine: Engine) -> None:
     db = keyplan.connect(engine=engine)
     with pytest.raises(TypeError, match=r"comments\(\) expects limit as int, got str: '3'"):
         db.run(board.comments(UID, TID), limit="3")  # type: ignore[call-overload]  # wrong on purpose
@@ -215,7 +215,7 @@ def spoil(call: Callable[..., Any], table: str, one: Comment | Task) -> None:
 @pytest.mark.parametrize(
     "asked", [board.comments(UID, TID), board.all_tasks(), board.tasks_due_of([UserId(f"u{n}") for n in range(3)])]
 )
-def test_work_goes_on_behind_items_that_cannot_be_read(
+def test_iteration_continues_after_unreadable_items(
     db: Any, raw: Any, asked: Call[Page[Any]], page_size: int | None
 ) -> None:
     fill(db)

@@ -166,7 +166,7 @@ def test_a_create_that_keeps_unique_values_returns_the_stored_times(tasks: Any, 
     assert tasks.run(add(Task(user="u", task="new", code="c"))) == tasks.run(one("u", "new"))
 
 
-def test_unset_is_one_false_value_with_a_name() -> None:
+def test_unset_is_a_falsy_singleton_with_a_name() -> None:
     assert not UNSET
     assert repr(UNSET) == "UNSET"
     assert copy.deepcopy(UNSET) is pickle.loads(pickle.dumps(UNSET)) is UNSET
@@ -220,7 +220,7 @@ def test_a_call_without_fields_checks_condition_and_version(tasks: Any) -> None:
         tasks.run(edit("u", "done"))
 
 
-def test_unique_values_follow(tasks: Any) -> None:
+def test_unique_values_are_updated(tasks: Any) -> None:
     assert tasks.run(apply("u", "t", Changes(code="c"))).code == "c"
     tasks.run(add(Task(user="u", task="other")))
     with pytest.raises(UniqueTakenError):
@@ -230,7 +230,7 @@ def test_unique_values_follow(tasks: Any) -> None:
     assert tasks.run(apply("u", "other", Changes(code="c"))).code == "c"
 
 
-def test_a_transaction_leaves_out_what_its_caller_leaves_out(tasks: Any) -> None:
+def test_a_transaction_leaves_omitted_fields_unchanged(tasks: Any) -> None:
     tasks.run(add(Task(user="u", task="other")))
     tasks.run(edit_two("t", "other"))
     assert [tasks.run(one("u", name)).title for name in ("t", "other")] == ["title", "second"]
@@ -246,7 +246,7 @@ def test_an_upsert_creates_the_item_with_the_given_fields(tasks: Any) -> None:
     assert tasks.run(save("u", "new")).title == "given"
 
 
-def test_a_value_of_the_wrong_type_is_refused() -> None:
+def test_a_value_of_the_wrong_type_is_rejected() -> None:
     with pytest.raises(TypeError, match="expects city as str"):
         edit("u", "t", city=3)  # type: ignore[arg-type]
 
@@ -294,7 +294,9 @@ def memory() -> Iterator[Connection]:
 
 @settings(max_examples=examples(150), deadline=None)
 @given(data=st.data())
-def test_after_any_subset_the_stored_item_is_that_of_the_whole_entity(memory: Connection, data: st.DataObject) -> None:
+def test_stored_items_after_any_subset_of_fields_equal_the_whole_entity(
+    memory: Connection, data: st.DataObject
+) -> None:
     names = data.draw(st.lists(st.sampled_from(sorted(VALUES)), min_size=1, unique=True).map(tuple))
     some = st.lists(st.sampled_from(["status", "due", "rank", "label"]), unique=True).map(tuple)
     assumed = data.draw(st.just(("status", "due", "rank", "label")) | some)
@@ -318,7 +320,7 @@ def test_after_any_subset_the_stored_item_is_that_of_the_whole_entity(memory: Co
         stored = after
 
 
-def test_every_patch_that_needs_an_unknown_field_is_refused() -> None:
+def test_every_patch_that_needs_an_unknown_field_is_rejected() -> None:
     faulty = set()
     for size in (1, 2, 3, 4):
         for names in combinations(("due", "label", "rank", "status"), size):

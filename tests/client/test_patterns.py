@@ -29,7 +29,7 @@ def a_task(task_id: str = "t1", **fields: Any) -> Task:
     return Task(**{"user_id": UID, "task_id": TaskId(task_id), "title": f"Task {task_id}", **fields})
 
 
-def test_what_is_created_is_read_back_with_every_field_as_it_was(db: Any) -> None:
+def test_a_created_item_is_read_back_with_every_field(db: Any) -> None:
     full = a_task(
         external_ref="ext",
         priority=Priority.high,
@@ -46,11 +46,11 @@ def test_what_is_created_is_read_back_with_every_field_as_it_was(db: Any) -> Non
     assert db.run(board.task(UID, TID)) == stored
 
 
-def test_an_item_that_is_not_there_is_none(db: Any) -> None:
+def test_a_missing_item_is_none(db: Any) -> None:
     assert db.run(board.task(UID, TID)) is None
 
 
-def test_create_refuses_to_overwrite_and_names_what_is_there(db: Any) -> None:
+def test_create_does_not_overwrite_and_names_the_existing_item(db: Any) -> None:
     db.run(board.add_task(a_task()))
     with pytest.raises(
         AlreadyExistsError, match="Task PK='USER#u1' SK='TASK#t1': create failed: item already exists"
@@ -61,7 +61,7 @@ def test_create_refuses_to_overwrite_and_names_what_is_there(db: Any) -> None:
     assert caught.value.code == "ConditionalCheckFailedException"
 
 
-def test_create_refuses_to_overwrite_an_entity_without_unique_values(db: Any) -> None:
+def test_create_does_not_overwrite_an_entity_without_unique_values(db: Any) -> None:
     new = Comment(user_id=UID, task_id=TID, number=1, text="first")
     assert db.run(board.comment(new)) == new
     with pytest.raises(AlreadyExistsError) as caught:
@@ -70,7 +70,7 @@ def test_create_refuses_to_overwrite_an_entity_without_unique_values(db: Any) ->
     assert caught.value.code == "ConditionalCheckFailedException"
 
 
-def test_create_replaces_what_it_says_it_may(db: Any) -> None:
+def test_create_replaces_an_item_that_matches_its_condition(db: Any) -> None:
     db.run(board.add_task(a_task()))
     with pytest.raises(AlreadyExistsError):
         db.run(board.reopen(a_task(title="again")))
@@ -78,13 +78,13 @@ def test_create_replaces_what_it_says_it_may(db: Any) -> None:
     assert db.run(board.reopen(a_task(title="again"))).title == "again"
 
 
-def test_put_writes_whether_or_not_an_item_is_there(db: Any) -> None:
+def test_put_writes_whether_or_not_an_item_exists(db: Any) -> None:
     assert db.run(board.save_task(a_task())).version == 1
     assert db.run(board.save_task(a_task(title="b", version=1))).version == 2
     assert db.run(board.task(UID, TID)).title == "b"
 
 
-def test_replace_needs_the_item_at_its_version(db: Any) -> None:
+def test_replace_requires_the_item_at_its_version(db: Any) -> None:
     with pytest.raises(NotFoundError):
         db.run(board.replace_task(a_task()))
     first = db.run(board.add_task(a_task()))
@@ -97,19 +97,19 @@ def test_replace_needs_the_item_at_its_version(db: Any) -> None:
     assert (caught.value.expected, caught.value.found) == (1, 2)
 
 
-def test_update_gives_the_item_as_it_is_afterwards(db: Any) -> None:
+def test_update_returns_the_updated_item(db: Any) -> None:
     db.run(board.add_task(a_task(points=1)))
     done = db.run(board.finish(UID, TID))
     assert (done.status, done.points, done.version) == ("done", 1, 2)
 
 
-def test_update_refuses_to_create(db: Any) -> None:
+def test_update_does_not_create(db: Any) -> None:
     with pytest.raises(NotFoundError, match="update failed: item does not exist"):
         db.run(board.finish(UID, TID))
     assert db.run(board.task(UID, TID)) is None
 
 
-def test_a_condition_that_fails_is_told_in_the_words_of_the_design_with_the_item(db: Any) -> None:
+def test_a_failed_condition_is_shown_in_design_terms_with_the_item(db: Any) -> None:
     stored = db.run(board.add_task(a_task(points=2)))
     with pytest.raises(ConditionFailedError, match=r"condition failed: points >= 3 \(item has points 2\)") as caught:
         db.run(board.finish_if(UID, TID, 3))
@@ -117,7 +117,7 @@ def test_a_condition_that_fails_is_told_in_the_words_of_the_design_with_the_item
     assert db.run(board.finish_if(UID, TID, 2)).status == "done"
 
 
-def test_an_update_at_another_version_tells_both(db: Any) -> None:
+def test_a_version_conflict_shows_both_versions(db: Any) -> None:
     db.run(board.add_task(a_task()))
     assert db.run(board.rename(UID, TID, "b", 1)).version == 2
     with pytest.raises(VersionConflictError) as caught:
@@ -126,7 +126,7 @@ def test_an_update_at_another_version_tells_both(db: Any) -> None:
     assert db.run(board.task(UID, TID)).title == "b"
 
 
-def test_every_change_of_a_part_does_what_it_says(db: Any) -> None:
+def test_nested_and_collection_updates_are_applied(db: Any) -> None:
     db.run(board.add_task(a_task(place=Place(city="Bern"), tally={"yes": 1}, tags={"a"})))
     db.run(board.tag(UID, TID, {"b", "c"}, ""))
     db.run(board.untag(UID, TID, "a"))
@@ -147,13 +147,13 @@ def test_every_change_of_a_part_does_what_it_says(db: Any) -> None:
     assert found.version == 10
 
 
-def test_a_set_without_members_is_stored_as_nothing(db: Any) -> None:
+def test_an_empty_set_is_not_stored(db: Any) -> None:
     db.run(board.add_task(a_task(tags={"a"})))
     assert db.run(board.untag(UID, TID, "a")).tags == set()
     assert db.run(board.tag(UID, TID, set(), "")).tags == set()
 
 
-def test_delete_gives_what_was_there(db: Any) -> None:
+def test_delete_returns_the_deleted_item(db: Any) -> None:
     assert db.run(board.drop(UID, TID)) is None
     stored = db.run(board.add_task(a_task(external_ref="x")))
     with pytest.raises(ConditionFailedError, match=r"condition failed: status == 'done'"):
@@ -170,7 +170,7 @@ def test_an_upsert_creates_and_adds(db: Any) -> None:
     assert db.run(board.forget("a")) == Counter(name="a", count=0)
 
 
-def test_a_query_gives_its_entities_alone_and_in_order(db: Any) -> None:
+def test_a_query_returns_only_its_entities_in_order(db: Any) -> None:
     for number in (3, 1, 2):
         db.run(board.add_task(a_task(f"t{number}", external_ref=f"x{number}")))
     db.run(board.comment(Comment(user_id=UID, task_id=TaskId("t1"), number=1, text="c")))
@@ -187,7 +187,7 @@ def test_a_query_gives_its_entities_alone_and_in_order(db: Any) -> None:
     ]
 
 
-def test_a_filter_and_a_range_leave_the_rest_out(db: Any) -> None:
+def test_a_filter_and_a_range_restrict_the_results(db: Any) -> None:
     db.run(board.add_task(a_task("t1", tags={"x"})))
     db.run(board.add_task(a_task("t2", tags={"y"})))
     assert [task.task_id for task in db.run(board.tasks_tagged(UID, "y"))] == ["t2"]
@@ -198,7 +198,7 @@ def test_a_filter_and_a_range_leave_the_rest_out(db: Any) -> None:
     assert len(db.run(board.comments(UID, TID))) == 5
 
 
-def test_an_index_is_entered_and_left(db: Any) -> None:
+def test_items_enter_and_leave_an_index(db: Any) -> None:
     soon = MOMENT + timedelta(hours=1)
     db.run(board.add_task(a_task("t1", due_at=MOMENT)))
     db.run(board.add_task(a_task("t2", due_at=soon)))
@@ -214,7 +214,7 @@ def test_an_index_is_entered_and_left(db: Any) -> None:
     assert [one.task_id for one in db.run(board.tasks_due(UID, later))] == ["t2"]
 
 
-def test_what_the_caller_says_is_known_must_be_true(db: Any) -> None:
+def test_known_values_passed_by_the_caller_are_checked(db: Any) -> None:
     db.run(board.add_task(a_task()))
     with pytest.raises(ConditionFailedError, match=r"assumption failed: status == 'done' \(item has status 'open'\)"):
         db.run(board.set_due(UID, TID, MOMENT, "done"))
@@ -223,7 +223,7 @@ def test_what_the_caller_says_is_known_must_be_true(db: Any) -> None:
     assert db.run(board.set_status(UID, TID, "done", None)).status == "done"
 
 
-def test_fields_that_only_keys_hold_come_back_from_them(db: Any, raw: Any) -> None:
+def test_fields_stored_only_in_keys_are_read_from_them(db: Any, raw: Any) -> None:
     db.run(board.join(Profile(user_id=UID, email="a@b.c")))
     key = {"PK": {"S": "USER#u1"}, "SK": {"S": "PROFILE"}}
     stored = raw(db)("GetItem", {"TableName": db.table_name(board.app), "Key": key})["Item"]
@@ -232,13 +232,13 @@ def test_fields_that_only_keys_hold_come_back_from_them(db: Any, raw: Any) -> No
     assert db.run(board.all_profiles()).items == (Profile(user_id=UID, email="a@b.c"),)
 
 
-def test_a_scan_gives_the_entities_it_asks_for(db: Any) -> None:
+def test_a_scan_returns_the_requested_entities(db: Any) -> None:
     db.run(board.add_task(a_task("t1", external_ref="e")))
     db.run(board.join(Profile(user_id=UID, email="a@b.c")))
     assert [one.task_id for one in db.iterate(board.all_tasks())] == ["t1"]
 
 
-def test_a_batch_get_has_a_place_for_each_key_it_was_asked_for(db: Any) -> None:
+def test_a_batch_get_returns_one_entry_per_requested_key(db: Any) -> None:
     for number in range(0, 130, 2):
         db.run(board.save_task(a_task(f"t{number}")))
     ids = [TaskId(f"t{number}") for number in range(130)] + [TaskId("t2"), TaskId("t1")]
@@ -248,7 +248,7 @@ def test_a_batch_get_has_a_place_for_each_key_it_was_asked_for(db: Any) -> None:
     assert db.run(board.some_tasks(UID, [])) == []
 
 
-def test_a_batch_writes_everything_and_the_last_of_two_counts(db: Any) -> None:
+def test_a_batch_writes_everything_and_the_last_duplicate_wins(db: Any) -> None:
     new = [Comment(user_id=UID, task_id=TID, number=number, text="old") for number in range(60)]
     db.run(board.add_comments([*new, *(one.model_copy(update={"text": "new"}) for one in new[:30])]))
     found = db.all(board.comments(UID, TID))
@@ -257,14 +257,14 @@ def test_a_batch_writes_everything_and_the_last_of_two_counts(db: Any) -> None:
     assert [one.number for one in db.run(board.comments(UID, TID))] == [59]
 
 
-def test_all_refuses_more_than_the_caller_can_take(db: Any) -> None:
+def test_all_fails_above_the_callers_limit(db: Any) -> None:
     db.run(board.add_comments([Comment(user_id=UID, task_id=TID, number=n, text="") for n in range(5)]))
     assert len(db.all(board.comments(UID, TID), at_most=5, page_size=2)) == 5
     with pytest.raises(TooManyResultsError, match="more than 4"):
         db.all(board.comments(UID, TID), at_most=4, page_size=2)
 
 
-def test_multi_attribute_keys_and_shards_are_asked(db: Any) -> None:
+def test_multi_attribute_keys_and_shards_are_queried(db: Any) -> None:
     for number in range(12):
         at = MOMENT + timedelta(minutes=number)
         db.run(board.read_sensor(Reading(sensor=f"s{number}", at=at, level=number)))
@@ -278,7 +278,7 @@ def test_multi_attribute_keys_and_shards_are_asked(db: Any) -> None:
     assert db.run(board.alarm_count()) == 1
 
 
-def test_a_value_that_would_forge_another_key_is_refused_before_anything_is_sent(db: Any) -> None:
+def test_a_value_that_would_forge_another_key_is_rejected_before_anything_is_sent(db: Any) -> None:
     with pytest.raises(KeyValueError, match="delimiter"):
         db.run(board.comments(UID, TaskId("t#1")))
     with pytest.raises(KeyValueError, match="empty"):
@@ -287,7 +287,7 @@ def test_a_value_that_would_forge_another_key_is_refused_before_anything_is_sent
         db.run(board.expire(UID, TID, datetime(2026, 1, 1)))
 
 
-def test_items_of_several_tables_change_together(db: Any) -> None:
+def test_items_of_several_tables_are_written_in_one_transaction(db: Any) -> None:
     db.run(board.join(Profile(user_id=UID, email="a@b.c")))
     db.run(board.open_task(UID, a_task()))
     db.transact(board.hit("tasks", 1), board.count_task(UID, 1), board.add_task(a_task("t2")))
@@ -321,7 +321,7 @@ def test_items_of_several_tables_are_read_in_batches(db: Any) -> None:
         db.batch_get(board.hit("c", 1))
 
 
-def test_a_batch_sends_each_key_once_and_reads_a_table_consistently_if_one_read_wants_it(engine: Engine) -> None:
+def test_a_batch_sends_each_key_once_and_reads_consistently_if_one_read_requires_it(engine: Engine) -> None:
     db = keyplan.connect(engine=engine)
     db.run(board.hit("a", 1))
     sent: list[dict[str, Any]] = []
@@ -339,7 +339,7 @@ def test_a_batch_sends_each_key_once_and_reads_a_table_consistently_if_one_read_
 
 
 @pytest.mark.parametrize("wrong", [Profile(user_id=UID, email="a@b"), {"user_id": UID}, None], ids=repr)
-def test_what_is_no_object_of_the_entity_is_not_written(db: Any, wrong: Any) -> None:
+def test_objects_of_other_types_are_not_written(db: Any, wrong: Any) -> None:
     for write in (board.save_task, board.replace_task, board.add_task):
         with pytest.raises(TypeError, match=rf"{write.name}\(\) expects new as Task, got \w+: "):
             db.run(write(wrong))
@@ -349,7 +349,7 @@ def test_what_is_no_object_of_the_entity_is_not_written(db: Any, wrong: Any) -> 
         db.run(board.add_comments([wrong]))
 
 
-def test_what_is_no_call_and_what_has_no_pages_is_told(db: Any) -> None:
+def test_uncalled_patterns_and_calls_without_pages_raise_type_error(db: Any) -> None:
     with pytest.raises(TypeError, match="got the pattern itself"):
         db.run(board.task)
     for call in (board.task(UID, TID), board.task_count(UID), board.rename(UID, TID, "x", 1)):

@@ -125,7 +125,7 @@ def local(engine: Engine) -> Iterator[Any]:
         yield db
 
 
-def test_a_local_index_gives_whole_entities_though_it_holds_only_keys(local: Any) -> None:
+def test_a_local_index_with_keys_only_returns_whole_entities(local: Any) -> None:
     found = local.run(by_size("o"))
     assert [one.number for one in found] == [1, 2, 3, 4, 5]
     assert all(one.text == "x" * 5000 and one.tags == ["t"] for one in found)
@@ -133,7 +133,7 @@ def test_a_local_index_gives_whole_entities_though_it_holds_only_keys(local: Any
     assert [one.text[0] for one in local.run(by_rank("o"))] == ["x"] * 5
 
 
-def test_whole_items_are_asked_for_only_where_an_index_lacks_some() -> None:
+def test_whole_items_are_requested_only_if_the_index_does_not_project_them() -> None:
     assert build(by_size.plan, {"owner": "o"})["Select"] == "ALL_ATTRIBUTES"
     assert build(by_rank.plan, {"owner": "o"})["Select"] == "ALL_ATTRIBUTES", "it lacks size and kind"
     assert build(leaflets_of_kind.plan, {"kind": "plain"})["Select"] == "COUNT"
@@ -157,7 +157,7 @@ def all_leaves(owner: str) -> KeyCondition:
     return pk(owner=owner)
 
 
-def test_fetches_are_in_what_a_call_is_expected_to_cost_and_in_its_explanation(engine: Engine, local: Any) -> None:
+def test_fetches_are_part_of_the_expected_cost_and_the_explanation(engine: Engine, local: Any) -> None:
     receipt = engine.call(
         "Query", {**build(by_size.plan, {"owner": "o"}, now_s=int(NOW)), "ReturnConsumedCapacity": "INDEXES"}
     )["ConsumedCapacity"]
@@ -168,17 +168,17 @@ def test_fetches_are_in_what_a_call_is_expected_to_cost_and_in_its_explanation(e
     assert "fetches" not in explain(all_leaves, book())
 
 
-def test_items_are_counted_by_their_keys_where_an_index_lacks_the_discriminator(local: Any) -> None:
+def test_items_are_counted_by_key_if_the_index_does_not_project_the_discriminator(local: Any) -> None:
     assert local.run(of_kind("plain")) == 5
     assert local.run(cards_of_kind("plain")) == 5
     assert local.run(sized("o")) == 5
 
 
-def test_a_count_of_a_global_index_without_the_expiry_says_that_expired_items_are_in_it() -> None:
+def test_a_count_of_a_global_index_without_the_expiry_notes_that_expired_items_are_counted() -> None:
     assert any("expired items of Note are counted until deleted" in note for note in of_kind.plan.notes)
 
 
-def test_an_index_in_which_nothing_tells_two_entities_apart_is_refused(engine: Engine) -> None:
+def test_an_index_that_cannot_distinguish_two_entities_is_rejected(engine: Engine) -> None:
     table = Table("pets", pk="id", discriminator="type", indexes=[GSI("by_kind", pk="kind", project=["at"])])
 
     @table.entity()
@@ -254,7 +254,7 @@ def all_red() -> KeyCondition:
     return everything().filter(F.colour == "red")
 
 
-def test_no_index_is_asked_to_filter_by_an_expiry_that_it_lacks(engine: Engine) -> None:
+def test_a_read_does_not_filter_by_an_expiry_that_the_index_does_not_project(engine: Engine) -> None:
     assert "FilterExpression" not in build(of_owner.plan, {"owner": "o"})
     assert "FilterExpression" not in build(leaflets_of_kind.plan, {"kind": "k"})
     with keyplan.connect(engine=engine) as db:
@@ -264,7 +264,7 @@ def test_no_index_is_asked_to_filter_by_an_expiry_that_it_lacks(engine: Engine) 
         assert db.run(leaflets_of_kind("k")) == 3, "a global index cannot, which its plan says"
 
 
-def test_a_local_index_cannot_be_filtered_by_what_it_lacks() -> None:
+def test_a_local_index_cannot_filter_by_attributes_that_it_does_not_project() -> None:
     for pattern in (red, all_red):
         (fault,) = pattern.plan.faults
         assert (fault.code, fault.problem) == (
@@ -295,7 +295,7 @@ def bills_of(payer: str) -> KeyCondition:
     return pk(payer=payer)
 
 
-def test_an_index_that_gives_too_little_of_an_item_is_named_with_what_it_lacks(engine: Engine) -> None:
+def test_an_index_with_missing_attributes_is_named_with_them(engine: Engine) -> None:
     pytest.importorskip("boto3")
     from keyplan.testing.boto import make_client  # noqa: PLC0415 - needs boto3
 
@@ -389,7 +389,7 @@ def by_subject(box: str, subject: str) -> KeyCondition:
     return pk(box=box).sk(subject=subject)
 
 
-def test_a_view_reads_what_an_index_projects_and_nothing_else(engine: Engine) -> None:
+def test_a_view_reads_exactly_the_projected_attributes(engine: Engine) -> None:
     assert not any(one.plan.faults for one in (subjects, all_subjects, subjects_in, by_subject))
     with keyplan.connect(engine=engine) as db:
         for number in range(3):
@@ -405,7 +405,7 @@ def test_a_view_reads_what_an_index_projects_and_nothing_else(engine: Engine) ->
     assert "Select" not in build(by_subject.plan, {"box": "b", "subject": "x"}), "nothing is fetched from the table"
 
 
-def test_a_view_has_fields_of_its_entity_and_all_of_its_key() -> None:
+def test_a_view_has_fields_of_its_entity_and_its_whole_key() -> None:
     for fields, problem in (
         ({"box": str, "id": str, "author": str}, "has a field author, and Letter has no such field"),
         ({"box": str, "id": str, "at": str}, "has a field at, and Letter has at as <class 'int'>"),
@@ -416,7 +416,7 @@ def test_a_view_has_fields_of_its_entity_and_all_of_its_key() -> None:
             create_model("Odd", __base__=View[Letter], **definitions)
 
 
-def test_a_view_is_of_a_declared_entity() -> None:
+def test_a_view_requires_a_declared_entity() -> None:
     class Plain(Entity):
         box: str
 
@@ -428,7 +428,7 @@ def test_a_view_is_of_a_declared_entity() -> None:
             make()
 
 
-def test_a_view_is_read_alone_and_neither_counted_nor_written() -> None:
+def test_a_view_is_the_only_result_of_a_query() -> None:
     with pytest.raises(DesignError, match="Subject and Draft: a view must be the only result, and cannot be counted"):
 
         @letters.query(Subject, Draft)  # type: ignore[type-var]

@@ -124,7 +124,7 @@ def engine() -> Any:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(entries, numbers, numbers, moments, st.data())
-def test_every_range_is_what_comparing_gives(
+def test_ranges_return_the_items_that_comparison_selects(
     engine: Engine, found: list[Entry], n: int, m: int, at: datetime, data: st.DataObject
 ) -> None:
     db = keyplan.connect(engine=engine)
@@ -186,7 +186,7 @@ SECONDS = st.integers(-400, 400).map(lambda seconds: datetime(2026, 5, 4, 12, tz
 
 @settings(max_examples=examples(60), deadline=None)
 @given(st.lists(SECONDS, max_size=12), SECONDS, SECONDS)
-def test_of_items_that_are_one_for_each_minute_a_range_gives_those_whose_moment_lies_in_it(
+def test_a_range_over_one_item_per_minute_returns_items_within_it(
     moments: list[datetime], one: datetime, other: datetime
 ) -> None:
     start, end = sorted((one, other))
@@ -200,7 +200,7 @@ def test_of_items_that_are_one_for_each_minute_a_range_gives_those_whose_moment_
         assert [minute.at for minute in db.all(minutes_from("o", one))] == [at for at in there if at >= one]
 
 
-def test_of_an_index_there_may_be_several_for_each_minute_in_no_order() -> None:
+def test_a_range_over_an_index_returns_several_items_per_minute_in_any_order() -> None:
     @usage.query(Minute, index="by_minute")
     def listed(owner: str, start: datetime, end: datetime) -> KeyCondition:
         return pk(owner=owner).sk.between(at=(start, end))
@@ -238,7 +238,7 @@ def in_time(device: str, level: str, text: str) -> KeyCondition:
     return pk(device=device).sk(level=level).sk.begins_with(at=text)
 
 
-def test_a_prefix_is_that_of_a_choice_of_a_timestamps_text_or_its_day() -> None:
+def test_a_prefix_may_be_a_choice_a_timestamp_text_or_its_day() -> None:
     at = datetime(2026, 5, 4, 12, tzinfo=UTC)
     normal = Alarm(level="NORMAL", at=at)
     first, second = Alarm(level="WARNING1", at=at), Alarm(level="WARNING2", at=at)
@@ -274,7 +274,7 @@ def levels_like(device: str, start: str | None) -> KeyCondition:
     return pk(device=device).sk.begins_with(level=start)
 
 
-def test_sort_parameters_left_out_give_a_shorter_prefix() -> None:
+def test_omitted_sort_parameters_give_a_shorter_prefix() -> None:
     at = datetime(2026, 5, 4, 12, tzinfo=UTC)
     days = [at + timedelta(days=day) for day in range(4)]
     normal, first = Alarm(level="NORMAL", at=at), Alarm(level="WARNING1", at=at)
@@ -296,7 +296,7 @@ def test_sort_parameters_left_out_give_a_shorter_prefix() -> None:
         assert db.all(alarms_of("d", None, None), page_size=1) == [normal, first, *seconds]
 
 
-def test_a_none_before_a_given_sort_field_is_refused_at_the_call() -> None:
+def test_a_none_before_a_given_sort_field_is_rejected_at_the_call() -> None:
     message = (
         r"^alarms_of\(\) expects level with at, got None: the sort key contains level, at in this order, and only its"
         " end can be left out$"
@@ -305,7 +305,7 @@ def test_a_none_before_a_given_sort_field_is_refused_at_the_call() -> None:
         alarms_of("d", None, datetime(2026, 5, 4, tzinfo=UTC))
 
 
-def test_a_parameter_that_is_not_annotated_as_optional_must_have_a_value() -> None:
+def test_a_parameter_that_is_not_optional_requires_a_value() -> None:
     @alarms.query(Alarm)
     def of_level(device: str, level: str) -> KeyCondition:
         return pk(device=device).sk(level=level)

@@ -40,7 +40,7 @@ def of_two(one: str, other: str) -> KeyCondition:
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
-def test_moments_within_one_millisecond_of_the_ends_are_told_apart() -> None:
+def test_times_within_one_millisecond_of_the_bounds_are_distinguished() -> None:
     with keyplan.connect(":memory:") as db:
         for number in range(6):
             db.run(write(Line(name="a", at=NOON + timedelta(microseconds=300 * number), number=number)))
@@ -48,7 +48,7 @@ def test_moments_within_one_millisecond_of_the_ends_are_told_apart() -> None:
         assert [line.number for line in db.run(within("a", first, last))] == [1, 2, 3]
 
 
-def test_each_of_a_list_of_parameters_reads_every_one() -> None:
+def test_each_value_of_a_list_parameter_is_read() -> None:
     with keyplan.connect(":memory:") as db:
         for name in "abc":
             db.run(write(Line(name=name, at=NOON, number=1)))

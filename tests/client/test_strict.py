@@ -44,7 +44,7 @@ def change(id: UUID, whatever: Any) -> ItemWrite:
 
 
 @pytest.mark.parametrize("whatever", [None, 1, "a", [None], {"a": b"x"}])
-def test_what_was_written_is_read(whatever: Any) -> None:
+def test_written_items_are_read_back(whatever: Any) -> None:
     thing = Thing(
         id=UUID(int=1),
         day=date(2026, 1, 1),

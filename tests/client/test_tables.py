@@ -30,7 +30,7 @@ from keyplan.engine.engine import Engine
 from keyplan.server.thread import ThreadedServer
 
 
-def test_tables_are_made_as_declared_and_again_changes_nothing(db: Any) -> None:
+def test_tables_are_created_as_declared_and_a_second_call_changes_nothing(db: Any) -> None:
     db.create_tables(*TABLES)
     db.create_tables(*TABLES)
     there = db.describe(board.app)
@@ -48,14 +48,14 @@ def test_tables_are_made_as_declared_and_again_changes_nothing(db: Any) -> None:
     assert [part["KeyType"] for part in composite] == ["HASH", "HASH", "RANGE"]
 
 
-def test_a_tables_expiry_is_switched_on(db: Any, raw: Any) -> None:
+def test_expiry_is_enabled_on_a_table(db: Any, raw: Any) -> None:
     db.create_tables(board.app)
     answer = raw(db)("DescribeTimeToLive", {"TableName": db.table_name(board.app)})
     assert answer["TimeToLiveDescription"]["AttributeName"] == "expires_at"
     assert answer["TimeToLiveDescription"]["TimeToLiveStatus"] in {"ENABLED", "ENABLING"}
 
 
-def test_what_is_there_and_otherwise_is_told_one_by_one(engine: Engine) -> None:
+def test_differences_of_an_existing_table_are_listed(engine: Engine) -> None:
     was = Table("shop", pk="PK", sk="SK", indexes=[GSI("by_day", pk="day", sk="at"), GSI("extra", pk="day")])
     keyplan.connect(engine=engine).create_tables(was)
     now = Table(
@@ -103,7 +103,7 @@ def test_another_expiry_is_a_difference(engine: Engine) -> None:
         keyplan.connect(engine=engine).create_tables(Table("shop", pk="PK", ttl="gone_at"))
 
 
-def test_bought_capacity_and_the_rest_are_in_the_request() -> None:
+def test_provisioned_capacity_and_other_settings_are_in_the_request() -> None:
     table = Table(
         "shop",
         pk="id",
@@ -122,7 +122,7 @@ def test_bought_capacity_and_the_rest_are_in_the_request() -> None:
     assert request["DeletionProtectionEnabled"] is True
 
 
-def test_more_than_the_floor_of_a_new_table_is_created_warm(engine: Engine) -> None:
+def test_a_table_above_the_default_throughput_is_created_warm(engine: Engine) -> None:
     warm = Table("shop", pk="id", billing=OnDemand(warm_write=9_000), indexes=[GSI("by_day", pk="day")])
     db = keyplan.connect(engine=engine)
     db.create_tables(warm)
@@ -134,7 +134,7 @@ def test_more_than_the_floor_of_a_new_table_is_created_warm(engine: Engine) -> N
     assert "WarmThroughput" not in create_request(Table("shop", pk="id", billing=OnDemand(warm_read=5)), "real")
 
 
-def test_the_embedded_engine_makes_tables_at_their_first_use(engine: Engine) -> None:
+def test_the_embedded_engine_creates_tables_on_first_use(engine: Engine) -> None:
     db = keyplan.connect(engine=engine)
     assert db.describe(board.app) is None
     assert db.run(board.task(UserId("u"), TaskId("t"))) is None
@@ -143,7 +143,7 @@ def test_the_embedded_engine_makes_tables_at_their_first_use(engine: Engine) -> 
     assert len(there["GlobalSecondaryIndexes"]) == 2
 
 
-def test_elsewhere_a_missing_table_is_told_with_what_to_do(engine: Engine) -> None:
+def test_a_missing_table_elsewhere_is_reported_with_a_fix(engine: Engine) -> None:
     with ThreadedServer(engine) as server, keyplan.connect(server.url) as db:
         with pytest.raises(TableMissingError, match=r"table app.* does not exist.*create_tables") as caught:
             db.run(board.task(UserId("u"), TaskId("t")))
@@ -151,7 +151,7 @@ def test_elsewhere_a_missing_table_is_told_with_what_to_do(engine: Engine) -> No
         assert db.describe(board.app) is None
 
 
-def test_what_cannot_work_is_refused_before_anything_is_sent(engine: Engine) -> None:
+def test_invalid_designs_are_rejected_before_anything_is_sent(engine: Engine) -> None:
     table = Table("shop", pk="PK", sk="SK", indexes=[GSI("by_state", pk="SPK", sk="SSK")])
 
     @table.entity(key=key("U#{user}", "O#{order}"), indexes={"by_state": key("STATE#{state}", "{total:08d}")})
@@ -181,7 +181,7 @@ def test_what_cannot_work_is_refused_before_anything_is_sent(engine: Engine) -> 
     assert engine.call("ListTables", {})["TableNames"] == []
 
 
-def test_a_table_that_the_service_would_refuse_is_refused_with_its_fault(engine: Engine) -> None:
+def test_a_table_that_the_service_would_reject_is_rejected_with_its_fault(engine: Engine) -> None:
     table = Table("ab", pk="PK")
 
     @table.entity(key=key("X#{name}"))

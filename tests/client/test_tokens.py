@@ -23,7 +23,7 @@ def switching() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("switching")
-def test_threads_forget_the_oldest_tokens_beside_one_another(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_threads_drop_the_oldest_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transactions, "_TOKENS_REMEMBERED", 2)
     context = Context(clock=ManualClock(), cursor_key=b"")
 
@@ -36,7 +36,7 @@ def test_threads_forget_the_oldest_tokens_beside_one_another(monkeypatch: pytest
     assert len(context.token_times) == 2
 
 
-def test_a_repeated_token_has_its_first_moment() -> None:
+def test_a_repeated_token_keeps_its_first_time() -> None:
     clock = ManualClock()
     context = Context(clock=clock, cursor_key=b"")
     first = transactions.first_attempt_time(context, "a")

@@ -54,12 +54,12 @@ def test_each_call_has_its_own_reason_and_nothing_is_applied(db: Any) -> None:
     assert db.run(board.counter("c")) is None
 
 
-def test_a_cancellation_without_reasons_is_told_all_the_same() -> None:
+def test_a_cancellation_without_reasons_is_raised() -> None:
     failed = TransactionFailedError("nothing was applied", reasons=[None, None])
     assert failed.reason is failed
 
 
-def test_conditions_and_versions_are_told_apart(db: Any) -> None:
+def test_conditions_and_versions_are_distinguished(db: Any) -> None:
     db.run(board.add_task(a_task("a", points=1)))
     db.run(board.add_task(a_task("b")))
     with pytest.raises(TransactionFailedError) as caught:
@@ -74,14 +74,14 @@ def test_conditions_and_versions_are_told_apart(db: Any) -> None:
     assert isinstance(check, NotFoundError)
 
 
-def test_a_check_by_itself_only_looks(db: Any) -> None:
+def test_a_single_check_writes_nothing(db: Any) -> None:
     with pytest.raises(NotFoundError, match="Profile"):
         db.run(board.has_profile(UID))
     db.run(board.join(Profile(user_id=UID, email="e")))
     assert db.run(board.has_profile(UID)) is None
 
 
-def test_a_transaction_is_applied_once_for_its_token(db: Any) -> None:
+def test_a_transaction_is_applied_once_per_token(db: Any) -> None:
     for _ in range(3):
         db.transact(board.hit("c", 1), board.hit("d", 1), token="one")
     assert db.run(board.counter("c")).count == 1
@@ -91,7 +91,7 @@ def test_a_transaction_is_applied_once_for_its_token(db: Any) -> None:
         db.transact(board.hit("c", 5), token="one")
 
 
-def test_a_token_holds_though_time_passes_and_expiry_is_compared(db: Any, clock: ManualClock) -> None:
+def test_a_token_stays_valid_as_time_passes_and_expiry_is_compared(db: Any, clock: ManualClock) -> None:
     new = a_task(expires_at=datetime.fromtimestamp(NOW, UTC) + timedelta(days=1))
     db.transact(board.add_task(new), token="add")
     clock.advance(30)
@@ -99,7 +99,7 @@ def test_a_token_holds_though_time_passes_and_expiry_is_compared(db: Any, clock:
     assert db.run(board.task(UID, TID)).version == 1
 
 
-def test_what_the_service_does_not_take_is_told_in_its_words(engine: Engine) -> None:
+def test_transactions_that_the_service_rejects_keep_its_message(engine: Engine) -> None:
     db = keyplan.connect(engine=engine)
     with pytest.raises(RequestRefusedError, match="multiple operations on one item"):
         db.transact(board.hit("c", 1), board.hit("c", 2))
@@ -123,7 +123,7 @@ def test_an_update_that_changes_nothing_is_a_check(db: Any) -> None:
     assert db.run(board.counter("d")).count == 1
 
 
-def test_a_counter_that_is_read_and_written_at_its_version_loses_nothing() -> None:
+def test_a_counter_updated_at_its_version_loses_nothing() -> None:
     with Engine.memory() as engine:
         db = keyplan.connect(engine=engine)
         db.run(board.add_task(a_task(points=0)))
@@ -145,7 +145,7 @@ def test_a_counter_that_is_read_and_written_at_its_version_loses_nothing() -> No
         assert (task.points, task.version) == (60, 61)
 
 
-def test_no_more_is_taken_than_there_is_however_many_want_it() -> None:
+def test_concurrent_transactions_never_overdraw_the_stock() -> None:
     with Engine.memory() as engine:
         db = keyplan.connect(engine=engine)
         db.run(board.join(Profile(user_id=UID, email="a@x.y", open_tasks=50)))

@@ -69,7 +69,7 @@ def test_an_item_is_created_once_read_and_deleted(db: Any) -> None:
     assert db.get(Task, user_id="u", task_id="t1") is None
 
 
-def test_a_put_overwrites_and_counts_the_version(db: Any) -> None:
+def test_a_put_overwrites_and_increments_the_version(db: Any) -> None:
     first = db.put(a_task())
     second = db.put(first.model_copy(update={"title": "new"}))
     assert (first.version, second.version) == (1, 2)
@@ -162,7 +162,7 @@ def test_a_range_is_counted(db: Any, clock: ManualClock) -> None:
     assert (db.count(Task, mine), db.count(Task, mine, expired=True)) == (3, 4)
 
 
-def test_a_count_has_no_options_of_pages(memory: Connection) -> None:
+def test_a_count_accepts_no_page_options(memory: Connection) -> None:
     count: Any = memory.count
     with pytest.raises(DesignError, match="descending"):
         count(Task, pk(user_id="u"), descending=True)
@@ -170,7 +170,7 @@ def test_a_count_has_no_options_of_pages(memory: Connection) -> None:
         count(Task, Profile)
 
 
-def test_every_page_is_read_of_a_call_or_of_entities(memory: Connection) -> None:
+def test_every_page_of_a_call_or_of_entities_is_read(memory: Connection) -> None:
     for method in ("iterate", "all"):
         read: Any = getattr(memory, method)
         with pytest.raises(TypeError, match=rf"{method}\(\) expects entities and then a key condition"):
@@ -194,7 +194,7 @@ def test_several_entities_are_read_by_one_query(db: Any) -> None:
     assert db.query(Comment, pk(user_id="u").sk(task_id="t1").sk.between(2, 3)) == []
 
 
-def test_partitions_and_texts_are_given_as_in_patterns(db: Any) -> None:
+def test_partitions_and_texts_are_accepted_as_in_patterns(db: Any) -> None:
     task = db.create(a_task(due_at=MOMENT))
     db.create(Task(user_id=UserId("v"), task_id=TID, title="t", due_at=MOMENT))
     both = db.query(Task, pk(user_id=each(["u", "v", "w"])), index="due")
@@ -235,7 +235,7 @@ def test_values_of_the_wrong_type_raise_the_error_of_patterns(db: Any) -> None:
         db.get(Task, user_id="u", task_id=each(["t1"]))
 
 
-def test_arguments_of_another_kind_are_refused_by_name(db: Any) -> None:
+def test_wrong_kinds_of_arguments_are_rejected_by_name(db: Any) -> None:
     calls: list[tuple[Callable[[], Any], str]] = [
         (lambda: db.create({"user_id": "u"}), r"create\(\) expects an object of an entity, got dict"),
         (lambda: db.get("Task", user_id="u"), r"get\(\) expects an entity class, got str: 'Task'"),
@@ -248,7 +248,7 @@ def test_arguments_of_another_kind_are_refused_by_name(db: Any) -> None:
             call()
 
 
-def test_what_cannot_work_is_refused_at_the_line_of_the_call(memory: Connection) -> None:
+def test_an_invalid_call_is_rejected_at_its_line(memory: Connection) -> None:
     db: Any = memory
     calls: list[tuple[Any, str, str]] = [
         (lambda: db.get(Task, user_id="u"), "KP301", 'db.get(Task, user_id="u")'),
@@ -284,7 +284,7 @@ def test_a_fault_names_each_call_that_has_it(memory: Connection) -> None:
     assert lines[0] + 1 == lines[1]
 
 
-def test_an_awaited_call_is_refused_where_it_is_called_even_in_a_task_of_its_own(engine: Engine) -> None:
+def test_an_awaited_call_is_rejected_at_its_line_even_in_a_separate_task(engine: Engine) -> None:
     async def use() -> None:
         async with await keyplan.connect_async(engine=engine) as db:
             with pytest.raises(DesignError) as refused:
@@ -333,7 +333,7 @@ def test_unreadable_items_are_reported_or_raised(db: Any, raw: Any) -> None:
     assert len(errors) == 1
 
 
-def test_key_fields_named_like_an_option_are_refused_by_get_only() -> None:
+def test_key_fields_named_like_an_option_are_rejected_by_get_only() -> None:
     odd = Table("odd", pk="PK")
 
     @odd.entity(key=key("ODD#{expired}"))
@@ -351,7 +351,7 @@ def test_key_fields_named_like_an_option_are_refused_by_get_only() -> None:
         assert db.delete(Odd, expired="yes") == Odd(expired="yes")
 
 
-def test_a_key_without_fields_a_shard_and_a_view_work() -> None:
+def test_keys_without_fields_shards_and_views_are_supported() -> None:
     table = Table("various", pk="PK", sk="SK", indexes=[GSI("by_kind", pk="GSI1PK", sk="SK", project=["size"])])
 
     @table.entity(key=key("SETTINGS", "ALL"))
@@ -413,7 +413,7 @@ def test_a_subclass_of_an_entity_is_written_as_the_entity() -> None:
             db.get(Special, name="a")
 
 
-def test_timestamps_of_writes_are_set_as_by_patterns(engine: Engine, clock: ManualClock) -> None:
+def test_write_timestamps_are_set_as_in_patterns(engine: Engine, clock: ManualClock) -> None:
     table = Table("stamped", pk="PK")
 
     @table.entity(key=key("S#{name}"))

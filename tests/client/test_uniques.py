@@ -36,7 +36,7 @@ def sentinels(db: Any, raw: Any) -> dict[str, str]:
     return {item["PK"]["S"]: item[OWNER]["M"]["SK"]["S"] for item in items if OWNER in item}
 
 
-def test_a_value_that_is_taken_is_refused_with_its_owner(db: Any) -> None:
+def test_a_duplicate_value_is_rejected_with_its_owner(db: Any) -> None:
     db.run(board.add_task(a_task("t1", "x")))
     with pytest.raises(
         UniqueTakenError, match="Task with external_ref='x' is taken by Task PK='USER#u' SK='TASK#t1'"
@@ -48,13 +48,13 @@ def test_a_value_that_is_taken_is_refused_with_its_owner(db: Any) -> None:
     assert db.run(board.task(UID, T2)) is None
 
 
-def test_no_value_is_shared_by_any_number_of_items(db: Any, raw: Any) -> None:
+def test_any_number_of_items_never_share_a_value(db: Any, raw: Any) -> None:
     db.run(board.add_task(a_task("t1")))
     db.run(board.add_task(a_task("t2")))
     assert sentinels(db, raw) == {}
 
 
-def test_a_value_is_given_up_when_it_changes_or_its_item_goes(db: Any, raw: Any) -> None:
+def test_a_value_is_released_when_it_changes_or_its_item_is_deleted(db: Any, raw: Any) -> None:
     db.run(board.add_task(a_task("t1", "x")))
     assert db.run(board.refer(UID, T1, "y")).external_ref == "y"
     db.run(board.add_task(a_task("t2", "x")))
@@ -74,7 +74,7 @@ def test_a_put_over_an_item_moves_its_values(db: Any, raw: Any) -> None:
     assert sentinels(db, raw) == {"UNIQUE#Task#external_ref#z": "TASK#t1"}
 
 
-def test_values_change_hands_within_a_transaction(db: Any, raw: Any) -> None:
+def test_a_transaction_can_transfer_a_value(db: Any, raw: Any) -> None:
     db.run(board.add_task(a_task("t1", "x")))
     db.transact(board.refer(UID, T1, None), board.add_task(a_task("t2", "x")))
     assert sentinels(db, raw) == {"UNIQUE#Task#external_ref#x": "TASK#t2"}
@@ -83,7 +83,7 @@ def test_values_change_hands_within_a_transaction(db: Any, raw: Any) -> None:
     assert [type(reason) for reason in caught.value.reasons] == [UniqueTakenError, type(None)]
 
 
-def test_sentinels_expire_with_their_item_also_when_its_expiry_moves(db: Any, raw: Any) -> None:
+def test_sentinels_expire_with_their_item_even_if_its_expiry_changes(db: Any, raw: Any) -> None:
     db.run(board.add_task(a_task("t1", "x", expires_at=MOMENT + timedelta(hours=1))))
     db.run(board.expire(UID, T1, MOMENT + timedelta(hours=5)))
     key = {"PK": {"S": "UNIQUE#Task#external_ref#x"}, "SK": {"S": "UNIQUE"}}
@@ -93,7 +93,7 @@ def test_sentinels_expire_with_their_item_also_when_its_expiry_moves(db: Any, ra
     assert "expires_at" not in raw(db)("GetItem", request)["Item"]
 
 
-def test_the_values_of_an_expired_item_are_free_and_stay_with_who_took_them(
+def test_values_of_an_expired_item_can_be_claimed_and_stay_with_their_new_owner(
     db: Any, clock: ManualClock, raw: Any
 ) -> None:
     db.run(board.add_task(a_task("t1", "x", expires_at=MOMENT + timedelta(hours=1))))
@@ -103,7 +103,7 @@ def test_the_values_of_an_expired_item_are_free_and_stay_with_who_took_them(
     assert sentinels(db, raw) == {"UNIQUE#Task#external_ref#x": "TASK#t2"}
 
 
-def test_of_many_threads_that_want_a_value_exactly_one_gets_it() -> None:
+def test_exactly_one_of_many_threads_claims_a_value() -> None:
     with Engine.memory() as engine:
         db = keyplan.connect(engine=engine)
 
@@ -120,7 +120,7 @@ def test_of_many_threads_that_want_a_value_exactly_one_gets_it() -> None:
         assert [one.user_id for one in db.iterate(board.all_profiles())] == got
 
 
-def test_threads_that_change_the_same_value_leave_one_sentinel_for_it(raw: Any) -> None:
+def test_threads_that_change_the_same_value_leave_one_sentinel(raw: Any) -> None:
     with Engine.memory() as engine:
         db = keyplan.connect(engine=engine)
         db.run(board.join(Profile(user_id=UID, email="0@x.y")))
@@ -149,7 +149,7 @@ class Interposed:
         pass
 
 
-def test_a_change_between_reading_and_writing_makes_the_write_anew(engine: Engine, raw: Any) -> None:
+def test_a_change_between_reading_and_writing_restarts_the_write(engine: Engine, raw: Any) -> None:
     other = keyplan.connect(engine=engine)
     other.run(board.join(Profile(user_id=UID, email="0@x.y")))
     transport = Interposed(engine, lambda: other.run(board.change_email(UID, "1@x.y")))
@@ -158,7 +158,7 @@ def test_a_change_between_reading_and_writing_makes_the_write_anew(engine: Engin
     assert sentinels(other, raw) == {"UNIQUE#Profile#email#2@x.y": "PROFILE"}
 
 
-def test_an_item_that_goes_between_reading_and_writing_is_not_there(engine: Engine, raw: Any) -> None:
+def test_an_item_deleted_between_reading_and_writing_is_not_found(engine: Engine, raw: Any) -> None:
     other = keyplan.connect(engine=engine)
     other.run(board.add_task(a_task("t1", "x")))
     transport = Interposed(engine, lambda: other.run(board.drop(UID, T1)))
@@ -167,7 +167,7 @@ def test_an_item_that_goes_between_reading_and_writing_is_not_there(engine: Engi
     assert sentinels(other, raw) == {}
 
 
-def test_a_unique_number_that_is_added_to_and_taken_from_moves() -> None:
+def test_a_unique_number_is_moved_by_additions_and_subtractions() -> None:
     seats = Table("seats", pk="guest")
 
     @seats.entity(unique=["seat"])
@@ -200,7 +200,7 @@ def test_a_unique_number_that_is_added_to_and_taken_from_moves() -> None:
 
 
 @pytest.mark.parametrize(("kind", "value"), [(UUID, UUID(int=7)), (int, -7), (date, date(2026, 5, 4))])
-def test_values_in_front_of_others_need_not_be_text(kind: type, value: Any) -> None:
+def test_leading_unique_fields_need_not_be_text(kind: type, value: Any) -> None:
     table = Table("places", pk="id")
     model: Any = type("Place", (Entity,), {"__annotations__": {"id": str, "house": kind, "name": str}})
     table.entity(unique=[unique("house", "name")])(model)

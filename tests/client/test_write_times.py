@@ -138,7 +138,7 @@ def test_the_schema_says_that_the_times_are_read_only() -> None:
     assert "created_at" not in Article.model_json_schema()["required"]
 
 
-def test_a_create_sets_both_and_returns_what_is_stored(articles: Any) -> None:
+def test_a_create_sets_both_times_and_returns_the_stored_item(articles: Any) -> None:
     early = datetime(2000, 1, 1, tzinfo=UTC)
     made = articles.run(write(Article(site="s", name="a", created_at=early, updated_at=early)))
     assert made.created_at == START + timedelta(seconds=0.25)
@@ -156,7 +156,7 @@ def test_an_update_sets_the_time_of_the_last_write_and_its_index_keys(articles: 
 
 
 @pytest.mark.parametrize("pattern", [put, rewrite], ids=["put", "replace"])
-def test_a_whole_item_keeps_the_time_of_its_creation(articles: Any, clock: ManualClock, pattern: Any) -> None:
+def test_a_whole_item_keeps_its_creation_time(articles: Any, clock: ManualClock, pattern: Any) -> None:
     made = articles.run(write(Article(site="s", name="a")))
     clock.advance(10)
     changed = articles.run(pattern(made.model_copy(update={"text": "more"})))
@@ -165,7 +165,7 @@ def test_a_whole_item_keeps_the_time_of_its_creation(articles: Any, clock: Manua
     assert articles.run(by_creation("s")).items == (changed,)
 
 
-def test_a_whole_item_without_a_time_of_creation_gets_one(articles: Any) -> None:
+def test_a_whole_item_without_a_creation_time_gets_one(articles: Any) -> None:
     assert articles.run(put(Article(site="s", name="a"))).created_at == START + timedelta(seconds=0.25)
 
 
@@ -178,7 +178,7 @@ def test_a_batch_sets_the_times(articles: Any, clock: ManualClock) -> None:
     assert second.created_at == START + timedelta(seconds=10.25)
 
 
-def test_an_upsert_sets_the_time_of_creation_once(articles: Any, clock: ManualClock) -> None:
+def test_an_upsert_sets_the_creation_time_once(articles: Any, clock: ManualClock) -> None:
     made = articles.run(save("s", "a", "one"))
     assert made.created_at == START + timedelta(seconds=0.25)
     clock.advance(10)
@@ -218,7 +218,7 @@ def test_index_keys_are_those_of_the_stored_item(articles: Any, clock: ManualClo
     assert keys == sorted(keys)
 
 
-def test_an_item_without_the_times_cannot_be_read(articles: Any, raw: Any) -> None:
+def test_an_item_without_its_times_is_unreadable(articles: Any, raw: Any) -> None:
     articles.run(write(Article(site="s", name="a")))
     remove = {"TableName": articles.table_name(table), "Key": {"PK": {"S": "SITE#s"}, "SK": {"S": "ARTICLE#a"}}}
     raw(articles)("UpdateItem", {**remove, "UpdateExpression": "REMOVE created_at, N, NS"})
@@ -226,7 +226,7 @@ def test_an_item_without_the_times_cannot_be_read(articles: Any, raw: Any) -> No
         articles.run(article("s", "a"))
 
 
-def test_of_racing_upserts_all_see_the_time_of_the_first(tmp_path: Path) -> None:
+def test_racing_upserts_all_return_the_time_of_the_first(tmp_path: Path) -> None:
     times = [START + timedelta(milliseconds=number) for number in range(8)]
     with Engine.open(tmp_path / "data.db") as engine:
 
@@ -243,7 +243,7 @@ def test_of_racing_upserts_all_see_the_time_of_the_first(tmp_path: Path) -> None
     assert all(row[turn] == stored[str(turn)] for row in seen for turn in range(20))
 
 
-def test_a_repeated_create_has_the_time_of_its_first_attempt(engine: Engine, clock: ManualClock) -> None:
+def test_a_retried_create_has_the_time_of_its_first_attempt(engine: Engine, clock: ManualClock) -> None:
     """Otherwise it would not recognize the item that the first attempt wrote."""
     sent: list[str] = []
 

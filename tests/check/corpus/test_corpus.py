@@ -91,7 +91,7 @@ def classes() -> Counter[str]:
 
 
 @pytest.mark.parametrize("name", DESIGNS)
-def test_the_findings_on_a_design_are_those_that_its_file_classifies(name: str) -> None:
+def test_findings_match_the_classified_findings_of_the_design(name: str) -> None:
     listed = verdicts(name)
     new = [entry for entry in found(name) if entry not in listed]
     gone = [entry for entry in listed if entry not in found(name)]
@@ -109,7 +109,7 @@ def test_no_finding_is_wrong_and_few_are_noise(capsys: pytest.CaptureFixture[str
     assert median(numbers) <= MOST_FINDINGS
 
 
-def test_all_designs_are_checked_within_three_seconds_of_computing() -> None:
+def test_all_designs_are_checked_within_three_seconds_of_cpu_time() -> None:
     designs = [Design.load(target) for target in DESIGNS.values()]
     before = time.process_time()
     for design in designs:
@@ -117,7 +117,7 @@ def test_all_designs_are_checked_within_three_seconds_of_computing() -> None:
     assert time.process_time() - before < MOST_SECONDS
 
 
-def test_every_file_is_of_a_design() -> None:
+def test_every_file_belongs_to_a_design() -> None:
     assert sorted(path.stem for path in FOLDER.glob("*.toml")) == sorted(DESIGNS)
 
 
