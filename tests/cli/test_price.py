@@ -133,11 +133,33 @@ def test_a_pattern_rate_can_be_overridden(tmp_path: Path) -> None:
     assert note["calls"] == 20 * 730 * 3600, "a given rate is not scaled"
 
 
+def test_ten_times_the_items_need_ten_times_the_storage(tmp_path: Path) -> None:
+    path = design(tmp_path, NOTES)
+    once, tenfold = as_json(path), as_json(path, "--items", "10x")
+    assert stored_bytes(tenfold) == pytest.approx(10 * stored_bytes(once))
+    assert tenfold["items"] == 10
+
+
+def test_items_of_twice_the_size_cost_more_units_and_storage(tmp_path: Path) -> None:
+    path = design(tmp_path, NOTES)
+    once, larger = as_json(path), as_json(path, "--size", "30x")
+    assert stored_bytes(larger) > stored_bytes(once)
+    writes = [next(one for one in found["patterns"] if one["name"] == "keep") for found in (once, larger)]
+    assert writes[1]["write_units"] > writes[0]["write_units"]
+
+
+def stored_bytes(found: dict[str, Any]) -> float:
+    """Return the stored bytes of all tables and indexes."""
+    return sum(float(part["storage_bytes"]) for table in found["tables"] for part in table["parts"])
+
+
 @pytest.mark.parametrize(
     ("given", "text"),
     [
         (["--scale", "ten"], "write it as a factor"),
         (["--scale", "-1x"], "write it as a factor"),
+        (["--items", "many"], "write it as a factor"),
+        (["--size", "nan"], "write it as a factor"),
         (["--rate", "note"], "write it as pattern=calls"),
         (["--rate", "nothing=1"], "no such pattern: nothing"),
     ],

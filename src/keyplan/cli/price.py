@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
@@ -12,7 +13,7 @@ import typer
 from keyplan.cli.designs import DesignName, Prices, Region, refusal
 
 if TYPE_CHECKING:
-    from keyplan.cost.estimate import Estimate, TableCost
+    from keyplan.cost.estimate import Estimate, Load, TableCost
     from keyplan.cost.prices import PriceBook
     from keyplan.design.workload import Rate
 
@@ -45,6 +46,10 @@ def price(
         list[str] | None,
         typer.Option("--rate", help="Override a pattern's declared calls per second, such as tasks_due=200."),
     ] = None,
+    items: Annotated[
+        str, typer.Option("--items", help="Multiply all declared numbers of items by this factor, such as 10x.")
+    ] = "1x",
+    size: Annotated[str, typer.Option("--size", help="Multiply all item sizes by this factor, such as 2x.")] = "1x",
     format: Annotated[
         Literal["text", "json"], typer.Option("--format", help="Output format; dollars in JSON are not rounded.")
     ] = "text",
@@ -56,31 +61,36 @@ def price(
     from keyplan.cli.designs import load  # noqa: PLC0415 - `keyplan --help` needs no designs
     from keyplan.cost.estimate import Load, estimate  # noqa: PLC0415
     from keyplan.cost.prices import PriceDataError  # noqa: PLC0415
+    from keyplan.cost.sizes import Growth  # noqa: PLC0415
 
     loaded = load(design)
     try:
         book = _book(region, prices, set_price or [])
-        factor, rates = _factor(scale), dict(_rate(text) for text in rate or [])
-        month = estimate(loaded, book, Load(factor, rates))
+        rates = dict(_rate(text) for text in rate or [])
+        growth = Growth(_factor("--items", items), _factor("--size", size))
+        changed = Load(_factor("--scale", scale), rates, growth)
+        month = estimate(loaded, book, changed)
     except (PriceDataError, ValueError) as error:
         raise refusal(f"keyplan price: {error}") from None
     if format == "json":
-        typer.echo(json.dumps(_json(month, factor), indent=2))
+        typer.echo(json.dumps(_json(month, changed), indent=2))
         return
     _print(month)
     if chart:
-        against = {times: estimate(loaded, book, Load(factor * times, rates)).total for times in _LOADS}
-        _print_charts(month, against, factor)
+        against = {
+            times: estimate(loaded, book, replace(changed, scale=changed.scale * times)).total for times in _LOADS
+        }
+        _print_charts(month, against, changed.scale)
 
 
-def _factor(text: str) -> float:
-    """Parse the value of --scale. Raises ValueError."""
+def _factor(option: str, text: str) -> float:
+    """Parse the value of an option that is a factor. Raises ValueError."""
     try:
         factor = float(text.removesuffix("x"))
     except ValueError:
         factor = math.nan
     if not 0 <= factor < math.inf:
-        raise ValueError(f"--scale {text}: write it as a factor, such as 10x or 0.5x")
+        raise ValueError(f"{option} {text}: write it as a factor, such as 10x or 0.5x")
     return factor
 
 
@@ -98,13 +108,15 @@ def _rate(text: str) -> tuple[str, Rate]:
     return name, Rate(calls)
 
 
-def _json(found: Estimate, factor: float) -> dict[str, object]:
+def _json(found: Estimate, load: Load) -> dict[str, object]:
     book = found.book
     return {
         "design": found.design,
         "region": book.region,
         "prices_of": str(book.dated),
-        "scale": factor,
+        "scale": load.scale,
+        "items": load.growth.items,
+        "size": load.growth.size,
         "monthly_cost": found.total,
         "point_in_time_recovery": found.point_in_time,
         "free_storage": -found.free_storage,

@@ -11,7 +11,8 @@ from keyplan import limits
 from keyplan.cost.expected import Expected, expected, steps_of
 from keyplan.cost.prices import GB, HOURS_A_MONTH, PriceBook
 from keyplan.cost.selectivity import share_in_index
-from keyplan.cost.sizes import entry_size
+from keyplan.cost.sizes import AS_DECLARED as SIZES_AS_DECLARED
+from keyplan.cost.sizes import Growth, count_of, entry_size, grown
 from keyplan.cost.units import Units, sum_of
 from keyplan.design.declaring.design import Design
 from keyplan.design.declaring.patterns import Pattern
@@ -26,12 +27,14 @@ TARGET_USE = 0.7
 
 @dataclass(frozen=True)
 class Load:
-    """Change of the declared rates, for a what-if estimate."""
+    """Change of the declared rates, numbers and sizes, for a what-if estimate."""
 
     scale: float = 1.0
     """Factor of all declared rates."""
     rates: Mapping[str, Rate] = field(default_factory=dict)
     """Rates of patterns, by name, instead of the declared ones. They are not scaled."""
+    growth: Growth = SIZES_AS_DECLARED
+    """Factors of the declared numbers and sizes of items."""
 
     def rate_of(self, pattern: Pattern[..., object]) -> Rate | None:
         """Return the rate of a pattern; None if it declares none and none is given."""
@@ -143,8 +146,13 @@ class Estimate:
 def estimate(design: Design, book: PriceBook, load: Load = AS_DECLARED) -> Estimate:
     """Return the monthly cost of a design from its declared rates, numbers and sizes.
 
-    `load` changes the declared rates. Raises ValueError if it names a pattern that the design does not have.
+    `load` changes the declarations. Raises ValueError if it names a pattern that the design does not have.
     """
+    with grown(load.growth):
+        return _estimate(design, book, load)
+
+
+def _estimate(design: Design, book: PriceBook, load: Load) -> Estimate:
     unknown = sorted(load.rates.keys() - {pattern.name for pattern in design.patterns})
     if unknown:
         raise ValueError(f"no such pattern: {', '.join(unknown)}")
@@ -279,7 +287,7 @@ def _loads(design: Design, table: Table, index: Index | None) -> Iterator[tuple[
 
 def _stored_bytes(table: Table, index: Index | None) -> float:
     return sum(
-        entity.volume.count
+        count_of(entity.volume)
         * share_in_index(entity, bound)
         * (entry_size(entity, bound).average + limits.STORAGE_OVERHEAD_BYTES)
         for entity in table.entities

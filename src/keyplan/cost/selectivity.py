@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 from uuid import UUID
 
+from keyplan.cost.sizes import count_of
 from keyplan.design.conditions.conditions import (
     AndCondition,
     CompareCondition,
@@ -175,7 +176,7 @@ def matching(plan: Plan, entity: EntitySpec, guesses: list[str]) -> float:
     bound = entity.key_in(plan.index)
     if bound is None:
         return 0.0
-    entries = items.count * share_in_index(entity, bound)
+    entries = count_of(items) * share_in_index(entity, bound)
     alike: dict[str, ValueCounts] = {}
     for name, text, part in _literal_partitions(plan, bound):
         shares = shares_of(entity, name, bound.only_if)
@@ -355,12 +356,12 @@ def _number_of(name: str, entity: EntitySpec, plan: Plan) -> tuple[float | None,
     if declared is not None:
         return declared.count, ""
     if entity.volume is not None and entity.key.fields == (name,):
-        return entity.volume.count, ""
+        return count_of(entity.volume), ""
     others = [sibling for sibling in plan.siblings if same_field(sibling, entity, name)]
     for owner in others:
         if owner.volume is not None and owner.key.fields == (name,):
             return (
-                owner.volume.count,
+                count_of(owner.volume),
                 f"{entity.name}.{name} is assumed to have as many values as there are {owner.name}",
             )
     choices = choices_of(stored)
@@ -381,12 +382,12 @@ def _number_of_ids(name: str, entity: EntitySpec) -> tuple[float | None, str]:
     if entity.volume is None or name not in entity.fields:
         return None, ""
     if _is_unique(entity, name):
-        return entity.volume.count, ""
+        return count_of(entity.volume), ""
     if is_own_id(entity, name):
-        return entity.volume.count, f"{entity.name}.{name} is assumed to differ in each {entity.name}"
+        return count_of(entity.volume), f"{entity.name}.{name} is assumed to differ in each {entity.name}"
     if is_id(entity, name):
         assumed = f"how many values {entity.name}.{name} has is not declared: {ASSUMED:g} items of each are assumed"
-        return max(1.0, entity.volume.count / ASSUMED), assumed
+        return max(1.0, count_of(entity.volume) / ASSUMED), assumed
     return None, ""
 
 
@@ -430,11 +431,11 @@ def _combinations(alike: Mapping[str, ValueCounts], entity: EntitySpec, plan: Pl
         if not all(same_field(owner, entity, name) for name in names):
             continue
         sure = not any(left[name].guess for name in names)
-        if not sure or prod(left[name].number or 1 for name in names) > owner.volume.count:
+        if not sure or prod(left[name].number or 1 for name in names) > count_of(owner.volume):
             if not sure and owner is not entity:
                 whole = ", ".join(names)
                 guesses.append(f"{whole} of {entity.name} are assumed to have as many values as there are {owner.name}")
-            product *= max(1, owner.volume.count)
+            product *= max(1, count_of(owner.volume))
             left = {name: values for name, values in left.items() if name not in names}
     guesses += [values.guess for values in left.values() if values.guess]
     return product * prod(values.number or 1 for values in left.values())

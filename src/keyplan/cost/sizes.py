@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Final
 
 from keyplan.design.entities import EntitySpec
 from keyplan.design.fields.stored import StoredField
 from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute
 from keyplan.design.schema import Index
+from keyplan.design.workload import Volume
 
 _TYPICAL_BYTES = {"S": 20, "N": 6, "B": 100, "BOOL": 1, "SS": 60, "NS": 30, "BS": 300, "L": 100, "M": 100, "ANY": 50}
 
@@ -24,13 +29,47 @@ class ItemSize:
     """True if declared; False if guessed from the fields' types."""
 
 
+@dataclass(frozen=True)
+class Growth:
+    """Factors of the declared numbers and sizes of items, for a what-if estimate."""
+
+    items: float = 1.0
+    """Factor of the number of items of each entity; declared numbers of distinct values stay."""
+    size: float = 1.0
+    """Factor of the sizes of items."""
+
+
+AS_DECLARED: Final = Growth()
+_GROWTH: ContextVar[Growth] = ContextVar("growth", default=AS_DECLARED)
+
+
+@contextmanager
+def grown(growth: Growth) -> Iterator[None]:
+    """Let estimates within the block use the declared numbers and sizes times these factors."""
+    token = _GROWTH.set(growth)
+    try:
+        yield
+    finally:
+        _GROWTH.reset(token)
+
+
+def count_of(volume: Volume) -> float:
+    """Return the number of items: as declared, or within `grown` times its factor."""
+    return volume.count * _GROWTH.get().items
+
+
 def item_size(entity: EntitySpec) -> ItemSize:
     """Return the size of an entity's items."""
     declared = entity.volume.bytes if entity.volume is not None else None
     if declared is None:
-        guess = _all_bytes(entity)
+        guess = _grown_bytes(_all_bytes(entity))
         return ItemSize(guess, guess, None, declared=False)
-    return ItemSize(declared.average, declared.p99 or declared.average, declared.most, declared=True)
+    most = None if declared.most is None else _grown_bytes(declared.most)
+    return ItemSize(_grown_bytes(declared.average), _grown_bytes(declared.p99 or declared.average), most, declared=True)
+
+
+def _grown_bytes(declared: int) -> int:
+    return round(declared * _GROWTH.get().size)
 
 
 def entry_size(entity: EntitySpec, bound: BoundKey) -> ItemSize:
