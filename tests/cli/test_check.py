@@ -272,3 +272,50 @@ def test_a_rejected_declaration_is_reported_with_the_findings_of_the_others(tmp_
 def test_an_exception_in_the_design_is_shown_with_its_line(tmp_path: Path) -> None:
     target, _, _ = bad_target(tmp_path, "failing.py")
     assert f"{target}:2" in run("check", target).stderr
+
+
+UNSAFE = """
+tasks = Table("tasks", pk="task_id")
+
+@tasks.entity(volume=Volume(count=200_000, bytes=Bytes(400)))
+class Task(Entity):
+    task_id: UUID
+"""
+
+
+def test_mechanical_fixes_are_made_and_the_changed_design_is_checked(tmp_path: Path) -> None:
+    path = design(tmp_path, "from uuid import UUID\n" + UNSAFE)
+    result = run("check", path, "--fix", "--ignore", "KP327", "--format", "json")
+    assert result.exit_code == 0
+    (report,) = json.loads(result.stdout)
+    assert [finding["code"] for finding in report["findings"]] == []
+    assert result.stderr.splitlines() == [
+        f"fixed: KP806 {path}:7: table tasks: point_in_time_recovery=True",
+        f"fixed: KP807 {path}:7: table tasks: deletion_protection=True",
+    ]
+    assert run("check", path, "--fix").stderr == ""
+
+
+def test_the_diff_of_the_fixes_is_printed_and_nothing_is_written(tmp_path: Path) -> None:
+    path = design(tmp_path, "from uuid import UUID\n" + UNSAFE)
+    before = Path(path).read_text()
+    result = run("check", path, "--diff", "--select", "KP807")
+    assert result.exit_code == 1
+    assert '-tasks = Table("tasks", pk="task_id")' in result.stdout.splitlines()
+    assert '+tasks = Table("tasks", pk="task_id", deletion_protection=True)' in result.stdout.splitlines()
+    assert Path(path).read_text() == before
+    assert run("check", path, "--diff", "--select", "KP101").exit_code == 0
+
+
+def test_a_fix_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
+    source = UNSAFE.replace('pk="task_id"', '**dict(pk="task_id")')
+    path = design(tmp_path, "from uuid import UUID\n" + source)
+    result = run("check", path, "--fix", "--select", "KP807")
+    assert f"not fixed: KP807 {path}:7: table tasks: deletion_protection=True: its options are" in result.stderr
+    assert "advice[KP807]" in result.stdout
+
+
+def test_fixing_is_not_combined_with_watching(tmp_path: Path) -> None:
+    result = run("check", design(tmp_path, UNSAFE), "--fix", "--watch")
+    assert result.exit_code == 2
+    assert "cannot be combined" in result.stderr

@@ -8,12 +8,16 @@ import time
 from contextlib import redirect_stdout, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
 from keyplan.cli.designs import Region, refusal
 from keyplan.cli.price import book_of
+
+if TYPE_CHECKING:
+    from keyplan.check.checking import Report
+    from keyplan.design.declaring.design import Design
 
 Format = Literal["text", "json", "sarif", "github"]
 _PAUSE_S: Final = 0.3
@@ -30,14 +34,20 @@ def check(
     ignore: Annotated[list[str] | None, typer.Option("--ignore", help="Skip these rules.")] = None,
     errors_only: Annotated[bool, typer.Option("--errors-only", help="Print errors only.")] = False,
     *,
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Change the source where the fix is mechanical, then check again.")
+    ] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="Print the changes that --fix would make.")] = False,
     watch: Annotated[
         bool, typer.Option("--watch", help="Check again whenever a Python file next to a design changes.")
     ] = False,
 ) -> None:
     """Check designs and report findings, each with its place, reason and fix.
 
-    Exit codes: 0 without errors, 1 if a finding is an error, 2 if a design cannot be read.
+    Exit codes: 0 without errors, 1 if a finding is an error or --diff prints a change, 2 if a design cannot be read.
     """
+    if watch and (fix or diff):
+        raise refusal("keyplan check: --watch cannot be combined with --fix or --diff")
     if watch:
         _watch(designs)
         return
@@ -49,16 +59,50 @@ def check(
 
     selected, ignored = _codes(select), _codes(ignore)
     chosen = [rule for code, rule in RULES.items() if code not in ignored and (not select or code in selected)]
-    reports = []
-    for target in designs:
-        loaded = load_by(target, load_partially)
-        reports.append(check_design(loaded.design, chosen if select or ignore else None, refusals=loaded.refusals))
+    loaded = [load_by(target, load_partially) for target in designs]
+    reports = [check_design(one.design, chosen if select or ignore else None, refusals=one.refusals) for one in loaded]
     if errors_only:
         reports = [one.errors_only() for one in reports]
+    if fix or diff:
+        _fix([(one.design, report) for one, report in zip(loaded, reports, strict=True)], write=not diff)
+        listed = [
+            part
+            for name, texts in (("--select", select), ("--ignore", ignore))
+            for text in texts or ()
+            for part in (name, text)
+        ]
+        command = ["check", *designs, "--format", format, *listed, *(["--errors-only"] if errors_only else [])]
+        raise typer.Exit(_check_again(command))
     forms = {"text": report.text, "json": report.json, "sarif": report.sarif, "github": report.github}
     typer.echo(forms[format](reports), nl=False)
     if any(one.failed for one in reports):
         raise typer.Exit(1)
+
+
+def _fix(reports: list[tuple[Design, Report]], *, write: bool) -> None:
+    """Make the changes that fix findings, or print them as a diff and exit with 1 if there are any."""
+    from keyplan.check.fixes import fixes  # noqa: PLC0415 - only for --fix and --diff
+
+    found = fixes(reports)
+    for change, reason in found.refused:
+        typer.echo(f"not fixed: {change}: {reason}", err=True)
+    if not write:
+        typer.echo("".join(edit.diff() for edit in found.edits), nl=False)
+        raise typer.Exit(1 if found.edits else 0)
+    try:
+        found.write()
+    except OSError as error:
+        raise refusal(f"keyplan check: {error.filename} cannot be written: {error.strerror}", code=1) from None
+    for change in found.made:
+        typer.echo(f"fixed: {change}", err=True)
+
+
+def _check_again(arguments: list[str]) -> int:
+    """Run this command in a new process, which imports the changed source, and return its exit code."""
+    command = [sys.executable, "-m", "keyplan", *arguments]
+    result = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True, encoding="utf-8")  # noqa: S603
+    typer.echo(result.stdout, nl=False)
+    return result.returncode
 
 
 def _watch(designs: list[str]) -> None:

@@ -1,0 +1,330 @@
+"""Edit the source of a design where the fix of a finding is mechanical: a table's protection, an index's projection.
+
+An edit adds or changes one option in the call that declares a table or an index, and leaves the rest of the file as
+it is. It is refused where the call or the option's value is not a literal.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import tokenize
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import unified_diff
+from pathlib import Path
+
+from keyplan.check.checking import Report
+from keyplan.check.finding import Finding
+from keyplan.design.conditions.conditions import paths_of
+from keyplan.design.declaring.design import Design
+from keyplan.design.errors import Place
+from keyplan.design.planning.indexes import fetched_attributes, missing_in_plan, range_faults
+from keyplan.design.planning.plan import Plan
+
+_FLAGS = {"KP806": "point_in_time_recovery", "KP807": "deletion_protection"}
+"""The options that fix a finding on a table when they are True."""
+_PROJECTIONS = frozenset({"KP306", "KP307"})
+_SILENT = frozenset(
+    {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+)
+_Span = tuple[int, int, int, int]
+"""First and last line, first column and the column after the last, in bytes."""
+_Site = tuple[str, _Span | int]
+"""The file and the span of the call that made a declaration; its line if the span is not known."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of an option in the call that declares a table or an index."""
+
+    finding: Finding
+    declared: str
+    """What the call declares, such as "table app"."""
+    place: Place
+    option: str
+    attributes: tuple[str, ...] = ()
+    """Attributes to add to the option's list; empty if the option becomes True."""
+
+    def __str__(self) -> str:
+        value = f"project {', '.join(self.attributes)}" if self.attributes else f"{self.option}=True"
+        return f"{self.finding.code} {self.place}: {self.declared}: {value}"
+
+
+@dataclass(frozen=True)
+class FileEdit:
+    """The contents of a file before and after its edits."""
+
+    path: Path
+    before: bytes
+    after: bytes
+
+    def diff(self) -> str:
+        """Return the edits as a unified diff."""
+        name = str(self.path.relative_to(Path.cwd())) if self.path.is_relative_to(Path.cwd()) else str(self.path)
+        before, after = ([*_lines(_text(contents)[0])] for contents in (self.before, self.after))
+        lines = unified_diff(before, after, name, name)
+        return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+@dataclass(frozen=True)
+class Fixes:
+    """The edits that fix findings, and the findings that cannot be fixed this way although the fix is mechanical."""
+
+    edits: tuple[FileEdit, ...]
+    made: tuple[Change, ...]
+    refused: tuple[tuple[Change, str], ...]
+    """Changes that were not made, with the reason."""
+
+    def write(self) -> None:
+        """Write the edited files. Raises OSError."""
+        for edit in self.edits:
+            edit.path.write_bytes(edit.after)
+
+
+class _RefusedError(Exception):
+    """The reason why a change cannot be made."""
+
+
+def fixes(reports: Iterable[tuple[Design, Report]]) -> Fixes:
+    """Return the edits of the source that fix findings of designs; nothing is written yet."""
+    files: dict[str, list[Change]] = {}
+    shared: Counter[_Site] = Counter()
+    for design, report in reports:
+        shared |= Counter(_site(place) for place in _declarations(design))
+        for finding in report.findings:
+            for change in (change for one in (finding, *finding.alike) for change in _changes(design, one)):
+                files.setdefault(change.place.file, []).append(change)
+    made: list[Change] = []
+    refused: list[tuple[Change, str]] = []
+    edits = []
+    for name, changes in files.items():
+        source = None
+        for change in _merged(changes):
+            try:
+                if (count := shared[_site(change.place)]) > 1:
+                    raise _RefusedError(f"one call declares {count} tables or indexes")
+                source = source or _Source.read(name)
+                source.apply(change)
+                made.append(change)
+            except _RefusedError as error:
+                refused.append((change, str(error)))
+        if source is not None and source.replacements:
+            edits.append(source.edited())
+    return Fixes(tuple(edits), tuple(made), tuple(refused))
+
+
+def _declarations(design: Design) -> Iterator[Place]:
+    for table in design.tables:
+        yield table.schema.place
+        yield from (index.place for index in table.schema.indexes)
+
+
+def _site(place: Place) -> _Site:
+    span = place.running.span() if place.running is not None else None
+    return place.file, span or place.line
+
+
+def _merged(changes: Iterable[Change]) -> list[Change]:
+    """Merge the changes of one option of a declaration: their attributes are added together."""
+    merged: dict[tuple[_Site, str], Change] = {}
+    for change in changes:
+        key = _site(change.place), change.option
+        earlier = merged.get(key, change)
+        attributes = tuple(dict.fromkeys((*earlier.attributes, *change.attributes)))
+        merged[key] = replace(earlier, attributes=attributes)
+    return list(merged.values())
+
+
+def _changes(design: Design, finding: Finding) -> Iterator[Change]:
+    if finding.code in _FLAGS:
+        yield Change(finding, f"table {finding.subject}", finding.place, _FLAGS[finding.code])
+    elif finding.code in _PROJECTIONS:
+        for pattern in design.patterns:
+            index = pattern.plan.index
+            if pattern.name != finding.subject or index is None or index.project in {"all", None}:
+                continue
+            if attributes := tuple(dict.fromkeys(_unprojected(pattern.plan))):
+                yield Change(finding, f"index {index.name}", index.place, "project", attributes)
+
+
+def _unprojected(plan: Plan) -> Iterator[str]:
+    """Yield the attributes that a read of an index needs and the index does not project."""
+    index = plan.index
+    if index is None:
+        return
+    yield from fetched_attributes(plan)
+    for entity in plan.entities:
+        compared = {path.field for condition in (plan.filter, plan.residue) for path in paths_of(condition)}
+        read = set(missing_in_plan(plan, entity)) if plan.select != "count" else set()
+        for name, stored in entity.fields.items():
+            if name in read | compared and not index.projects(stored.attribute, plan.schema.key):
+                yield stored.attribute
+    if range_faults(plan) and plan.schema.discriminator is not None:
+        yield plan.schema.discriminator
+
+
+@dataclass
+class _Source:
+    """The source of a file, and the replacements to make in it."""
+
+    path: Path
+    contents: bytes
+    text: str
+    encoding: str
+    tree: ast.Module
+    starts: list[int]
+    """The offset of each line."""
+    replacements: list[tuple[int, int, str]] = field(default_factory=list)
+    """Start, end and new text, by offsets in the original text."""
+
+    @classmethod
+    def read(cls, name: str) -> _Source:
+        path = Path(name)
+        if not path.is_file():
+            raise _RefusedError("its source is not a file")
+        if {"site-packages", "dist-packages"} & set(path.parts):
+            raise _RefusedError("it belongs to an installed package")
+        try:
+            contents = path.read_bytes()
+            text, encoding = _text(contents)
+            tree = ast.parse(text)
+        except (OSError, SyntaxError, UnicodeError) as error:
+            raise _RefusedError(f"its source cannot be read: {error}") from None
+        starts = [0]
+        for line in _lines(text):
+            starts.append(starts[-1] + len(line))
+        return cls(path, contents, text, encoding, tree, starts)
+
+    def edited(self) -> FileEdit:
+        """Return the file with the replacements; those at one offset are made in their order."""
+        parts, end = [], 0
+        for start, stop, new in sorted(self.replacements, key=lambda one: one[:2]):
+            parts += [self.text[end:start], new]
+            end = stop
+        return FileEdit(self.path, self.contents, "".join([*parts, self.text[end:]]).encode(self.encoding))
+
+    def apply(self, change: Change) -> None:
+        """Add the replacements of a change. Raises _RefusedError."""
+        call = self._call(change.place)
+        keyword = next((one for one in call.keywords if one.arg == change.option), None)
+        if keyword is None and any(one.arg is None for one in call.keywords):
+            raise _RefusedError("its options are passed with **")
+        if not {"pk", "sk"} & {
+            one.arg for one in call.keywords
+        }:  # a wrapper of the declaration, such as exec or partial
+            raise _RefusedError("its call does not name the key")
+        if change.attributes:
+            self._add_attributes(keyword.value if keyword is not None else None, change.attributes)
+        elif keyword is None:
+            self._insert(call, [*call.args, *call.keywords], f"{change.option}=True")
+        elif isinstance(keyword.value, ast.Constant) and keyword.value.value is False:
+            self._replace(keyword.value, "True")
+        else:
+            raise _RefusedError(f"{change.option} is not a literal")
+
+    def _call(self, place: Place) -> ast.Call:
+        """Return the call that made a declaration."""
+        span = place.running.span() if place.running is not None else None
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Call) and span == _span(node):
+                return node
+        raise _RefusedError("its call is not found in the source")
+
+    def _add_attributes(self, value: ast.expr | None, attributes: Sequence[str]) -> None:
+        quoted = [self._quoted(name, value) for name in attributes]
+        if isinstance(value, ast.Constant) and value.value == "keys":
+            self._replace(value, f"[{', '.join(quoted)}]")
+        elif isinstance(value, (ast.List, ast.Tuple)) and all(_is_text(element) for element in value.elts):
+            self._insert(value, value.elts, *quoted)
+        else:
+            raise _RefusedError("project is not a literal")
+
+    def _quoted(self, name: str, like: ast.expr | None) -> str:
+        """Return a text literal with the quotes of another."""
+        texts = [node for node in ast.walk(like) if _is_text(node)] if like is not None else []
+        quote = self.text[self._start(texts[0])] if texts else '"'
+        return f"{quote}{name}{quote}" if quote in {"'", '"'} and name.isidentifier() else repr(name)
+
+    def _replace(self, node: ast.expr, new: str) -> None:
+        self.replacements.append((self._start(node), self._end(node), new))
+
+    def _insert(self, node: ast.expr, children: Sequence[ast.expr | ast.keyword], *new: str) -> None:
+        """Insert texts after the last element of a call or list, each on its own line if the elements are."""
+        start = self._start(node)
+        tokens = _tokens(self.text[start : self._end(node)])
+        last, closing = [token for token in tokens if token.type not in _SILENT][-2:]
+        at = start + last.end
+        if last.text != ",":
+            self.replacements.append((at, at, "".join(f", {one}" for one in new)))
+        elif last.line == closing.line:
+            ending = "" if isinstance(node, ast.Tuple) and len(children) == 1 else ","
+            self.replacements.append((at, at, f" {', '.join(new)}{ending}"))
+        else:
+            behind = [token for token in tokens if token.type == tokenize.COMMENT and token.line == last.line]
+            at = start + behind[-1].end if behind else at
+            lead = self._line_ending() + self._indent(max(children, key=self._start))
+            self.replacements.append((at, at, "".join(f"{lead}{one}," for one in new)))
+
+    def _line_ending(self) -> str:
+        return "\r\n" if "\r\n" in self.text else "\n"
+
+    def _indent(self, node: ast.expr | ast.keyword) -> str:
+        """Return the white space at the start of a node's line."""
+        line = self.text[self.starts[node.lineno - 1] : self.starts[node.lineno]]
+        return line[: len(line) - len(line.lstrip())]
+
+    def _start(self, node: ast.AST) -> int:
+        return self._offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]
+
+    def _end(self, node: ast.AST) -> int:
+        return self._offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+
+    def _offset(self, line: int, column: int) -> int:
+        """Convert a line and a column in bytes to an offset in characters."""
+        start = self.starts[line - 1]
+        return start + len(self.text[start : self.starts[line]].encode()[:column].decode())
+
+
+def _span(node: ast.expr) -> tuple[int, int | None, int, int | None]:
+    return node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _text(contents: bytes) -> tuple[str, str]:
+    """Decode the source of a Python file, with its line endings; return its encoding too."""
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(contents).readline)
+    return contents.decode(encoding), encoding
+
+
+def _lines(text: str) -> list[str]:
+    """Split a text into lines as Python does, with their endings."""
+    return io.StringIO(text, newline="").readlines()
+
+
+@dataclass(frozen=True)
+class _Token:
+    type: int
+    text: str
+    line: int
+    end: int
+    """The offset behind it."""
+
+
+def _tokens(expression: str) -> list[_Token]:
+    """Return the tokens of an expression, which may span several lines."""
+    wrapped = f"({expression})"
+    starts = [0]
+    for line in _lines(wrapped):
+        starts.append(starts[-1] + len(line))
+    tokens = [
+        _Token(token.type, token.string, token.end[0], starts[token.end[0] - 1] + token.end[1] - 1)
+        for token in tokenize.generate_tokens(io.StringIO(wrapped, newline="").readline)
+        if token.type != tokenize.ENDMARKER
+    ]
+    outer = [position for position, token in enumerate(tokens) if token.type not in _SILENT][-1]
+    return tokens[1:outer]
