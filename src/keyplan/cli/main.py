@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from keyplan import __version__
-from keyplan.cli import check, diff, docs, export, fsck, importing, price, serve, snapshot, verify
+from keyplan.cli import check, console, diff, docs, export, fsck, importing, price, serve, snapshot, verify
 from keyplan.cli.designs import refusal
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -65,6 +65,7 @@ app = typer.Typer(
 )
 app.command()(price.price)
 app.command()(serve.serve)
+app.command()(console.console)
 app.command()(check.check)
 app.command()(check.rule)
 app.command()(diff.diff)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from keyplan.cli import sample
+from keyplan.cli.console import Mounted
 from keyplan.cli.designs import refusal
 
 
@@ -55,11 +56,22 @@ def serve(  # noqa: PLR0917 - one parameter per option, given by name
             " or s3:// for S3.",
         ),
     ] = None,
+    with_console: Annotated[
+        bool, typer.Option("--console/--no-console", help="Serve the web console at /console/.")
+    ] = True,
     with_sample: Annotated[bool, typer.Option("--sample", help="Create a sample table of films.")] = False,
 ) -> None:
     """Serve a database over HTTP, as DynamoDB and DynamoDB Streams on one port."""
     from keyplan.engine import progress  # noqa: PLC0415 - `keyplan --help` needs no engine
     from keyplan.server.launch import LaunchError, launch  # noqa: PLC0415 - `keyplan --help` needs no server
+
+    try:
+        console = Mounted.at(db, host, allow_host or []) if with_console else None
+    except ValueError as error:
+        raise refusal(f"keyplan serve: {error}") from None
+
+    def hints(url: str) -> list[str]:
+        return [*([console.hint(url)] if console is not None else ()), *(sample.hints(url) if with_sample else ())]
 
     try:
         with progress.shown(_say):
@@ -74,7 +86,8 @@ def serve(  # noqa: PLR0917 - one parameter per option, given by name
                 buckets=buckets,
                 say=_say,
                 prepare=sample.load if with_sample else None,
-                hints=sample.hints if with_sample else None,
+                hints=hints,
+                pages=console.pages if console is not None else None,
             )
     except LaunchError as error:
         raise refusal(f"keyplan serve: {error}", code=error.code) from None

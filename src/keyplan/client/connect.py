@@ -106,7 +106,7 @@ def connect(
         return Connection(BotoTransport(client), context)
     if target.is_embedded:
         return Connection(EngineTransport(engine or _open(target, clock), owned=engine is None), context)
-    return Connection(BotoTransport(_boto_client(target)), context)
+    return Connection(BotoTransport(boto_client(target)), context)
 
 
 async def connect_async(
@@ -215,14 +215,23 @@ def _configured_region(session: Any) -> Any:
     return session.get_config_variable("region")
 
 
-def _boto_client(target: Target) -> Any:
+def boto_client(target: Target, **settings: Any) -> Any:
+    """Return a boto3 client for an endpoint or Region, without its own retries.
+
+    `settings` are those of botocore's Config. Raises ImportError without boto3.
+    """
     try:
         import boto3  # noqa: PLC0415 - an extra
     except ModuleNotFoundError as missing:
         raise ImportError("boto3 is required for this database: install keyplan[aws]") from missing
     session = boto3.Session()
     defaults = _local_defaults(target, session._session)
-    return session.client("dynamodb", **{**defaults, **_client_options(target)})
+    options = {**defaults, **_client_options(target)}
+    if settings:
+        from botocore.config import Config  # noqa: PLC0415 - comes with boto3
+
+        options["config"] = options["config"].merge(Config(**settings))
+    return session.client("dynamodb", **options)
 
 
 async def _aio_transport(target: Target) -> AioTransport:

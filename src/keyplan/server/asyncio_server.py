@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from typing import Protocol
 
 from keyplan.clock import SystemClock
 from keyplan.server.connection import HttpConnection
@@ -17,16 +18,35 @@ REQUEST_S = 120.0  # a request from its first byte to its last, or a client that
 GRACE_S = 5.0  # requests in flight when the server stops
 
 
+class WebPages(Protocol):
+    """Web pages next to the protocol: an HTTP server for the connections of browsers."""
+
+    def protocol(self) -> asyncio.Protocol:
+        """Return the protocol of one connection."""
+
+    async def stop(self) -> None:
+        """Close the connections after their current responses."""
+
+
 class Server:
     """Server of one protocol on any number of sockets; create and use it inside a running loop."""
 
-    def __init__(self, protocol: DynamoDBProtocol, *, idle_s: float = IDLE_S, request_s: float = REQUEST_S) -> None:
+    def __init__(
+        self,
+        protocol: DynamoDBProtocol,
+        *,
+        idle_s: float = IDLE_S,
+        request_s: float = REQUEST_S,
+        pages: WebPages | None = None,
+    ) -> None:
+        """Serve a protocol. `pages` gets the connections whose first request is a GET or one of the console's."""
         self.protocol = protocol
         self.loop = asyncio.get_running_loop()
         self.turns = Turns(protocol, self.loop)
         self._clock = SystemClock()
         self._idle_s = idle_s
         self._request_s = request_s
+        self._pages = pages
         self._connections: set[HttpConnection] = set()
         self._listeners: list[asyncio.AbstractServer] = []
         self._sweep: asyncio.TimerHandle | None = None
@@ -49,6 +69,8 @@ class Server:
             listener.close()
         self._listeners.clear()
         self._empty = asyncio.Event()
+        if self._pages is not None:
+            await self._pages.stop()
         for connection in list(self._connections):
             connection.drain()
         if self._connections:
@@ -81,6 +103,10 @@ class Server:
         self._connections.discard(connection)
         if self._empty is not None and not self._connections:
             self._empty.set()
+
+    def pages(self) -> asyncio.Protocol | None:
+        """Return a protocol for a connection of a browser, or None if no pages are served."""
+        return None if self._pages is None else self._pages.protocol()
 
     def date(self) -> bytes:
         """Return the value of the current Date header."""

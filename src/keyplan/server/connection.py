@@ -26,6 +26,7 @@ MOST_WORKS, FEW_WORKS = 64, 16  # queued requests at which reading stops and res
 MOST_BYTES = REQUEST_BYTES  # of queued bodies: above this, nothing is parsed early or read
 LINGER_S = 2.0  # between a refusal and the close, so that the client can read it
 
+PAGES = (b"GET /", b"HEAD /", b"POST /console")  # first bytes of a connection that may be a browser's
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _EMPTY_CHUNKS = b"0\r\n\r\n"
 _IDLE, _HEAD, _BODY = range(3)
@@ -59,6 +60,9 @@ class ConnectionOwner(Protocol):
     def remove(self, connection: HttpConnection) -> None:
         """Forget a connection that was lost."""
 
+    def pages(self) -> asyncio.Protocol | None:
+        """Return a protocol for a connection of a browser, or None if no pages are served."""
+
 
 class HttpConnection(asyncio.Protocol):
     """One client. Also the lane of its requests."""
@@ -88,6 +92,7 @@ class HttpConnection(asyncio.Protocol):
         self.queued = False
         self.stalled = False
         self.draining = False
+        self._is_new = True
 
     # The transport's side
 
@@ -107,7 +112,7 @@ class HttpConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse received bytes, and queue requests that are complete."""
-        if self._deaf:
+        if self._deaf or (self._is_new and self._handed_over(data)):
             return
         idle, self._begun = self._stage == _IDLE, 0
         try:
@@ -122,6 +127,19 @@ class HttpConnection(asyncio.Protocol):
             if (len(self.works) > MOST_WORKS or self._waiting_bytes > MOST_BYTES) and not self._full:
                 self._full = True
                 self._transport.pause_reading()
+
+    def _handed_over(self, data: bytes) -> bool:
+        """Hand the connection to the pages' protocol if its first request is a browser's."""
+        self._is_new = False
+        pages = self._server.pages() if data.startswith(PAGES) else None
+        if pages is None:
+            return False
+        self._deaf = True
+        self._server.remove(self)
+        self._transport.set_protocol(pages)
+        pages.connection_made(self._transport)
+        pages.data_received(data)
+        return True
 
     def _count_fed(self, more: int) -> None:
         """Limit an incomplete request by its bytes so far.

@@ -14,7 +14,8 @@ from typing import Literal
 from keyplan import errors
 from keyplan.clock import SystemClock
 from keyplan.engine.engine import Engine
-from keyplan.server.asyncio_server import Server, bind, loop_factory, url_of
+from keyplan.server.asgi import DynamoDBApplication
+from keyplan.server.asyncio_server import Server, WebPages, bind, loop_factory, url_of
 from keyplan.server.hosts import LocalHosts, is_loopback
 from keyplan.server.protocol import DynamoDBProtocol
 from keyplan.server.sigv4 import BadCredentialsError, Signatures, Verified, read_credentials
@@ -24,10 +25,16 @@ SWITCH_S = 0.00005
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-def run_until_stopped(protocol: DynamoDBProtocol, bound: socket.socket, started: Callable[[], None]) -> int:
+def run_until_stopped(
+    protocol: DynamoDBProtocol,
+    bound: socket.socket,
+    started: Callable[[], None],
+    pages: Callable[[], WebPages] | None = None,
+) -> int:
     """Serve on a bound socket until a signal, and return the number of connections aborted at the end.
 
-    `started` is called when connections are accepted. A second signal ends the grace for requests in flight at once.
+    `started` is called when connections are accepted. `pages` returns the server of browsers; it runs in
+    the loop. A second signal ends the grace for requests in flight at once.
     """
     # Requests create many objects and no cycles: freeze existing objects, and collect new ones less often.
     gc.collect()
@@ -36,10 +43,15 @@ def run_until_stopped(protocol: DynamoDBProtocol, bound: socket.socket, started:
     # A thread that returns from a sync should not wait long for a loop that is busy with requests.
     sys.setswitchinterval(SWITCH_S)
     with asyncio.Runner(loop_factory=loop_factory) as runner:
-        return runner.run(_serve(protocol, bound, started))
+        return runner.run(_serve(protocol, bound, started, pages))
 
 
-async def _serve(protocol: DynamoDBProtocol, bound: socket.socket, started: Callable[[], None]) -> int:
+async def _serve(
+    protocol: DynamoDBProtocol,
+    bound: socket.socket,
+    started: Callable[[], None],
+    pages: Callable[[], WebPages] | None,
+) -> int:
     loop = asyncio.get_running_loop()
     asked = asyncio.Event()
     insisted = asyncio.Event()
@@ -48,7 +60,7 @@ async def _serve(protocol: DynamoDBProtocol, bound: socket.socket, started: Call
         (insisted if asked.is_set() else asked).set()
 
     _on_signals(loop, ask)
-    server = Server(protocol)
+    server = Server(protocol, pages=None if pages is None else _LazyPages(pages))
     await server.listen(bound)
     started()
     await asked.wait()
@@ -59,6 +71,25 @@ async def _serve(protocol: DynamoDBProtocol, bound: socket.socket, started: Call
     if not stopping.done():
         server.abort()
     return await stopping
+
+
+class _LazyPages:
+    """WebPages whose server is created for the first browser: most servers never meet one."""
+
+    def __init__(self, create: Callable[[], WebPages]) -> None:
+        self._create = create
+        self._pages: WebPages | None = None
+
+    def protocol(self) -> asyncio.Protocol:
+        """Return the protocol of one connection."""
+        if self._pages is None:
+            self._pages = self._create()
+        return self._pages.protocol()
+
+    async def stop(self) -> None:
+        """Close the connections after their current responses."""
+        if self._pages is not None:
+            await self._pages.stop()
 
 
 def _on_signals(loop: asyncio.AbstractEventLoop, ask: Callable[[], None]) -> None:
@@ -95,10 +126,12 @@ def launch(
     say: Callable[[str], None],
     prepare: Callable[[Engine], None] | None = None,
     hints: Callable[[str], list[str]] | None = None,
+    pages: Callable[[Engine, DynamoDBApplication], WebPages] | None = None,
 ) -> None:
     """Serve until SIGINT or SIGTERM. `say` gets each line for the user. Raises LaunchError.
 
-    `prepare` gets the engine before any client; `hints` returns further lines for the URL.
+    `prepare` gets the engine before any client; `hints` returns further lines for the URL. `pages` returns the server
+    of browsers for the engine; it serves the given application at all paths that are not its own.
     """
     signatures = known_keys(credentials)
     if signatures is None and not force_open and not is_loopback(host):
@@ -121,7 +154,13 @@ def launch(
             prepare(engine)
         # The names of an address beyond loopback are unknown: --force-open admits every client there.
         hosts = LocalHosts(allowed_hosts) if signatures is None and is_loopback(host) else None
-        cut_off = run_until_stopped(DynamoDBProtocol(engine, signatures=signatures, hosts=hosts), bound, started)
+        protocol = DynamoDBProtocol(engine, signatures=signatures, hosts=hosts)
+
+        def create_pages() -> WebPages:
+            assert pages is not None
+            return pages(engine, DynamoDBApplication(engine, signatures=signatures, hosts=allowed_hosts))
+
+        cut_off = run_until_stopped(protocol, bound, started, None if pages is None else create_pages)
         say(f"stopped, {cut_off} connection(s) cut off in the middle of a request" if cut_off else "stopped")
 
 

@@ -81,10 +81,10 @@ class StreamService(Service):
 def _streams_transport(transport: Transport, client: Any) -> Transport:
     if client is not None:
         return BotoTransport(client)
-    return BotoTransport(_streams_client(transport.client)) if isinstance(transport, BotoTransport) else transport
+    return BotoTransport(streams_client(transport.client)) if isinstance(transport, BotoTransport) else transport
 
 
-def _streams_client(client: Any) -> Any:
+def streams_client(client: Any) -> Any:
     """Return a client of the streams that belong to a client's tables: same region, endpoint and settings.
 
     It does not validate parameters: botocore refuses ShardIds of under 28 characters, which other engines have.

@@ -13,6 +13,7 @@ from keyplan.dynamodb.partiql.nodes import (
     Constant,
     DeleteStatement,
     ExistsStatement,
+    FromClause,
     Infix,
     InsertStatement,
     InTerm,
@@ -25,7 +26,6 @@ from keyplan.dynamodb.partiql.nodes import (
     Removal,
     SelectStatement,
     SequenceTerm,
-    Source,
     Struct,
     Term,
     UpdateStatement,
@@ -97,7 +97,7 @@ def test_a_select() -> None:
     statement = parsed.statement
     assert parsed.parameters == 1
     assert isinstance(statement, SelectStatement)
-    assert statement.source == Source("t", "i")
+    assert statement.source == FromClause("t", "i")
     assert [path.parts for path in statement.shown or ()] == [("a",), ("b", "c")]
     ordered = [Ordering(bare(each.term), each.descending) for each in statement.order]
     assert ordered == [Ordering(A, True), Ordering(B, False)]
@@ -105,7 +105,7 @@ def test_a_select() -> None:
 
 def test_an_insert() -> None:
     statement = parse("INSERT INTO t VALUE {'a': 1, b: ?}").statement
-    assert statement == InsertStatement(Source("t"), Struct((("a", ONE), ("b", Parameter(0)))))
+    assert statement == InsertStatement(FromClause("t"), Struct((("a", ONE), ("b", Parameter(0)))))
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_a_delete() -> None:
 def test_a_check() -> None:
     statement = parse("EXISTS(SELECT * FROM t WHERE a = 1)").statement
     assert isinstance(statement, ExistsStatement)
-    assert statement.select.source == Source("t")
+    assert statement.select.source == FromClause("t")
 
 
 @pytest.mark.parametrize("opening", ["(", "[", "<<", "{'a': ", "NOT ", "f("])

@@ -137,7 +137,7 @@ def is_test(term: Term) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class FromClause:
     """A table or one of its indexes."""
 
     table: str
@@ -156,7 +156,7 @@ class Ordering:
 class SelectStatement:
     """SELECT; `shown` is None for all attributes. `call` is the first function call in the projection."""
 
-    source: Source
+    source: FromClause
     shown: tuple[PathTerm, ...] | None
     where: Term | None
     order: tuple[Ordering, ...]
@@ -167,7 +167,7 @@ class SelectStatement:
 class InsertStatement:
     """INSERT INTO table VALUE item."""
 
-    source: Source
+    source: FromClause
     item: Term
 
 
@@ -190,7 +190,7 @@ class Removal:
 class UpdateStatement:
     """UPDATE; `returning` has the values of ReturnValues of UpdateItem."""
 
-    source: Source
+    source: FromClause
     changes: tuple[Assignment | Removal, ...]
     where: Term | None
     returning: str
@@ -200,7 +200,7 @@ class UpdateStatement:
 class DeleteStatement:
     """DELETE FROM; `returning` is ALL_OLD or NONE."""
 
-    source: Source
+    source: FromClause
     where: Term | None
     returning: str
 

@@ -11,6 +11,7 @@ from keyplan.dynamodb.partiql.nodes import (
     CallTerm,
     DeleteStatement,
     ExistsStatement,
+    FromClause,
     InsertStatement,
     IsTerm,
     NotTerm,
@@ -19,7 +20,6 @@ from keyplan.dynamodb.partiql.nodes import (
     PathTerm,
     Removal,
     SelectStatement,
-    Source,
     Statement,
     Term,
     UpdateStatement,
@@ -227,7 +227,7 @@ def _read_exists(cursor: StatementCursor) -> ExistsStatement:
 # Parts of several statements
 
 
-def _read_source(cursor: StatementCursor, missing: str) -> Source:
+def _read_source(cursor: StatementCursor, missing: str) -> FromClause:
     """Parse a table or "table"."index"; `missing` is the detail of the error if there is none."""
     if cursor.current.kind == STRING or cursor.current.is_sign("[", "<<", "{", "("):
         raise ValidationError(messages.UNEXPECTED_SOURCE)
@@ -244,7 +244,7 @@ def _read_source(cursor: StatementCursor, missing: str) -> Source:
         raise ValidationError(messages.EMPTY_COMPONENT)
     if len(names) > 2:
         raise ValidationError(messages.PATH_COMPONENTS)
-    return Source(*names)
+    return FromClause(*names)
 
 
 def _refuse_alias(cursor: StatementCursor) -> None:

@@ -11,10 +11,10 @@ from keyplan.dynamodb.partiql import translate
 from keyplan.dynamodb.partiql.nodes import (
     DeleteStatement,
     ExistsStatement,
+    FromClause,
     InsertStatement,
     PathTerm,
     SelectStatement,
-    Source,
     Statement,
     Struct,
     UpdateStatement,
@@ -44,7 +44,7 @@ class Prepared(NamedTuple):
         return self.statement if isinstance(self.statement, SelectStatement) else None
 
     @property
-    def source(self) -> Source:
+    def source(self) -> FromClause:
         """Return the table or index of the statement, under the name that the statement has."""
         return self.statement.select.source if isinstance(self.statement, ExistsStatement) else self.statement.source
 

@@ -1,0 +1,122 @@
+"""`keyplan console`: the web console of a file, an endpoint or DynamoDB, with or without a design."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from keyplan.cli.designs import load, refusal
+
+if TYPE_CHECKING:
+    from keyplan.console import Source
+    from keyplan.console.serving import Handover
+    from keyplan.engine.engine import Engine
+    from keyplan.server.asgi import DynamoDBApplication
+
+TOKEN_VARIABLE = "KEYPLAN_CONSOLE_TOKEN"  # noqa: S105 - a name, not a token
+TOKEN_CHARACTERS = 16
+_NEEDED = ("jinja2", "starlette", "uvicorn")
+
+
+def is_installed() -> bool:
+    """Return True if the packages of the extra `console` are installed."""
+    return all(find_spec(name) is not None for name in _NEEDED)
+
+
+def console(  # noqa: PLR0917 - one parameter per option, given by name
+    module: Annotated[
+        str | None, typer.Argument(help="A design module (a.b.design) or Python file, for the design's pages.")
+    ] = None,
+    db: Annotated[str | None, typer.Option("--db", help="Database file, or :memory:. Default: keyplan.db.")] = None,
+    endpoint: Annotated[
+        str | None, typer.Option("--endpoint", help="URL of a server, such as http://127.0.0.1:8000.")
+    ] = None,
+    aws: Annotated[str | None, typer.Option("--aws", metavar="REGION", help="Amazon DynamoDB in this Region.")] = None,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Refuse every operation that writes.")] = False,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 selects a free one.")] = 8001,
+    host: Annotated[
+        str,
+        typer.Option(
+            "--host", help="Address to listen on; beyond loopback only with a token in KEYPLAN_CONSOLE_TOKEN."
+        ),
+    ] = "127.0.0.1",
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option("--allow-host", help="Further name to accept in Host headers; may be repeated."),
+    ] = None,
+) -> None:
+    """Show tables, items, the design and its load in a browser. Prints the URL, which contains a token."""
+    if not is_installed():
+        raise refusal("keyplan console: not installed; pip install 'keyplan[console]'")
+    chosen = [option for option in (db, endpoint, aws) if option is not None]
+    if len(chosen) > 1:
+        raise refusal("keyplan console: give one of --db, --endpoint and --aws")
+    from keyplan.console import Access, Console  # noqa: PLC0415 - an extra
+    from keyplan.console.serving import run  # noqa: PLC0415 - an extra
+    from keyplan.server.launch import LaunchError, bound_socket  # noqa: PLC0415 - `keyplan --help` needs no server
+
+    design = load(module) if module is not None else None
+    try:
+        access = Access(os.environ.get(TOKEN_VARIABLE), host=host, names=allow_host or ())
+        with bound_socket(host, port) as bound:
+            source = _source(db, endpoint, aws)
+            try:
+                run(Console(source, design=design, read_only=read_only, access=access), bound, _say)
+            finally:
+                source.close()
+    except (LaunchError, ValueError, ImportError) as error:
+        raise refusal(f"keyplan console: {error}", code=getattr(error, "code", 2)) from None
+
+
+def _source(db: str | None, endpoint: str | None, aws: str | None) -> Source:
+    from keyplan.console import Source  # noqa: PLC0415 - an extra
+    from keyplan.server.launch import opened  # noqa: PLC0415 - `keyplan --help` needs no server
+
+    if endpoint is not None:
+        return Source.endpoint_url(endpoint)
+    if aws is not None:
+        return Source.aws(aws)
+    path = db or "keyplan.db"
+    return Source.of_engine(opened(path, "normal"), path, owned=True)
+
+
+class Mounted:
+    """Console of `keyplan serve`: its pages are loaded when the first browser connects."""
+
+    def __init__(self, db: str, host: str, names: list[str], token: str) -> None:
+        self._db, self._host, self._names, self._token = db, host, names, token
+
+    @classmethod
+    def at(cls, db: str, host: str, names: list[str]) -> Mounted | None:
+        """Return the console for a server that listens on `host`, or None if it is not installed or not allowed there.
+
+        Raises ValueError for a chosen token that is too short.
+        """
+        from keyplan.server.hosts import is_loopback  # noqa: PLC0415 - `keyplan --help` needs no server
+
+        token = os.environ.get(TOKEN_VARIABLE)
+        if token is not None and len(token) < TOKEN_CHARACTERS:
+            raise ValueError(f"{TOKEN_VARIABLE} must have at least {TOKEN_CHARACTERS} characters, got {len(token)}")
+        if not is_installed() or (token is None and not is_loopback(host)):
+            return None
+        return cls(db, host, names, token or secrets.token_urlsafe(24))
+
+    def hint(self, url: str) -> str:
+        """Return the line with the console's URL."""
+        return f"console {url}/console/?token={self._token}"
+
+    def pages(self, engine: Engine, rest: DynamoDBApplication) -> Handover:
+        """Return the server of browsers; paths that are not the console's go to `rest`."""
+        from keyplan.console import Access, Console, Source  # noqa: PLC0415 - an extra
+        from keyplan.console.serving import Handover  # noqa: PLC0415 - an extra
+
+        access = Access(self._token, host=self._host, names=self._names)
+        return Handover(Console(Source.of_engine(engine, self._db), access=access).site(rest))
+
+
+def _say(line: str) -> None:
+    typer.echo(f"keyplan console: {line}")

@@ -1,0 +1,86 @@
+"""Web console: tables, items, the design, load and systems in a browser.
+
+    console = Console(Source.file("data.db"))
+    uvicorn.run(console.site(), port=8001)  # then open console.url("http://127.0.0.1:8001")
+
+`Console.app` is the application below /console/, to mount in another one that serves `keyplan.pages.ASSETS`;
+`Console.site()` is complete. One module or folder per room: `data`, `design`, `load` and `home`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import RedirectResponse
+from starlette.routing import Mount, Route
+from starlette.types import ASGIApp
+
+from keyplan.console import data, design, home, load
+from keyplan.console.access import Access
+from keyplan.console.frame import PATH, Frame
+from keyplan.console.source import Source
+from keyplan.pages import ASSETS, assets_of
+
+if TYPE_CHECKING:
+    from keyplan.design.declaring.design import Design
+
+__all__ = ["Access", "Console", "Source"]
+
+
+class Console:
+    """Web console of one source."""
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        design: Design | None = None,
+        token: str | None = None,
+        read_only: bool = False,
+        access: Access | None = None,
+    ) -> None:
+        """Prepare the application.
+
+        `token` admits a browser; by default a random one. `read_only` refuses every operation that writes. `access`
+        replaces the check of token, Host and Origin.
+        """
+        if read_only:
+            source.read_only = True
+        self.access = access if access is not None else Access(token)
+        self.frame = Frame(source, self.access, design)
+        self.source = source
+        self.app: ASGIApp = self.access.guard(self.frame, self._rooms())
+        """ASGI application to mount at /console."""
+
+    def _rooms(self) -> Starlette:
+        routes = [
+            *home.routes(self.frame),
+            *data.routes(self.frame),
+            *design.routes(self.frame),
+            *load.routes(self.frame),
+            Mount("/static", app=self.frame.pages.assets()),
+        ]
+        return Starlette(routes=routes, exception_handlers=self.frame.exception_handlers())
+
+    def site(self, rest: ASGIApp | None = None) -> Starlette:
+        """Return an application with the console and its files, and `rest` at all other paths."""
+        others = [Mount("/", app=rest)] if rest is not None else [Route("/", _to_console)]
+        return Starlette(
+            routes=[
+                Route(PATH, _to_console),
+                Mount(PATH, app=self.app),
+                Mount(ASSETS, app=assets_of("keyplan.pages")),
+                *others,
+            ]
+        )
+
+    def url(self, server: str) -> str:
+        """Return the URL that opens the console of a server such as http://127.0.0.1:8000, with the token."""
+        return f"{server}{PATH}/?token={self.access.token}"
+
+
+def _to_console(request: Request) -> RedirectResponse:
+    query = f"?{request.url.query}" if request.url.query else ""
+    return RedirectResponse(f"{PATH}/{query}", 307)

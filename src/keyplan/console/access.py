@@ -1,0 +1,237 @@
+"""Who may use the console: a token in the printed URL, a session cookie, and checks of Host, Origin and forms.
+
+The token in the URL is exchanged for a cookie, as Jupyter does. The cookie is signed with the token, so a restart with
+a new token ends all sessions. A page of another site can neither read a response nor send a form: the cookie is
+SameSite=Strict, the Host header must name this machine, the Origin of a form must be the console's own, and each form
+carries a token that only the console's pages contain.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+import re
+import secrets
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Protocol
+from urllib.parse import parse_qsl, urlencode
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from keyplan.clock import Clock, SystemClock
+from keyplan.server.hosts import LocalHosts, is_loopback
+
+SESSION_S: Final = 12 * 3600
+TOKEN_VARIABLE: Final = "KEYPLAN_CONSOLE_TOKEN"  # noqa: S105 - a name, not a token
+"""Environment variable with the token; required beyond loopback addresses."""
+TOKEN_CHARACTERS: Final = 16
+"""Minimum length of a chosen token."""
+_HEADERS: Final = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+_READS: Final = frozenset(
+    {
+        "BatchGetItem",
+        "DescribeBackup",
+        "DescribeContinuousBackups",
+        "DescribeContributorInsights",
+        "DescribeEndpoints",
+        "DescribeExport",
+        "DescribeGlobalTable",
+        "DescribeGlobalTableSettings",
+        "DescribeImport",
+        "DescribeKinesisStreamingDestination",
+        "DescribeLimits",
+        "DescribeStream",
+        "DescribeTable",
+        "DescribeTableReplicaAutoScaling",
+        "DescribeTimeToLive",
+        "GetItem",
+        "GetRecords",
+        "GetResourcePolicy",
+        "GetShardIterator",
+        "ListBackups",
+        "ListContributorInsights",
+        "ListExports",
+        "ListGlobalTables",
+        "ListImports",
+        "ListStreams",
+        "ListTables",
+        "ListTagsOfResource",
+        "Query",
+        "Scan",
+        "TransactGetItems",
+    }
+)
+_SELECT: Final = re.compile(r"\s*select\b", re.IGNORECASE)
+
+
+def is_read(operation: str, request: Mapping[str, Any]) -> bool:
+    """Return True if the operation changes nothing. A PartiQL statement is a read if it is a SELECT."""
+    if operation == "ExecuteStatement":
+        return _is_select(request.get("Statement"))
+    if operation in {"BatchExecuteStatement", "ExecuteTransaction"}:
+        statements = request.get("Statements" if operation[0] == "B" else "TransactStatements", ())
+        return all(_is_select(statement.get("Statement")) for statement in statements)
+    return operation in _READS
+
+
+def _is_select(statement: Any) -> bool:
+    return isinstance(statement, str) and _SELECT.match(statement) is not None
+
+
+class Guarded(Protocol):
+    """Renderer of refusals."""
+
+    def refused(self, request: Request, status: int, title: str, message: str) -> Response:
+        """Return the page of a request that is not admitted."""
+
+
+class Access:
+    """Check of every request to the console."""
+
+    def __init__(
+        self,
+        token: str | None = None,
+        *,
+        host: str = "127.0.0.1",
+        names: Iterable[str] = (),
+        clock: Clock | None = None,
+    ) -> None:
+        """Prepare the checks.
+
+        `host` is the address that the server listens on; `names` are further names for it in Host and Origin headers.
+        Raises ValueError for an address beyond loopback without a chosen token, and for a short token.
+        """
+        if token is None and not is_loopback(host):
+            raise ValueError(
+                f"every client that can reach {host} could try to open the console: choose a token and pass it in "
+                f"{TOKEN_VARIABLE}, or listen on 127.0.0.1"
+            )
+        if token is not None and len(token) < TOKEN_CHARACTERS:
+            raise ValueError(f"{TOKEN_VARIABLE} must have at least {TOKEN_CHARACTERS} characters, got {len(token)}")
+        self.token = token if token is not None else secrets.token_urlsafe(24)
+        self._clock: Clock = clock if clock is not None else SystemClock()
+        self._names = frozenset(name.lower() for name in names)
+        self._local = LocalHosts(self._names) if is_loopback(host) else None
+
+    def guard(self, pages: Guarded, app: ASGIApp) -> ASGIApp:
+        """Return the application behind the checks; `pages` renders refusals."""
+
+        async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] != "http":
+                await app(scope, receive, send)
+                return
+            refusal = self._refusal(Request(scope), pages)
+            await (refusal or app)(scope, receive, _with_headers(send))
+
+        return guarded
+
+    def _refusal(self, request: Request, pages: Guarded) -> Response | None:
+        """Return the response to a request that is not admitted, or None."""
+        reason = self._foreign(request)
+        if reason is not None:
+            return pages.refused(request, 403, "This address is not the console's", reason)
+        if "token" in request.query_params and request.method == "GET":
+            return self._exchanged(request, pages)
+        if _is_static(request) or self.is_admitted(request):
+            return None
+        return pages.refused(
+            request,
+            401,
+            "Open the console with its link",
+            "The session has expired, or it belongs to an earlier start of the console. Open the link with the token "
+            "that the console printed in its terminal.",
+        )
+
+    def _foreign(self, request: Request) -> str | None:
+        """Return the reason why Host or Origin is not the console's, or None."""
+        headers = {name: value for name, value in request.scope["headers"] if name in {b"host", b"origin"}}
+        if self._local is not None:
+            reason = self._local.refusal({b"host": headers.get(b"host", b"")})
+            if reason is not None:
+                return reason
+        elif not self._is_own_name(headers.get(b"host", b"").decode("latin-1")):
+            return "The Host header names neither an IP address nor a name of --allow-host."
+        if request.method in {"GET", "HEAD"}:
+            return None
+        origin = headers.get(b"origin", b"").partition(b"://")[2]
+        site = request.headers.get("sec-fetch-site", "same-origin")
+        if (origin and origin != headers.get(b"host")) or headers.get(b"origin") == b"null" or site != "same-origin":
+            return "The form was sent by a page of another site."
+        return None
+
+    def _is_own_name(self, authority: str) -> bool:
+        name = re.sub(r":[0-9]*$", "", authority.lower()).strip("[]")
+        if name in self._names or name == "localhost":
+            return True
+        try:
+            ipaddress.ip_address(name)
+        except ValueError:
+            return False
+        return True
+
+    def _exchanged(self, request: Request, pages: Guarded) -> Response:
+        """Exchange the token in the URL for a cookie."""
+        if not hmac.compare_digest(request.query_params["token"].encode(), self.token.encode()):
+            return pages.refused(
+                request,
+                401,
+                "This link is not valid any more",
+                "The token belongs to an earlier start of the console. Open the link that it printed last.",
+            )
+        rest = urlencode([pair for pair in parse_qsl(request.url.query) if pair[0] != "token"])
+        response = RedirectResponse(request.url.path + (f"?{rest}" if rest else ""), 303)
+        expires = str(int(self._clock.now()) + SESSION_S)
+        response.set_cookie(
+            _cookie_name(request),
+            f"{expires}.{self._sign('session', expires)}",
+            max_age=SESSION_S,
+            path=str(request.scope.get("root_path", "")) or "/",
+            httponly=True,
+            samesite="strict",
+            secure=request.url.scheme == "https",
+        )
+        return response
+
+    def is_admitted(self, request: Request) -> bool:
+        """Return True if the request carries the cookie of a session that has not expired."""
+        expires, _, signature = request.cookies.get(_cookie_name(request), "").partition(".")
+        if not expires.isdecimal() or not hmac.compare_digest(signature, self._sign("session", expires)):
+            return False
+        return self._clock.now() < int(expires)
+
+    def csrf(self, request: Request) -> str:
+        """Return the token that forms of this session send back."""
+        return self._sign("csrf", request.cookies.get(_cookie_name(request), ""))
+
+    def _sign(self, purpose: str, text: str) -> str:
+        return hmac.new(self.token.encode(), f"{purpose}:{text}".encode(), hashlib.sha256).hexdigest()
+
+
+def _cookie_name(request: Request) -> str:
+    """Return the name of the cookie: cookies of one host are shared by all its ports."""
+    return f"keyplan_console_{request.url.port or 0}"
+
+
+def _is_static(request: Request) -> bool:
+    return str(request.scope["path"]).removeprefix(str(request.scope.get("root_path", ""))).startswith("/static/")
+
+
+def _with_headers(send: Send) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            present = {name for name, _ in message["headers"]}
+            added = [pair for pair in _HEADERS if pair[0] not in present]
+            if b"cache-control" not in present:
+                added.append((b"cache-control", b"no-store"))
+            message["headers"] = [*message["headers"], *added]
+        await send(message)
+
+    return sending

@@ -1,0 +1,156 @@
+"""What all rooms of the console share: routes, templates, forms, and pages for errors."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qsl
+
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from keyplan.client.errors import NoAnswerError
+from keyplan.console.source import Source, receipts_of_page, recorded
+from keyplan.errors import KeyplanError, ServiceError, UnknownOperationError
+from keyplan.pages import Link, Pages, Viewer
+
+if TYPE_CHECKING:
+    from keyplan.console.access import Access
+    from keyplan.design.declaring.design import Design
+
+PATH: Final = "/console"
+FORM_BYTES: Final = 16 * 1024 * 1024
+"""Maximum size of a form: an item of 400 KB can be much larger as JSON with escapes."""
+_NAV: Final = (
+    Link("Home", "", "list", is_exact=True),
+    Link("Data", "data/", "table"),
+    Link("Design", "design/", "bulb"),
+    Link("Load", "load/", "chart"),
+)
+
+
+class PostedForm:
+    """Fields of a posted form; a missing field is an empty string."""
+
+    def __init__(self, pairs: list[tuple[str, str]]) -> None:
+        self._pairs = pairs
+        self._fields = dict(pairs)
+
+    def __getitem__(self, name: str) -> str:
+        return self._fields.get(name, "")
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._fields
+
+    def all(self, name: str) -> list[str]:
+        """Return the values of all fields of a name, in order."""
+        return [value for field, value in self._pairs if field == name]
+
+    def items(self) -> list[tuple[str, str]]:
+        """Return names and values in order."""
+        return list(self._pairs)
+
+
+class Frame:
+    """Shared state of the rooms."""
+
+    def __init__(self, source: Source, access: Access, design: Design | None = None) -> None:
+        self.source, self.access, self.design = source, access, design
+        self.pages = Pages(
+            "keyplan.console",
+            "keyplan",
+            nav=_NAV,
+            static="static",
+            viewer=lambda request: Viewer(csrf=lambda: access.csrf(request)),
+        )
+
+    def route(
+        self, path: str, endpoint: Callable[[Request], Response], *, methods: tuple[str, ...] = ("GET",)
+    ) -> Route:
+        """Return a route whose endpoint runs in a thread, so that it may call the source.
+
+        A POST is admitted with the token of the session's forms only; its fields are `form(request)`.
+        """
+
+        async def serve(request: Request) -> Response:
+            if request.method == "POST":
+                request.state.form = form = await _read_form(request)
+                sent = request.headers.get("x-csrf-token") or form["csrf"]
+                if not hmac.compare_digest(sent.encode(), self.access.csrf(request).encode()):
+                    raise HTTPException(403, "The form has expired. Open the page again and repeat the change.")
+            with recorded():
+                try:
+                    return await run_in_threadpool(endpoint, request)
+                except KeyplanError as error:
+                    return self.failed(request, error)
+
+        return Route(path, serve, methods=list(methods), name=f"{endpoint.__module__}.{endpoint.__qualname__}")
+
+    def render(
+        self,
+        request: Request,
+        template: str,
+        status: int = 200,
+        /,
+        headers: Mapping[str, str] | None = None,
+        **context: Any,
+    ) -> Response:
+        """Return a page. Its template extends console.html.j2, and sees `source`, `design` and `receipts`."""
+        shared = {"source": self.source, "design": self.design, "receipts": receipts_of_page()}
+        return self.pages.render(request, template, status, headers=headers, **{**shared, **context})
+
+    def failed(self, request: Request, error: KeyplanError) -> Response:
+        """Return the page for a call that failed: a lost endpoint, an unsupported operation, a refused request."""
+        code = error.code if isinstance(error, ServiceError) else type(error).__name__
+        if isinstance(error, NoAnswerError):
+            status, title = 502, f"{self.source.name} cannot be reached"
+        elif isinstance(error, UnknownOperationError):
+            status, title = 501, f"{self.source.name} does not support this"
+        elif isinstance(error, ServiceError):
+            status, title = (404 if "NotFound" in code else 400), code
+        else:
+            status, title = 500, "The database cannot be used"
+        return self.refused(request, status, title, str(error), code)
+
+    def refused(self, request: Request, status: int, title: str, message: str, code: str = "") -> Response:
+        """Return an error page, or JSON to a script that asked for it."""
+        if "application/json" in request.headers.get("accept", ""):
+            return JSONResponse({"error": {"code": code or title, "message": message}}, status)
+        return self.render(request, "failed.html.j2", status, code=code, failure=title, message=message, status=status)
+
+    def exception_handlers(self) -> dict[Any, Any]:
+        """Return the handlers of errors that no route handles."""
+
+        def on_http(request: Request, error: Exception) -> Response:
+            status = error.status_code if isinstance(error, HTTPException) else 500
+            detail = error.detail if isinstance(error, HTTPException) else ""
+            phrase = HTTPStatus(status).phrase
+            message = detail if detail != phrase else "This page does not exist."
+            return self.refused(request, status, phrase, message)
+
+        return {HTTPException: on_http}
+
+
+def form(request: Request) -> PostedForm:
+    """Return the fields of the posted form."""
+    fields: PostedForm = request.state.form
+    return fields
+
+
+async def _read_form(request: Request) -> PostedForm:
+    """Return the fields of a form as browsers encode them. Raises HTTPException if it is too large."""
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > FORM_BYTES:
+            raise HTTPException(413, f"The form is larger than {FORM_BYTES // 1024 // 1024} MiB.")
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        raise HTTPException(400, "The form is not UTF-8.") from None
+    return PostedForm(parse_qsl(text, keep_blank_values=True, max_num_fields=20_000))

@@ -1,0 +1,81 @@
+"""The console's HTTP server: alone, or on connections that `keyplan serve` hands over."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
+
+from keyplan.console import Console
+from keyplan.server.asyncio_server import url_of
+
+_GRACE_S: Final = 5
+_KEEP_ALIVE_S: Final = 75
+
+
+class _Server(uvicorn.Server):
+    """Server that stops on SIGINT and SIGTERM, and lets the command continue."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Handle the signals without raising them again after the stop, as Uvicorn would."""
+        signals = (signal.SIGINT, signal.SIGTERM)
+        before = {number: signal.signal(number, self.handle_exit) for number in signals}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def run(console: Console, bound: socket.socket, say: Callable[[str], None]) -> None:
+    """Serve a console on a bound socket until SIGINT or SIGTERM. `say` gets each line for the user."""
+    say(f"{console.source.name}{' (read-only)' if console.source.read_only else ''}; stop with Ctrl-C")
+    say(f"open {console.url(url_of(bound))}")
+    _Server(_config(console.site())).run(sockets=[bound])
+    say("stopped")
+
+
+class Handover:
+    """HTTP protocols for connections that another server accepted and that speak to the console."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        """Serve `app`; create it inside a running loop."""
+        self._config = _config(app)
+        self._config.load()
+        self._state = ServerState()
+
+    def protocol(self) -> asyncio.Protocol:
+        """Return the protocol of one connection."""
+        return HttpToolsProtocol(self._config, self._state, {}, asyncio.get_running_loop())
+
+    async def stop(self, grace_s: float = _GRACE_S) -> None:
+        """Close the connections after their current responses; after `grace_s` seconds at once."""
+        for connection in list(self._state.connections):
+            connection.shutdown()
+        if self._state.tasks:
+            await asyncio.wait(list(self._state.tasks), timeout=grace_s)
+        for connection in list(self._state.connections):
+            connection.transport.abort()
+
+
+def _config(app: ASGIApp) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        proxy_headers=False,  # by default any local program could forge its address
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=_KEEP_ALIVE_S,
+        timeout_graceful_shutdown=_GRACE_S,
+        ws="none",
+    )

@@ -1,0 +1,209 @@
+"""What the console talks to: an engine in this process, a file, an endpoint, or DynamoDB."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from keyplan.client.connect import boto_client, target_of
+from keyplan.client.transports import BotoTransport
+from keyplan.console.access import is_read
+from keyplan.errors import AccessDeniedError, ServiceError, UnknownOperationError
+from keyplan.streams.streams import STREAM_OPERATIONS, streams_client
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+_RECEIPTS_KEPT: Final = 500
+_COUNTED: Final = frozenset(
+    {
+        "BatchExecuteStatement",
+        "BatchGetItem",
+        "BatchWriteItem",
+        "DeleteItem",
+        "ExecuteStatement",
+        "ExecuteTransaction",
+        "GetItem",
+        "PutItem",
+        "Query",
+        "Scan",
+        "TransactGetItems",
+        "TransactWriteItems",
+        "UpdateItem",
+    }
+)
+"""Operations that report the capacity that they consumed."""
+_CONNECT_S, _READ_S = 5, 60
+
+_current: ContextVar[list[CallReceipt] | None] = ContextVar("keyplan_console_calls", default=None)
+
+
+@dataclass(frozen=True)
+class CallReceipt:
+    """One call: duration, consumed capacity and outcome."""
+
+    operation: str
+    table: str
+    latency_ms: float
+    capacity: tuple[Mapping[str, Any], ...] = ()
+    """ConsumedCapacity of each table of the call."""
+    error: str = ""
+    """Error code; empty for a call that succeeded."""
+    items: int | None = None
+    """Number of returned items, where the operation returns a list."""
+    scanned: int | None = None
+    request: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def units(self) -> float:
+        """Return the consumed capacity units of all tables and indexes."""
+        return float(sum(float(part.get("CapacityUnits", 0)) for part in self.capacity))
+
+
+class Source:
+    """A database, for all pages of the console. Threads may share it."""
+
+    def __init__(
+        self,
+        name: str,
+        call: Callable[[str, dict[str, Any]], dict[str, Any]],
+        *,
+        kind: str,
+        engine: Engine | None = None,
+        close: Callable[[], None] = lambda: None,
+        endpoint: str = "",
+        region: str = "",
+    ) -> None:
+        """Prepare a source; `file`, `endpoint_url`, `aws` and `of_engine` are shorter."""
+        self.name = name
+        """Name for the header of pages, such as the file's or the endpoint's."""
+        self.kind = kind
+        """"engine", "endpoint" or "aws"."""
+        self.engine = engine
+        """Engine in this process, or None."""
+        self.endpoint, self.region = endpoint, region
+        self.read_only = False
+        self.receipts: deque[CallReceipt] = deque(maxlen=_RECEIPTS_KEPT)
+        """Latest calls of all pages, oldest first."""
+        self._call, self.close = call, close
+        self._unsupported: dict[str, str] = {}
+
+    @classmethod
+    def of_engine(cls, engine: Engine, name: str = "embedded engine", *, owned: bool = False) -> Source:
+        """Return the source of an engine in this process; `owned` closes it with the source."""
+        close = engine.close if owned else lambda: None
+        return cls(name, engine.call, kind="engine", engine=engine, close=close, region=engine.region)
+
+    @classmethod
+    def file(cls, path: str) -> Source:
+        """Open a database file, or ":memory:". Raises StorageError."""
+        from keyplan.engine.engine import Engine  # noqa: PLC0415 - endpoints need no engine
+
+        engine = Engine.memory() if path == ":memory:" else Engine.open(path)
+        return cls.of_engine(engine, path, owned=True)
+
+    @classmethod
+    def endpoint_url(cls, url: str) -> Source:
+        """Return the source of a server such as http://127.0.0.1:8000. Raises ValueError, ImportError without boto3."""
+        target = target_of(url)
+        if target.endpoint is None:
+            raise ValueError(f"expected a URL such as http://127.0.0.1:8000, got {url!r}")
+        return cls._remote(url, url, kind="endpoint", endpoint=url)
+
+    @classmethod
+    def aws(cls, region: str) -> Source:
+        """Return DynamoDB in a Region, with the SDK's credentials. Raises ImportError without boto3."""
+        return cls._remote(f"DynamoDB {region}", f"aws://{region}", kind="aws", region=region)
+
+    @classmethod
+    def _remote(cls, name: str, url: str, *, kind: str, endpoint: str = "", region: str = "") -> Source:
+        client = boto_client(
+            target_of(url), connect_timeout=_CONNECT_S, read_timeout=_READ_S, parameter_validation=False
+        )
+        tables, streams = BotoTransport(client), BotoTransport(streams_client(client))
+
+        def call(operation: str, request: dict[str, Any]) -> dict[str, Any]:
+            answer = (streams if operation in STREAM_OPERATIONS else tables).call(operation, request)
+            answer.pop("ResponseMetadata", None)
+            return answer
+
+        def close() -> None:
+            tables.close()
+            streams.close()
+
+        found = region or str(client.meta.region_name)
+        return cls(name, call, kind=kind, close=close, endpoint=endpoint, region=found)
+
+    def supports(self, operation: str) -> bool:
+        """Return False if the database is known not to support an operation."""
+        if self.engine is not None:
+            return operation in self.engine.operations
+        return operation not in self._unsupported
+
+    @property
+    def unsupported(self) -> Mapping[str, str]:
+        """Operations that the endpoint refused as unknown, with its message."""
+        return self._unsupported
+
+    def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Run one operation in DynamoDB's JSON shapes, binary as bytes, and keep its receipt. Blocks.
+
+        Raises AccessDeniedError for a write in read-only mode, UnknownOperationError for an unsupported operation,
+        NoAnswerError if the endpoint cannot be reached, and any other ServiceError as the service does.
+        """
+        sent = dict(request)
+        if self.read_only and not is_read(operation, sent):
+            raise AccessDeniedError(f"the console is read-only: {operation} is refused")
+        if operation in _COUNTED:
+            sent.setdefault("ReturnConsumedCapacity", "INDEXES")
+        started = time.perf_counter()
+        try:
+            answer = self._call(operation, sent)
+        except ServiceError as error:
+            if isinstance(error, UnknownOperationError):
+                self._unsupported[operation] = error.message
+            self._keep(operation, sent, started, {}, error.code)
+            raise
+        self._keep(operation, sent, started, answer, "")
+        return answer
+
+    def _keep(
+        self, operation: str, request: dict[str, Any], started: float, answer: dict[str, Any], error: str
+    ) -> None:
+        capacity = answer.get("ConsumedCapacity") or ()
+        items = answer.get("Items", answer.get("Records"))
+        receipt = CallReceipt(
+            operation,
+            str(request.get("TableName", "")),
+            (time.perf_counter() - started) * 1000,
+            (capacity,) if isinstance(capacity, dict) else tuple(capacity),
+            error,
+            None if items is None else len(items),
+            answer.get("ScannedCount"),
+            request,
+        )
+        self.receipts.append(receipt)
+        current = _current.get()
+        if current is not None:
+            current.append(receipt)
+
+
+@contextmanager
+def recorded() -> Iterator[list[CallReceipt]]:
+    """Collect the receipts of the calls inside the block, also of threads that it starts with its context."""
+    receipts: list[CallReceipt] = []
+    token = _current.set(receipts)
+    try:
+        yield receipts
+    finally:
+        _current.reset(token)
+
+
+def receipts_of_page() -> list[CallReceipt]:
+    """Return the receipts of the page that is being made, so far."""
+    return list(_current.get() or ())
