@@ -15,7 +15,6 @@ Tests are skipped where no Chromium is installed, unless KEYPLAN_REQUIRE_BROWSER
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -29,6 +28,7 @@ from playwright.sync_api import Browser, BrowserContext, Error, Page, Playwright
 
 from keyplan_systems.up.launch import Settings, prepare
 from keyplan_systems.web.server import Running
+from keyplan_systems.web.tour import chromium_path
 
 REQUIRED_VARIABLE: Final = "KEYPLAN_REQUIRE_BROWSER"
 SCREENSHOTS_VARIABLE: Final = "KEYPLAN_SCREENSHOTS"
@@ -164,11 +164,6 @@ def _watch(page: Page, window: Window) -> None:
     page.on("request", on_request)
     page.on("pageerror", lambda error: window.errors.append(f"script error: {error}"))
     page.on("console", lambda line: window.errors.append(f"console: {line.text}") if line.type == "error" else None)
-
-
-def chromium_path() -> str | None:
-    """Return the installed Chromium; None if Playwright's own is to be used."""
-    return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 def launched(playwright: Playwright) -> Browser:

@@ -116,19 +116,40 @@ def token(
     typer.echo(issue_development_token(key, subject, audience=AUDIENCE, roles=tuple(role or ()), claims=claims))
 
 
-def demo(
+def demo(  # noqa: PLR0917 - one parameter per option, given by name
     url: Annotated[
         str | None, typer.Option("--url", help="URL of a running `keyplan up`; without it the demo starts its own.")
     ] = None,
     folder: Annotated[Path | None, typer.Option("--folder", help="The folder of the running `keyplan up`.")] = None,
     system: Annotated[list[str] | None, typer.Option("--system", help="Run only this system; may be repeated.")] = None,
+    stay: Annotated[
+        bool | None,
+        typer.Option(
+            "--stay/--no-stay",
+            help="Keep the demo's own systems running until Ctrl-C, so that its links work. Default: in a terminal.",
+        ),
+    ] = None,
+    browser: Annotated[
+        bool, typer.Option("--browser", help="Play in a browser, in windows side by side; requires Playwright.")
+    ] = False,
+    pace: Annotated[
+        float, typer.Option("--pace", min=0, max=60, help="Seconds of a step in the browser; 0 is as fast as it can.")
+    ] = 1.0,
+    headless: Annotated[bool, typer.Option("--headless", help="Play in a browser that shows no windows.")] = False,
 ) -> None:
-    """Run a scripted scenario against the systems and print each step."""
-    from keyplan_systems.up.demo import demo as play  # noqa: PLC0415 - loaded when run
+    """Run a scripted scenario against the systems, print each step, and link what it made.
+
+    With --browser, the scenario plays in the systems' pages: people sign in, write and decide at a pace that you can
+    follow.
+    """
+    from keyplan_systems.up.demo import Show  # noqa: PLC0415 - loaded when run
+    from keyplan_systems.up.demo import demo as play  # noqa: PLC0415
     from keyplan_systems.up.launch import UpError  # noqa: PLC0415
 
+    show = Show(pace, headless) if browser or headless else None
+    stays = sys.stdout.isatty() if stay is None else stay
     try:
-        play(url, folder, system or [], typer.echo)
+        play(url, folder, system or [], typer.echo, stays=stays, show=show)
     except UpError as error:
         raise refusal(f"keyplan demo: {error}", code=1) from None
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from keyplan_systems.ask_a_human import design_questions, web_push
 from keyplan_systems.ask_a_human.address_limits import AddressLimits
 from keyplan_systems.ask_a_human.api import application
-from keyplan_systems.ask_a_human.demo import play
+from keyplan_systems.ask_a_human.demo import play, show
 from keyplan_systems.ask_a_human.notifier import Notifier
 from keyplan_systems.ask_a_human.outbound import Outbound
 from keyplan_systems.ask_a_human.outbox import choose_notifier
@@ -73,4 +73,6 @@ def _notifier(resources: Resources) -> Notifier:
     return choose_notifier(credentials, resources.folder / OUTBOX, resources.clock)
 
 
-SYSTEM = System("ask_a_human", "Ask a Human", "keyplan_systems.ask_a_human.design", build, demo=play, start="app/")
+SYSTEM = System(
+    "ask_a_human", "Ask a Human", "keyplan_systems.ask_a_human.design", build, demo=play, tour=show, start="app/"
+)

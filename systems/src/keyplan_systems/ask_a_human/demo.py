@@ -6,8 +6,9 @@ import uuid
 
 import httpx
 
-from keyplan_systems.ask_a_human.example import converse
+from keyplan_systems.ask_a_human.example import OPTIONS, PROMPT, converse
 from keyplan_systems.web.system import DemoStage
+from keyplan_systems.web.tour import Tour
 
 
 def play(stage: DemoStage) -> None:
@@ -23,3 +24,30 @@ def play(stage: DemoStage) -> None:
         body = {"question_id": question.question_id, "selected_option": 1, "response_time_ms": 6_000}
         repeated = ada.post("/human/responses", json=body)
         stage.say(f"one more answer is refused: {repeated.status_code} {repeated.json()['error']['code']}")
+    stage.link(f"questions/{question.question_id}")
+    stage.link("leaderboard")
+
+
+def show(tour: Tour) -> None:
+    """Play the part in a browser: an agent asks, and watches the answers of two people arrive."""
+    agent = tour.open(path="app/agents")
+    tour.say(agent, "An agent registers and asks people")
+    agent.write(agent.page.get_by_label("Name"), f"demo-agent-{uuid.uuid4().hex[:8]}")
+    agent.click(agent.page.get_by_role("button", name="Register"))
+    agent.click(agent.page.get_by_role("link", name="Ask a question"))
+    agent.write(agent.page.get_by_label("Question", exact=True), PROMPT)
+    agent.write(agent.page.get_by_label("Options"), "\n".join(OPTIONS))
+    agent.write(agent.page.get_by_label("Answers needed"), "2")
+    agent.click(agent.page.get_by_role("button", name="Ask", exact=True))
+    question = agent.page.url.rpartition("/")[2]
+    tour.say(agent, "The answers appear here as people send them")
+    for number, choice in enumerate((OPTIONS[2], OPTIONS[0])):
+        person = tour.open(path=f"app/questions/{question}")
+        tour.say(person, "The first person answers, without an account" if number == 0 else "Another person answers")
+        person.click(person.page.get_by_text(choice, exact=True))
+        person.click(person.page.locator(".confidence").get_by_text("4", exact=True))
+        person.click(person.page.get_by_role("button", name="Send answer"))
+        person.see(person.page.locator(".earned"))
+        agent.see(agent.page.get_by_text(f"{number + 1} of 2 answers"))
+    tour.say(agent, "Two answers are enough: the question is closed")
+    agent.see(agent.page.get_by_role("img", name="Answers by option"))

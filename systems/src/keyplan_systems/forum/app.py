@@ -11,7 +11,7 @@ from keyplan.streams import Runner
 from keyplan_systems.forum import design, migrations
 from keyplan_systems.forum.api import application
 from keyplan_systems.forum.connections import SERVER_SECONDS
-from keyplan_systems.forum.demo import play
+from keyplan_systems.forum.demo import play, show
 from keyplan_systems.forum.entities import Place, forum
 from keyplan_systems.forum.feed import Feed
 from keyplan_systems.forum.hub import Hub, Limits
@@ -133,6 +133,7 @@ SYSTEM = System(
     "keyplan_systems.forum.design",
     build,
     demo=play,
+    tour=show,
     people=(
         SamplePerson(ANN, "Ann", "Pupil of class 7b. Her loop never ends; the tutor has given a hint."),
         SamplePerson(BEN, "Ben", "Pupil of class 7b with threads in every state, one with his team."),

@@ -12,6 +12,7 @@ import websockets
 
 from keyplan_systems.forum.sample import ANN, BEN, LOOPS, TUTOR
 from keyplan_systems.web.system import DemoStage, json_of
+from keyplan_systems.web.tour import Tour
 
 _WAIT_S = 20.0
 
@@ -27,6 +28,28 @@ def play(stage: DemoStage) -> None:
         path = f"/thread/{LOOPS}/{ANN}/messages"
         messages = json_of(ann.get(path, headers=_of_thread(tokens[0])))
         stage.say(f"the thread keeps {len(next(iter(messages.values())))} message(s) on its newest page")
+    stage.link(f"threads/{LOOPS}/{ANN}", "Ann or Tom")
+
+
+def show(tour: Tour) -> None:
+    """Play the part in a browser: Ann and the tutor write to each other in two windows."""
+    path = f"app/threads/{LOOPS}/{ANN}"
+    ann, tutor = tour.open(ANN, path), tour.open(TUTOR, path)
+    for actor in (ann, tutor):
+        actor.page.locator("body[data-connection=live]").wait_for()
+    tour.say(ann, "Ann asks about her loop; Tom, the tutor, has the same thread open")
+    question, answer = (
+        f"{text} ({uuid.uuid4().hex[:4]})" for text in ("Where is the mistake?", "Look at the condition.")
+    )
+    ann.write(ann.page.get_by_label("Message"), question)
+    ann.click(ann.page.get_by_role("button", name="Send"))
+    tutor.see(tutor.page.locator(".message", has_text=question))
+    tour.say(tutor, "Her message appears in his window at once. He answers")
+    tutor.write(tutor.page.get_by_label("Message"), answer)
+    tutor.click(tutor.page.get_by_role("button", name="Send"))
+    ann.see(ann.page.locator(".message", has_text=answer))
+    tour.say(ann, "The thread is marked as answered in both windows")
+    ann.see(ann.page.locator("#state").get_by_text("Answered", exact=True))
 
 
 async def _watch(stage: DemoStage, ann: httpx.Client, her_token: str, his_token: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from functools import partial
 from keyplan.streams import Runner, TableCheckpoints
 from keyplan_systems.thinking_trainer import design
 from keyplan_systems.thinking_trainer.api import application
-from keyplan_systems.thinking_trainer.demo import play
+from keyplan_systems.thinking_trainer.demo import play, show
 from keyplan_systems.thinking_trainer.evaluation.choice import EvaluatorSettings, evaluator_for
 from keyplan_systems.thinking_trainer.profile_consumer import ProfileConsumer
 from keyplan_systems.thinking_trainer.sample import PEOPLE, load_sample
@@ -69,6 +69,7 @@ SYSTEM = System(
     "keyplan_systems.thinking_trainer.design",
     build,
     demo=play,
+    tour=show,
     people=PEOPLE,
     start="app/",
 )

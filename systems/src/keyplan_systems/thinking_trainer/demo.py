@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 
 from keyplan_systems.web.system import DemoStage, json_of
+from keyplan_systems.web.tour import Tour
 
 _TRIES, _PAUSE_S = 100, 0.1
 _ANSWER = (
@@ -18,7 +19,7 @@ _ANSWER = (
 
 def play(stage: DemoStage) -> None:
     """Play the part. Raises httpx.HTTPError if the system refuses."""
-    with stage.client("demo-ada") as ada:
+    with stage.client("ada") as ada:
         scenario = json_of(ada.get("/scenarios"))["items"][0]
         attempt = json_of(ada.post("/attempts/drafts", json={"scenarioId": scenario["scenarioId"]}))
         stage.say(f"ada begins “{scenario['title']}” ({scenario['difficulty']})")
@@ -27,13 +28,38 @@ def play(stage: DemoStage) -> None:
         json_of(ada.put(f"{path}/answers", json={"answers": answers[:1]}))
         done = json_of(ada.post(f"{path}/submit", json={"answers": answers}))
         stage.say(f"she submits: {done['evaluation']['overallScore']} points, by {done['evaluation']['modelId']}")
-        profile = _until(ada, "/users/demo-ada/profile")
+        profile = _until(ada, "/users/ada/profile")
         weak = ", ".join(weakness["dimension"] for weakness in profile["weaknesses"]) or "nothing"
         stage.say(f"the stream has built her profile: {profile['attemptCount']} attempt(s), weak in {weak}")
         again = ada.post(f"{path}/submit", json={"answers": answers})
         stage.say(f"a second submit is refused: {again.status_code} {again.json()['error']['message']}")
     with stage.client("demo-bob") as bob:
         stage.say(f"bob may not look at it: {bob.get(path).status_code}")
+    stage.link(path.removeprefix("/"), "Ada")
+    stage.link("profile", "Ada")
+
+
+def show(tour: Tour) -> None:
+    """Play the part in a browser: Ada solves a scenario and reads her evaluation and her profile."""
+    ada = tour.open("ada")
+    tour.say(ada, "Ada chooses a scenario")
+    ada.click(ada.page.locator("a.card").first)
+    start = ada.page.get_by_role("button", name="Start an attempt")
+    ada.click(start if start.count() else ada.page.get_by_role("link", name="Continue your attempt"))
+    tour.say(ada, "She answers; the draft is saved while she writes")
+    for field in ada.page.locator("textarea").all():
+        ada.write(field, _ANSWER)
+    tour.say(ada, "She submits, and the answers are evaluated in eight dimensions, with reasons")
+    ada.click(ada.page.get_by_role("button", name="Submit"))
+    ada.see(ada.page.get_by_text("of 100"))
+    tour.say(ada, "Her profile shows averages, weaknesses, and scenarios that train them")
+    ada.click(ada.page.get_by_role("link", name="Your profile"))
+    for _ in range(_TRIES):
+        if ada.page.locator(".tile").count():
+            break
+        ada.page.wait_for_timeout(_PAUSE_S * 1000)
+        ada.page.reload()
+    ada.see(ada.page.locator(".tile").first)
 
 
 def _until(client: httpx.Client, path: str) -> Any:

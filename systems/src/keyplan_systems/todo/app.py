@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 from keyplan_systems.todo.api import application
 from keyplan_systems.todo.dashboard import Dashboard
-from keyplan_systems.todo.demo import play
+from keyplan_systems.todo.demo import play, show
 from keyplan_systems.todo.design import answer_given
 from keyplan_systems.todo.domain import Policy
 from keyplan_systems.todo.sample import PEOPLE, load_sample
@@ -75,5 +75,12 @@ def _lake(resources: Resources) -> tuple[list[Worker], Dashboard | None, Callabl
 
 
 SYSTEM = System(
-    "todo", "To-do with a data lake", "keyplan_systems.todo.design", build, demo=play, people=PEOPLE, start="app/"
+    "todo",
+    "To-do with a data lake",
+    "keyplan_systems.todo.design",
+    build,
+    demo=play,
+    tour=show,
+    people=PEOPLE,
+    start="app/",
 )

@@ -7,11 +7,12 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from keyplan_systems.web.system import DemoStage, json_of
+from keyplan_systems.web.tour import Tour
 
 
 def play(stage: DemoStage) -> None:
     """Play the part. Raises httpx.HTTPError if the system refuses."""
-    with stage.client("demo-ada", email="demo-ada@example.org", name="Ada") as ada:
+    with stage.client("ada", email="ada@example.org", name="Ada") as ada:
         wish = {"title": "Hang the lamp", "priority": "high", "due_date": _tomorrow().isoformat()}
         headers = {"Idempotency-Key": uuid.uuid4().hex}
         first, second = (json_of(ada.post("/api/v1/tasks", json=wish, headers=headers)) for _ in range(2))
@@ -21,11 +22,29 @@ def play(stage: DemoStage) -> None:
         stage.say(f"she hangs it: {done['title']} is {done['status']}")
         counts = json_of(ada.get("/api/v1/tasks/counts"))
         stage.say(f"her tasks by status: {_counted(counts)}")
-    with stage.client("demo-bob", email="demo-bob@example.org") as bob:
-        response = bob.get(f"/api/v1/tasks/{first['task_id']}")
-        stage.say(f"bob does not see it: {response.status_code}")
+    with stage.client("grace", email="grace@example.org") as grace:
+        response = grace.get(f"/api/v1/tasks/{first['task_id']}")
+        stage.say(f"grace does not see it: {response.status_code}")
+    stage.link(f"tasks/{first['task_id']}", "Ada")
+    stage.link("dashboard", "Ada")
     if stage.folder is not None:
         stage.say(f"the lake has every change: keyplan lake todo report kpis --lake {stage.folder / 'todo' / 'lake'}")
+
+
+def show(tour: Tour) -> None:
+    """Play the part in a browser: Ada adds a task in one line, completes it, takes that back, and sees her figures."""
+    ada, title = tour.open("ada"), f"Hang the lamp {uuid.uuid4().hex[:4]}"
+    tour.say(ada, "Ada adds a task in one line: date, priority and category are read from it")
+    ada.write(ada.page.get_by_label("New task"), f"{title} tomorrow !high #home")
+    ada.click(ada.page.get_by_role("button", name="Add"))
+    task = ada.page.locator(".task", has_text=title)
+    ada.see(task)
+    tour.say(ada, "She completes it, and takes that back")
+    ada.click(ada.page.get_by_role("button", name=f"Complete “{title}”"))
+    ada.click(ada.page.get_by_role("button", name="Undo"))
+    ada.see(task)
+    tour.say(ada, "The dashboard reads the data lake, which follows each change")
+    ada.click(ada.page.get_by_role("link", name="Dashboard"))
 
 
 def _tomorrow() -> date:

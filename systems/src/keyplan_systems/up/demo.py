@@ -1,11 +1,13 @@
-"""Implementation of `keyplan demo`: a scripted scenario on the running systems, over HTTP and websockets."""
+"""Implementation of `keyplan demo`: a scripted scenario on the running systems, over their APIs or in a browser."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Event
 
 import httpx
 
@@ -14,40 +16,112 @@ from keyplan_systems.up.launch import AUDIENCE, Settings, UpError, key_of, prepa
 from keyplan_systems.web.development import issue_development_token
 from keyplan_systems.web.server import Running
 from keyplan_systems.web.system import DemoStage, System
+from keyplan_systems.web.tour import BrowserMissingError, Tour, started
 
 Say = Callable[[str], None]
 
 
-def demo(url: str | None, folder: Path | None, names: Sequence[str], say: Say) -> None:
+@dataclass(frozen=True)
+class Show:
+    """Browser in which the demo plays."""
+
+    pace_s: float = 1.0
+    """Time of one step, in seconds; 0 plays as fast as the browser can."""
+    headless: bool = False
+
+
+def demo(
+    url: str | None,
+    folder: Path | None,
+    names: Sequence[str],
+    say: Say,
+    *,
+    stays: bool = False,
+    show: Show | None = None,
+) -> None:
     """Play every system's part. Without a URL, run the systems in a temporary folder for the duration.
 
+    `stays` keeps those systems running until Ctrl-C; `show` plays in a browser instead of over the APIs.
     Raises UpError if no server answers, or if it answers differently than expected.
     """
-    stays = url is not None
     with ExitStack() as stack:
         kept = None if url is None else folder  # a temporary folder is deleted after the demo
+        is_own = url is None
         if url is None:
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="keyplan-demo-")))
             host = prepare(Settings(folder, systems=tuple(names)), stack, lambda _line: None)
             url = stack.enter_context(Running(host)).url
             stack.callback(host.workers.stop)
-        elif folder is None:
+        elif folder is None and show is None:
             raise UpError("name the folder of the running `keyplan up` too: its key signs the tokens")
-        for system in _playing(url, names):
-            assert system.demo is not None, "_playing returns only systems with a demo"
-            say(f"-- {system.title}")
+        systems = _running(url, names)
+        if show is not None:
+            _show(show, url, systems, say)
+            return
+        assert folder is not None, "given, or temporary"
+        for system in systems:
+            if system.demo is not None:
+                stage = DemoStage(
+                    f"{url}/{system.name}",
+                    _tokens(folder),
+                    lambda line: say(f"   {line}"),
+                    kept,
+                    has_links=stays or not is_own,
+                )
+                _play(system, stage, folder, say)
+        if is_own and stays:
+            say(f"the systems keep running at {url}; sign in with one click; stop with Ctrl-C")
+            with suppress(KeyboardInterrupt):
+                Event().wait()
+        elif is_own:
+            say("to look at the result in a browser, add --stay; to watch it being made, --browser")
+
+
+def _play(system: System, stage: DemoStage, folder: Path, say: Say) -> None:
+    assert system.demo is not None, "called for systems with a demo"
+    say(f"-- {system.title}")
+    try:
+        system.demo(stage)
+    except httpx.HTTPError as error:
+        raise UpError(f"{system.title} failed, or {folder} is not its folder: {error}") from error
+
+
+def _show(show: Show, url: str, systems: Sequence[System], say: Say) -> None:
+    """Play in a browser. Raises UpError. The windows of the last system stay open until people close them."""
+    try:
+        with started(headless=show.headless) as browser:
+            from playwright.sync_api import Error  # noqa: PLC0415 - `started` has checked that it is installed
+
+            tour = None
             try:
-                system.demo(DemoStage(f"{url}/{system.name}", _tokens(folder), lambda line: say(f"   {line}"), kept))
-            except httpx.HTTPError as error:
-                raise UpError(f"{system.title} failed, or {folder} is not its folder: {error}") from error
-            if stays and system.start is not None:
-                say(f"   look at it: {url}/{system.name}/{system.start}")
-    if not stays:
-        say("to look at the result in a browser, start keyplan up, then:")
-        say("   keyplan demo --url http://127.0.0.1:8000 --folder keyplan-data")
+                for system in [system for system in systems if system.tour is not None]:
+                    if tour is not None:
+                        tour.close()
+                    say(f"-- {system.title}")
+                    tour = Tour(
+                        browser,
+                        url,
+                        system.name,
+                        lambda line: say(f"   {line}"),
+                        show.pace_s,
+                        has_windows=not show.headless,
+                    )
+                    assert system.tour is not None, "of those with a tour"
+                    system.tour(tour)
+                if tour is not None and not show.headless:
+                    say("close the windows to end the demo")
+                    tour.wait_until_closed()
+            except Error as error:
+                if "closed" not in error.message:
+                    raise UpError(f"the demo stopped: {error.message.splitlines()[0]}") from error
+                say("a window was closed: the demo ends")
+            except KeyboardInterrupt:
+                say("the demo ends")
+    except BrowserMissingError as error:
+        raise UpError(str(error)) from error
 
 
-def _playing(url: str, names: Sequence[str]) -> list[System]:
+def _running(url: str, names: Sequence[str]) -> list[System]:
     try:
         running = httpx.get(f"{url}/health", timeout=10).json()["systems"]
     except (httpx.HTTPError, ValueError, KeyError) as error:
@@ -55,8 +129,7 @@ def _playing(url: str, names: Sequence[str]) -> list[System]:
     unknown = [name for name in names if name not in running]
     if unknown:
         raise UpError(f"{', '.join(unknown)} does not run at {url}; available: {', '.join(running)}")
-    systems = [registry.load(name) for name in names or running]
-    return [system for system in systems if system.demo is not None]
+    return [registry.load(name) for name in names or running]
 
 
 def _tokens(folder: Path) -> Callable[..., str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from keyplan_systems.venue_booking.api.application import application
-from keyplan_systems.venue_booking.demo import play
+from keyplan_systems.venue_booking.demo import play, show
 from keyplan_systems.venue_booking.domain.users import ADMINISTRATORS
 from keyplan_systems.venue_booking.mail.letters import LetterWriter
 from keyplan_systems.venue_booking.outbox import Postman, letter_runner
@@ -69,6 +69,7 @@ SYSTEM = System(
     "keyplan_systems.venue_booking.design",
     build,
     demo=play,
+    tour=show,
     people=PEOPLE,
     start="app/",
 )

@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 
 from keyplan_systems.web.system import DemoStage, json_of
+from keyplan_systems.web.tour import Actor, Tour
 
 _DAYS = """query($first: Date!, $last: Date!) {
   availability(firstDate: $first, lastDate: $last) { date bookable durations } }"""
@@ -19,22 +20,63 @@ _APPROVE = "mutation($id: ID!) { approveBooking(id: $id) { id status } }"
 def play(stage: DemoStage) -> None:
     """Play the part. Raises httpx.HTTPError for an unexpected refusal."""
     with (
-        stage.client("demo-ada", email="demo-ada@example.org", name="Ada Rossi") as ada,
-        stage.client("demo-bob", email="demo-bob@example.org", name="Bob Bianchi") as bob,
-        stage.client("demo-warden", roles=("administrators",), email="demo-warden@example.org") as warden,
+        stage.client("ada", email="ada@example.org", name="Ada Rossi") as ada,
+        stage.client("bruno", email="bruno@example.org", name="Bruno Conti") as bruno,
+        stage.client("carla", roles=("administrators",), email="carla@example.org") as carla,
     ):
         day, duration = _free_day(ada)
         answers = [
-            _data(client, _REQUEST, input=_wish(name, day, duration)) for client, name in ((ada, "Ada"), (bob, "Bob"))
+            _data(client, _REQUEST, input=_wish(name, day, duration))
+            for client, name in ((ada, "Ada"), (bruno, "Bruno"))
         ]
         bookings = [answer["requestBooking"] for answer in answers]
-        stage.say(f"ada and bob both ask for {day}, {duration}: nothing is taken yet")
-        approved = _data(warden, _APPROVE, id=bookings[0]["id"])["approveBooking"]
-        stage.say(f"the warden approves ada's: {approved['status'].lower()}")
-        refused = _answer(warden, _APPROVE, id=bookings[1]["id"])
-        stage.say(f"bob's cannot be approved any more: {refused['errors'][0]['message']}")
+        stage.say(f"ada and bruno both ask for {day}, {duration}: nothing is taken yet")
+        approved = _data(carla, _APPROVE, id=bookings[0]["id"])["approveBooking"]
+        stage.say(f"carla, who decides, approves ada's: {approved['status'].lower()}")
+        refused = _answer(carla, _APPROVE, id=bookings[1]["id"])
+        stage.say(f"bruno's cannot be approved any more: {refused['errors'][0]['message']}")
+        stage.link(f"bookings/{bookings[0]['id']}", "Ada Rossi")
+        stage.link(f"inbox/{bookings[1]['id']}", "Carla Neri")
     feed = httpx.get(f"{stage.url}/calendar.ics", timeout=30).raise_for_status().text
     stage.say(f"the public calendar has {feed.count('BEGIN:VEVENT')} event(s), and no private names")
+    stage.link(f"?day={day}")
+
+
+def show(tour: Tour) -> None:
+    """Play the part in a browser: two people request the same hours, and the administrator approves one."""
+    ada = tour.open("ada")
+    tour.say(ada, "Ada looks for a free day and requests it")
+    for _ in range(random.randrange(2, 8)):  # noqa: S311 - another month than that of earlier demos
+        ada.click(ada.page.get_by_role("link", name="Next month"))
+    ada.click(ada.page.locator("a[data-day].free").first)
+    ada.click(ada.page.locator("#day a.button.block").last)
+    path = ada.page.url.partition("/app/")[2]
+    _request(tour, ada, "A birthday party with music")
+    bruno = tour.open("bruno", f"app/{path}")
+    tour.say(bruno, "Bruno requests the same hours: a request does not reserve them")
+    _request(tour, bruno, "Rehearsal of the choir")
+    carla = tour.open("carla", f"app/inbox/{ada.page.url.rpartition('/')[2]}")
+    tour.say(carla, "Carla decides; she sees both requests and the letters that she would send")
+    carla.click(carla.page.get_by_role("button", name="Approve"))
+    carla.page.get_by_text("The letter is on its way").wait_for()
+    ada.page.reload()
+    tour.say(ada, "Ada's booking is approved")
+    carla.page.goto(f"{tour.url}/venue_booking/app/inbox/{bruno.page.url.rpartition('/')[2]}")
+    tour.say(carla, "Bruno's request cannot be approved any more")
+    carla.see(carla.page.get_by_text("This request cannot be approved"))
+
+
+def _request(tour: Tour, actor: Actor, occasion: str) -> None:
+    """Fill and send the request form."""
+    page = actor.page
+    actor.write(page.get_by_label("Occasion"), occasion)
+    actor.write(page.get_by_label("Number of people"), "30")
+    actor.write(page.get_by_label("Telephone"), "+39 333 1234567")
+    page.get_by_label("E-mail address").fill(f"demo-{random.randrange(10**9)}@example.org")  # noqa: S311 - no secret
+    actor.click(page.get_by_label("I agree"))
+    actor.click(page.get_by_role("button", name="Send the request"))
+    page.wait_for_url("**/app/bookings/*")
+    tour.say(actor, "The request waits for a decision")
 
 
 def _free_day(client: httpx.Client) -> tuple[str, str]:

@@ -15,6 +15,7 @@ from keyplan.clock import Clock
 from keyplan.streams import Destination, TableDestination
 from keyplan_systems.web.secret import Secret
 from keyplan_systems.web.tokens import TokenVerifier
+from keyplan_systems.web.tour import Tour
 
 
 @dataclass(frozen=True)
@@ -93,11 +94,18 @@ class DemoStage:
     """Prints one line about an event."""
     folder: Path | None = None
     """Folder of the running systems; None if it is deleted after the demo."""
+    has_links: bool = True
+    """False if the systems stop with the demo, so that links would lead nowhere."""
 
     def client(self, subject: str, **claims: Any) -> httpx.Client:
         """Return an HTTP client that authenticates as a user."""
         headers = {"Authorization": f"Bearer {self.token(subject, **claims)}"}
         return httpx.Client(base_url=self.url, headers=headers, timeout=30)
+
+    def link(self, path: str, person: str = "") -> None:
+        """Print the address of a page that shows what was made, and the sample person who may see it."""
+        if self.has_links:
+            self.say(f"see {self.url}/app/{path}{f' as {person}' if person else ''}")
 
 
 def json_of(answer: httpx.Response) -> Any:
@@ -133,6 +141,8 @@ class System:
     """Path, under the system's, of the page that shows its API."""
     demo: Callable[[DemoStage], None] | None = None
     """Plays the system's part of the demo."""
+    tour: Callable[[Tour], None] | None = None
+    """Plays the system's part of the demo in a browser."""
     people: tuple[SamplePerson, ...] = ()
     """Sample people, for the sign-in page of a development server."""
     start: str | None = None

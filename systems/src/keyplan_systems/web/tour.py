@@ -1,0 +1,195 @@
+"""Browser windows in which the systems play for `keyplan demo --browser`, at a pace that people can follow.
+
+    ada = tour.open("ada")                               # signed in, in a window at the left
+    tour.say(ada, "Ada adds a task")
+    ada.write(ada.page.get_by_label("New task"), "Buy milk tomorrow")
+    ada.click(ada.page.get_by_role("button", name="Add"))
+
+Playwright is imported only when a browser starts, because it is an extra.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Locator, Page
+
+_CHARACTERS_PER_STEP: Final = 25
+"""Characters of a caption that people read in the time of one step."""
+_TYPED: Final = 60
+"""Characters that are typed one by one; the rest of a long text appears at once."""
+_TIMEOUT_MS: Final = 60_000
+_NO_ROOT_SANDBOX: Final = "--no-sandbox"
+# Styles are set by script, because the pages' policy allows no style attributes in HTML.
+_CAPTION: Final = """(text) => {
+  document.getElementById("tour")?.remove();
+  const caption = document.createElement("p");
+  caption.id = "tour";
+  caption.textContent = text;
+  Object.assign(caption.style, {
+    position: "fixed", insetInline: "0", bottom: "0", margin: "0", padding: "1rem 1.5rem", zIndex: "99",
+    font: "600 1.125rem/1.4 system-ui, sans-serif", color: "#fff", background: "#1e1b4b", pointerEvents: "none",
+  });
+  document.body.append(caption);
+}"""
+_NO_CAPTION: Final = """() => document.getElementById("tour")?.remove()"""
+_OUTLINE: Final = """(element) => {
+  const {outline, outlineOffset} = element.style;
+  Object.assign(element.style, {outline: "3px solid #f59e0b", outlineOffset: "2px"});
+  setTimeout(() => Object.assign(element.style, {outline, outlineOffset}), 1500);
+}"""
+
+
+class BrowserMissingError(Exception):
+    """Playwright or a browser is not installed, or no display exists; the text says what to do."""
+
+
+@dataclass
+class Actor:
+    """Person in a browser window."""
+
+    page: Page
+    pace_s: float
+
+    def click(self, target: Locator) -> None:
+        """Point at an element, then click it."""
+        self._point(target)
+        target.click()
+        self.pause()
+
+    def write(self, target: Locator, text: str) -> None:
+        """Type a text into a field."""
+        self._point(target)
+        target.fill("")
+        target.press_sequentially(text[:_TYPED], delay=self.pace_s * 40)
+        if len(text) > _TYPED:
+            target.fill(text)
+        self.pause()
+
+    def see(self, target: Locator) -> None:
+        """Wait until an element is shown, and point at it."""
+        target.wait_for()
+        self._point(target)
+
+    def pause(self, steps: float = 1) -> None:
+        """Wait for the time of some steps."""
+        self.page.wait_for_timeout(steps * self.pace_s * 1000)
+
+    def _point(self, target: Locator) -> None:
+        target.scroll_into_view_if_needed()
+        if self.pace_s:
+            target.evaluate(_OUTLINE)
+        self.pause()
+
+
+@dataclass
+class Tour:
+    """Windows of the people of one system."""
+
+    browser: Browser
+    url: str
+    """Server's URL, without a trailing slash."""
+    system: str
+    report: Callable[[str], None]
+    """Prints a line about a step."""
+    pace_s: float = 1.0
+    """Time of one step, in seconds; 0 plays as fast as the browser can."""
+    has_windows: bool = True
+    """False for a headless browser."""
+    actors: list[Actor] = field(default_factory=list)
+
+    def open(self, person: str = "", path: str = "app/") -> Actor:
+        """Open a window at a path of the system, signed in as a sample person if one is named.
+
+        Windows stand side by side, the first at the left.
+        """
+        # A shown window has the size of its screen part; a headless one that of a desktop.
+        context = self.browser.new_context(no_viewport=True if self.has_windows else None, locale="en-GB")
+        context.set_default_timeout(_TIMEOUT_MS)
+        page = context.new_page()
+        page.on("dialog", lambda dialog: dialog.accept())
+        actor = Actor(page, self.pace_s)
+        self.actors.append(actor)
+        if self.has_windows:
+            self._place(page)
+        target = f"/{self.system}/{path}"
+        if person:
+            page.goto(f"{self.url}/sign-in?next={quote(target, safe='')}")
+            form = page.locator(
+                f'form:has(input[name="system"][value="{self.system}"]):has(input[name="subject"][value="{person}"])'
+            )
+            actor.click(form.get_by_role("button"))
+            page.wait_for_url(f"{self.url}{target}")
+        else:
+            page.goto(f"{self.url}{target}")
+        return actor
+
+    def say(self, actor: Actor, text: str) -> None:
+        """Print a line, and show it in the window for as long as reading takes."""
+        self.report(text)
+        for other in self.actors:
+            if other is not actor:
+                other.page.evaluate(_NO_CAPTION)
+        actor.page.bring_to_front()
+        actor.page.evaluate(_CAPTION, text)
+        actor.pause(max(1.0, len(text) / _CHARACTERS_PER_STEP))
+
+    def close(self) -> None:
+        """Close the windows."""
+        for actor in self.actors:
+            actor.page.context.close()
+
+    def wait_until_closed(self) -> None:
+        """Wait until people have closed all windows."""
+        for actor in self.actors:
+            if not actor.page.is_closed():
+                actor.page.wait_for_event("close", timeout=0)
+
+    def _place(self, page: Page) -> None:
+        """Move the window to its half of the screen."""
+        width, height = page.evaluate("[screen.availWidth, screen.availHeight]")
+        session = page.context.new_cdp_session(page)
+        window = session.send("Browser.getWindowForTarget")["windowId"]
+        left = width // 2 * ((len(self.actors) - 1) % 2)
+        bounds = {"left": left, "top": 0, "width": width // 2, "height": height}
+        session.send("Browser.setWindowBounds", {"windowId": window, "bounds": bounds})
+        session.detach()
+
+
+@contextmanager
+def started(*, headless: bool) -> Iterator[Browser]:
+    """Yield a Chromium, the system's if one is installed. Raises BrowserMissingError."""
+    try:
+        from playwright.sync_api import Error, sync_playwright  # noqa: PLC0415 - an extra
+    except ModuleNotFoundError as error:
+        raise BrowserMissingError("Playwright is not installed: pip install 'keyplan-systems[browser]'") from error
+    with sync_playwright() as playwright:
+        is_root = hasattr(os, "geteuid") and os.geteuid() == 0
+        options = [_NO_ROOT_SANDBOX] if is_root else []
+        try:
+            browser = playwright.chromium.launch(
+                headless=headless, executable_path=chromium_path(), args=["--no-first-run", "--disable-sync", *options]
+            )
+        except Error as error:
+            if "XServer" in error.message or "DISPLAY" in error.message:
+                message = "no display to show a browser on: run it on a desktop, or add --headless"
+            else:
+                message = f"Chromium cannot start: playwright install chromium ({error.message.splitlines()[0]})"
+            raise BrowserMissingError(message) from error
+        try:
+            yield browser
+        finally:
+            if browser.is_connected():
+                browser.close()
+
+
+def chromium_path() -> str | None:
+    """Return the installed Chromium; None if Playwright's own is to be used."""
+    return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

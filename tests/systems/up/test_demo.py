@@ -1,0 +1,86 @@
+"""`keyplan demo`: links to what it made, and the scenario in a browser."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import pytest
+from tests.browser import REQUIRED_VARIABLE
+from tests.systems.up.running_up import PATIENCE_S, get
+
+from keyplan_systems.up import registry
+from keyplan_systems.web.tour import BrowserMissingError, started
+
+
+@contextmanager
+def demo(*options: str) -> Iterator[subprocess.Popen[str]]:
+    """Run the command as a process of its own."""
+    command = [sys.executable, "-u", "-m", "keyplan", "demo", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_the_links_lead_to_what_was_made_until_the_demo_is_stopped() -> None:
+    lines = []
+    with demo("--stay", "--system", "ask_a_human", "--system", "todo") as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            lines.append(line)
+            if "keep running" in line:
+                break
+        links = links_in(lines)
+        assert [link.rpartition("/app/")[2].partition("/")[0] for link in links] == [
+            "questions", "leaderboard", "tasks", "dashboard",
+        ]  # fmt: skip
+        assert "This question has enough answers" in get(links[0]).text
+        assert get(links[2]).headers["location"].endswith(links[2].rpartition("/")[2])
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE_S) == 0
+
+
+def test_a_demo_whose_systems_stop_prints_no_dead_links() -> None:
+    with demo("--no-stay", "--system", "ask_a_human") as process:
+        output, _ = process.communicate(timeout=PATIENCE_S)
+    assert links_in(output.splitlines()) == []
+    assert "add --stay" in output
+
+
+def links_in(lines: Sequence[str]) -> list[str]:
+    """Return the links that the demo printed."""
+    return [found[1] for line in lines if (found := re.search(r"see (http://\S+)", line))]
+
+
+@pytest.mark.slow
+def test_every_system_plays_in_a_browser() -> None:
+    with demo("--headless", "--pace", "0") as process:
+        output, errors = process.communicate(timeout=PATIENCE_S)
+    if "Chromium cannot start" in errors and not os.environ.get(REQUIRED_VARIABLE):
+        pytest.skip(errors)
+    assert process.returncode == 0, errors
+    titles = re.findall(r"^-- (.+)$", output, re.MULTILINE)
+    assert titles == [registry.load(name).title for name in registry.NAMES]
+    for last in ("the question is closed", "cannot be approved", "in both windows", "Her profile", "The dashboard"):
+        assert last in output
+
+
+def test_without_playwright_the_demo_names_the_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "playwright.sync_api", None)
+    with pytest.raises(BrowserMissingError, match=r"pip install 'keyplan-systems\[browser\]'"), started(headless=True):
+        pass
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems always have a display")
+def test_without_a_display_the_demo_names_the_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(variable, raising=False)
+    with pytest.raises(BrowserMissingError, match=r"--headless|playwright install"), started(headless=False):
+        pass
