@@ -29,7 +29,7 @@ def item(placed: int) -> dict[str, Any]:
     return {"customer": {"S": "ann"}, "placed": {"N": str(placed)}}
 
 
-def test_items_are_written_and_read_at_once(run: Callable[[Work], None], table: str) -> None:
+def test_items_are_written_and_read_concurrently(run: Callable[[Work], None], table: str) -> None:
     async def work(client: Any) -> None:
         await asyncio.gather(*(client.put_item(TableName=table, Item=item(n)) for n in range(20)))
         got = await asyncio.gather(*(client.get_item(TableName=table, Key=item(n)) for n in range(20)))

@@ -49,7 +49,7 @@ def answer(aws: Run) -> Callable[..., Any]:
 KEY = {"customer": {"S": "ann"}, "placed": {"N": "1"}}
 
 
-def test_a_table_lives_and_dies(answer: Callable[..., Any], orders: dict[str, Any]) -> None:
+def test_a_table_is_created_and_deleted(answer: Callable[..., Any], orders: dict[str, Any]) -> None:
     answer("dynamodb", "create-table", "--cli-input-json", orders)
     answer("dynamodb", "wait", "table-exists", "--table-name", "orders")
     assert answer("dynamodb", "list-tables")["TableNames"] == ["orders"]
@@ -119,7 +119,7 @@ def test_streams_are_read(answer: Callable[..., Any], table: str) -> None:
     assert [record["dynamodb"]["NewImage"] for record in records] == [KEY]
 
 
-def test_errors_reach_the_terminal(aws: Run, table: str) -> None:
+def test_errors_are_printed_to_the_terminal(aws: Run, table: str) -> None:
     missing = aws("dynamodb", "get-item", "--table-name", "nowhere", "--key", KEY)
     assert missing.returncode != 0
     assert "(ResourceNotFoundException)" in missing.stderr

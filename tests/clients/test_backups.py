@@ -100,7 +100,7 @@ def test_a_table_is_restored_to_a_point_in_time(client: Any, clock: ManualClock,
         client.restore_table_to_point_in_time(TargetTableName="other", UseLatestRestorableTime=True, **source)
 
 
-def test_a_deleted_table_comes_back_from_the_services_backup(client: Any, orders: dict[str, Any]) -> None:
+def test_a_deleted_table_is_restored_from_its_automatic_backup(client: Any, orders: dict[str, Any]) -> None:
     client.create_table(**orders)
     on = {"PointInTimeRecoveryEnabled": True}
     client.update_continuous_backups(TableName="orders", PointInTimeRecoverySpecification=on)

@@ -30,7 +30,7 @@ def fill(client: Any, table: str, customer: str, count: int) -> None:
         assert answer["UnprocessedItems"] == {}
 
 
-def test_a_table_is_made_described_listed_and_deleted(client: Any, orders: dict[str, Any]) -> None:
+def test_a_table_is_created_described_listed_and_deleted(client: Any, orders: dict[str, Any]) -> None:
     made = client.create_table(**orders)["TableDescription"]
     assert made["TableName"] == "orders"
     assert isinstance(made["CreationDateTime"], datetime.datetime)
@@ -122,7 +122,7 @@ def test_a_failed_condition_shows_the_item(client: Any, table: str) -> None:
     assert caught.value.response["Item"] == order("ann", 1, blob={"B": b"\x00"})
 
 
-def test_queries_go_both_ways_and_stop_where_told(client: Any, table: str) -> None:
+def test_queries_run_in_both_orders_and_stop_at_the_limit(client: Any, table: str) -> None:
     fill(client, table, "ann", 10)
     ask = {
         "TableName": table,
@@ -221,7 +221,7 @@ def test_a_transaction_writes_all_or_nothing(client: Any, table: str) -> None:
     assert got["Responses"] == [{"Item": order("ann", 2)}, {}]
 
 
-def test_a_transaction_token_counts_once(client: Any, table: str) -> None:
+def test_a_transaction_token_is_applied_once(client: Any, table: str) -> None:
     add = {
         "Update": {
             "TableName": table,
@@ -238,7 +238,7 @@ def test_a_transaction_token_counts_once(client: Any, table: str) -> None:
         client.transact_write_items(TransactItems=[other], ClientRequestToken="once")
 
 
-def test_a_stream_tells_every_change(client: Any, connect: Callable[[str], Any], table: str) -> None:
+def test_a_stream_has_a_record_for_every_change(client: Any, connect: Callable[[str], Any], table: str) -> None:
     client.put_item(TableName=table, Item=order("ann", 1, blob={"B": b"\x00"}))
     client.put_item(TableName=table, Item=order("ann", 1, total={"N": "5"}))
     client.delete_item(TableName=table, Key=key("ann", 1))
@@ -261,7 +261,7 @@ def test_a_stream_tells_every_change(client: Any, connect: Callable[[str], Any],
     assert isinstance(changed["ApproximateCreationDateTime"], datetime.datetime)
 
 
-def test_expiry_is_switched_on_and_described(client: Any, table: str) -> None:
+def test_expiry_is_enabled_and_described(client: Any, table: str) -> None:
     specification = {"Enabled": True, "AttributeName": "expires"}
     client.update_time_to_live(TableName=table, TimeToLiveSpecification=specification)
     described = client.describe_time_to_live(TableName=table)["TimeToLiveDescription"]
@@ -269,7 +269,7 @@ def test_expiry_is_switched_on_and_described(client: Any, table: str) -> None:
     assert described["TimeToLiveStatus"] in ("ENABLING", "ENABLED")
 
 
-def test_tags_are_kept(client: Any, table: str) -> None:
+def test_tags_are_stored(client: Any, table: str) -> None:
     arn = client.describe_table(TableName=table)["Table"]["TableArn"]
     client.tag_resource(ResourceArn=arn, Tags=[{"Key": "team", "Value": "orders"}])
     assert client.list_tags_of_resource(ResourceArn=arn)["Tags"] == [{"Key": "team", "Value": "orders"}]
@@ -309,14 +309,14 @@ def test_statements_read_and_write(client: Any, table: str) -> None:
         client.execute_statement(Statement=f"INSERT INTO \"{table}\" VALUE {{'customer': 'ann', 'placed': 9}}")
 
 
-def test_what_is_not_supported_says_so(client: Any) -> None:
+def test_unsupported_operations_are_reported(client: Any) -> None:
     with pytest.raises(ClientError) as refused:
         client.list_global_tables()
     assert refused.value.response["Error"]["Code"] == "UnknownOperationException"
     assert "ListGlobalTables" in refused.value.response["Error"]["Message"]
 
 
-def test_errors_are_the_services_own(client: Any, table: str, orders: dict[str, Any]) -> None:
+def test_errors_are_those_of_the_service(client: Any, table: str, orders: dict[str, Any]) -> None:
     with pytest.raises(client.exceptions.ResourceNotFoundException) as not_found:
         client.get_item(TableName="nowhere", Key=key("ann", 1))
     assert not_found.value.response["Error"]["Message"] == "Requested resource not found"

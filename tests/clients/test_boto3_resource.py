@@ -21,7 +21,7 @@ def orders_table(resource: Any, table: str) -> Any:
     return resource.Table(table)
 
 
-def test_a_table_is_made_and_waited_for(resource: Any, orders: dict[str, Any]) -> None:
+def test_a_table_is_created_and_waited_for(resource: Any, orders: dict[str, Any]) -> None:
     made = resource.create_table(**orders)
     made.wait_until_exists()
     made.reload()
@@ -32,7 +32,7 @@ def test_a_table_is_made_and_waited_for(resource: Any, orders: dict[str, Any]) -
     assert list(resource.tables.all()) == []
 
 
-def test_python_values_come_back(orders_table: Any) -> None:
+def test_python_values_are_read_back(orders_table: Any) -> None:
     item = {
         "customer": "ann",
         "placed": Decimal("1.5"),
@@ -57,7 +57,7 @@ def test_the_callers_item_is_not_changed(orders_table: Any) -> None:
     assert item == {"customer": "ann", "placed": 1}
 
 
-def test_conditions_become_expressions(orders_table: Any) -> None:
+def test_conditions_are_sent_as_expressions(orders_table: Any) -> None:
     with orders_table.batch_writer() as batch:
         for n in range(30):
             batch.put_item(Item={"customer": "ann", "placed": n, "total": n % 3, "state": "new"})
@@ -74,7 +74,7 @@ def test_conditions_become_expressions(orders_table: Any) -> None:
     assert by_state["Count"] == 2
 
 
-def test_a_batch_writer_keeps_the_last_of_a_key(orders_table: Any) -> None:
+def test_a_batch_writer_keeps_the_last_item_of_a_key(orders_table: Any) -> None:
     with orders_table.batch_writer(overwrite_by_pkeys=["customer", "placed"]) as batch:
         for total in range(60):
             batch.put_item(Item={"customer": "ann", "placed": total % 7, "total": total})
@@ -83,7 +83,7 @@ def test_a_batch_writer_keeps_the_last_of_a_key(orders_table: Any) -> None:
     assert sorted(int(item["total"]) for item in found) == [53, 54, 55, 57, 58, 59]
 
 
-def test_a_failed_condition_carries_python_values_as_the_service_sent_them(
+def test_a_failed_condition_has_the_item_as_python_values(
     orders_table: Any,
 ) -> None:
     orders_table.put_item(Item={"customer": "ann", "placed": 1})

@@ -147,13 +147,13 @@ def outcome(client: Any, method: str, params: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize("name", REQUESTS)
-def test_answers_and_exceptions_agree(name: str, clients: tuple[Any, Any]) -> None:
+def test_responses_and_exceptions_agree(name: str, clients: tuple[Any, Any]) -> None:
     inside, over_http = clients
     method, params = REQUESTS[name]
     assert outcome(inside, method, params) == outcome(over_http, method, params)
 
 
-def test_an_operation_that_the_engine_lacks_is_refused_alike(clients: tuple[Any, Any]) -> None:
+def test_an_unsupported_operation_is_rejected_alike(clients: tuple[Any, Any]) -> None:
     codes = []
     for client in clients:
         with pytest.raises(ClientError) as caught:
@@ -207,7 +207,7 @@ def _spoilt_dict(draw: st.DrawFn, value: dict[str, Any]) -> dict[str, Any]:
 @settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
-def test_spoilt_requests_end_alike(
+def test_damaged_requests_fail_alike(
     orders: dict[str, Any],
     twins: tuple[Engine, Engine],
     twin_clients: tuple[Any, Any],

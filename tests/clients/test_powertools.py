@@ -60,18 +60,18 @@ def test_a_repeated_event_is_answered_from_the_table(payments: Any, client: Any)
     assert TypeDeserializer().deserialize(item["status"]) == "COMPLETED"
 
 
-def test_another_payload_under_the_same_key_is_refused(payments: Any) -> None:
+def test_another_payload_under_the_same_key_is_rejected(payments: Any) -> None:
     payments.pay(payment={"id": 1, "amount": 5})
     with pytest.raises(IdempotencyValidationError):
         payments.pay(payment={"id": 1, "amount": 6})
 
 
-def test_what_is_under_way_is_not_run_beside_itself(payments: Any) -> None:
+def test_an_event_in_progress_is_not_run_concurrently(payments: Any) -> None:
     with pytest.raises(IdempotencyAlreadyInProgressError):
         payments.pay(payment={"id": 1, "amount": 5, "again": True})
 
 
-def test_what_failed_is_run_again(payments: Any, client: Any) -> None:
+def test_a_failed_event_is_run_again(payments: Any, client: Any) -> None:
     with pytest.raises(ZeroDivisionError):
         payments.pay(payment={"id": 1, "amount": 5, "fails": True})
     assert client.scan(TableName=TABLE)["Items"] == []

@@ -77,7 +77,7 @@ def written(day: int) -> datetime:
     return datetime(2024, 1, day, tzinfo=UTC)
 
 
-def test_a_table_exists_after_it_was_made(thread: Any) -> None:
+def test_a_created_table_exists(thread: Any) -> None:
     assert thread.exists()
     thread.delete_table(wait=True)
     assert not thread.exists()
@@ -118,7 +118,7 @@ def test_batches_queries_and_indexes(thread: Any) -> None:
     assert sum(1 for _ in thread.scan(thread.author == "bob", page_size=7)) == 20
 
 
-def test_a_failed_condition_is_pynamodbs_error(thread: Any) -> None:
+def test_a_failed_condition_raises_pynamodbs_error(thread: Any) -> None:
     first = thread("python", 1, author="ann", written=written(1))
     first.save()
     with pytest.raises(PutError) as caught:
@@ -166,6 +166,6 @@ def test_versions_are_checked(endpoint: str | None) -> None:
         other.save()
 
 
-def test_a_missing_table_is_told(endpoint: str | None) -> None:
+def test_a_missing_table_is_reported(endpoint: str | None) -> None:
     with pytest.raises(GetError, match="Requested resource not found"):
         make_model(endpoint).get("python", 1)

@@ -48,7 +48,7 @@ def uses(name: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("place", range(len(uses(""))))
-def test_the_longest_name_is_taken(engine: Engine, place: int) -> None:
+def test_the_longest_name_is_accepted(engine: Engine, place: int) -> None:
     engine.call("PutItem", {"TableName": "made", "Item": {**KEY, LONGEST: ONE}})
     operation, request = uses(LONGEST)[place]
     answer = engine.call(operation, {"TableName": "made", **request})
@@ -56,7 +56,7 @@ def test_the_longest_name_is_taken(engine: Engine, place: int) -> None:
 
 
 @pytest.mark.parametrize("place", range(len(uses(""))))
-def test_a_longer_one_is_refused(engine: Engine, place: int) -> None:
+def test_a_longer_name_is_rejected(engine: Engine, place: int) -> None:
     operation, request = uses(LONGER)[place]
     with pytest.raises(ValidationError, match="must be less than 65536 bytes"):
         engine.call(operation, {"TableName": "made", **request})
@@ -87,7 +87,7 @@ EMPTY_IN_OLDER_PARAMETERS: dict[str, tuple[str, dict[str, Any], bool]] = {
 
 
 @pytest.mark.parametrize("parameter", EMPTY_IN_OLDER_PARAMETERS)
-def test_an_empty_name_in_an_older_parameter_is_refused(engine: Engine, parameter: str) -> None:
+def test_an_empty_name_in_a_legacy_parameter_is_rejected(engine: Engine, parameter: str) -> None:
     operation, request, enveloped = EMPTY_IN_OLDER_PARAMETERS[parameter]
     with pytest.raises(ValidationError) as refused:
         engine.call(operation, {"TableName": "made", **request})
@@ -95,7 +95,7 @@ def test_an_empty_name_in_an_older_parameter_is_refused(engine: Engine, paramete
     assert engine.call("GetItem", {"TableName": "made", "Key": KEY})["Item"] == KEY
 
 
-def test_an_empty_name_in_a_batch_of_reads_is_refused(engine: Engine) -> None:
+def test_an_empty_name_in_a_batch_of_reads_is_rejected(engine: Engine) -> None:
     block = {"Keys": [KEY], "AttributesToGet": ["p", ""]}
     with pytest.raises(ValidationError, match=r"\AEmpty attribute name\Z"):
         engine.call("BatchGetItem", {"RequestItems": {"made": block}})

@@ -60,11 +60,11 @@ def door() -> Iterator[Door]:
         yield Door(server.url, engine)
 
 
-def test_a_put_answers_an_object(door: Door) -> None:
+def test_a_put_returns_an_object(door: Door) -> None:
     assert door.post("PutItem", PUT) == (HTTPStatus.OK, b"{}")
 
 
-def test_tagging_answers_nothing(door: Door) -> None:
+def test_tagging_returns_an_empty_body(door: Door) -> None:
     arn = door.engine.call("DescribeTable", {"TableName": "made"})["Table"]["TableArn"]
     tag = json.dumps({"ResourceArn": arn, "Tags": [{"Key": "k", "Value": "v"}]}).encode()
     assert door.post("TagResource", tag) == (HTTPStatus.OK, b"")
@@ -79,7 +79,7 @@ def test_tagging_answers_nothing(door: Door) -> None:
         pytest.param(gzip.compress(PUT[:10]) + gzip.compress(PUT[10:]), id="two pieces"),
     ],
 )
-def test_a_compressed_request_is_read(door: Door, body: bytes) -> None:
+def test_a_compressed_request_is_accepted(door: Door, body: bytes) -> None:
     assert door.post("PutItem", body, Content_Encoding="gzip") == (HTTPStatus.OK, b"{}")
     assert door.stored()
 
@@ -104,13 +104,13 @@ WRONG += [",", "{,}", "{{}}", '"a":"b"', "{{{"]
 
 
 @pytest.mark.parametrize("body", [*WRONG, "{" * 10000 + "}" * 9999, '{"":' * 200_000 + "{}" + "}" * 200_000])
-def test_what_is_no_json_is_refused(door: Door, body: str) -> None:
+def test_invalid_json_is_rejected(door: Door, body: str) -> None:
     status, answer = door.post("PutItem", body.encode())
     assert status == HTTPStatus.BAD_REQUEST
     assert b"SerializationException" in answer or b"ValidationException" in answer
 
 
-def test_every_beginning_of_a_request_is_refused(door: Door) -> None:
+def test_every_truncated_request_is_rejected(door: Door) -> None:
     body = b'{"TableName": "made", "Item": {"p": {"S": "k"}}}'
     for length in range(len(body)):
         status, answer = door.post("PutItem", body[:length])
@@ -119,14 +119,14 @@ def test_every_beginning_of_a_request_is_refused(door: Door) -> None:
     assert not door.stored()
 
 
-def test_a_deep_value_is_refused_and_does_no_harm(door: Door) -> None:
+def test_a_deeply_nested_value_is_rejected_without_harm(door: Door) -> None:
     deep = b'{"":' * 200_000 + b"{}" + b"}" * 200_000
     status, _ = door.post("PutItem", b'{"TableName": "made", "Item": {"p": {"S": "k"}, "deep": %b}}' % deep)
     assert status == HTTPStatus.BAD_REQUEST
     assert not door.stored()
 
 
-def test_a_request_of_more_than_16_mb_is_refused(door: Door) -> None:
+def test_a_request_of_more_than_16_mb_is_rejected(door: Door) -> None:
     body = b'{"TableName": "made", "Item": {"p": {"S": "k"}, "v": {"S": "%b"}}}' % (b"x" * (16 * 1024 * 1024 + 7))
     status, _ = door.post("PutItem", body)
     assert status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
@@ -149,7 +149,7 @@ INDEXED = {
 @pytest.mark.parametrize(
     "table", [TABLE, INDEXED, {**TABLE, "Tags": [{"Key": "a", "Value": "b"}]}], ids=["plain", "index", "tags"]
 )
-def test_a_table_made_and_deleted_at_once_is_whole_or_not_there(table: dict[str, Any]) -> None:
+def test_a_table_created_and_deleted_concurrently_is_complete_or_missing(table: dict[str, Any]) -> None:
     unexpected: list[Exception] = []
 
     def repeat(operation: str, request: dict[str, Any], allowed: type[ServiceError]) -> None:

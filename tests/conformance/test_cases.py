@@ -17,12 +17,12 @@ SAMPLE = 7  # every so-manieth case goes through the HTTP door too
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_service_answers_so(case: dict[str, Any]) -> None:
+def test_responses_match_the_service(case: dict[str, Any]) -> None:
     play_in_process(case, TABLES)
 
 
 @pytest.mark.parametrize("case", CASES[::SAMPLE])
-def test_the_service_answers_so_over_http(case: dict[str, Any]) -> None:
+def test_responses_match_the_service_over_http(case: dict[str, Any]) -> None:
     play_over_http(case, TABLES)
 
 
@@ -31,5 +31,5 @@ def test_a_case_names_its_source(case: dict[str, Any]) -> None:
     assert case["source"] in SOURCES
 
 
-def test_no_two_cases_have_one_name() -> None:
+def test_case_names_are_unique() -> None:
     assert len({each.id for each in CASES}) == len(CASES)

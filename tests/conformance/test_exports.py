@@ -56,13 +56,13 @@ def engine(tmp_path: Path) -> Any:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_service_behaves_so(case: dict[str, Any], engine: Engine, tmp_path: Path) -> None:
+def test_behaviour_matches_the_service(case: dict[str, Any], engine: Engine, tmp_path: Path) -> None:
     assert case["source"] in SOURCES
     play(case, WithBuckets(engine, tmp_path, InProcess(engine)), TABLES)
 
 
 @pytest.mark.parametrize("case", CASES[::SAMPLE])
-def test_the_service_behaves_so_over_http(case: dict[str, Any], engine: Engine, tmp_path: Path) -> None:
+def test_behaviour_matches_the_service_over_http(case: dict[str, Any], engine: Engine, tmp_path: Path) -> None:
     with (
         ThreadedServer(engine) as server,
         closing(HTTPConnection("127.0.0.1", server.port, timeout=240)) as connection,
@@ -70,5 +70,5 @@ def test_the_service_behaves_so_over_http(case: dict[str, Any], engine: Engine, 
         play(case, WithBuckets(engine, tmp_path, OverHTTP(connection)), TABLES)
 
 
-def test_no_two_cases_have_one_name() -> None:
+def test_case_names_are_unique() -> None:
     assert len({each.id for each in CASES}) == len(CASES)

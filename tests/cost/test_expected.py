@@ -41,7 +41,7 @@ class Level(StrEnum):
     HIGH = "high"
 
 
-def test_only_fields_that_the_condition_reads_say_what_share_a_sparse_index_holds() -> None:
+def test_the_share_of_a_sparse_index_depends_only_on_fields_of_its_condition() -> None:
     table = Table("lessons", pk="lesson_id", indexes=[GSI("on_offer", pk="offer", sk="level_key")])
 
     @table.entity(
@@ -96,14 +96,14 @@ def shop(readings: dict[str, int]) -> Table:
     return table
 
 
-def test_a_partition_of_few_large_items_and_many_small_ones_is_as_large_as_they_are_together() -> None:
+def test_a_partition_of_few_large_and_many_small_items_has_their_total_size() -> None:
     all_of, _, _ = shop({"device_id": 100}).patterns
     told = expected(all_of)
     assert told.evaluated == 901
     assert told.units.read == pytest.approx(0.5 * -(-(4_000 + 900 * 100) // 4096))
 
 
-def test_a_scan_reads_what_it_is_not_about_too() -> None:
+def test_a_scan_also_reads_items_of_other_entities() -> None:
     _, devices_of, some_devices = shop({"device_id": 100}).patterns
     told = expected(devices_of)
     assert (told.evaluated, told.returned) == (90_100, 100)
@@ -111,7 +111,7 @@ def test_a_scan_reads_what_it_is_not_about_too() -> None:
     assert expected(some_devices).evaluated == 10 + 9_000, "a tenth of the devices, after as much of the rest"
 
 
-def test_a_scan_of_an_index_reads_what_is_in_it() -> None:
+def test_a_scan_of_an_index_reads_its_entries() -> None:
     table = Table("papers", pk="PK", indexes=[GSI("dated", pk="day")])
 
     @table.entity(key=key("INVOICE#{number}"), volume=Volume(400, bytes=Bytes(600), present={"day": 0.25}))
@@ -135,7 +135,7 @@ def test_a_scan_of_an_index_reads_what_is_in_it() -> None:
     assert expected(dated).evaluated == 100 + 50
 
 
-def test_a_query_of_a_partition_reads_what_else_lies_in_it_whatever_comes_back() -> None:
+def test_a_query_of_a_partition_also_reads_the_items_that_it_does_not_return() -> None:
     table = Table("chat", pk="PK", sk="SK")
 
     @table.entity(key=key("ROOM#{room}", "ROOM"), volume=Volume(100, bytes=Bytes(200)))
@@ -191,7 +191,7 @@ def test_a_query_of_a_partition_reads_what_else_lies_in_it_whatever_comes_back()
     assert expected(members).evaluated == 5, "its range holds no others"
 
 
-def test_a_field_that_is_the_whole_key_of_an_entity_has_as_many_values_as_there_are_of_it() -> None:
+def test_a_field_that_is_the_whole_key_has_as_many_values_as_items() -> None:
     all_of, _, _ = shop({}).patterns
     told = expected(all_of)
     assert told.evaluated == 901
@@ -267,12 +267,12 @@ def jobs() -> Table:
         ("one_shard", 250),
     ],
 )
-def test_a_read_finds_the_share_of_what_its_key_asks_for(pattern: str, evaluated: float) -> None:
+def test_a_read_evaluates_the_share_of_items_that_its_key_selects(pattern: str, evaluated: float) -> None:
     (found,) = [one for one in jobs().patterns if one.name == pattern]
     assert expected(found).evaluated == pytest.approx(evaluated)
 
 
-def test_a_partition_that_is_one_constant_holds_everything() -> None:
+def test_a_constant_partition_contains_every_item() -> None:
     table = Table("tools", pk="PK", sk="SK")
 
     @table.entity(key=key("TOOLS", "TOOL#{tool}"), volume=Volume(8_000, bytes=Bytes(128)))
@@ -287,7 +287,7 @@ def test_a_partition_that_is_one_constant_holds_everything() -> None:
     assert expected(tools).units.read == 125
 
 
-def test_entities_of_one_partition_may_call_its_fields_differently() -> None:
+def test_entities_of_one_partition_may_name_its_fields_differently() -> None:
     table = Table("shop", pk="PK", sk="SK")
 
     @table.entity(key=key("CUSTOMER#{username}", "CUSTOMER"), volume=Volume(100, bytes=Bytes(400)))
@@ -309,7 +309,7 @@ def test_entities_of_one_partition_may_call_its_fields_differently() -> None:
     assert (expected(all_of).evaluated, expected(all_of).guesses) == (10, ())
 
 
-def test_a_field_varies_as_its_type_or_another_entity_says() -> None:
+def test_the_number_of_values_of_a_field_follows_from_its_type_or_another_entity() -> None:
     table = Table("shop", pk="PK", sk="SK", indexes=[GSI("of_order", pk="order_id"), GSI("of_state", pk="state")])
 
     @table.entity(key=key("OF#{customer}", "ORDER#{order_id}"), volume=Volume(600, bytes=Bytes(400)))
@@ -339,7 +339,7 @@ def test_a_field_varies_as_its_type_or_another_entity_says() -> None:
     assert expected(in_state).guesses == ("the 3 values of Order.state are assumed to be used equally",)
 
 
-def test_fields_of_one_name_and_of_different_types_are_not_taken_to_vary_alike() -> None:
+def test_fields_of_one_name_and_different_types_are_not_assumed_to_have_equal_values() -> None:
     table = Table("shop", pk="PK", sk="SK", indexes=[GSI("of_shop", pk="shop")])
 
     @table.entity(key=key("SHOP#{shop}", "SHOP"), volume=Volume(50, bytes=Bytes(400)))
@@ -359,7 +359,7 @@ def test_fields_of_one_name_and_of_different_types_are_not_taken_to_vary_alike()
     assert expected(sales_of).guesses == ("how many values Sale.shop has is not declared",)
 
 
-def test_the_beginning_of_a_field_is_reckoned_as_a_range_is() -> None:
+def test_a_prefix_of_a_field_is_estimated_like_a_range() -> None:
     table = Table("logs", pk="PK", sk="SK")
 
     @table.entity(
@@ -377,7 +377,7 @@ def test_the_beginning_of_a_field_is_reckoned_as_a_range_is() -> None:
     assert (told.evaluated, told.guesses) == (100, ())
 
 
-def test_a_walk_reads_as_many_as_are_wanted_from_each_partition() -> None:
+def test_a_query_of_several_partitions_reads_the_limit_from_each() -> None:
     table = Table("scores", pk="PK", sk="points")
 
     @table.entity(
@@ -419,7 +419,7 @@ def test_a_walk_reads_as_many_as_are_wanted_from_each_partition() -> None:
     assert expected(all_of).evaluated == 800
 
 
-def test_a_batch_is_about_as_many_items_as_is_told_or_one_which_is_told() -> None:
+def test_the_size_of_a_batch_is_declared_or_assumed_to_be_one() -> None:
     table = Table("notes", pk="id")
 
     @table.entity(volume=Volume(count=9, bytes=Bytes(99)))
@@ -443,7 +443,7 @@ def test_a_batch_is_about_as_many_items_as_is_told_or_one_which_is_told() -> Non
     assert [one.guesses for one in told] == [("a call of drop is about one item",), (), ()]
 
 
-def test_what_stands_in_front_of_a_range_selects_and_the_range_does_not() -> None:
+def test_fields_before_a_range_select_and_the_range_does_not() -> None:
     table = Table("logs", pk="device", sk="SK")
 
     @table.entity(
@@ -471,7 +471,7 @@ def test_what_stands_in_front_of_a_range_selects_and_the_range_does_not() -> Non
     assert [expected(one).evaluated for one in (between, since, near)] == [1, 1, 100]
 
 
-def test_several_partitions_that_the_caller_names_are_so_many_requests() -> None:
+def test_a_query_of_several_named_partitions_is_one_request_per_partition() -> None:
     table = Table("boards", pk="board", sk="place")
 
     @table.entity(volume=Volume(24_000, bytes=Bytes(300), distinct={"board": 24}))
@@ -505,12 +505,12 @@ def test_several_partitions_that_the_caller_names_are_so_many_requests() -> None
     ("pattern", "units"),
     [("begin", 1), ("keep", 0.01), ("forget", 0.01), ("end", 1), ("take_back", 1), ("rename", 2)],
 )
-def test_a_sparse_index_is_entered_by_what_is_new_and_left_by_what_is_done(pattern: str, units: float) -> None:
+def test_new_items_enter_and_completed_items_leave_a_sparse_index(pattern: str, units: float) -> None:
     (found,) = [one for one in loans().patterns if one.name == pattern]
     assert expected(found).units.indexes == {"out": pytest.approx(units)}
 
 
-def test_an_update_of_what_its_condition_keeps_out_of_an_index_writes_no_entry() -> None:
+def test_an_update_whose_condition_excludes_an_index_writes_no_entry() -> None:
     table = Table("tasks", pk="id", indexes=[GSI("due", pk="D", project="keys")])
 
     @table.entity(indexes={"due": key("{state}#{due}")}, volume=Volume(1_000, bytes=Bytes(300)))
@@ -531,13 +531,13 @@ def test_an_update_of_what_its_condition_keeps_out_of_an_index_writes_no_entry()
     assert expected(date_it).units.indexes == {"due": 1}
 
 
-def test_what_new_items_are_taken_to_be_is_told() -> None:
+def test_assumptions_about_new_items_are_listed() -> None:
     begin, *rest = loans().patterns
     assert expected(begin).guesses == ("every new Loan is in index out, by its defaults",)
     assert not any(expected(one).guesses for one in rest)
 
 
-def test_new_items_whose_defaults_keep_them_out_of_an_index_are_as_the_others() -> None:
+def test_new_items_whose_defaults_exclude_an_index_are_estimated_like_stored_items() -> None:
     table = Table("jobs", pk="id", indexes=[GSI("failed", pk="F")])
 
     @table.entity(
@@ -555,7 +555,7 @@ def test_new_items_whose_defaults_keep_them_out_of_an_index_are_as_the_others() 
     assert (expected(begin).units.indexes, expected(begin).guesses) == ({"failed": 0.25}, ())
 
 
-def test_how_often_a_transaction_repeats_a_step_is_told_or_assumed() -> None:
+def test_the_repetitions_of_a_transaction_step_are_declared_or_assumed() -> None:
     table = Table("accounts", pk="name")
 
     @table.entity(volume=Volume(1_000, bytes=Bytes(300)))
@@ -581,7 +581,7 @@ def test_how_often_a_transaction_repeats_a_step_is_told_or_assumed() -> None:
     assert (expected(open_five).units.written, expected(open_five).guesses) == (10, ())
 
 
-def test_a_replacement_moves_only_keys_that_are_made_of_more_than_the_primary_key() -> None:
+def test_a_replacement_moves_only_keys_with_fields_outside_the_primary_key() -> None:
     table = Table(
         "groups", pk="group", sk="user", indexes=[GSI("inverted", pk="user", sk="group"), GSI("roles", pk="role")]
     )
@@ -599,7 +599,7 @@ def test_a_replacement_moves_only_keys_that_are_made_of_more_than_the_primary_ke
     assert expected(change).units.indexes == {"inverted": 1, "roles": 2}
 
 
-def test_what_a_filter_lets_through_does_not_tell_what_is_read() -> None:
+def test_the_number_of_returned_items_does_not_determine_the_number_read() -> None:
     table = Table("goods", pk="category", sk="sku")
 
     @table.entity(volume=Volume(50_000, bytes=Bytes(600), distinct={"category": 100}))
@@ -705,14 +705,14 @@ def move_and_join(member: str, email: str, new: Member) -> list[WriteCall[Member
     ],
     ids=lambda given: getattr(given, "name", ""),
 )
-def test_writes_that_keep_unique_values_are_transactions_with_their_sentinels(
+def test_writes_with_unique_values_are_transactions_with_their_sentinels(
     pattern: Pattern[..., Any], read: float, written: float
 ) -> None:
     units = expected(pattern).units
     assert (units.read, units.written) == (read, written)
 
 
-def test_a_first_unique_value_gives_up_no_other() -> None:
+def test_a_first_unique_value_releases_no_other() -> None:
     table = Table("bills", pk="bill")
 
     @table.entity(unique=["number"], volume=Volume(100, bytes=Bytes(300)))
@@ -736,7 +736,7 @@ def test_a_first_unique_value_gives_up_no_other() -> None:
     assert [expected(one).units.written for one in (renumber, number_it, number_known)] == [6, 4, 4]
 
 
-def test_a_batch_writes_as_many_items_as_it_is_said_to_and_any_other_write_one() -> None:
+def test_a_batch_writes_its_declared_number_of_items_and_other_writes_one() -> None:
     table = Table("marks", pk="mark", indexes=[GSI("marks", pk="mark")])
 
     @table.entity(volume=Volume(1_000, bytes=Bytes(1_500)))
@@ -758,7 +758,7 @@ def test_a_batch_writes_as_many_items_as_it_is_said_to_and_any_other_write_one()
     assert [expected(one).units.written for one in (keep, keep_some, keep_one)] == [100, 4, 4]
 
 
-def test_a_large_item_that_is_looked_at_before_it_is_written_is_read_in_blocks() -> None:
+def test_a_large_item_read_before_a_write_is_charged_in_blocks() -> None:
     table = Table("files", pk="path")
 
     @table.entity(unique=["digest"], volume=Volume(1_000, bytes=Bytes(9_000)))
@@ -774,7 +774,7 @@ def test_a_large_item_that_is_looked_at_before_it_is_written_is_read_in_blocks()
     assert (units.read, units.written) == (3, 2 * (9 + 1)), "4 KB a block; twice 1 KB a block and the sentinel"
 
 
-def test_pages_are_the_megabytes_that_are_read() -> None:
+def test_the_number_of_pages_follows_from_the_megabytes_read() -> None:
     table = Table("lines", pk="book", sk="line")
 
     @table.entity(volume=Volume(1_000_000, bytes=Bytes(1_024), distinct={"book": 100}))
@@ -806,7 +806,7 @@ def test_pages_are_the_megabytes_that_are_read() -> None:
     assert found == pytest.approx([9.765625, 9.765625, 976.5625, 0, 0])
 
 
-def test_a_batch_reads_the_keys_that_are_named_or_as_many_as_it_is_said_to() -> None:
+def test_a_batch_reads_its_named_keys_or_its_declared_number() -> None:
     table = Table("marks", pk="mark")
 
     @table.entity(volume=Volume(1_000, bytes=Bytes(1_500)))
@@ -849,7 +849,7 @@ def test_a_batch_reads_the_keys_that_are_named_or_as_many_as_it_is_said_to() -> 
     assert expected(seldom_there_and_long).units.read == 0.25 * 2.5 + 0.75 * 0.5, "but only as a small item"
 
 
-def test_each_item_that_a_local_index_lacks_is_read_whole() -> None:
+def test_each_item_not_projected_by_a_local_index_is_fetched_whole() -> None:
     table = Table("tasks", pk="owner", sk="at", indexes=[LSI("by_state", sk="state", project="keys")])
 
     @table.entity(volume=Volume(3_000, bytes=Bytes(9_000), distinct={"owner": 100}))
@@ -866,7 +866,7 @@ def test_each_item_that_a_local_index_lacks_is_read_whole() -> None:
     assert expected(by_state).units.read == 30 * 1.5 + 0.5
 
 
-def test_a_stored_field_is_pinned_by_its_value_and_not_by_a_beginning_of_it() -> None:
+def test_a_stored_field_is_selected_by_its_value_and_not_by_its_prefix() -> None:
     table = Table("books", pk="book", indexes=[GSI("by_kind", pk="kind", sk="title")])
 
     @table.entity(volume=Volume(10_000, bytes=Bytes(300), distinct={"kind": 10, "title": 100}))
@@ -1004,12 +1004,12 @@ def all_on(topic: str) -> KeyCondition:
     ],
     ids=lambda given: getattr(given, "name", ""),
 )
-def test_what_is_told_of_a_read_goes_before_what_follows_from_numbers(
+def test_declared_numbers_of_a_read_take_precedence_over_computed_ones(
     pattern: Pattern[..., Any], evaluated: float, returned: float, counted: bool
 ) -> None:
     told = expected(pattern)
     assert (told.evaluated, told.returned, told.is_counted) == (evaluated, returned, counted)
 
 
-def test_an_empty_page_is_paid_for_too() -> None:
+def test_an_empty_page_costs_read_units() -> None:
     assert expected(gone).units.read == 0.5

@@ -105,7 +105,7 @@ class Counting:
         self.inner.close()
 
 
-def test_as_much_is_read_of_a_filter_under_a_limit_as_is_expected() -> None:
+def test_a_filter_under_a_limit_reads_the_expected_number_of_items() -> None:
     with Engine.memory() as engine:
         db = connect(engine=engine)
         for at in range(1_000):

@@ -117,7 +117,7 @@ SIZES = st.sampled_from([300, 1_024, 1_100, 2_048, 2_149])
 
 @settings(max_examples=examples(200), deadline=None)
 @given(drawn=changes, size=SIZES)
-def test_an_update_that_says_what_is_there_is_expected_to_cost_what_it_costs(
+def test_an_update_with_known_values_costs_the_expected_units(
     drawn: tuple[dict[str, Any], dict[str, Any]], size: int
 ) -> None:
     item, changed = drawn
@@ -132,9 +132,7 @@ def test_an_update_that_says_what_is_there_is_expected_to_cost_what_it_costs(
 
 @settings(max_examples=examples(200), deadline=None)
 @given(drawn=changes, size=SIZES)
-def test_an_update_is_not_expected_to_cost_less_than_it_does(
-    drawn: tuple[dict[str, Any], dict[str, Any]], size: int
-) -> None:
+def test_an_update_never_costs_more_than_expected(drawn: tuple[dict[str, Any], dict[str, Any]], size: int) -> None:
     item, changed = drawn
     table, model, task = of_size(size, item, changed)
     pattern = table.update(model)(lambda: change_of(changed))
@@ -145,7 +143,7 @@ def test_an_update_is_not_expected_to_cost_less_than_it_does(
     assert all(units <= wanted.indexes.get(name, 0) for name, units in found.indexes.items())
 
 
-def test_what_nothing_is_said_of_is_as_the_items_are() -> None:
+def test_undeclared_values_are_assumed_to_be_distributed_like_stored_items() -> None:
     table = Table("rides", pk="id", indexes=[GSI("by_courier", pk="courier", sk="at"), GSI("open", pk="O")])
 
     @table.entity(
@@ -201,7 +199,7 @@ def test_what_nothing_is_said_of_is_as_the_items_are() -> None:
     assert expected(shift).units.indexes == {"by_courier": 2, "open": 2}
 
 
-def test_what_is_added_to_and_counted_on_every_update_shows_in_indexes() -> None:
+def test_incremented_attributes_and_versions_cost_index_writes() -> None:
     table = Table(
         "players",
         pk="id",

@@ -60,11 +60,11 @@ def jobs() -> Table:
     return table
 
 
-def test_values_are_added_up_as_they_are_asked_for() -> None:
+def test_shares_of_requested_values_are_added_up() -> None:
     assert found(jobs()) == {"none_of_it": 0, "two": 800, "loud": 300, "written": 100, "of_state": 1_000 / 3}
 
 
-def test_several_values_of_a_field_of_so_many_are_so_many_times_one_and_never_more_than_all() -> None:
+def test_several_values_select_their_combined_share_up_to_all_items() -> None:
     table = Table("jobs", pk="id", indexes=[GSI("by_kind", pk="kind")])
 
     @table.entity(volume=Volume(1_000, bytes=Bytes(400), distinct={"kind": 4}))
@@ -87,7 +87,7 @@ def test_several_values_of_a_field_of_so_many_are_so_many_times_one_and_never_mo
     assert found(table) == {"three": 750, "six": 1_000, "written": 250}
 
 
-def test_a_query_that_nothing_can_answer_finds_no_more_than_there_is() -> None:
+def test_a_query_for_unknown_values_finds_no_more_than_the_existing_items() -> None:
     table = Table("tools", pk="branch", sk="tool")
 
     @table.entity(volume=Volume(12, bytes=Bytes(128), distinct={"branch": 3}))
@@ -104,7 +104,7 @@ def test_a_query_that_nothing_can_answer_finds_no_more_than_there_is() -> None:
 
 @pytest.mark.parametrize("index", [None, "by_state", "by_two"])
 @pytest.mark.parametrize("field", ["branch", "state", "colour"])
-def test_a_query_that_nothing_can_answer_does_not_read_everything(index: str | None, field: str) -> None:
+def test_a_query_for_unknown_values_does_not_read_everything(index: str | None, field: str) -> None:
     indexes = [GSI("by_state", pk="StatePK"), GSI("by_two", pk=("branch", "state"))]
     table = Table("tools", pk="tool", indexes=indexes)
 
@@ -129,7 +129,7 @@ def test_a_query_that_nothing_can_answer_does_not_read_everything(index: str | N
     assert found(table) == {"tools": 3_200_000 if (index, field) == ("by_state", "state") else 20}
 
 
-def test_a_range_between_two_ends_selects_by_what_they_have_in_common() -> None:
+def test_a_range_between_two_bounds_selects_by_their_common_fields() -> None:
     table = Table("logs", pk="device", sk="SK")
 
     @table.entity(
@@ -152,7 +152,7 @@ def test_a_range_between_two_ends_selects_by_what_they_have_in_common() -> None:
     assert found(table) == {"of_kind": 200, "at": 1}
 
 
-def test_a_beginning_of_a_key_selects_by_the_fields_that_it_names_whole() -> None:
+def test_a_key_prefix_selects_by_its_complete_fields() -> None:
     table = Table("logs", pk="device", sk="SK")
 
     @table.entity(
@@ -189,7 +189,7 @@ def test_a_beginning_of_a_key_selects_by_the_fields_that_it_names_whole() -> Non
     assert guesses(exact) == ("how many values Log.what has is not declared",)
 
 
-def test_of_a_sparse_index_the_values_that_may_be_in_it_count() -> None:
+def test_only_values_that_a_sparse_index_may_contain_count() -> None:
     table = Table("jobs", pk="id", indexes=[GSI(name, pk="PK_" + name) for name in ("all", "still", "new", "lost")])
 
     @table.entity(
@@ -224,7 +224,7 @@ def test_of_a_sparse_index_the_values_that_may_be_in_it_count() -> None:
     assert found(table) == {"of_any": 1_000 / 3, "of_two": 200, "of_one": 100, "of_none": 0}
 
 
-def test_a_field_that_stands_in_both_parts_of_a_key_selects_once() -> None:
+def test_a_field_in_both_key_parts_selects_once() -> None:
     table = Table("jobs", pk="PK", sk="SK")
 
     @table.entity(
@@ -281,14 +281,14 @@ def hub(repositories: int | None, **told: int) -> tuple[Table, Pattern[..., Any]
         (0, {}, 20_000),
     ],
 )
-def test_combinations_are_no_more_than_there_are_of_what_they_name(
+def test_combinations_are_limited_by_the_number_of_items_that_they_identify(
     repositories: int | None, told: dict[str, int], evaluated: float
 ) -> None:
     table, _ = hub(repositories, **told)
     assert found(table) == {"issues": evaluated}
 
 
-def test_what_is_assumed_is_said() -> None:
+def test_assumptions_are_listed() -> None:
     assert guesses(hub(1_000)[1]) == ("owner, name of Issue are assumed to have as many values as there are Repo",)
     assert guesses(hub(1_000, owner=10, name=20)[1]) == ()
     assert guesses(hub(1_000, owner=400, name=900)[1]) == ()
@@ -301,7 +301,7 @@ def test_what_is_assumed_is_said() -> None:
     )
 
 
-def test_a_field_that_is_in_the_key_as_it_is_has_its_values_and_not_those_of_its_shard() -> None:
+def test_a_field_used_in_full_has_its_own_values_and_not_those_of_its_shard() -> None:
     table = Table("posts", pk="id", indexes=[GSI("spread", pk="GSI1PK"), GSI("shard", pk="GSI2PK")])
 
     @table.entity(
@@ -323,7 +323,7 @@ def test_a_field_that_is_in_the_key_as_it_is_has_its_values_and_not_those_of_its
     assert found(table) == {"of_owner": 4, "beside": 100}
 
 
-def test_of_keys_that_hold_each_other_the_longest_tells_and_several_beside_each_other_all_do() -> None:
+def test_the_longest_of_nested_keys_determines_the_number_of_values_and_disjoint_keys_combine() -> None:
     table = Table("hub", pk="PK", sk="SK")
     bytes_ = Bytes(400)
 
@@ -374,7 +374,7 @@ def test_of_keys_that_hold_each_other_the_longest_tells_and_several_beside_each_
     assert guesses(issue) == ()
 
 
-def test_fields_of_other_types_do_not_name_what_an_entity_is_known_by() -> None:
+def test_fields_of_other_types_do_not_identify_an_entity() -> None:
     table = Table("hub", pk="PK", sk="SK")
 
     @table.entity(key=key("REPO#{owner:06d}#{name}", "REPO"), volume=Volume(1_000, bytes=Bytes(400)))
@@ -395,7 +395,7 @@ def test_fields_of_other_types_do_not_name_what_an_entity_is_known_by() -> None:
     assert found(table) == {"issues": 20_000}
 
 
-def test_another_entity_tells_how_many_values_a_field_has_only_where_numbers_of_it_are_declared() -> None:
+def test_another_entity_determines_the_values_of_a_field_only_if_its_count_is_declared() -> None:
     table = Table("shop", pk="PK", sk="SK")
 
     @table.entity(key=key("CUSTOMER#{customer}", "CUSTOMER"))
@@ -420,7 +420,7 @@ def test_another_entity_tells_how_many_values_a_field_has_only_where_numbers_of_
     assert guesses(orders) == ("Order.customer is assumed to have as many values as Note.customer",)
 
 
-def test_a_field_of_the_partition_is_the_one_in_its_place_though_another_has_its_name() -> None:
+def test_a_partition_field_is_matched_by_position_even_if_another_has_its_name() -> None:
     table = Table("shop", pk="PK", sk="SK")
 
     @table.entity(key=key("IN#{realm}#{name}", "CUSTOMER"), volume=Volume(100, bytes=Bytes(400)))
@@ -492,7 +492,7 @@ def orders() -> Table:
     return table
 
 
-def test_an_undeclared_partition_key_of_an_index_has_as_many_values_as_its_field_tells() -> None:
+def test_an_undeclared_index_partition_key_has_the_values_of_its_field() -> None:
     table = orders()
     # Its own id and a unique value once each, another id as often as usual; of a shop nothing is known.
     assert found(table) == {"of_order": 1, "of_mail": 1, "of_request": 20, "of_shop": 100_000, "of_state": 25_000}

@@ -30,7 +30,7 @@ from keyplan.cost.estimate import estimate
 from keyplan.cost.prices import HOURS_A_MONTH, PriceDataError, book, load
 
 
-def test_the_shipped_book_gives_the_published_examples() -> None:
+def test_the_shipped_prices_give_the_published_examples() -> None:
     told = book()
     assert told.region == "us-east-1"
     assert told.dated.year >= 2026
@@ -87,7 +87,7 @@ def design(billing: OnDemand | Provisioned) -> Design:
     return Design("notes", (table,))
 
 
-def test_a_month_on_demand_is_requests_times_units_times_price() -> None:
+def test_the_monthly_on_demand_cost_is_requests_times_units_times_price() -> None:
     found = estimate(design(OnDemand()), book())
     by_name = {cost.name: cost for cost in found.patterns}
     assert by_name["write"].expected.units.written == 2  # the item and its entry
@@ -103,14 +103,14 @@ def test_a_month_on_demand_is_requests_times_units_times_price() -> None:
     assert found.total == pytest.approx(table.requests)
 
 
-def test_declared_capacity_is_priced_by_the_hour() -> None:
+def test_provisioned_capacity_is_priced_by_the_hour() -> None:
     found = estimate(design(Provisioned(read=100, write=100)), book())
     (table,) = found.tables
     assert table.parts[0].provisioned == pytest.approx(47.45 + 9.49)
     assert table.requests == pytest.approx(sum(part.provisioned for part in table.parts))
 
 
-def test_an_index_is_priced_by_the_capacity_of_its_own() -> None:
+def test_an_index_is_priced_by_its_own_capacity() -> None:
     index = GSI("by_owner", pk="owner", billing=Provisioned(read=200, write=50))
     table = Table("notes", pk="id", indexes=[index], billing=Provisioned(read=100, write=100))
 
@@ -126,7 +126,7 @@ def test_an_index_is_priced_by_the_capacity_of_its_own() -> None:
     )
 
 
-def test_a_local_index_takes_the_tables_capacity_and_is_recovered_with_it() -> None:
+def test_a_local_index_uses_the_tables_capacity_and_point_in_time_recovery() -> None:
     indexes = [LSI("by_title", sk="title"), GSI("titles", pk="title", project="keys")]
     table = Table("notes", pk="owner", sk="at", indexes=indexes, point_in_time_recovery=True)
 
@@ -155,7 +155,7 @@ def test_a_local_index_takes_the_tables_capacity_and_is_recovered_with_it() -> N
     assert month.point_in_time == pytest.approx(2 * 1.1 * 0.20)
 
 
-def test_a_month_of_two_classes_recovery_and_transactions() -> None:
+def test_the_monthly_cost_covers_table_classes_recovery_and_transactions() -> None:
     """Pricing page: 25 GB are free in the Standard class alone; recovery is $0.20, storage $0.25 and $0.10 for a GB."""
     kept = Table("kept", pk="id", point_in_time_recovery=True)
     by_kind = GSI("by_kind", pk="kind", project="keys")
@@ -231,7 +231,7 @@ def test_a_month_of_two_classes_recovery_and_transactions() -> None:
 
 
 @pytest.mark.parametrize(("gigabytes", "free"), [(24, 24 * 0.25), (25, 25 * 0.25), (26, 25 * 0.25)])
-def test_no_more_storage_is_free_than_there_is_and_than_is_given(gigabytes: int, free: float) -> None:
+def test_free_storage_is_limited_to_the_stored_and_the_free_amount(gigabytes: int, free: float) -> None:
     table = Table("notes", pk="id")
 
     @table.entity(volume=Volume(gigabytes * 1_000_000, bytes=Bytes(900)))
@@ -244,7 +244,7 @@ def test_no_more_storage_is_free_than_there_is_and_than_is_given(gigabytes: int,
 
 
 @pytest.mark.parametrize(("rate", "bought"), [(0, 1), (0.7, 1), (7, 10), (21, 30), (357, 510), (357.1, 511)])
-def test_as_much_is_bought_as_lets_the_peak_use_seven_tenths(rate: float, bought: int) -> None:
+def test_provisioned_capacity_keeps_the_peak_at_seventy_percent(rate: float, bought: int) -> None:
     table = Table("notes", pk="id")
 
     @table.entity(volume=Volume(1_000, bytes=Bytes(500)))
@@ -259,7 +259,7 @@ def test_as_much_is_bought_as_lets_the_peak_use_seven_tenths(rate: float, bought
     assert part.provisioned == pytest.approx(bought * 0.4745 + 0.0949)
 
 
-def test_the_peaks_of_a_table_and_of_its_local_indexes_are_bought_together() -> None:
+def test_the_peaks_of_a_table_and_its_local_indexes_are_provisioned_together() -> None:
     table = Table("notes", pk="owner", sk="at", indexes=[LSI("by_title", sk="title")])
 
     @table.entity(volume=Volume(1_000, bytes=Bytes(4_000), distinct={"owner": 1_000}))
@@ -280,7 +280,7 @@ def test_the_peaks_of_a_table_and_of_its_local_indexes_are_bought_together() -> 
     assert month.parts[0].provisioned == pytest.approx(0.4745 + 150 * 0.0949)
 
 
-def test_only_the_entries_that_an_index_holds_are_stored_in_it() -> None:
+def test_an_index_stores_only_its_entries() -> None:
     table = Table("notes", pk="id", indexes=[GSI("by_owner", pk="owner")])
 
     @table.entity(volume=Volume(1_000_000, bytes=Bytes(900), present={"owner": 0.25}))
@@ -295,7 +295,7 @@ def test_only_the_entries_that_an_index_holds_are_stored_in_it() -> None:
     assert month.billing == "on demand"
 
 
-def test_what_is_given_for_a_price_is_told_as_given() -> None:
+def test_an_overridden_price_has_the_source_given() -> None:
     changed = book().with_prices({"export_gb": 0.0})
     assert (changed["export_gb"], changed.prices["export_gb"].source) == (0.0, "given")
     assert changed.prices["export_gb"].verified
@@ -303,6 +303,6 @@ def test_what_is_given_for_a_price_is_told_as_given() -> None:
 
 
 @pytest.mark.parametrize("price", [float("inf"), float("nan"), -1.0, "1"])
-def test_what_nothing_can_cost_is_no_price(price: float) -> None:
+def test_a_price_must_be_finite_and_not_negative(price: float) -> None:
     with pytest.raises(ValueError, match="is not a price"):
         book().with_prices({"write_unit": price})

@@ -80,7 +80,7 @@ SPEC = spec_of(Task)
     ],
     ids=str,
 )
-def test_shares_follow_from_what_is_declared(condition: Condition, share: float) -> None:
+def test_shares_follow_from_declarations(condition: Condition, share: float) -> None:
     assert kept_share(condition, SPEC) == pytest.approx(share)
 
 
@@ -103,11 +103,11 @@ def test_shares_follow_from_what_is_declared(condition: Condition, share: float)
     ],
     ids=str,
 )
-def test_nothing_is_made_up_where_nothing_is_declared(condition: Condition) -> None:
+def test_undeclared_shares_are_unknown(condition: Condition) -> None:
     assert kept_share(condition, SPEC) is None
 
 
-def test_what_the_condition_of_an_index_asks_is_not_counted_twice() -> None:
+def test_the_condition_of_an_index_is_not_counted_twice() -> None:
     app = Table("lists", pk="id", indexes=[GSI("by_due", pk="GSI1PK", sk="GSI1SK")])
 
     @app.entity(
@@ -123,7 +123,7 @@ def test_what_the_condition_of_an_index_asks_is_not_counted_twice() -> None:
     assert share_in_index(spec, spec.indexes[0]) == 0.125
 
 
-def test_values_that_no_item_has_have_no_shares_of_them() -> None:
+def test_values_that_no_item_has_get_no_share() -> None:
     app = Table("states", pk="id")
 
     @app.entity(volume=Volume(100, distinct={"state": {"open": 1.0, "gone": 0.0}}))
@@ -153,12 +153,12 @@ conditions = st.recursive(
 
 
 @given(conditions)
-def test_a_share_is_from_none_to_all(condition: Condition) -> None:
+def test_a_share_is_between_zero_and_one(condition: Condition) -> None:
     share = kept_share(condition, SPEC)
     assert share is None or -1e-9 <= share <= 1 + 1e-9
 
 
-def test_optional_fields_of_one_key_are_there_together() -> None:
+def test_optional_fields_of_one_key_are_present_together() -> None:
     cases = Table("cases", pk="id", indexes=[GSI("escalated", pk="to", sk="since")])
 
     @cases.entity(volume=Volume(1000, present={"to": 0.03, "since": 0.05}))
@@ -171,7 +171,7 @@ def test_optional_fields_of_one_key_are_there_together() -> None:
     assert share_in_index(spec_of(Case), bound) == 0.03
 
 
-def test_nothing_is_known_of_shares_where_no_number_is_declared() -> None:
+def test_shares_are_unknown_without_declared_numbers() -> None:
     unsaid = Table("unsaid", pk="id", indexes=[GSI("done", pk="GSI1PK")])
 
     @unsaid.entity(indexes={"done": key("DONE#{id}", only_if=F.done == True)})  # noqa: E712
@@ -185,7 +185,7 @@ def test_nothing_is_known_of_shares_where_no_number_is_declared() -> None:
     assert share_in_index(spec, spec.indexes[0]) == 1
 
 
-def test_an_index_holds_what_has_its_fields_and_all_of_what_is_always_there() -> None:
+def test_an_index_contains_items_with_its_fields_and_all_items_if_they_are_required() -> None:
     cases = Table("cases", pk="id", indexes=[GSI("by_team", pk="team", sk="since"), GSI("all", pk="team", sk="id")])
 
     @cases.entity(volume=Volume(1000, present={"since": 0.05}))

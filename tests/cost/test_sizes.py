@@ -45,14 +45,14 @@ TEXT, NUMBER = 20, 6
         ("by_year", len("artisttitleyear") + 2 * TEXT + NUMBER),
     ],
 )
-def test_an_entry_holds_each_key_field_once(index: str, size: int) -> None:
+def test_an_entry_contains_each_key_field_once(index: str, size: int) -> None:
     (spec,) = songs.entities
     bound = spec.key_in(index)
     assert bound is not None
     assert entry_size(spec, bound).average == size
 
 
-def test_a_key_attribute_that_two_keys_share_is_stored_once() -> None:
+def test_a_key_attribute_shared_by_two_keys_is_stored_once() -> None:
     app = Table("app", pk="PK", sk="SK", indexes=[GSI("turned", pk="SK", sk="kind", project="keys")])
 
     @app.entity(
@@ -68,7 +68,7 @@ def test_a_key_attribute_that_two_keys_share_is_stored_once() -> None:
     assert entry_size(spec, bound).average == key_texts + len("kind") + TEXT
 
 
-def test_an_item_that_declares_no_size_has_its_fields_and_every_made_key() -> None:
+def test_an_item_without_a_declared_size_has_the_size_of_its_fields_and_composed_keys() -> None:
     app = Table("app", pk="PK", sk="id", indexes=[GSI("one", pk="G1", sk="kind"), GSI("two", pk="G2")])
 
     @app.entity(

@@ -123,7 +123,7 @@ def write(engine: Engine, operation: str, item: Item) -> tuple[Item | None, Unit
 
 @settings(deadline=None)
 @given(st.lists(steps, min_size=1, max_size=6))
-def test_every_write_costs_what_is_predicted(engine: Engine, sequence: list[tuple[str, Item]]) -> None:
+def test_writes_cost_the_predicted_units(engine: Engine, sequence: list[tuple[str, Item]]) -> None:
     for operation, item in sequence:
         before = stored(engine, item)
         after, units = write(engine, operation, item)
@@ -135,7 +135,7 @@ def test_every_write_costs_what_is_predicted(engine: Engine, sequence: list[tupl
 
 @settings(deadline=None)
 @given(items, st.booleans())
-def test_every_read_by_key_costs_what_is_predicted(engine: Engine, item: Item, consistent: bool) -> None:
+def test_reads_by_key_cost_the_predicted_units(engine: Engine, item: Item, consistent: bool) -> None:
     engine.call("PutItem", {"TableName": "things", "Item": item})
     key = {name: item[name] for name in ("pk", "sk")}
     asks = {"TableName": "things", "Key": key, "ConsistentRead": consistent, "ReturnConsumedCapacity": "TOTAL"}
@@ -164,7 +164,7 @@ def test_a_page_is_summed_and_rounded_once(engine: Engine, written: list[Item], 
     assert capacity == page_read(sizes, consistent=consistent).read
 
 
-def test_a_refused_write_costs_what_the_item_there_would(engine: Engine) -> None:
+def test_a_rejected_write_costs_as_much_as_the_existing_item(engine: Engine) -> None:
     item = {"pk": {"S": "q"}, "sk": {"S": "1"}, "text": {"S": "x" * 2500}}
     engine.call("PutItem", {"TableName": "things", "Item": item})
     asks = {
@@ -178,7 +178,7 @@ def test_a_refused_write_costs_what_the_item_there_would(engine: Engine) -> None
     assert item_write(table.schema, canonical(item), canonical(item)).write == 3
 
 
-def test_the_documented_examples_hold() -> None:
+def test_the_documented_examples_match() -> None:
     assert point_read(8 * 1024, consistent=True).read == 2
     assert point_read(8 * 1024, consistent=False).read == 1
     assert point_read(8 * 1024, consistent=True, transactional=True).read == 4

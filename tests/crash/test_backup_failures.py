@@ -104,7 +104,7 @@ def seen(engine: Engine) -> Seen:
 
 @pytest.mark.parametrize("chunk_rows", [copies.CHUNK_ROWS, 1])
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_a_failure_at_any_call_leaves_all_or_nothing(
+def test_a_failure_at_any_call_applies_all_or_nothing(
     name: str, chunk_rows: int, prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(copies, "CHUNK_ROWS", chunk_rows)

@@ -176,7 +176,7 @@ def _alike(left: dict[str, Any], right: dict[str, Any]) -> bool:
 
 @pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: type(failure[0]).__name__)
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_a_failure_at_any_call_leaves_all_or_nothing(
+def test_a_failure_at_any_call_applies_all_or_nothing(
     name: str,
     failure: tuple[apsw.Error, type[StorageError], bool],
     prepared: Path,
@@ -238,7 +238,7 @@ def test_a_group_that_sqlite_rolled_back_acknowledges_nothing(
         assert fsck.check(engine) == []
 
 
-def test_a_group_goes_on_after_a_failure_that_undid_only_its_own_call(
+def test_a_group_continues_after_a_failure_that_undid_only_its_call(
     prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trap = set_trap(monkeypatch)
@@ -256,7 +256,7 @@ def test_a_group_goes_on_after_a_failure_that_undid_only_its_own_call(
 
 
 @pytest.mark.parametrize("grouped", [False, True])
-def test_a_full_disk_is_told_and_nothing_is_half_written(prepared: Path, tmp_path: Path, grouped: bool) -> None:
+def test_a_full_disk_raises_an_error_and_nothing_is_half_written(prepared: Path, tmp_path: Path, grouped: bool) -> None:
     with opened(fresh(prepared, tmp_path, 0)) as engine:
         connection = engine.store._writing.connection
         connection.pragma("max_page_count", connection.pragma("page_count") + 20)
@@ -286,7 +286,7 @@ def test_a_full_disk_is_told_and_nothing_is_half_written(prepared: Path, tmp_pat
 # Files that cannot be used.
 
 
-def test_a_read_only_database_is_told_and_can_be_read(prepared: Path, tmp_path: Path) -> None:
+def test_a_read_only_database_rejects_writes_and_can_be_read(prepared: Path, tmp_path: Path) -> None:
     with opened(fresh(prepared, tmp_path, 0)) as engine:
         connection = engine.store._writing.connection
         connection.pragma("query_only", 1)
@@ -299,7 +299,7 @@ def test_a_read_only_database_is_told_and_can_be_read(prepared: Path, tmp_path: 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="permissions do not bind this user")
 @pytest.mark.parametrize("folder", [False, True])
-def test_a_file_or_folder_without_permission_is_told(prepared: Path, tmp_path: Path, folder: bool) -> None:
+def test_a_file_or_folder_without_permission_raises_an_error(prepared: Path, tmp_path: Path, folder: bool) -> None:
     path = fresh(prepared, tmp_path, 0)
     locked = tmp_path if folder else path
     locked.chmod(0o500 if folder else 0o400)
@@ -310,12 +310,12 @@ def test_a_file_or_folder_without_permission_is_told(prepared: Path, tmp_path: P
         locked.chmod(0o700)
 
 
-def test_a_folder_in_place_of_the_file_is_told(tmp_path: Path) -> None:
+def test_a_folder_in_place_of_the_file_raises_an_error(tmp_path: Path) -> None:
     with pytest.raises(DatabaseReadOnlyError):
         opened(tmp_path)
 
 
-def test_a_corrupt_file_never_gives_anything_but_a_clear_error(prepared: Path, tmp_path: Path) -> None:
+def test_a_corrupt_file_always_raises_a_clear_error(prepared: Path, tmp_path: Path) -> None:
     content = prepared.read_bytes()
     page = 4096
     noticed = 0
@@ -349,7 +349,7 @@ def _exercise(engine: Engine) -> bool:
 
 
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
-def test_a_truncated_file_is_told(prepared: Path, tmp_path: Path, share: float) -> None:
+def test_a_truncated_file_raises_an_error(prepared: Path, tmp_path: Path, share: float) -> None:
     content = prepared.read_bytes()
     path = tmp_path / "short.db"
     path.write_bytes(content[: int(len(content) * share)])
@@ -367,7 +367,7 @@ def test_an_empty_file_becomes_a_database(tmp_path: Path) -> None:
         assert fsck.check(engine) == []
 
 
-def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_database_raises_an_error(tmp_path: Path) -> None:
     path = tmp_path / "text.db"
     path.write_text("not a database, but a text that is long enough to be looked at" * 100)
     with pytest.raises(DatabaseCorruptError, match=r"text\.db"):
@@ -375,7 +375,7 @@ def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
     assert path.read_text().startswith("not a database")
 
 
-def test_without_its_log_a_database_is_an_earlier_whole_one(prepared: Path, tmp_path: Path) -> None:
+def test_without_its_log_a_database_has_an_earlier_complete_state(prepared: Path, tmp_path: Path) -> None:
     path = fresh(prepared, tmp_path, 0)
     with opened(path) as engine:
         before = state(engine)
@@ -390,7 +390,7 @@ def test_without_its_log_a_database_is_an_earlier_whole_one(prepared: Path, tmp_
         assert state(engine) == before
 
 
-def test_a_log_that_was_cut_off_gives_whole_commits(prepared: Path, tmp_path: Path) -> None:
+def test_a_truncated_log_yields_complete_commits(prepared: Path, tmp_path: Path) -> None:
     path = fresh(prepared, tmp_path, 0)
     with opened(path) as engine:
         for number in range(20):
@@ -410,7 +410,7 @@ def test_a_log_that_was_cut_off_gives_whole_commits(prepared: Path, tmp_path: Pa
     assert {0, 20} < counts
 
 
-def test_a_newer_version_is_refused_and_left_alone(prepared: Path, tmp_path: Path) -> None:
+def test_a_file_of_a_newer_version_is_rejected_and_not_changed(prepared: Path, tmp_path: Path) -> None:
     path = fresh(prepared, tmp_path, 0)
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA user_version = 99")
@@ -452,7 +452,7 @@ def test_after_a_failed_sync_nothing_is_acknowledged_until_reopened(
         assert tables_of.get(engine, "before") is not None
 
 
-def test_a_snapshot_into_a_missing_folder_is_told(prepared: Path, tmp_path: Path) -> None:
+def test_a_snapshot_into_a_missing_folder_raises_an_error(prepared: Path, tmp_path: Path) -> None:
     with opened(fresh(prepared, tmp_path, 0)) as engine:
         target = tmp_path / "missing" / "copy.db"
         with pytest.raises(StorageError, match=r"copy\.db, a copy of .*, cannot be opened"):

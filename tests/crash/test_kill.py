@@ -162,7 +162,7 @@ def run_and_kill(path: Path, durability: str, seed: int, after: int, pause_s: fl
 
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("durability", ["normal", "full"])
-def test_a_killed_writer_loses_nothing_it_acknowledged(tmp_path: Path, durability: str) -> None:
+def test_a_killed_writer_loses_no_acknowledged_write(tmp_path: Path, durability: str) -> None:
     path = tmp_path / "data.db"
     auditor = Auditor()
     chance = random.Random(7)

@@ -98,7 +98,7 @@ def audit(engine: Engine, acknowledged: set[tuple[str, str]]) -> None:
 
 
 @pytest.mark.timeout(1800)
-def test_copies_that_a_killed_process_began_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copies_started_by_a_killed_process_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shrink_chunks(monkeypatch.setattr)
     path = tmp_path / "data.db"
     with Engine.open(path) as engine:

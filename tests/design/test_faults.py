@@ -15,7 +15,7 @@ CASES = [(page.stem, case) for page in sorted(HERE.glob("*.md")) for case in cas
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=f"{page}: {case.name}") for page, case in CASES])
-def test_a_design_that_cannot_work_says_so(case: Case, tmp_path: Path) -> None:
+def test_an_invalid_design_is_reported(case: Case, tmp_path: Path) -> None:
     assert faults_of(case.code, tmp_path) == case.told
 
 
@@ -46,7 +46,7 @@ class Team(Entity):
 """
 
 
-def test_the_algebra_tells_which_entities_can_make_the_same_key(tmp_path: Path) -> None:
+def test_the_algebra_finds_entities_that_can_have_the_same_key(tmp_path: Path) -> None:
     module = declare(TWO_KEYS, tmp_path / "design.py")
     note, user, team = ([part.template for part in module.app.entities[number].key.attributes] for number in range(3))
     found = keys_overlap(note, user)

@@ -15,7 +15,7 @@ CASES = [(page.stem, case) for page in sorted(HERE.glob("*.md")) for case in cas
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=f"{page}: {case.name}") for page, case in CASES])
-def test_a_declaration_without_meaning_is_refused_where_it_is_written(case: Case, tmp_path: Path) -> None:
+def test_an_invalid_declaration_is_rejected_at_its_line(case: Case, tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of the async function that nobody awaits
         assert _comparable(refusal(case.code, tmp_path)) == _comparable(case.told)
@@ -26,6 +26,6 @@ def _comparable(text: str) -> str:
     return text if sys.version_info[:2] == (3, 11) else re.sub(r"^[ |]*\^+\n", "", text, flags=re.MULTILINE)
 
 
-def test_every_case_says_what_to_do() -> None:
+def test_every_case_has_a_fix() -> None:
     assert len(CASES) > 90
     assert all(case.told.splitlines()[-1].startswith("fix: ") and "^" in case.told for _, case in CASES)

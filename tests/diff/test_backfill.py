@@ -118,7 +118,7 @@ def primary(item: dict[str, Any]) -> dict[str, Any]:
     return {name: item[name] for name in ("PK", "SK")}
 
 
-def test_an_index_of_stored_fields_is_filled_for_its_entries(tmp_path: Path) -> None:
+def test_a_new_index_of_stored_fields_costs_its_entries(tmp_path: Path) -> None:
     edit = ('GSI("all", pk="GSI1PK")', 'GSI("all", pk="GSI1PK"), GSI("by_state", pk="state", sk="city")')
     comparison = compared(tmp_path, DESIGN, changed(edit))
     (backfill,) = comparison.backfills
@@ -134,7 +134,7 @@ def test_an_index_of_stored_fields_is_filled_for_its_entries(tmp_path: Path) -> 
     assert backfill.price == pytest.approx(2 * COUNT * book()["write_unit"])
 
 
-def test_a_field_is_written_into_each_item_and_each_entry_that_holds_it(tmp_path: Path) -> None:
+def test_a_new_field_is_written_to_each_item_and_each_entry_that_projects_it(tmp_path: Path) -> None:
     comparison = compared(tmp_path, DESIGN, changed(("    text: str", "    text: str\n    name: str")))
     (backfill,) = comparison.backfills
     with Engine.memory() as engine:
@@ -147,14 +147,14 @@ def test_a_field_is_written_into_each_item_and_each_entry_that_holds_it(tmp_path
     assert backfill.read == pytest.approx(scanned["ConsumedCapacity"]["CapacityUnits"], abs=0.5)
 
 
-def test_an_index_that_no_stored_item_can_be_in_costs_nothing(tmp_path: Path) -> None:
+def test_an_index_without_stored_items_costs_nothing(tmp_path: Path) -> None:
     fields = ("    text: str", "    text: str\n    name: str\n    tag: str | None = None")
     index = ('GSI("all", pk="GSI1PK")', 'GSI("all", pk="GSI1PK"), GSI("by_tag", pk="tag")')
     (backfill,) = compared(tmp_path, DESIGN, changed(fields, index)).backfills
     assert told(backfill) == {"shop": 2 * COUNT, "all": 2 * COUNT}
 
 
-def test_a_new_index_gets_the_keys_that_items_lack(tmp_path: Path) -> None:
+def test_a_new_index_gets_the_keys_that_items_do_not_have(tmp_path: Path) -> None:
     index = ('GSI("all", pk="GSI1PK")', 'GSI("all", pk="GSI1PK"), GSI("by_text", pk="GSI2PK")')
     keyed = ('"all": key("SHOPS")', '"all": key("SHOPS"), "by_text": key("TEXT#{text}")')
     comparison = compared(tmp_path, DESIGN, changed(index, keyed))
@@ -170,7 +170,7 @@ def test_a_new_index_gets_the_keys_that_items_lack(tmp_path: Path) -> None:
     assert told(backfill) == meter.units == {"shop": 2 * COUNT, "all": 2 * COUNT, "by_text": 2 * COUNT}
 
 
-def test_an_index_that_the_service_has_filled_is_written_for_what_it_holds(tmp_path: Path) -> None:
+def test_a_new_index_is_rewritten_only_for_projected_attributes(tmp_path: Path) -> None:
     """A rewritten field does not change the entries of a new index that projects only keys."""
     index = ('GSI("all", pk="GSI1PK")', 'GSI("all", pk="GSI1PK"), GSI("by_state", pk="state", project="keys")')
     fields = ("    text: str", "    text: str\n    name: str")
@@ -179,7 +179,7 @@ def test_an_index_that_the_service_has_filled_is_written_for_what_it_holds(tmp_p
     assert by == {"the service": {"by_state": COUNT}, "a program": {"shop": 2 * COUNT, "all": 2 * COUNT}}
 
 
-def test_an_item_under_another_key_is_put_and_deleted(tmp_path: Path) -> None:
+def test_an_item_with_a_changed_key_is_put_and_deleted(tmp_path: Path) -> None:
     comparison = compared(
         tmp_path, DESIGN, changed(('key=key("SHOP#{shop_id}", "META")', 'key=key("S#{shop_id}", "META")'))
     )
@@ -194,14 +194,14 @@ def test_an_item_under_another_key_is_put_and_deleted(tmp_path: Path) -> None:
     assert told(backfill) == meter.units == {"shop": 8 * COUNT, "all": 4 * COUNT, "by_city": 2 * COUNT}
 
 
-def test_the_sentinels_of_an_item_under_another_key_name_its_new_one(tmp_path: Path) -> None:
+def test_sentinels_of_an_item_with_a_changed_key_store_the_new_key(tmp_path: Path) -> None:
     owned = ('key=key("SHOP#{shop_id}", "META"),', 'key=key("SHOP#{shop_id}", "META"), unique=["text"],')
     moved = ('key=key("SHOP#{shop_id}", "META"),', 'key=key("S#{shop_id}", "META"), unique=["text"],')
     (backfill,) = compared(tmp_path, changed(owned), changed(moved)).backfills
     assert told(backfill) == {"shop": 2 * (4 + 1) * COUNT, "all": 4 * COUNT, "by_city": 2 * COUNT}
 
 
-def test_an_item_with_a_value_that_is_gone_is_rewritten_with_its_entries(tmp_path: Path) -> None:
+def test_an_item_with_a_removed_value_is_rewritten_with_its_entries(tmp_path: Path) -> None:
     keyed = ('key("SHOPS")', 'key("SHOPS#{state}")')
     gone = ('Literal["open", "shut"]', 'Literal["shut"]')
     comparison = compared(tmp_path, changed(keyed), changed(keyed, gone))
@@ -229,7 +229,7 @@ def test_an_item_with_a_value_that_is_gone_is_rewritten_with_its_entries(tmp_pat
         ("tag: Held | None = None", "tag: Filled", 1.0),
     ],
 )
-def test_only_the_part_that_is_declared_is_rewritten(old: str, new: str, share: float | None, tmp_path: Path) -> None:
+def test_only_the_declared_share_is_rewritten(old: str, new: str, share: float | None, tmp_path: Path) -> None:
     source = changed(
         ("import Literal\n", "import Annotated, Literal\n\nfrom pydantic import BaseModel\n"),
         ("@shop.entity(", f"{MAPS}@shop.entity("),
@@ -244,7 +244,7 @@ def test_only_the_part_that_is_declared_is_rewritten(old: str, new: str, share: 
         assert (change.verdict, change.steps) == ("code", ()), "the declared values have none that is gone"
 
 
-def test_items_that_leave_an_index_by_its_condition_are_updated(tmp_path: Path) -> None:
+def test_items_excluded_by_a_new_index_condition_are_updated(tmp_path: Path) -> None:
     comparison = compared(
         tmp_path, DESIGN, changed(('key("SHOPS")', 'key("SHOPS#{state}", only_if=F.state == "open")'))
     )
@@ -259,7 +259,7 @@ def test_items_that_leave_an_index_by_its_condition_are_updated(tmp_path: Path) 
     assert told(backfill) == meter.units == {"shop": 2 * COUNT, "all": (2 + 2 * 0.25) * COUNT}
 
 
-def test_the_items_of_an_entity_that_is_gone_are_deleted(tmp_path: Path) -> None:
+def test_items_of_a_removed_entity_are_deleted(tmp_path: Path) -> None:
     comparison = compared(tmp_path, DESIGN, DESIGN[: DESIGN.index("@shop.entity")])
     (backfill,) = comparison.backfills
     assert backfill.is_cleaning
@@ -278,7 +278,7 @@ def test_changes_of_one_entity_are_one_pass(tmp_path: Path) -> None:
     assert told(backfill) == told(comparison.backfill(comparison.changes[0]) or backfill)
 
 
-def test_a_table_that_is_copied_is_written_with_all_its_indexes(tmp_path: Path) -> None:
+def test_a_copied_table_is_written_with_all_its_indexes(tmp_path: Path) -> None:
     comparison = compared(tmp_path, DESIGN, changed(('Table("shop"', 'Table("shops"')))
     (backfill,) = comparison.backfills
     assert (backfill.what, backfill.table, backfill.items) == ("shop copied", "shops", COUNT)
@@ -298,7 +298,7 @@ def test_a_table_that_is_copied_is_written_with_all_its_indexes(tmp_path: Path) 
     assert backfill.written == sum(meter.units.values())
 
 
-def test_capacity_by_the_hour_costs_nothing_more_and_sets_the_time(tmp_path: Path) -> None:
+def test_provisioned_capacity_costs_nothing_more_and_determines_the_duration(tmp_path: Path) -> None:
     bought = ('sk="SK",', 'sk="SK", billing=Provisioned(read=5, write=4),')
     edit = (
         'GSI("all", pk="GSI1PK")',
@@ -309,7 +309,7 @@ def test_capacity_by_the_hour_costs_nothing_more_and_sets_the_time(tmp_path: Pat
     assert backfill.seconds == 2 * COUNT / 2
 
 
-def test_numbers_that_are_not_declared_are_said_to_be_missing(tmp_path: Path) -> None:
+def test_undeclared_numbers_are_reported_as_missing(tmp_path: Path) -> None:
     items = DESIGN[DESIGN.index("    volume=") : DESIGN.index(")\nclass")]
     comparison = compared(
         tmp_path, changed((items, "")), changed((items, ""), ("    text: str", "    text: str\n    name: str"))
@@ -318,7 +318,7 @@ def test_numbers_that_are_not_declared_are_said_to_be_missing(tmp_path: Path) ->
     assert (backfill.items, backfill.written, backfill.unknown) == (0, 0, ("Shop",))
 
 
-def test_what_is_only_cleaned_up_is_a_pass_of_its_own(tmp_path: Path) -> None:
+def test_cleanup_is_a_separate_pass(tmp_path: Path) -> None:
     unique = ('key=key("SHOP#{shop_id}", "META"),', 'key=key("SHOP#{shop_id}", "META"), unique=["text"],')
     other = ('key=key("SHOP#{shop_id}", "META"),', 'key=key("SHOP#{shop_id}", "META"), unique=["city"],')
     first, last = compared(tmp_path, changed(unique), changed(other)).backfills

@@ -89,14 +89,14 @@ def fresh(table: Table) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("one", SERVED, ids=lambda one: one.name)
-def test_the_engine_makes_of_the_old_tables_the_new_ones(one: Pair, tmp_path: Path) -> None:
+def test_rollout_requests_turn_the_old_tables_into_the_new_ones(one: Pair, tmp_path: Path) -> None:
     assert_reached(compared(tmp_path, BASE, one.source))
     assert_reached(compared(tmp_path, one.source, BASE))
 
 
 @pytest.mark.parametrize("new", SETTINGS)
 @pytest.mark.parametrize("old", SETTINGS)
-def test_every_setting_is_reached_from_every_other(old: str, new: str, tmp_path: Path) -> None:
+def test_every_setting_can_be_changed_to_every_other(old: str, new: str, tmp_path: Path) -> None:
     sources = [BASE.replace(*setting(option)) if option else BASE for option in (old, new)]
     assert_reached(compared(tmp_path, sources[0], sources[1]))
 
@@ -121,7 +121,7 @@ NEW_TABLES = [one for one in PAIRS if any(verdict == "new table" for _, verdict,
 
 
 @pytest.mark.parametrize("one", NEW_TABLES, ids=lambda one: one.name)
-def test_the_engine_has_no_request_for_what_needs_a_new_table(one: Pair, tmp_path: Path) -> None:
+def test_changes_that_need_a_new_table_have_no_request(one: Pair, tmp_path: Path) -> None:
     comparison = compared(tmp_path, BASE, one.source)
     names = {change.table for change in comparison.changes if change.verdict == "new table"}
     with Engine.memory() as engine:
@@ -146,7 +146,7 @@ def update(engine: Engine, **change: Any) -> str:
     return refused.value.code
 
 
-def test_what_is_done_in_steps_is_refused_at_once(tmp_path: Path) -> None:
+def test_changes_that_need_several_steps_are_rejected_in_one_request(tmp_path: Path) -> None:
     comparison = compared(tmp_path, BASE.replace(*setting('stream="NEW_IMAGE", ttl="until"')), BASE)
     types = [{"AttributeName": name, "AttributeType": "N"} for name in ("points", "until")]
     made = [
@@ -172,7 +172,7 @@ def test_what_is_done_in_steps_is_refused_at_once(tmp_path: Path) -> None:
             engine.call("UpdateTimeToLive", other)
 
 
-def test_new_indexes_and_those_that_are_there_are_as_warm_as_their_table(tmp_path: Path) -> None:
+def test_new_and_existing_indexes_are_as_warm_as_their_table(tmp_path: Path) -> None:
     warm = BASE.replace(*setting("billing=OnDemand(warm_write=8_000)"))
     new = warm.replace('GSI("by_state", pk="state")', 'GSI("by_state", pk="state"), GSI("by_points", pk="points")')
     assert warmth(rolled(compared(tmp_path, BASE, new))) == {

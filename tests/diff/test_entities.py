@@ -15,7 +15,7 @@ VERSIONED = BASE.replace("    until: int", "    version: int = 0\n    until: int
 )
 
 
-def test_a_version_that_comes_is_counted_before_it_is_relied_on(tmp_path: Path) -> None:
+def test_a_new_version_is_counted_before_it_is_checked(tmp_path: Path) -> None:
     (change,) = compared(tmp_path, BASE, VERSIONED).of("version changed")
     assert change.what == "Task now has a version, version"
     assert [(step.phase, step.text) for step in change.steps] == [
@@ -24,7 +24,7 @@ def test_a_version_that_comes_is_counted_before_it_is_relied_on(tmp_path: Path) 
     ]
 
 
-def test_a_version_that_goes_takes_its_protection_with_it(tmp_path: Path) -> None:
+def test_a_removed_version_removes_the_protection(tmp_path: Path) -> None:
     (change,) = compared(tmp_path, VERSIONED, BASE).of("version changed")
     assert change.what == "Task no longer has a version"
     assert change.how == "Writes of both versions can overwrite each other."
@@ -74,13 +74,13 @@ def design(key: str = '"C#{customer}", "O#{number}"', indexes: str = "", options
     ],
     ids=["inverted", "local", "an index of the key", "of another key", "of a field", "of the key's text", "of both"],
 )  # fmt: skip
-def test_of_indexes_only_attributes_beside_the_primary_key_are_written(
+def test_only_index_attributes_outside_the_primary_key_are_written(
     old: str, new: str, said: list[tuple[str, str]], tmp_path: Path
 ) -> None:
     assert sorted((change.kind, change.subject) for change in compared(tmp_path, old, new).changes) == sorted(said)
 
 
-def test_keys_that_the_new_version_does_not_write_are_read_no_more_first(tmp_path: Path) -> None:
+def test_keys_that_the_new_version_does_not_write_are_first_no_longer_read(tmp_path: Path) -> None:
     made = design(indexes=MADE, options=', indexes={"by_courier": key("COURIER#{courier}")}')
     stages = {stage.phase: [step.text for step in stage.steps] for stage in rollout(compared(tmp_path, made, design()))}
     assert stages == {
@@ -90,7 +90,7 @@ def test_keys_that_the_new_version_does_not_write_are_read_no_more_first(tmp_pat
     }
 
 
-def test_an_item_under_another_key_is_named_in_its_sentinels(tmp_path: Path) -> None:
+def test_an_item_with_a_changed_key_is_updated_in_its_sentinels(tmp_path: Path) -> None:
     owned = ', unique=["courier"]'
     comparison = compared(tmp_path, design(options=owned), design(OTHER, options=owned))
     (change,) = comparison.of("key changed")
@@ -119,7 +119,7 @@ WHEN = ', only_if=F.state == "open"'
     ],
     ids=["sort key", "partition key", "members", "both"],
 )  # fmt: skip
-def test_of_a_key_in_an_index_only_what_changes_is_named(
+def test_only_the_changed_part_of_an_index_key_is_named(
     new: tuple[str, str], what: str, written: str, tmp_path: Path
 ) -> None:
     changes = compared(tmp_path, BASE, BASE.replace(*new)).of("key changed")
@@ -132,7 +132,7 @@ def test_of_a_key_in_an_index_only_what_changes_is_named(
     assert ", ".join(sorted(change.work.attributes)) == written
 
 
-def test_of_a_key_that_is_written_as_before_the_attribute_is_named_that_another_type_makes(tmp_path: Path) -> None:
+def test_a_key_attribute_changed_by_another_type_is_named(tmp_path: Path) -> None:
     monthly = BASE.replace('"{due}"', '"{due:month}"')
     changes = compared(tmp_path, monthly, monthly.replace("    due: date", "    due: datetime")).of("key changed")
     assert [change.what for change in changes] == ["the content of GSI1SK of Task in index due changed"]

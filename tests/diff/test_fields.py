@@ -58,7 +58,7 @@ def test_an_item_without_a_value_is_read_with_the_new_default(old: str, new: str
     assert change_of(tmp_path, old, new).how == f"Stored items keep their value; items without one {without}."
 
 
-def test_a_key_of_a_value_that_is_gone_is_another_key(tmp_path: Path) -> None:
+def test_a_key_with_a_removed_value_is_moved(tmp_path: Path) -> None:
     change = change_of(tmp_path, "...", "...", ('Literal["out", "back"]', 'Literal["back", "kept"]'))
     assert (change.kind, change.verdict) == ("values narrowed", "backfill")
     assert [step.phase for step in change.steps] == ["accept", "write", "backfill", "read"]
@@ -67,7 +67,7 @@ def test_a_key_of_a_value_that_is_gone_is_another_key(tmp_path: Path) -> None:
     assert find.text.endswith("put the item under another key and delete it under the old one, in one transaction")
 
 
-def test_what_a_new_validator_refuses_is_looked_for(tmp_path: Path) -> None:
+def test_stored_values_that_a_new_validator_may_reject_are_searched(tmp_path: Path) -> None:
     validator = (
         "fee: int = 1\n\n    @field_validator('fee')\n    def fits(cls, value: int) -> int:\n        return value"
     )
@@ -76,7 +76,7 @@ def test_what_a_new_validator_refuses_is_looked_for(tmp_path: Path) -> None:
     assert [step.phase for step in change.steps] == ["write", "backfill", "read"]
 
 
-def test_a_field_that_whole_items_would_lose_is_kept_before_it_is_written(tmp_path: Path) -> None:
+def test_a_field_that_whole_item_writes_would_lose_is_kept_before_it_is_written(tmp_path: Path) -> None:
     change = change_of(tmp_path, "...", "fee: int = 1")
     assert "its keep put whole items without the field" in change.how
     assert [(step.phase, step.text) for step in change.steps] == [

@@ -21,33 +21,33 @@ def names(pairs: tuple[tuple[Thing, Thing], ...]) -> list[tuple[str, str]]:
     return [(old.name, new.name) for old, new in pairs]
 
 
-def test_names_come_first() -> None:
+def test_equal_names_match_first() -> None:
     found = matched([Thing("a", "x"), Thing("b", "y")], [Thing("b", "x"), Thing("c", "z")], lambda one: one.shape)
     assert names(found.kept) == [("b", "b")]
     assert [one.name for one in found.removed] == ["a"]
     assert [one.name for one in found.added] == ["c"]
 
 
-def test_one_of_each_shape_is_renamed() -> None:
+def test_a_single_lookalike_is_a_rename() -> None:
     found = matched([Thing("a", "x")], [Thing("b", "x")], lambda one: one.shape)
     assert names(found.renamed) == names(found.pairs) == [("a", "b")]
     assert not found.removed
     assert not found.added
 
 
-def test_twins_and_what_has_no_shape_are_not() -> None:
+def test_several_lookalikes_and_items_without_a_shape_are_not_renames() -> None:
     twins = matched([Thing("a", "x")], [Thing("b", "x"), Thing("c", "x")], lambda one: one.shape)
     assert (twins.renamed, len(twins.removed), len(twins.added)) == ((), 1, 2)
     formless = matched([Thing("a")], [Thing("b")], lambda one: one.shape)
     assert not formless.renamed
 
 
-def test_of_two_of_one_name_the_first_counts() -> None:
+def test_the_first_of_two_equal_names_counts() -> None:
     found = matched([Thing("a", "x"), Thing("a", "y")], [Thing("a", "z")])
     assert [(old.shape, new.shape) for old, new in found.kept] == [("x", "z")]
 
 
-def test_a_lookalike_is_the_only_one_of_its_shape() -> None:
+def test_a_lookalike_is_the_only_one_with_its_shape() -> None:
     old, new = [Thing("a", "x"), Thing("b", "y"), Thing("c", "y")], [Thing("d", "x"), Thing("e", "y")]
     assert lookalikes(old, new, lambda one: one.shape) == {"d": old[0]}
 
@@ -94,7 +94,7 @@ LIKE = {
 
 
 @pytest.mark.parametrize("case", LIKE)
-def test_what_may_be_a_rename_is_told_with_what_that_needs(case: str, tmp_path: Path) -> None:
+def test_a_possible_rename_is_reported_with_the_required_steps(case: str, tmp_path: Path) -> None:
     was, now, what, hint = LIKE[case]
     old, new = BASE, BASE.replace(was, now).replace("(User)", "(Person)" if "class Person" in now else "(User)")
     if case == "a local index":
@@ -104,12 +104,12 @@ def test_what_may_be_a_rename_is_told_with_what_that_needs(case: str, tmp_path: 
     assert hint in change.how
 
 
-def test_of_several_alike_nothing_is_guessed(tmp_path: Path) -> None:
+def test_several_lookalikes_are_not_guessed(tmp_path: Path) -> None:
     new = BASE.replace("    email: str", "    mail: str\n    name: str")
     assert "under another name" not in "".join(change.how for change in compared(tmp_path, BASE, new).changes)
 
 
-def test_what_takes_the_place_of_a_field_in_the_key_is_that_field(tmp_path: Path) -> None:
+def test_a_field_with_the_same_position_in_the_key_is_renamed(tmp_path: Path) -> None:
     new = BASE.replace('key("USER#{user}", "META")', 'key("USER#{person}", "META")').replace(
         "class User(Entity):\n    user: str", "class User(Entity):\n    person: str"
     )

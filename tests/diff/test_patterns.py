@@ -43,21 +43,19 @@ def edited(*edits: tuple[str, str]) -> str:
     ],
     ids=["direction", "index", "name", "range", "filter", "limit", "name of a get", "a get"],
 )
-def test_cursors_are_refused_where_they_were_made_for_something_else(
-    edits: list[tuple[str, str]], refused: bool, tmp_path: Path
-) -> None:
+def test_cursors_of_a_changed_pattern_are_rejected(edits: list[tuple[str, str]], refused: bool, tmp_path: Path) -> None:
     (change,) = compared(tmp_path, BASE, edited(*edits)).changes
     assert change.kind in {"pattern changed", "pattern renamed"}
     assert change.how.endswith(REFUSED) is refused
 
 
-def test_a_pattern_that_became_one_without_pages_has_no_cursors(tmp_path: Path) -> None:
+def test_a_pattern_that_no_longer_has_pages_has_no_cursors(tmp_path: Path) -> None:
     (change,) = compared(tmp_path, BASE, edited((QUERY, QUERY.replace("query", "count")))).changes
     assert "kind (query to count)" in change.what
     assert REFUSED not in change.how
 
 
-def test_of_a_pattern_that_is_gone_the_table_is_shown_and_what_used_it(tmp_path: Path) -> None:
+def test_a_removed_pattern_is_reported_at_its_table_with_its_uses(tmp_path: Path) -> None:
     user = BASE[BASE.index("@app.get(User)") : BASE.index("@app.update(Task")]
     comparison = compared(tmp_path, BASE, edited((user, "")))
     (gone,) = comparison.of("pattern removed")
@@ -69,13 +67,13 @@ def test_of_a_pattern_that_is_gone_the_table_is_shown_and_what_used_it(tmp_path:
     assert gone.how == "In the old design, its rate is 2 calls per second (2 at the peak)."
 
 
-def test_of_a_new_pattern_its_own_place_is_shown(tmp_path: Path) -> None:
+def test_a_new_pattern_is_reported_at_its_own_line(tmp_path: Path) -> None:
     comparison = compared(tmp_path, BASE, edited(("@app.on_change", ANOTHER)))
     (added,) = comparison.of("pattern added")
     assert added.place == comparison.new.pattern("another").place
 
 
-def test_to_take_from_a_number_is_another_change_than_to_add_to_it(tmp_path: Path) -> None:
+def test_changing_add_to_subtract_is_a_pattern_change(tmp_path: Path) -> None:
     old, new = (edited(('.set(state="held")', f".{word}(points=2)")) for word in ("add", "subtract"))
     (change,) = compared(tmp_path, old, new).changes
     assert (change.kind, change.subject) == ("pattern changed", "hold")

@@ -44,7 +44,7 @@ def package(folder: Path, prefix: str, imports: str) -> Path:
 
 
 @pytest.mark.parametrize("imports", [".", "store."])
-def test_packages_of_one_name_are_told_apart(imports: str, tmp_path: Path) -> None:
+def test_packages_with_one_name_are_distinguished(imports: str, tmp_path: Path) -> None:
     paths = package(tmp_path / "old", "OLD", imports), package(tmp_path / "new", "NEW", imports)
     loaded = [load_isolated(str(path)) for path in paths]
     texts = [one.design.tables[0].entities[0].key.attributes[0].text for one in loaded]
@@ -54,7 +54,7 @@ def test_packages_of_one_name_are_told_apart(imports: str, tmp_path: Path) -> No
     assert [one.file for one in loaded] == list(paths)
 
 
-def test_files_beside_a_file_are_its_own(tmp_path: Path) -> None:
+def test_files_next_to_a_design_are_loaded_separately(tmp_path: Path) -> None:
     texts = []
     for name in ("old", "new"):
         folder = tmp_path / name
@@ -65,7 +65,7 @@ def test_files_beside_a_file_are_its_own(tmp_path: Path) -> None:
     assert texts == ["old#{name}", "new#{name}"]
 
 
-def test_what_was_imported_before_is_there_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_previously_imported_modules_are_restored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = package(tmp_path, "A", "store.")
     monkeypatch.syspath_prepend(tmp_path)
     modules, search = dict(sys.modules), list(sys.path)
@@ -77,7 +77,7 @@ def test_what_was_imported_before_is_there_again(tmp_path: Path, monkeypatch: py
     assert sys.path == search
 
 
-def test_a_design_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_failing_design_leaves_no_modules_loaded(tmp_path: Path) -> None:
     (tmp_path / "helper.py").write_text("x = 1\n")
     (tmp_path / "design.py").write_text("import helper\n")
     modules, search = dict(sys.modules), list(sys.path)
@@ -86,7 +86,7 @@ def test_a_design_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
     assert (sys.modules, sys.path) == (modules, search)
 
 
-def test_a_table_of_the_same_file_is_found_out(tmp_path: Path) -> None:
+def test_a_table_imported_from_the_same_file_is_detected(tmp_path: Path) -> None:
     path = package(tmp_path, "A", "store.")
     other = path.parent / "other.py"
     other.write_text(path.read_text())
@@ -95,7 +95,7 @@ def test_a_table_of_the_same_file_is_found_out(tmp_path: Path) -> None:
     assert two.places["app"] == path.parent / "entities.py"
 
 
-def test_the_standard_library_is_never_imported_anew() -> None:
+def test_the_standard_library_is_never_imported_again() -> None:
     before = {name: module for name, module in sys.modules.items() if name in sys.stdlib_module_names}
     for name in ("sys", "json", "os"):
         with pytest.raises(DesignError, match="declares no table"):
@@ -103,7 +103,7 @@ def test_the_standard_library_is_never_imported_anew() -> None:
     assert all(sys.modules[name] is module for name, module in before.items())
 
 
-def test_of_two_tables_of_one_name_the_first_is_where_it_is(tmp_path: Path) -> None:
+def test_the_first_of_two_tables_with_one_name_has_the_place(tmp_path: Path) -> None:
     path = tmp_path / "design.py"
     path.write_text("from keyplan import Table\n\none = Table('app', pk='PK')\ntwo = Table('app', pk='PK', sk='SK')\n")
     assert load_isolated(str(path)).places == {"app": path}
@@ -141,7 +141,7 @@ def test_files_of_the_designs_are_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"), [(None, "not found"), ("x = (", "is not valid Python"), ("\0", "is not valid Python")]
 )
-def test_what_is_no_program_is_refused(text: str | None, problem: str, tmp_path: Path) -> None:
+def test_an_unreadable_program_is_rejected(text: str | None, problem: str, tmp_path: Path) -> None:
     path = tmp_path / "service.py"
     if text is not None:
         path.write_text(text)

@@ -25,7 +25,7 @@ def phases(folder: Path, *edits: tuple[str, str]) -> dict[str, list[str]]:
     return {stage.phase: [step.text for step in stage.steps] for stage in rollout(compared(folder, BASE, new))}
 
 
-def test_nothing_has_no_steps(tmp_path: Path) -> None:
+def test_equal_designs_have_no_steps(tmp_path: Path) -> None:
     assert phases(tmp_path) == {}
 
 
@@ -71,7 +71,7 @@ def test_a_new_field_that_is_a_key_of_an_index_is_written_once(old: str, tmp_pat
     assert told["backfill"] == ["rewrite name of every stored User"]
 
 
-def test_a_field_that_is_lacking_and_has_fewer_values_is_written_once(tmp_path: Path) -> None:
+def test_a_required_field_with_fewer_values_is_written_once(tmp_path: Path) -> None:
     told = phases(tmp_path, ("note: str | None = None", "note: Annotated[str, Field(max_length=5)]"))
     assert told == {
         "write": ["a version that writes note of Task in the new form, and reads both"],
@@ -86,7 +86,7 @@ COPY = (
 )
 
 
-def test_a_table_that_is_copied_is_made_as_the_new_design_has_it(tmp_path: Path) -> None:
+def test_a_copied_table_is_created_as_the_new_design_declares_it(tmp_path: Path) -> None:
     added = 'GSI("by_state", pk="state"), LSI("of_points", sk="points"), GSI("by_points", pk="points")'
     told = phases(tmp_path, ('GSI("by_state", pk="state")', added), setting("deletion_protection=True"))
     assert told == {
@@ -127,7 +127,7 @@ READ_OTHERWISE = {
 
 @pytest.mark.parametrize("way", ["", "back"])
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
-def test_what_the_old_version_does_not_read_is_written_once_nothing_of_it_runs(
+def test_values_that_the_old_version_cannot_read_are_written_after_it_stops(
     pair: Pair, way: str, tmp_path: Path
 ) -> None:
     """A version that reads both forms is between the old one and the first that writes the new form, and only then."""

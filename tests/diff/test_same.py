@@ -20,7 +20,7 @@ WRITTEN = sorted((ROOT / "examples" / "as_written").glob("*.py"))
 
 
 @pytest.mark.parametrize("path", [*SYSTEMS, *WRITTEN], ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_a_design_is_the_same_as_itself(path: Path) -> None:
+def test_a_design_equals_itself(path: Path) -> None:
     old, new = load_isolated(str(path)).design, load_isolated(str(path)).design
     assert old.tables[0] is not new.tables[0]
     comparison = Comparison(old, new, book())
@@ -29,12 +29,12 @@ def test_a_design_is_the_same_as_itself(path: Path) -> None:
     assert all(price.difference == 0 for price in comparison.prices)
 
 
-def test_there_are_ten_of_them() -> None:
+def test_ten_designs_are_compared() -> None:
     assert len(SYSTEMS) == len(WRITTEN) == 5
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_every_design_of_the_rules_is_the_same_as_itself(tmp_path: Path) -> None:
+def test_every_design_of_the_rules_equals_itself(tmp_path: Path) -> None:
     for (code, title, _), source in zip(cases(), DESIGNS, strict=True):
         paths = tmp_path / "one.py", tmp_path / "other.py"
         for path in paths:

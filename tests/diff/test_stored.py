@@ -19,7 +19,7 @@ LOSING = {"type changed", "field missing", "values narrowed"}
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
-def test_stored_items_are_read_unless_it_says_they_are_not(pair: Pair, tmp_path: Path) -> None:
+def test_stored_items_are_readable_unless_a_change_is_reported(pair: Pair, tmp_path: Path) -> None:
     comparison = compared(tmp_path, BASE, pair.source)
     for old, new in pairs_of(comparison):
         kinds = {change.kind for change in comparison.changes if change.subject == new.name}
@@ -27,7 +27,7 @@ def test_stored_items_are_read_unless_it_says_they_are_not(pair: Pair, tmp_path:
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
-def test_stored_items_have_the_keys_of_the_new_design_unless_it_says_they_have_not(pair: Pair, tmp_path: Path) -> None:
+def test_stored_items_have_the_new_keys_unless_a_change_is_reported(pair: Pair, tmp_path: Path) -> None:
     comparison = compared(tmp_path, BASE, pair.source)
     told = {change.subject for change in comparison.of("key changed", "entity renamed")}
     for old, new in pairs_of(comparison):

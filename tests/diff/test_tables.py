@@ -29,7 +29,7 @@ KEYS = '"due": key("DUE#{user}", "{due}")'
     ],
     ids=["both", "one", "of a field"],
 )
-def test_the_keys_of_an_index_that_is_made_anew_are_written_beside_the_old_ones(
+def test_keys_of_a_recreated_index_are_written_next_to_the_old_ones(
     edits: list[tuple[str, str]], index: str, write: str, tmp_path: Path
 ) -> None:
     text = BASE

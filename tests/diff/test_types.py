@@ -132,7 +132,7 @@ def test_a_type_loses_nothing_to_itself(annotation: Any) -> None:
 @pytest.mark.parametrize("old", TYPES, ids=named)
 @settings(max_examples=examples(15), deadline=None)
 @given(st.data())
-def test_what_loses_nothing_is_read(old: Any, data: st.DataObject) -> None:
+def test_a_lossless_change_can_be_read(old: Any, data: st.DataObject) -> None:
     value = data.draw(TYPES[old])
     item = {"item_id": {"S": "1"}}
     if value is not None and value != set():
@@ -169,7 +169,7 @@ LOST = [
 
 
 @pytest.mark.parametrize(("old", "new", "kind"), LOST, ids=named)
-def test_what_may_be_lost_is_told(old: Any, new: Any, kind: str) -> None:
+def test_a_possible_loss_is_reported(old: Any, new: Any, kind: str) -> None:
     found = losses(field(old), field(new))
     assert kind in {loss.kind for loss in found}
     assert all(loss.text for loss in found)
@@ -185,7 +185,7 @@ def test_what_may_be_lost_is_told(old: Any, new: Any, kind: str) -> None:
     ],
     ids=named,
 )
-def test_a_loss_within_a_value_says_where(old: Any, new: Any, where: str) -> None:
+def test_a_loss_inside_a_value_names_its_path(old: Any, new: Any, where: str) -> None:
     (loss,) = losses(*(spec_of(declared(one)).fields["value"] for one in (old, new)))
     assert where in loss.text
 
@@ -209,7 +209,7 @@ KEPT = [
 
 
 @pytest.mark.parametrize(("old", "new"), KEPT, ids=named)
-def test_what_is_surely_read_is_no_loss(old: Any, new: Any) -> None:
+def test_a_readable_change_has_no_loss(old: Any, new: Any) -> None:
     assert losses(field(old), field(new)) == []
 
 
@@ -228,5 +228,5 @@ def test_what_is_surely_read_is_no_loss(old: Any, new: Any) -> None:
     ],
     ids=str,
 )
-def test_a_type_is_called_as_a_reader_would(kind: Any, name: str) -> None:
+def test_a_type_has_a_readable_name(kind: Any, name: str) -> None:
     assert name_of(kind) == name

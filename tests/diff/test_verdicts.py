@@ -18,12 +18,12 @@ def test_a_change_gets_its_verdict(pair: Pair, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
-def test_the_way_back_is_a_change_too(pair: Pair, tmp_path: Path) -> None:
+def test_the_reverse_change_is_reported_too(pair: Pair, tmp_path: Path) -> None:
     back = compared(tmp_path, pair.source, BASE).changes
     assert bool(back) == bool(pair.expected)
 
 
-def test_every_kind_of_change_comes_up(tmp_path: Path) -> None:
+def test_every_kind_of_change_is_tested(tmp_path: Path) -> None:
     told = {kind for pair in PAIRS for kind, _, _ in pair.expected}
     back = {change.kind for pair in PAIRS for change in compared(tmp_path, pair.source, BASE).changes}
     assert told | back == set(get_args(Kind))

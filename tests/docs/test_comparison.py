@@ -51,13 +51,13 @@ def imported(title: str) -> int:
 TITLES = ["keyplan", "PynamoDB", "SQLModel"]
 
 
-def test_the_example_takes_at_most_28_lines_and_8_imports() -> None:
+def test_the_example_has_at_most_28_lines_and_8_imports() -> None:
     assert lines("keyplan") <= 28
     assert imported("keyplan") <= 8
 
 
 @pytest.mark.parametrize(("row", "count"), [("lines of code", lines), ("names imported from the library", imported)])
-def test_the_figures_of_the_page_are_those_of_its_blocks(row: str, count: Any) -> None:
+def test_the_figures_of_the_page_match_its_blocks(row: str, count: Any) -> None:
     assert f"| {row} | {' | '.join(str(count(title)) for title in TITLES)} |" in PAGE
 
 
@@ -78,6 +78,6 @@ def test_keyplan_and_pynamodb_store_the_same_items(
     assert engine.call("Scan", {"TableName": "app"})["Items"] == theirs
 
 
-def test_sqlmodel_does_the_same(executed: Any) -> None:
+def test_sqlmodel_stores_the_same_rows(executed: Any) -> None:
     pytest.importorskip("sqlmodel")
     executed("SQLModel")

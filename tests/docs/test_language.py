@@ -122,7 +122,7 @@ def test_words_are_found_across_lines_and_in_any_case() -> None:
     assert not words("The moss lay in Reckonville; it is no longer used, and is notable.\n")
 
 
-def test_comments_docstrings_and_messages_are_read_and_names_are_not() -> None:
+def test_comments_docstrings_and_messages_are_checked_and_names_are_not() -> None:
     source = (
         '"""Made up."""\n\n\ndef told(moment):  # kept for good\n    raise TypeError(f"{moment} is no time", "anew")\n'
     )

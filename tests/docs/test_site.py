@@ -33,7 +33,7 @@ def build(config: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
 
 
-def test_made_pages_are_what_the_code_says() -> None:
+def test_generated_pages_match_the_code() -> None:
     stale = [name for name, text in made().items() if not (DOCS / name).is_file() or (DOCS / name).read_text() != text]
     assert not stale, "write them anew: python -m docs.making"
     assert not stray(), "nothing makes these: python -m docs.making"
@@ -51,7 +51,7 @@ def test_the_site_builds_without_a_warning(site: Path) -> None:
     assert not list(site.rglob("*.py"))
 
 
-def test_links_to_nowhere_end_the_build(tmp_path: Path) -> None:
+def test_broken_links_fail_the_build(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "index.md").write_text("# Page\n\n[a page](missing.md), [a place](#missing)\n")
     config = tmp_path / "mkdocs.yml"
@@ -77,7 +77,7 @@ def test_every_design_of_the_developer_guide_has_a_page(site: Path) -> None:
         assert f'href="{name}/"' in index
 
 
-def test_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
+def test_the_site_loads_nothing_from_other_hosts(site: Path) -> None:
     loads = re.compile(r"<(?:script|link|img)[^>]+(?:src|href)=\"?(https?://[^\" >]+)")
     found = {url for page in site.rglob("*.html") for url in loads.findall(page.read_text())}
     assert not found

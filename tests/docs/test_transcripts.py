@@ -12,7 +12,7 @@ from docs.making.transcripts import DOCS, PAGES, TUTORIAL, agrees, files_before,
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if "```console" in (DOCS / page).read_text()])
-def test_commands_print_what_the_page_says(page: str) -> None:
+def test_commands_print_the_output_on_the_page(page: str) -> None:
     ran = list(run(page))
     assert ran
     for step, printed in ran:
@@ -21,11 +21,11 @@ def test_commands_print_what_the_page_says(page: str) -> None:
         )
 
 
-def test_every_page_of_the_tutorial_is_read() -> None:
+def test_every_page_of_the_tutorial_is_executed() -> None:
     assert {f"tutorial/{path.name}" for path in (DOCS / "tutorial").glob("*.md")} == set(TUTORIAL)
 
 
-def test_a_changed_definition_takes_the_place_of_the_old_one() -> None:
+def test_a_changed_definition_replaces_the_old_one() -> None:
     before, after = (files_before(f"tutorial/{name}.md")["tools.py"] for name in ("check", "run"))
     assert before.count("def extend(") == after.count("def extend(") == 1
     assert "assuming(branch=" not in before
@@ -34,7 +34,7 @@ def test_a_changed_definition_takes_the_place_of_the_old_one() -> None:
     compile(after, "tools.py", "exec")
 
 
-def test_dots_stand_for_lines_and_for_parts_of_lines() -> None:
+def test_dots_stand_for_lines_and_parts_of_lines() -> None:
     assert agrees("one\n...\nfour", "one\ntwo\nthree\nfour")
     assert agrees("one\n...\nfour", "one\nfour")
     assert agrees("in ...s", "in 0.1s")
@@ -43,18 +43,18 @@ def test_dots_stand_for_lines_and_for_parts_of_lines() -> None:
     assert not agrees("a.c", "abc")
 
 
-def test_a_command_may_go_on_over_several_lines() -> None:
+def test_a_command_may_span_several_lines() -> None:
     first, second = steps("$ one \\\n  two\nprinted\n$ three\n")
     assert (first.command, first.shown) == ("one \\\n  two", "printed")
     assert (second.command, second.shown) == ("three", "")
 
 
-def test_no_page_tells_of_the_machine_it_was_written_on() -> None:
+def test_no_page_contains_paths_of_the_author() -> None:
     told = [path.name for path in DOCS.rglob("*.md") if re.search(r"/(?:tmp|work|root)/", path.read_text())]
     assert not told
 
 
-def test_the_command_in_the_readme_prints_what_the_readme_shows() -> None:
+def test_the_command_in_the_readme_prints_its_output() -> None:
     console = re.compile(r"^```console\n\$ \.venv/bin/keyplan (.*?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
     ((command, shown),) = console.findall((DOCS.parent / "README.md").read_text())
     arguments = [sys.executable, "-m", "keyplan", *shlex.split(command)]

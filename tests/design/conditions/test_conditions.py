@@ -11,7 +11,7 @@ from keyplan.design.conditions.conditions import paths_of, sources_of
 from keyplan.design.parameters import Param
 
 
-def test_joined_conditions_are_flat_and_tell_what_they_read() -> None:
+def test_joined_conditions_are_flat_and_list_their_paths() -> None:
     condition = (F.a == Param("x", None)) & (F.b.size() > 3) & F.c["d"].exists()
     assert len(condition.operands()) == 3
     assert [path.field for path in paths_of(condition)] == ["a", "b", "c"]
@@ -29,7 +29,7 @@ def test_joined_conditions_are_flat_and_tell_what_they_read() -> None:
         (lambda: bool(F.a == 1), "&, | and ~"),
     ],
 )
-def test_a_condition_without_meaning_is_refused(wrong: Any, fix: str) -> None:
+def test_an_invalid_condition_is_rejected_with_a_fix(wrong: Any, fix: str) -> None:
     with pytest.raises(DesignError) as told:
         wrong()
     assert fix in told.value.fix

@@ -106,11 +106,11 @@ TOLD: list[tuple[Condition, bool | None]] = [
 
 
 @pytest.mark.parametrize(("condition", "told"), TOLD, ids=range(len(TOLD)))
-def test_a_condition_is_true_false_or_not_to_be_told(condition: Condition, told: bool | None) -> None:
+def test_a_condition_is_true_false_or_unknown(condition: Condition, told: bool | None) -> None:
     assert holds(condition, VALUES) is told
 
 
-def test_no_condition_is_always_true() -> None:
+def test_a_missing_condition_is_always_true() -> None:
     assert holds(None, {}) is True
 
 
@@ -123,7 +123,7 @@ def known(name: str, told: bool | None) -> Any:
 
 
 @given(one=BOOLEANS, two=BOOLEANS, three=BOOLEANS)
-def test_what_is_not_to_be_told_stays_so_only_while_it_may_go_either_way(
+def test_an_unknown_value_makes_the_result_unknown_only_if_it_matters(
     one: bool | None, two: bool | None, three: bool | None
 ) -> None:
     values = {"a": known("a", one), "b": known("b", two), "c": known("c", three)}
@@ -137,7 +137,7 @@ def test_what_is_not_to_be_told_stays_so_only_while_it_may_go_either_way(
     assert holds(condition, values) == (told.pop() if len(told) == 1 else None)
 
 
-def test_the_values_of_a_call_take_the_place_of_what_is_compared_with() -> None:
+def test_values_of_a_call_replace_the_parameters_of_a_condition() -> None:
     low, high, who = (Param(name, None) for name in ("low", "high", "who"))
     condition = (
         F.points.between(low, high)
@@ -155,7 +155,7 @@ def test_the_values_of_a_call_take_the_place_of_what_is_compared_with() -> None:
         assert holds(with_values(condition, partial(value_of, arguments=arguments)), VALUES) is told
 
 
-def test_a_list_of_a_call_takes_the_place_of_its_name() -> None:
+def test_a_list_of_a_call_replaces_its_parameter() -> None:
     condition = ~F.name.is_in("Zoe", each(Param("some", None))) & (F.points == 3)
     for some, told in [(["Cid"], True), (["Cid", "Ann"], False), (("Ann",), False)]:
         filled = with_values(condition, partial(value_of, arguments={"some": some}))
@@ -192,7 +192,7 @@ ORDERS: dict[str, Callable[[Any, Any], Condition]] = {
 
 
 @given(one=STORED, value=STORED, text=st.sampled_from(sorted(ORDERS)))
-def test_a_condition_is_decided_as_the_service_decides_it(one: Any, value: Any, text: str) -> None:
+def test_conditions_evaluate_as_on_the_service(one: Any, value: Any, text: str) -> None:
     stored, given_value = encode_value(one), encode_value(value)
     assume(text != "begins_with(one, :v)" or given_value.keys() <= {"S", "B"})  # others are not valid requests
     told = holds(ORDERS[text](F.one, value), {"one": one})
@@ -219,7 +219,7 @@ TABLE: dict[str, Any] = {
 }
 
 
-def test_timestamps_of_the_hour_that_a_clock_shows_twice_are_those_that_they_are() -> None:
+def test_timestamps_in_a_repeated_hour_are_compared_correctly() -> None:
     first = datetime(2026, 10, 25, 2, 30, tzinfo=ZoneInfo("Europe/Berlin"))
     second = first.replace(minute=10, fold=1)
     for timestamp in (first, second):

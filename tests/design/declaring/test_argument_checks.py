@@ -198,7 +198,7 @@ def test_subclasses_and_values_of_enums_are_accepted() -> None:
         (remove_both, ("a", [5]), "remove_both() expects others as list[str], got list: [5]"),
     ],
 )
-def test_a_value_of_the_wrong_type_is_refused_when_the_pattern_is_called(
+def test_a_value_of_the_wrong_type_is_rejected_when_the_pattern_is_called(
     pattern: Any, arguments: tuple[Any, ...], problem: str
 ) -> None:
     with pytest.raises(TypeError) as refused:
@@ -206,7 +206,7 @@ def test_a_value_of_the_wrong_type_is_refused_when_the_pattern_is_called(
     assert str(refused.value) == problem
 
 
-def test_nothing_is_stored_or_deleted_under_the_text_of_another_value() -> None:
+def test_a_value_of_another_type_is_neither_stored_nor_deleted_under_its_text() -> None:
     @notes.delete(Note)
     def drop(id: str) -> ItemWrite:
         return item(id=id)
@@ -227,7 +227,7 @@ def test_nothing_is_stored_or_deleted_under_the_text_of_another_value() -> None:
         assert db.all(every_note()) == [Note(id="5", title="five")]
 
 
-def test_a_text_of_an_item_is_not_made_of_another_value() -> None:
+def test_another_value_is_not_stored_as_text() -> None:
     unchecked = Thing(id="a").model_copy(update={"title": ["x"]})
 
     @table.put(Thing)
@@ -244,7 +244,7 @@ def test_a_text_of_an_item_is_not_made_of_another_value() -> None:
         assert stored.title == "new"
 
 
-def test_what_the_model_checks_is_left_to_the_model() -> None:
+def test_validation_by_the_model_is_left_to_the_model() -> None:
     assert rename("a", 5).arguments == {"id": "a", "title": 5}  # type: ignore[arg-type]
 
 
@@ -280,7 +280,7 @@ def test_a_consumer_compares_a_field_with_values_of_its_type() -> None:
         (Thing, [Thing(id="a"), {}], ["a", 5]),
     ],
 )
-def test_values_of_a_type_are_told_from_others(annotation: Any, accepted: list[Any], refused: list[Any]) -> None:
+def test_a_type_check_accepts_only_values_of_its_type(annotation: Any, accepted: list[Any], refused: list[Any]) -> None:
     accepts = type_check(annotation)
     assert accepts is not None
     assert [value for value in accepted if not accepts(value)] == []
@@ -289,7 +289,7 @@ def test_values_of_a_type_are_told_from_others(annotation: Any, accepted: list[A
 
 
 @pytest.mark.parametrize("annotation", [Any, object, str | Any, None])
-def test_of_some_types_any_value_may_be(annotation: Any) -> None:
+def test_some_types_accept_any_value(annotation: Any) -> None:
     assert type_check(annotation) is None
 
 
@@ -303,5 +303,5 @@ def test_of_some_types_any_value_may_be(annotation: Any) -> None:
         (int | str, "int | str"),
     ],
 )
-def test_a_type_is_named_as_it_is_written(annotation: Any, name: str) -> None:
+def test_a_type_is_named_as_in_its_annotation(annotation: Any, name: str) -> None:
     assert type_name(annotation) == name

@@ -262,7 +262,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize("case", WRONG, ids=lambda case: f"{case.pattern.kind} {case.parameter} {case.value!r:.20}")
-def test_a_value_of_the_wrong_type_is_refused_in_the_same_words(case: Wrong) -> None:
+def test_a_value_of_the_wrong_type_is_rejected_with_the_same_message(case: Wrong) -> None:
     assert case.pattern(**case.good).arguments.keys() == case.good.keys()
     with pytest.raises(TypeError) as refused:
         case.pattern(**{**case.good, case.parameter: case.value})
@@ -303,7 +303,7 @@ def test_values_that_the_service_can_compare_or_store_are_accepted(call: Any, ac
         ({"unreadable": "log"}, "orders_between() expects unreadable as a function, got str: 'log'"),
     ],
 )
-def test_options_of_a_page_of_the_wrong_type_are_refused(options: dict[str, Any], problem: str) -> None:
+def test_page_options_of_the_wrong_type_are_rejected(options: dict[str, Any], problem: str) -> None:
     with keyplan.connect(":memory:") as db:
         db.create_tables(shop)
         with pytest.raises(TypeError) as refused:

@@ -61,7 +61,7 @@ def greet(change: Inserted[Task] | Modified[Task]) -> None:
     """Greet."""
 
 
-def test_the_annotation_says_which_changes_are_taken() -> None:
+def test_the_annotation_determines_the_accepted_changes() -> None:
     first, second, third = app.consumers
     assert (first.name, first.events, first.takes_list) == ("notify", frozenset({"modified"}), False)
     assert first.filter == Changed("status", "done")
@@ -76,7 +76,7 @@ def test_the_annotation_says_which_changes_are_taken() -> None:
 
 
 @pytest.mark.parametrize(("number", "needs"), [(0, {"old", "new"}), (1, {"old", "new"}), (2, {"old", "new"})])
-def test_events_say_which_images_are_needed(number: int, needs: set[str]) -> None:
+def test_events_determine_the_required_images(number: int, needs: set[str]) -> None:
     assert app.consumers[number].needs == needs
 
 
@@ -98,7 +98,7 @@ def test_inserts_need_the_new_image_only() -> None:
     assert [consumer.needs for consumer in table.consumers] == [{"new"}, {"old"}]
 
 
-def test_a_consumer_stays_the_function_it_is() -> None:
+def test_a_consumer_remains_a_callable_function() -> None:
     event: Any = object()
     assert notify(event) is None
 
@@ -141,7 +141,7 @@ def test_a_transaction_is_a_pattern_with_steps() -> None:
     assert (add_and_finish.facts.retried, add_and_finish.facts.expected_items) == (True, 3)
 
 
-def test_a_call_of_a_transaction_gives_its_writes_in_order() -> None:
+def test_a_call_of_a_transaction_returns_its_writes_in_order() -> None:
     task, counts = Task(task_id="1"), [Count(name="a"), Count(name="b")]
     call = add_and_finish(task, counts, ["2", "3"])
     assert [repr(one) for one in add_and_finish.calls(call.arguments)] == [
@@ -153,7 +153,7 @@ def test_a_call_of_a_transaction_gives_its_writes_in_order() -> None:
     ]
 
 
-def test_a_parameter_may_be_taken_apart_in_a_transaction() -> None:
+def test_a_transaction_may_use_fields_of_a_parameter() -> None:
     @transaction()
     def both(task: Task) -> list[WriteCall[Task]]:
         """Write the same task twice."""

@@ -101,7 +101,7 @@ def test_a_pattern_of_another_design_has_no_table(tmp_path: Path) -> None:
         one.table_of(two.pattern("drop"))
 
 
-def test_what_is_no_design_is_refused(tmp_path: Path) -> None:
+def test_a_target_that_is_not_a_design_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(DesignError, match="is not a Python file"):
         Design.load(str(tmp_path / "missing.py"))
     path = tmp_path / "empty.py"
@@ -114,7 +114,7 @@ def test_what_is_no_design_is_refused(tmp_path: Path) -> None:
         Design.load("no_such_module_of_keyplan")
 
 
-def test_a_design_states_the_cost_from_which_findings_count(tmp_path: Path) -> None:
+def test_a_design_declares_the_cost_from_which_findings_count(tmp_path: Path) -> None:
     path = tmp_path / "design.py"
     path.write_text('from keyplan import Table\n\napp = Table("app", pk="id")\n')
     assert Design.load(str(path)).cost_floor == 10
@@ -125,7 +125,7 @@ def test_a_design_states_the_cost_from_which_findings_count(tmp_path: Path) -> N
         Design.load(str(path))
 
 
-def test_a_file_that_fails_is_forgotten(tmp_path: Path) -> None:
+def test_a_failing_file_is_removed_from_loaded_modules(tmp_path: Path) -> None:
     path = tmp_path / "broken.py"
     path.write_text("raise RuntimeError('no')\n")
     before = set(sys.modules)
@@ -135,7 +135,7 @@ def test_a_file_that_fails_is_forgotten(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples" / "as_written").glob("*.py")), ids=lambda path: path.stem)
-def test_the_published_designs_are_declared_in_full_faults_included(path: Path) -> None:
+def test_the_published_designs_are_declared_in_full_including_their_faults(path: Path) -> None:
     design = Design.load(str(path))
     assert design.tables
     for pattern in design.patterns:
@@ -154,7 +154,7 @@ def test_a_rate_has_an_average_and_a_peak() -> None:
             Rate(**wrong)
 
 
-def test_items_say_how_their_fields_vary() -> None:
+def test_items_declare_the_distribution_of_their_fields() -> None:
     items = Volume(
         count=100,
         bytes=Bytes(400, p99=900),
@@ -173,19 +173,19 @@ def test_items_say_how_their_fields_vary() -> None:
 
 
 @given(st.dictionaries(st.text(), st.floats(0.01, 1e6), min_size=1, max_size=5))
-def test_shares_add_up_to_one_however_they_are_written(shares: dict[str, float]) -> None:
+def test_shares_add_up_to_one_in_any_notation(shares: dict[str, float]) -> None:
     items = Volume(count=1, distinct={"kind": shares})
     assert sum(items.share_of("kind", value) or 0 for value in shares) == pytest.approx(1)
     assert items.values_of("kind").hottest_share == pytest.approx(max(items.share_of("kind", v) or 0 for v in shares))  # type: ignore[union-attr]
 
 
-def test_capacity_is_on_demand_unless_it_is_bought() -> None:
+def test_capacity_is_on_demand_unless_provisioned() -> None:
     assert isinstance(Table("a", pk="id").schema.billing, OnDemand)
     assert not Table("a", pk="id").schema.provisioned
     assert Table("a", pk="id", billing=Provisioned(read=1, write=1)).schema.provisioned
 
 
-def test_claims_and_what_is_accepted_know_their_lines() -> None:
+def test_claims_and_suppressions_know_their_lines() -> None:
     claim = Claim("0.5 RCU")
     suppressed = suppress("KP401", reason="never")
     assert line_number(claim.place) + 1 == line_number(suppressed.place)
@@ -199,7 +199,7 @@ class Given:
     name = "Ann"
 
 
-def test_sources_are_read_from_arguments() -> None:
+def test_values_are_read_from_arguments() -> None:
     user = Param("user", Given)
     arguments = {"user": Given, "names": ["a", "b"]}
     assert value_of("constant", arguments) == "constant"
@@ -224,18 +224,18 @@ def test_a_caret_counts_characters_and_keeps_tabs(tmp_path: Path) -> None:
     assert "\t" in told[-1]
 
 
-def test_a_name_is_not_found_inside_of_a_longer_one(tmp_path: Path) -> None:
+def test_a_name_is_not_found_inside_a_longer_name(tmp_path: Path) -> None:
     path = tmp_path / "text.py"
     path.write_text("user_id = 1\nid = user_id\n")
     assert line_number(Place(str(path), 1, "id")) == 2
 
 
-def test_a_place_without_source_is_told_by_its_line() -> None:
+def test_a_place_without_source_is_shown_by_its_line() -> None:
     assert show_place(Place("<prompt>", 3, "x")) == "  --> <prompt>:3"
     assert str(Place("design.py", 3)) == "design.py:3"
 
 
-def test_an_error_behind_a_long_class_points_into_it(tmp_path: Path) -> None:
+def test_an_error_at_the_end_of_a_long_class_points_into_it(tmp_path: Path) -> None:
     fields = "\n".join(f"    field_{number}: str" for number in range(80))
     head = 'app = Table("app", pk="id")\n\n\n@app.entity()\nclass Long(Entity):\n    id: str\n'
     code = f"{head}{fields}\n    shape: complex\n"

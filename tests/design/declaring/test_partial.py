@@ -73,7 +73,7 @@ def written(path: Path, text: str = DESIGN) -> str:
     return str(path)
 
 
-def test_a_design_without_refused_declarations_is_loaded_as_it_is(tmp_path: Path) -> None:
+def test_a_design_without_rejected_declarations_is_loaded_completely(tmp_path: Path) -> None:
     partial = load_partially(written(tmp_path / "app.py", 'from keyplan import Table\n\napp = Table("app", pk="id")\n'))
     assert not partial.refusals
     assert [table.name for table in partial.design.tables] == ["app"]
@@ -90,7 +90,7 @@ def test_the_rest_of_a_design_is_loaded_without_repeating_an_error(tmp_path: Pat
     assert [pattern.name for pattern in partial.design.patterns] == ["first", "drop", "tasks", "put_task", "rename"]
 
 
-def test_refused_declarations_are_findings_beside_those_of_the_others(tmp_path: Path) -> None:
+def test_rejected_declarations_are_findings_next_to_those_of_the_others(tmp_path: Path) -> None:
     path = tmp_path / "app.py"
     partial = load_partially(written(path))
     report = check(partial.design, refusals=partial.refusals)
@@ -102,14 +102,14 @@ def test_refused_declarations_are_findings_beside_those_of_the_others(tmp_path: 
     assert {("put_task", "KP606"), ("Task", "KP102")} <= places.keys()
 
 
-def test_what_a_design_does_not_declare_is_not_reported_while_declarations_are_refused(tmp_path: Path) -> None:
+def test_missing_declarations_are_not_reported_if_declarations_are_rejected(tmp_path: Path) -> None:
     partial = load_partially(written(tmp_path / "app.py"))
     whole = {finding.code for finding in check(partial.design).findings}
     part = {finding.code for finding in check(partial.design, refusals=partial.refusals).findings}
     assert "KP402" in whole - part
 
 
-def test_a_suppression_of_a_refused_declaration_is_not_called_unused(tmp_path: Path) -> None:
+def test_a_suppression_of_a_rejected_declaration_is_not_reported_as_unused(tmp_path: Path) -> None:
     text = DESIGN + '\nsuppressed = [suppress("KP606", on="user", reason="written by another system")]\n'
     partial = load_partially(written(tmp_path / "app.py", text))
     assert not [
@@ -129,12 +129,12 @@ def test_tables_of_imported_modules_are_declared_once(tmp_path: Path, monkeypatc
 
 
 @pytest.mark.parametrize("text", ["x = 1\n", 'from keyplan import Table\n\napp = Table("app", pk=5)\n'])
-def test_a_module_without_a_table_is_refused_with_its_error(tmp_path: Path, text: str) -> None:
+def test_a_module_without_a_table_is_rejected_with_its_error(tmp_path: Path, text: str) -> None:
     with pytest.raises(DesignError):
         load_partially(written(tmp_path / "app.py", text))
 
 
-def test_another_error_after_a_refused_declaration_is_left_for_later(tmp_path: Path) -> None:
+def test_another_error_after_a_rejected_declaration_is_reported_later(tmp_path: Path) -> None:
     partial = load_partially(written(tmp_path / "app.py", DESIGN + "\nraise RuntimeError(1)\n"))
     assert len(partial.refusals) == 2
     with pytest.raises(RuntimeError):

@@ -171,7 +171,7 @@ def test_an_ad_hoc_call_sends_the_request_of_the_declared_pattern(declared: Call
     assert adhoc.pattern.plan.expired == declared.pattern.plan.expired
 
 
-def test_values_are_no_part_of_a_shape_and_everything_else_is() -> None:
+def test_a_shape_depends_on_everything_but_values() -> None:
     def shape(condition: KeyCondition, **options: Any) -> int:
         return id(query_call([Task, condition], options).pattern)
 
@@ -227,7 +227,7 @@ def test_the_number_of_shapes_is_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
     assert all(build(pattern.plan, {"user_id": "u", "city": "x", "place": "x"}) for pattern in patterns)
 
 
-def test_names_of_values_stay_apart_where_a_field_is_named_twice() -> None:
+def test_repeated_names_of_values_are_numbered() -> None:
     call = query_call([Task, MINE.sk.between(task_id=("a", "b")).filter(F.version.between(1, 2))], {})
     assert call.arguments == {"user_id": "u", "task_id": "a", "task_id (2)": "b", "version": 1, "version (2)": 2}
     with pytest.raises(

@@ -73,7 +73,7 @@ def a_board(**fields: Any) -> Board:
     return Board(**{**told, **fields})
 
 
-def test_an_item_has_the_names_that_its_model_goes_out_under(engine: Engine) -> None:
+def test_an_item_uses_the_serialization_aliases_of_its_model(engine: Engine) -> None:
     with keyplan.connect(engine=engine) as db:
         db.run(add_board(a_board(tallies={"works": 1})))
         items = engine.call("Scan", {"TableName": "boards"})["Items"]
@@ -85,7 +85,7 @@ def test_an_item_has_the_names_that_its_model_goes_out_under(engine: Engine) -> 
     assert item["steps"] == {"L": [{"M": {"ofDay": {"N": "2"}}}]}
 
 
-def test_entities_come_back_are_found_and_are_changed_by_their_fields_names(engine: Engine) -> None:
+def test_entities_are_read_filtered_and_updated_by_field_name(engine: Engine) -> None:
     with keyplan.connect(engine=engine) as db:
         made = a_board(tallies={"works": 1})
         db.run(add_board(made))
@@ -97,7 +97,7 @@ def test_entities_come_back_are_found_and_are_changed_by_their_fields_names(engi
     assert worked.kept_name == "its own"
 
 
-def test_only_an_alias_that_is_read_alone_is_refused() -> None:
+def test_only_a_validation_alias_is_rejected() -> None:
     table = Table("table", pk="id")
     with pytest.raises(DesignError, match=r"Read\.name has an alias, and only the alias is read") as refused:
 
@@ -128,7 +128,7 @@ def test_only_an_alias_that_is_read_alone_is_refused() -> None:
     assert spec.fields["name"].attribute == "Name"
 
 
-def test_two_fields_of_one_alias_are_refused() -> None:
+def test_two_fields_with_one_alias_are_rejected() -> None:
     table = Table("table", pk="id")
     with pytest.raises(DesignError, match="Name"):
 

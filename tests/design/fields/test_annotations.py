@@ -38,7 +38,7 @@ NAMED: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("annotation", "code"), NAMED, ids=[str(one[1]) for one in NAMED])
-def test_a_named_type_is_stored_as_what_it_names(annotation: Any, code: str) -> None:
+def test_a_named_type_is_stored_like_its_target(annotation: Any, code: str) -> None:
     assert type_code(annotation) == code
 
 

@@ -186,7 +186,7 @@ plains = st.builds(
 
 @settings(max_examples=examples(100), deadline=None)
 @given(plain=plains, absent=st.sets(st.sampled_from(["note", "label", "u", "kind", "words", "numbers", "owner"])))
-def test_an_object_is_made_as_pydantic_makes_it(plain: Plain, absent: set[str]) -> None:
+def test_a_compiled_object_equals_the_one_built_by_pydantic(plain: Plain, absent: set[str]) -> None:
     reader: Any = reader_of(spec_of(Plain))
     item = item_builder(reader.spec).item(plain)
     assert reader.entity(item) == plain
@@ -200,7 +200,7 @@ def test_an_object_is_made_as_pydantic_makes_it(plain: Plain, absent: set[str]) 
     assert made.model_copy(update={"count": 5}).model_dump() == {**validated.model_dump(), "count": 5}
 
 
-def test_two_objects_share_nothing_that_can_be_changed() -> None:
+def test_two_objects_share_no_mutable_value() -> None:
     reader: Any = reader_of(spec_of(Plain))
     item = plain_item()
     for name in ("words", "numbers", "tags"):
@@ -240,7 +240,9 @@ def plain_item() -> dict[str, Any]:
         ("note", {"NULL": True}, True),
     ],
 )
-def test_an_item_of_another_form_is_left_to_pydantic(attribute: str, value: dict[str, Any], readable: bool) -> None:
+def test_an_item_of_another_form_is_validated_by_pydantic(
+    attribute: str, value: dict[str, Any], readable: bool
+) -> None:
     reader: Any = reader_of(spec_of(Plain))
     item = {**plain_item(), attribute: value}
     if readable:
@@ -250,7 +252,7 @@ def test_an_item_of_another_form_is_left_to_pydantic(attribute: str, value: dict
             reader.entity(item)
 
 
-def test_a_view_is_made_of_its_fields() -> None:
+def test_a_view_contains_its_fields() -> None:
     reader: Any = Reader(spec_of(Plain), Title)
     title = reader.entity(plain_item())
     assert reader.entity is not reader._validated
@@ -303,7 +305,7 @@ class Nested(Entity):
 
 
 @pytest.mark.parametrize("model", [Checked, Whole, Short, Stripped, Private, Computed, Nested])
-def test_a_model_with_rules_is_validated(model: type[Entity]) -> None:
+def test_a_model_with_validators_is_validated(model: type[Entity]) -> None:
     things = Table("rules", pk="PK")
     things.entity(key=key("X#{name}"))(model)
     fields = spec_of(model).fields

@@ -96,7 +96,7 @@ TYPES: list[tuple[Any, st.SearchStrategy[Any]]] = [
 @pytest.mark.parametrize(("annotation", "values"), TYPES, ids=[str(one[0]) for one in TYPES])
 @settings(max_examples=examples(40), deadline=None)
 @given(data=st.data())
-def test_what_is_written_is_read_again(annotation: Any, values: st.SearchStrategy[Any], data: st.DataObject) -> None:
+def test_written_values_are_read_back(annotation: Any, values: st.SearchStrategy[Any], data: st.DataObject) -> None:
     value = data.draw(values)
     assert round_trip(annotation, value) == value
 
@@ -116,12 +116,12 @@ def test_epochs_are_whole_numbers(stored: Any, text: str) -> None:
         assert field.decode({"N": text}) == at.replace(microsecond=123_000 if stored == "epoch_ms" else 0)
 
 
-def test_what_is_stored_as_nothing_is_read_as_none_and_as_the_empty_set() -> None:
+def test_missing_attributes_are_read_as_none_and_empty_sets() -> None:
     town = Town(streets=[], names=set(), pair=("a", Street(name="b")))
     assert round_trip(Town, town) == town
 
 
-def test_the_attribute_for_expiry_holds_seconds() -> None:
+def test_the_expiry_attribute_contains_seconds() -> None:
     info = create_model("Model", field=(datetime | None, None)).model_fields["field"]
     assert stored_field("until", info, ttl="until").type_code == "N"
     assert stored_field("other", info, ttl="until").type_code == "S"
@@ -154,13 +154,13 @@ class Marked(BaseModel):
         (list[Street | Loose], "Street.name has an Attribute, and its model is part of a union"),
     ],
 )
-def test_what_cannot_be_stored_is_refused_where_it_is_declared(annotation: Any, why: str) -> None:
+def test_an_unstorable_type_is_rejected_at_its_declaration(annotation: Any, why: str) -> None:
     info = create_model("Model", field=(annotation, ...)).model_fields["field"]
     with pytest.raises(UnstorableTypeError, match=why):
         stored_field("field", info)
 
 
-def test_a_default_that_would_be_read_for_none_is_refused() -> None:
+def test_a_default_that_would_replace_none_is_rejected() -> None:
     info = create_model("Model", field=(int | None, 3)).model_fields["field"]
     with pytest.raises(UnstorableTypeError, match="is read as its default 3"):
         stored_field("field", info)

@@ -24,12 +24,12 @@ def test_numbers_are_exact() -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), Decimal("-Infinity"), Decimal("NaN")])
-def test_what_is_no_finite_number_is_refused(value: Any) -> None:
+def test_a_number_that_is_not_finite_is_rejected(value: Any) -> None:
     with pytest.raises(ValueError, match="cannot be stored: a Number is finite"):
         encode_value(value)
 
 
-def test_nothing_is_stored_of_none_and_of_empty_sets() -> None:
+def test_none_and_empty_sets_are_not_stored() -> None:
     assert encode_value(Street(name="x")) == {"M": {"n": {"S": "x"}}}
     town = Town(streets=[], names=set(), pair=("a", Street(name="b")))
     assert set(encode_value(town)["M"]) == {"streets", "by_name", "pair"}
@@ -37,14 +37,14 @@ def test_nothing_is_stored_of_none_and_of_empty_sets() -> None:
         encode_value([set()])
 
 
-def test_sets_hold_one_type() -> None:
+def test_sets_contain_one_type() -> None:
     with pytest.raises(UnstorableTypeError, match="only strings, only numbers or only binary"):
         encode_value({"a", 1})
     with pytest.raises(UnstorableTypeError, match="only strings, only numbers or only binary"):
         encode_value({(1, 2)})
 
 
-def test_values_of_subclasses_are_stored_as_what_they_are() -> None:
+def test_values_of_subclasses_are_stored_like_their_base_type() -> None:
     class Long(int):
         pass
 
@@ -56,18 +56,18 @@ def test_values_of_subclasses_are_stored_as_what_they_are() -> None:
     assert type_code(Long) == "N"
 
 
-def test_timestamps_are_texts_of_one_width_that_sort_by_time() -> None:
+def test_timestamps_are_texts_of_fixed_width_that_sort_by_time() -> None:
     assert timestamp_text(datetime(7, 1, 2, 3, 4, 5, 6, tzinfo=UTC)) == "0007-01-02T03:04:05.000006Z"
     east = datetime(2026, 1, 1, 1, tzinfo=timezone(timedelta(hours=2)))
     assert timestamp_text(east) == "2025-12-31T23:00:00.000000Z"
 
 
 @given(one=MOMENTS, two=MOMENTS)
-def test_texts_of_timestamps_sort_as_the_timestamps_do(one: datetime, two: datetime) -> None:
+def test_timestamp_texts_sort_like_the_timestamps(one: datetime, two: datetime) -> None:
     assert (one < two) == (timestamp_text(one) < timestamp_text(two))
 
 
-def test_a_timestamp_without_a_time_zone_is_refused() -> None:
+def test_a_timestamp_without_a_time_zone_is_rejected() -> None:
     naive = datetime(2026, 1, 1)
     with pytest.raises(ValueError, match="has no time zone"):
         encode_value(naive)

@@ -129,7 +129,7 @@ def alike(field: str, one: Any, two: Any, sort: tuple[Any, ...], given_fields: C
 )
 @given(data=st.data())
 @pytest.mark.parametrize("number", range(len(TABLES)), ids=[str(sort) for sort in SORTS])
-def test_a_query_gives_exactly_the_items_that_are_asked_for(number: int, data: st.DataObject) -> None:
+def test_a_query_returns_exactly_the_requested_items(number: int, data: st.DataObject) -> None:
     sort, table, thing = TABLES[number]
     order = order_of(table)
     equal = data.draw(st.integers(0, len(order)))
@@ -194,7 +194,7 @@ PREFIXES = [("NAME#{name}",), ("{name:quote}#{kind}",), ("{kind}#{name}",), (att
 @settings(max_examples=examples(50), deadline=None)
 @given(data=st.data(), prefix=NAMES, kind=KINDS)
 @pytest.mark.parametrize("sort", PREFIXES, ids=str)
-def test_begins_with_gives_exactly_the_texts_that_begin_so(
+def test_begins_with_returns_exactly_the_texts_with_the_prefix(
     sort: tuple[Any, ...], data: st.DataObject, prefix: str, kind: str
 ) -> None:
     table, thing = a_table(sort)

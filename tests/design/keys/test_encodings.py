@@ -95,7 +95,7 @@ def made(name: str, spec: str = "") -> Encoding:
 
 @settings(deadline=None)
 @given(st.data(), cases)
-def test_a_reversible_text_gives_its_value_back_at_the_precision_of_the_spec(
+def test_a_reversible_text_is_decoded_at_the_precision_of_its_format(
     data: st.DataObject, case: tuple[str, str]
 ) -> None:
     encoding = made(*case)
@@ -109,7 +109,7 @@ def test_a_reversible_text_gives_its_value_back_at_the_precision_of_the_spec(
         assert encoding.exact(value)
 
 
-def test_a_timestamp_of_the_hour_that_a_clock_shows_twice_is_known_by_its_text() -> None:
+def test_timestamps_in_a_repeated_hour_have_different_texts() -> None:
     twice = datetime(2026, 10, 25, 2, 30, tzinfo=ZoneInfo("Europe/Berlin"))
     texts = [made("at", "utc_s").encode(timestamp) for timestamp in (twice, twice.replace(fold=1))]
     assert texts == ["2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"]
@@ -119,7 +119,7 @@ def test_a_timestamp_of_the_hour_that_a_clock_shows_twice_is_known_by_its_text()
 
 @settings(deadline=None)
 @given(st.data(), cases)
-def test_order_is_kept_in_utf8_bytes_where_an_encoding_says_so(data: st.DataObject, case: tuple[str, str]) -> None:
+def test_encodings_that_keep_order_sort_in_utf8_bytes(data: st.DataObject, case: tuple[str, str]) -> None:
     encoding = made(*case)
     if not encoding.keeps_order:
         return
@@ -136,7 +136,7 @@ def test_order_is_kept_in_utf8_bytes_where_an_encoding_says_so(data: st.DataObje
 
 @settings(deadline=None)
 @given(st.data(), cases)
-def test_a_text_has_the_size_and_characters_that_are_stated(data: st.DataObject, case: tuple[str, str]) -> None:
+def test_a_text_has_the_declared_size_and_characters(data: st.DataObject, case: tuple[str, str]) -> None:
     encoding = made(*case)
     text = encoding.encode(data.draw(VALUES[case]))
     size = len(text.encode())
@@ -180,11 +180,11 @@ def test_a_text_has_the_size_and_characters_that_are_stated(data: st.DataObject,
         ("may", "", "", ""),
     ],
 )
-def test_a_value_has_this_text(name: str, spec: str, value: Any, text: str) -> None:
+def test_a_value_is_encoded(name: str, spec: str, value: Any, text: str) -> None:
     assert made(name, spec).encode(value) == text
 
 
-def test_shards_are_spread_evenly_and_known_beforehand() -> None:
+def test_shards_are_distributed_evenly_and_known_in_advance() -> None:
     encoding = made("text", "shard(10)")
     assert encoding.choices == tuple("0123456789")
     counts = [0] * 10
@@ -195,7 +195,7 @@ def test_shards_are_spread_evenly_and_known_beforehand() -> None:
     assert made("text", "shard(11)").choices == tuple(f"{number:02d}" for number in range(11))
 
 
-def test_quoting_escapes_the_delimiter_that_follows_even_if_it_is_unreserved() -> None:
+def test_quoting_escapes_the_following_delimiter_even_if_it_is_unreserved() -> None:
     encoding = encoding_for(FIELDS["text"], "quote", "-")
     assert encoding.encode("a-b.c") == "a%2Db.c"
     assert encoding.decode("a%2Db.c") == "a-b.c"
@@ -203,7 +203,7 @@ def test_quoting_escapes_the_delimiter_that_follows_even_if_it_is_unreserved() -
 
 
 @pytest.mark.parametrize("text", ["a-b", "%2d", "%41", "%C3", "a b"])
-def test_a_text_that_quoting_does_not_make_is_not_decoded(text: str) -> None:
+def test_a_text_that_quoting_cannot_produce_is_not_decoded(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         encoding_for(FIELDS["text"], "quote", "-").decode(text)
 
@@ -214,7 +214,7 @@ def test_more_than_ten_ranks_have_two_digits() -> None:
     assert [encoding.decode(text) for text in encoding.choices or ()] == list("abcdefghijkl")
 
 
-def test_alternatives_sort_as_declared_only_when_their_spelling_does() -> None:
+def test_alternatives_sort_as_declared_only_if_their_spelling_does() -> None:
     assert not made("status").keeps_order
     assert made("sorted").keeps_order
     assert not made("priority").keeps_order
@@ -252,7 +252,7 @@ def test_alternatives_sort_as_declared_only_when_their_spelling_does() -> None:
         ("text", "rank(a,b)", "c"),
     ],
 )
-def test_a_value_that_has_no_place_in_a_key_is_refused_by_name(name: str, spec: str, value: Any) -> None:
+def test_a_value_not_allowed_in_a_key_is_rejected_with_its_field(name: str, spec: str, value: Any) -> None:
     with pytest.raises(KeyPartError) as caught:
         made(name, spec).encode(value)
     assert caught.value.field == name
@@ -260,7 +260,7 @@ def test_a_value_that_has_no_place_in_a_key_is_refused_by_name(name: str, spec: 
 
 
 @pytest.mark.parametrize("case", sorted(VALUES))
-def test_no_value_at_all_is_a_missing_field(case: tuple[str, str]) -> None:
+def test_none_is_a_missing_field(case: tuple[str, str]) -> None:
     with pytest.raises(MissingField, match=case[0]):
         made(*case).encode(None)
 
@@ -293,13 +293,13 @@ def test_no_value_at_all_is_a_missing_field(case: tuple[str, str]) -> None:
         (DeclaredField("f", str, choices=("a", "b")), "08d", "str"),
     ],
 )
-def test_what_can_never_work_is_refused_with_a_way_out(field: DeclaredField, spec: str, told: str) -> None:
+def test_an_impossible_encoding_is_rejected_with_an_alternative(field: DeclaredField, spec: str, told: str) -> None:
     with pytest.raises(EncodingError) as caught:
         encoding_for(field, spec)
     assert told in str(caught.value)
 
 
-def test_two_choices_with_one_text_are_refused() -> None:
+def test_two_choices_with_one_text_are_rejected() -> None:
     class Both(Enum):
         WORD = "1"
         OTHER = "2"
@@ -309,7 +309,7 @@ def test_two_choices_with_one_text_are_refused() -> None:
         encoding_for(field)
 
 
-def test_folded_choices_are_reversible_unless_they_become_alike() -> None:
+def test_folded_choices_are_reversible_unless_they_become_equal() -> None:
     apart = encoding_for(DeclaredField("f", str, choices=("a", "b")), "upper")
     assert apart.reversible
     assert apart.decode("B") == "b"
@@ -328,7 +328,7 @@ def test_declared_lengths_bound_the_bytes_even_after_folding_and_quoting() -> No
     assert (below.min_bytes, below.max_bytes) == (3, 4)
 
 
-def test_no_character_grows_more_by_folding_than_the_sizes_allow() -> None:
+def test_folding_never_grows_a_character_beyond_the_declared_sizes() -> None:
     points = [chr(point) for point in range(sys.maxunicode + 1) if not 0xD800 <= point <= 0xDFFF]
     assert max(len(point.upper().encode()) for point in points) == 6
     assert max(len(point.lower().encode()) for point in points) == 4
@@ -336,7 +336,7 @@ def test_no_character_grows_more_by_folding_than_the_sizes_allow() -> None:
     assert max(len(point.lower()) for point in points) == 2
 
 
-def test_every_spec_of_the_table_is_tried_in_these_tests() -> None:
+def test_every_format_in_the_table_is_tested() -> None:
     tried = [spec for _, spec in VALUES if spec]
     assert [each.written for each in SPECS if not any(each.syntax.fullmatch(spec) for spec in tried)] == []
 
@@ -380,9 +380,7 @@ def accepts(language: Language, text: str) -> bool:
 @pytest.mark.parametrize("pattern", PATTERNS)
 @settings(deadline=None, max_examples=examples(40))
 @given(data=st.data())
-def test_a_language_of_a_pattern_has_every_text_that_the_pattern_lets_through(
-    pattern: str, data: st.DataObject
-) -> None:
+def test_the_language_of_a_regex_contains_every_matching_text(pattern: str, data: st.DataObject) -> None:
     language = pattern_language(pattern)
     assert language is not None
     # Python lets a line end follow what $ ends, Rust does not.
@@ -403,7 +401,7 @@ def test_a_language_of_a_pattern_has_every_text_that_the_pattern_lets_through(
         ("^[^a-c]$", "b"),
     ],
 )
-def test_a_text_that_a_pattern_keeps_out_is_not_in_its_language(pattern: str, text: str) -> None:
+def test_a_text_that_a_regex_rejects_is_not_in_its_language(pattern: str, text: str) -> None:
     language = pattern_language(pattern)
     assert language is not None
     assert not accepts(language, text)
@@ -413,13 +411,13 @@ def test_a_text_that_a_pattern_keeps_out_is_not_in_its_language(pattern: str, te
     "pattern",
     ["(?i)^a$", r"^\bx$", "^a$b", "(^a)", "^[[:alpha:]]$", "^[a&&b]$", "^(a", "^a{x}$", "^a**$", "^[z-a]$", "^\\"],
 )
-def test_a_pattern_that_is_not_understood_counts_as_any_text(pattern: str) -> None:
+def test_an_unsupported_regex_counts_as_any_text(pattern: str) -> None:
     assert pattern_language(pattern) is None
     encoding = encoding_for(DeclaredField("f", str, pattern=pattern, max_length=3))
     assert (encoding.max_bytes, "#" in encoding.chars) == (12, True)
 
 
-def test_a_pattern_bounds_characters_and_bytes() -> None:
+def test_a_regex_bounds_characters_and_bytes() -> None:
     slug = encoding_for(DeclaredField("f", str, pattern="^[a-z]+$", max_length=20))
     assert (slug.min_bytes, slug.max_bytes, "#" in slug.chars) == (1, 20, False)
     code = encoding_for(DeclaredField("f", str, pattern="^[A-Z]{2}-[0-9]{3}$"))

@@ -62,7 +62,7 @@ def bound(text: str) -> BoundTemplate:
         ("{path}#{a}", "x#z"),
     ],
 )
-def test_templates_share_a_key_with_a_witness_that_both_make_or_are_proved_apart(left: str, right: str) -> None:
+def test_templates_share_a_key_with_a_witness_or_are_proved_disjoint(left: str, right: str) -> None:
     one, other = bound(left), bound(right)
     impossible = {
         ("USER#{a}", "TASK#{a}"), ("TASK#{a}#", "TASK#{a}#NOTE#{b}"), ("{number:010d}", "{number:011d}"),
@@ -81,7 +81,7 @@ def test_templates_share_a_key_with_a_witness_that_both_make_or_are_proved_apart
     assert one.render(found.left) == other.render(found.right) == witness
 
 
-def test_a_last_hole_may_hold_the_separator_of_a_longer_template_and_that_is_told_apart_from_a_plain_overlap() -> None:
+def test_a_key_forged_with_a_separator_is_distinguished_from_a_plain_overlap() -> None:
     forged = keys_overlap([bound("TASK#{a}")], [bound("TASK#{a}#NOTE#{b}")])
     assert forged is not None
     assert (forged.text, forged.plain, forged.certain) == ("TASK#a#NOTE#a", False, True)
@@ -91,12 +91,12 @@ def test_a_last_hole_may_hold_the_separator_of_a_longer_template_and_that_is_tol
     assert plain.plain
 
 
-def test_quoting_the_last_hole_rules_the_overlap_out() -> None:
+def test_quoting_the_last_placeholder_prevents_the_overlap() -> None:
     assert can_equal(bound("TASK#{a:quote}"), bound("TASK#{a:quote}#NOTE#{b}")) is None
     assert can_equal(bound("TASK#{id}"), bound("TASK#{id}#NOTE#{b}")) is None
 
 
-def test_a_key_of_two_attributes_is_shared_only_when_both_are() -> None:
+def test_a_key_of_two_attributes_is_shared_only_if_both_are() -> None:
     left = [bound("USER#{a}"), bound("TASK#{b}")]
     assert keys_overlap(left, [bound("USER#{a}"), bound("NOTE#{b}")]) is None
     found = keys_overlap(left, [bound("USER#{a}"), bound("TASK#{b}#{c}")])
@@ -122,7 +122,7 @@ def test_a_shard_of_a_field_agrees_with_the_field_in_a_certain_witness() -> None
     assert bound("{a:shard(8)}#{a}").render(found.left) == found.text
 
 
-def test_a_prefix_without_its_delimiter_captures_and_one_with_it_does_not() -> None:
+def test_a_prefix_without_its_delimiter_captures_and_a_prefix_with_it_does_not() -> None:
     assert captures("STATUS#open", bound("STATUS#opening#{a}")) == "STATUS#opening#a"
     assert captures("STATUS#open#", bound("STATUS#opening#{a}")) is None
 
@@ -141,7 +141,7 @@ def test_known_fields_narrow_what_a_prefix_captures() -> None:
     assert captures(bound("S#{status}#{a}"), bound("S#done#{a}#{b}"), ["status"]) is not None
 
 
-def test_a_captured_key_is_foreign_where_there_is_a_choice() -> None:
+def test_a_captured_key_belongs_to_the_other_entity_if_possible() -> None:
     wanted = bound("TASK#{at:utc_s}")
     found = captured(wanted, bound("TASK#{a}"))
     assert found is not None
@@ -149,7 +149,7 @@ def test_a_captured_key_is_foreign_where_there_is_a_choice() -> None:
     assert bound("TASK#{a}").render(found.right) == found.text
 
 
-def test_a_range_over_timestamps_leaves_words_out_and_takes_numbers_in() -> None:
+def test_a_range_over_timestamps_excludes_words_and_includes_numbers() -> None:
     wanted = bound("A#{at:utc_ms}")
     assert range_captures(wanted, bound("A#META"), []) is None
     found = range_captures(wanted, bound("A#{a}"), [])
@@ -157,7 +157,7 @@ def test_a_range_over_timestamps_leaves_words_out_and_takes_numbers_in() -> None
     assert wanted.lower({}) <= found <= wanted.upper({})
 
 
-def test_a_template_begins_like_a_longer_one_with_the_same_holes() -> None:
+def test_a_longer_template_with_the_same_placeholders_extends_a_template() -> None:
     assert extends_template(bound("{status}"), bound("{status}#{a}"))
     assert extends_template(bound("S#{status}#"), bound("S#{status}#T{a}"))
     assert not extends_template(bound("{status}"), bound("{a}#{status}"))
@@ -189,7 +189,7 @@ def keys_of(template: BoundTemplate) -> set[str]:
 
 @settings(max_examples=examples(150), deadline=None)
 @given(shapes, shapes)
-def test_what_is_decided_agrees_with_trying_every_short_value(left: str, right: str) -> None:
+def test_overlaps_agree_with_trying_every_short_value(left: str, right: str) -> None:
     one, other = parse(left).bind(SMALL), parse(right).bind(SMALL)
     shared = keys_of(one) & keys_of(other)
     found = keys_overlap([one], [other])
@@ -201,7 +201,7 @@ def test_what_is_decided_agrees_with_trying_every_short_value(left: str, right: 
 
 @settings(deadline=None)
 @given(shapes, shapes, st.booleans())
-def test_what_a_prefix_captures_agrees_with_trying_every_short_value(left: str, right: str, first: bool) -> None:
+def test_captured_keys_agree_with_trying_every_short_value(left: str, right: str, first: bool) -> None:
     one, other = parse(left).bind(SMALL), parse(right).bind(SMALL)
     known = one.fields[:1] if first else ()
     prefixes = tuple(keys_of_prefix(one, known))
@@ -256,7 +256,7 @@ def literal(text: str) -> BoundTemplate:
 
 @settings(max_examples=examples(120), deadline=None)
 @given(st.data(), any_template)
-def test_every_key_that_is_rendered_is_a_key_for_the_algebra_too(data: st.DataObject, text: str) -> None:
+def test_every_rendered_key_is_accepted_by_the_algebra(data: st.DataObject, text: str) -> None:
     template = parse(text).bind(ALL_FIELDS)
     values = {name: data.draw(KINDS[name], label=name) for name in dict.fromkeys(template.fields)}
     try:
@@ -271,7 +271,7 @@ def test_every_key_that_is_rendered_is_a_key_for_the_algebra_too(data: st.DataOb
 
 
 @pytest.mark.slow
-def test_thousands_of_shards_are_no_slower_than_a_few() -> None:
+def test_thousands_of_shards_are_as_fast_as_a_few() -> None:
     found = keys_overlap([bound("{a:shard(9999)}#{a}")], [bound("{a:shard(9999)}#{b}")])
     assert found is not None
     assert found.certain

@@ -60,7 +60,7 @@ def bound(text: str) -> BoundTemplate:
 
 @settings(deadline=None, max_examples=examples(400))
 @given(st.data(), templates())
-def test_a_reversible_template_gives_back_exactly_what_it_was_made_of(data: st.DataObject, made: BoundTemplate) -> None:
+def test_a_reversible_template_returns_exactly_its_values(data: st.DataObject, made: BoundTemplate) -> None:
     assume(made.reversible)
     values = {name: data.draw(FIELDS[name][1], label=name) for name in made.fields}
     try:
@@ -73,7 +73,7 @@ def test_a_reversible_template_gives_back_exactly_what_it_was_made_of(data: st.D
 @settings(deadline=None, max_examples=examples(300))
 @given(templates(), st.text(st.sampled_from("abTx#:%-|{140é"), max_size=12))
 @example(bound("{text:quote}%{more}"), "a%41%x")
-def test_a_template_reads_only_what_it_would_render(made: BoundTemplate, text: str) -> None:
+def test_a_template_matches_only_texts_that_it_would_render(made: BoundTemplate, text: str) -> None:
     assume(made.reversible)
     values = made.match(text)
     assert values is None or made.render(values) == text
@@ -89,6 +89,6 @@ def test_a_template_reads_only_what_it_would_render(made: BoundTemplate, text: s
         ("{path}#{more}", {"path": "x", "more": "a#b"}),
     ],
 )
-def test_what_follows_a_delimiter_may_hold_it_again(text: str, values: dict[str, str]) -> None:
+def test_text_after_a_delimiter_may_contain_it_again(text: str, values: dict[str, str]) -> None:
     template = bound(text)
     assert template.match(template.render(values)) == values

@@ -104,7 +104,7 @@ def drawn(data: st.DataObject, template: BoundTemplate) -> dict[str, Any]:
 
 @settings(deadline=None)
 @given(st.data(), templates)
-def test_a_key_gives_its_values_back(data: st.DataObject, text: str) -> None:
+def test_a_key_is_parsed_to_its_values(data: st.DataObject, text: str) -> None:
     template = bound(text)
     assert template.reversible
     values = drawn(data, template)
@@ -118,7 +118,7 @@ def test_a_key_gives_its_values_back(data: st.DataObject, text: str) -> None:
 
 @settings(deadline=None)
 @given(st.data(), templates)
-def test_two_different_sets_of_values_never_make_one_key(data: st.DataObject, text: str) -> None:
+def test_different_values_never_render_the_same_key(data: st.DataObject, text: str) -> None:
     template = bound(text)
     one, other = drawn(data, template), drawn(data, template)
     assert (template.render(one) == template.render(other)) == (one == other)
@@ -126,7 +126,7 @@ def test_two_different_sets_of_values_never_make_one_key(data: st.DataObject, te
 
 @settings(deadline=None)
 @given(st.data(), templates, st.integers(0, 3))
-def test_a_prefix_is_how_every_key_of_its_values_begins(data: st.DataObject, text: str, count: int) -> None:
+def test_every_key_starts_with_the_prefix_of_its_values(data: st.DataObject, text: str, count: int) -> None:
     template = bound(text)
     values = drawn(data, template)
     known = {name: values[name] for name in list(dict.fromkeys(template.fields))[:count]}
@@ -137,7 +137,7 @@ def test_a_prefix_is_how_every_key_of_its_values_begins(data: st.DataObject, tex
 
 @settings(deadline=None)
 @given(st.data(), templates)
-def test_a_prefix_that_ends_in_a_literal_finds_no_other_value(data: st.DataObject, text: str) -> None:
+def test_a_prefix_that_ends_in_a_literal_matches_no_other_value(data: st.DataObject, text: str) -> None:
     template = bound(text)
     one, other = drawn(data, template), drawn(data, template)
     field = template.fields[0]
@@ -184,7 +184,7 @@ def with_same_head(data: st.DataObject, template: BoundTemplate, field: str) -> 
 
 @settings(deadline=None)
 @given(st.data(), st.sampled_from(ORDERED))
-def test_keys_sort_by_a_field_in_utf8_bytes_where_the_template_says_so(
+def test_keys_sort_by_a_field_in_utf8_bytes_if_the_template_keeps_order(
     data: st.DataObject, case: tuple[str, str]
 ) -> None:
     text, field = case
@@ -198,7 +198,7 @@ def test_keys_sort_by_a_field_in_utf8_bytes_where_the_template_says_so(
 
 @settings(deadline=None, max_examples=examples(300))
 @given(st.data(), st.sampled_from(ORDERED))
-def test_bounds_hold_exactly_the_keys_of_the_range(data: st.DataObject, case: tuple[str, str]) -> None:
+def test_bounds_contain_exactly_the_keys_of_the_range(data: st.DataObject, case: tuple[str, str]) -> None:
     text, field = case
     template = bound(text)
     asked, stored = with_same_head(data, template, field)
@@ -229,13 +229,13 @@ def test_bounds_are_short_texts_around_the_delimiter() -> None:
     assert template.upper({}) == "TASK$"
 
 
-def test_bounds_of_a_template_that_begins_with_a_hole_are_never_empty() -> None:
+def test_bounds_of_a_template_that_starts_with_a_placeholder_are_never_empty() -> None:
     assert (bound("{at:utc_s}").lower({}), bound("{at:utc_s}").upper({})) == ("0", ":")
     assert bound("{user}").lower({}) == "\0"
     assert len(bound("{user}").upper({}).encode()) == 1024
 
 
-def test_a_value_finer_than_its_spec_keeps_the_keys_of_its_unit_on_both_sides() -> None:
+def test_a_bound_finer_than_its_format_includes_the_keys_of_its_unit() -> None:
     template = bound("{at:utc_s}")
     key = template.render({"at": AT})
     assert template.after({"at": AT}) <= key <= template.before({"at": AT})
@@ -247,19 +247,19 @@ def test_a_value_finer_than_its_spec_keeps_the_keys_of_its_unit_on_both_sides() 
     assert by_day.after({"at": start}) <= key
 
 
-def test_a_member_given_by_its_value_has_strict_bounds_too() -> None:
+def test_an_enum_member_given_by_value_has_strict_bounds() -> None:
     template = bound("{priority:rank(low,high)}#{user}")
     assert template.before({"priority": "high"}) == template.before({"priority": Priority.HIGH}) == "2"
 
 
-def test_a_next_hole_that_may_be_empty_keeps_what_follows_it_inside_the_bounds() -> None:
+def test_an_optional_next_placeholder_keeps_the_following_text_inside_the_bounds() -> None:
     template = bound("A#{may:quote}é{user}")
     assert template.lower({}) <= template.render({"may": "", "user": "x"}) <= template.upper({})
     with pytest.raises(ValueError, match="may be empty"):
         bound("{day}{may}").upper({"day": date(2025, 1, 1)})
 
 
-def test_a_strict_bound_over_a_hole_that_does_not_sort_is_refused() -> None:
+def test_a_strict_bound_over_an_unordered_placeholder_is_rejected() -> None:
     for text, values in (("{number}", {"number": 3}), ("{user}#{task}", {"user": "a"})):
         with pytest.raises(ValueError, match="do not sort"):
             bound(text).after(values)
@@ -283,11 +283,11 @@ def test_a_strict_bound_over_a_hole_that_does_not_sort_is_refused() -> None:
         ("{path}#{user}", "nobody"),
     ],
 )
-def test_keys_that_do_not_sort_by_a_field_are_known(text: str, field: str) -> None:
+def test_keys_that_do_not_sort_by_a_field_are_recognized(text: str, field: str) -> None:
     assert not bound(text).keeps_order_from(field)
 
 
-def test_a_template_is_texts_and_holes() -> None:
+def test_a_template_consists_of_texts_and_placeholders() -> None:
     template = parse("A{{b}}#{user}{at:utc_ms}")
     assert template.parts == (Text("A{b}#"), Placeholder("user", "", 7), Placeholder("at", "utc_ms", 13))
     assert template.fields == ("user", "at")
@@ -318,7 +318,7 @@ def test_a_template_is_texts_and_holes() -> None:
         ("A{user:wrong}", 7, "unknown spec"),
     ],
 )
-def test_a_template_without_meaning_is_refused_at_its_place(text: str, position: int, problem: str) -> None:
+def test_an_invalid_template_is_rejected_at_its_position(text: str, position: int, problem: str) -> None:
     with pytest.raises(TemplateError) as caught:
         bound(text)
     error = caught.value
@@ -328,13 +328,13 @@ def test_a_template_without_meaning_is_refused_at_its_place(text: str, position:
     assert error.fix in str(error)
 
 
-def test_an_unknown_field_is_answered_with_the_closest_names() -> None:
+def test_an_unknown_field_is_reported_with_the_closest_names() -> None:
     with pytest.raises(TemplateError) as caught:
         bound("{usre}")
     assert "user" in caught.value.fix
 
 
-def test_a_value_with_the_delimiter_that_follows_is_refused_by_name() -> None:
+def test_a_value_with_the_following_delimiter_is_rejected_with_its_field() -> None:
     with pytest.raises(KeyPartError) as caught:
         bound("{user}#{task}").render({"user": "a#b", "task": "c"})
     assert (caught.value.field, caught.value.value, caught.value.delimiter) == ("user", "a#b", "#")
@@ -354,7 +354,7 @@ def test_the_punctuation_of_the_next_text_is_the_delimiter() -> None:
     assert bound("{user}TASK{task}").render({"user": "TAS", "task": "x"}) == "TASTASKx"
 
 
-def test_a_declared_width_is_no_reason_to_leave_the_delimiter_unchecked() -> None:
+def test_the_delimiter_is_checked_even_with_a_declared_width() -> None:
     for field in (
         DeclaredField("code", str, min_length=3, max_length=3),
         DeclaredField("code", str, pattern="^[a-z]{3}$"),
@@ -373,7 +373,7 @@ def test_a_declared_width_keeps_order_before_a_delimiter() -> None:
     assert parse("{code}#{user}").bind(fields).keeps_order_from("code")
 
 
-def test_a_choice_is_refused_only_when_it_reads_as_another() -> None:
+def test_a_choice_is_rejected_only_if_it_reads_as_another() -> None:
     template = bound("{path}#{user}")
     assert template.render({"path": "x", "user": "y#u"}) == "x#y#u"
     with pytest.raises(KeyPartError):
@@ -398,12 +398,12 @@ def test_a_choice_is_refused_only_when_it_reads_as_another() -> None:
         ("{number:04d}{task}", []),
     ],
 )
-def test_risks_name_what_a_value_may_hold(text: str, risks: list[tuple[str, str]]) -> None:
+def test_delimiter_risks_name_fields_and_delimiters(text: str, risks: list[tuple[str, str]]) -> None:
     assert bound(text).delimiter_risks() == risks
     assert bound(text).reversible == (("user", "") not in risks)
 
 
-def test_a_missing_or_empty_value_is_refused() -> None:
+def test_a_missing_or_empty_value_is_rejected() -> None:
     template = bound("TASK#{user}#{task}")
     for values in ({"user": "a"}, {"user": "a", "task": None}):
         with pytest.raises(MissingField) as caught:
@@ -418,7 +418,7 @@ def test_a_missing_or_empty_value_is_refused() -> None:
     assert bound("{may}").match("") is None
 
 
-def test_a_lone_surrogate_has_no_place_in_a_key() -> None:
+def test_a_lone_surrogate_is_not_allowed_in_a_key() -> None:
     with pytest.raises(KeyPartError, match="surrogate") as caught:
         bound("{user}#{task}").render({"user": "é", "task": "\ud800"})
     assert caught.value.field == "task"
@@ -448,14 +448,14 @@ def test_a_key_of_another_kind_does_not_match(text: str, key: str) -> None:
     assert bound(text).match(key) is None
 
 
-def test_lossy_holes_are_left_out_of_what_a_key_gives_back() -> None:
+def test_lossy_placeholders_are_left_out_of_parsed_values() -> None:
     assert bound("{user:upper}#{task}").match("A#b") == {"task": "b"}
     assert not bound("{user:upper}#{task}").reversible
     assert bound("{user:upper}#{user}").match("A#a") == {"user": "a"}
     assert bound("{user:upper}#{user}").reversible
 
 
-def test_variants_are_every_key_there_can_be() -> None:
+def test_variants_are_all_possible_keys() -> None:
     template = bound("{at:date}#{user:shard(3)}")
     assert template.variants({"at": AT}) == ("2025-01-02#0", "2025-01-02#1", "2025-01-02#2")
     assert template.variants({"at": AT, "user": "a"}) == (template.render({"at": AT, "user": "a"}),)
@@ -469,7 +469,7 @@ def test_sizes_count_utf8_bytes() -> None:
     assert bound("{user}").max_bytes is None
 
 
-def test_templates_are_equal_when_text_and_fields_are() -> None:
+def test_templates_with_equal_text_and_fields_are_equal() -> None:
     assert bound("{user}#") == bound("{user}#")
     assert hash(bound("{user}#")) == hash(bound("{user}#"))
     assert bound("{user}#") != parse("{user}#").bind({"user": DeclaredField("user", int)})
@@ -517,11 +517,11 @@ MODEL = {name: DeclaredField.of(name, info.annotation, info) for name, info in M
     ],
     ids=lambda field: field.name,
 )
-def test_a_field_is_read_from_its_annotation(expected: DeclaredField) -> None:
+def test_a_field_is_declared_by_its_annotation(expected: DeclaredField) -> None:
     assert MODEL[expected.name] == expected
 
 
-def test_a_field_is_read_without_a_model_too() -> None:
+def test_a_field_can_be_declared_without_a_model() -> None:
     assert DeclaredField.of("u", UserId | None) == DeclaredField("u", str, optional=True)
     assert DeclaredField.of("c", Annotated[str, pydantic.Field(max_length=3)]) == DeclaredField("c", str, max_length=3)
 

@@ -148,12 +148,12 @@ def test_a_range_is_between_texts_of_its_own_template(
     assert plan.faults == ()
 
 
-def test_the_beginning_of_a_day_may_be_text() -> None:
+def test_the_start_of_a_day_may_be_text() -> None:
     plan = planned(named(DAY), lambda owner, month: pk(owner=owner).sk.begins_with(day=month))
     assert sort_of(plan, owner="me", month="2026-05") == [("begins_with", "2026-05")]
 
 
-def test_plain_fields_are_compared_as_they_are_stored() -> None:
+def test_plain_fields_are_compared_in_their_stored_form() -> None:
     spec = key("OF#{owner}", attr("number"))
     assert sort_of(planned(spec, lambda owner: pk(owner=owner)), owner="me") == []
     for term, told in [
@@ -167,7 +167,7 @@ def test_plain_fields_are_compared_as_they_are_stored() -> None:
         assert plan.residue is None
 
 
-def test_several_key_attributes_are_equal_from_the_left_and_one_range_comes_last() -> None:
+def test_several_key_attributes_are_equal_from_the_left_with_one_range_at_the_end() -> None:
     spec, three = key("OF#{owner}", (attr("kind"), attr("day"), "N#{number:02d}#{name}")), ("S1", "S2", "S3")
     for terms, told in [
         (pk().sk(), []),
@@ -216,7 +216,7 @@ def test_gaps_within_a_template_are_faults(terms: KeyCondition) -> None:
     assert [fault.code for fault in plan.faults] == ["KP301"]
 
 
-def test_a_prefix_without_an_end_is_compared_afterwards() -> None:
+def test_a_prefix_without_an_end_is_filtered_afterwards() -> None:
     plan = planned(named("{name}{kind}"), lambda owner: pk(owner=owner).sk(name="x"))
     assert sort_of(plan, owner="me") == [("begins_with", "x")]
     assert residue_of(plan) == ("=", "F.name")
@@ -254,19 +254,19 @@ def test_several_entities_are_read_from_the_whole_partition() -> None:
     assert plan.faults == ()
 
 
-def test_several_entities_share_a_range_where_their_sort_keys_are_alike() -> None:
+def test_several_entities_share_a_range_if_their_sort_keys_are_alike() -> None:
     plan = planned(named(AT), lambda owner: pk(owner=owner).sk.gte(at=NOON), others=(named(AT),))
     assert sort_of(plan, owner="me") == [("BETWEEN", f"AT#{START}", "AT#:")]
     assert plan.faults == ()
 
 
-def test_a_sort_key_may_be_written_out() -> None:
+def test_a_sort_key_may_be_written_in_full() -> None:
     plan = planned(named(NAME), lambda owner, end: pk.text("OF#{owner}").sk.text("between", "A#", "NAME#{end}"))
     assert partition_of(plan, owner="me", end="z") == ["OF#me"]
     assert sort_of(plan, owner="me", end="z") == [("BETWEEN", "A#", "NAME#z")]
 
 
-def test_a_parameter_may_have_another_name_than_its_field_or_lie_in_an_object() -> None:
+def test_a_parameter_may_have_another_name_than_its_field_or_be_part_of_an_object() -> None:
     plan = planned(named(NAME), lambda thing, least: pk(owner=thing.owner).sk.gte(name=least))
 
     class Given:
@@ -276,7 +276,7 @@ def test_a_parameter_may_have_another_name_than_its_field_or_lie_in_an_object() 
     assert sort_of(plan, thing=Given, least="m") == [("BETWEEN", "NAME#m", "NAME$")]
 
 
-def test_a_walk_names_the_field_that_varies() -> None:
+def test_a_query_of_several_partitions_names_the_varying_field() -> None:
     plan = planned(named(NAME), lambda owners: pk(owner=each(owners)))
     assert plan.walk is not None
     assert plan.walk[0] == "owner"
@@ -327,7 +327,7 @@ def some_things(ids: list[str]) -> ItemKey:
     return item(id=each(ids))
 
 
-def test_options_are_in_the_plan() -> None:
+def test_options_are_part_of_the_plan() -> None:
     plan = things.plan
     assert (plan.operation, plan.descending, plan.limit, plan.page_size) == ("Query", True, 3, 9)
     assert plan.index is app.schema.indexes[0]
@@ -341,14 +341,14 @@ def test_options_are_in_the_plan() -> None:
     assert (some_things.plan.operation, some_things.plan.walk is not None) == ("BatchGetItem", True)
 
 
-def test_notes_say_what_an_index_does_not_hold() -> None:
+def test_notes_name_attributes_that_an_index_does_not_project() -> None:
     assert "by_owner does not hold note, until of Thing: they come back as their defaults" in things.plan.notes
     assert "by_owner does not hold until: expired items of Thing come back until deleted" in things.plan.notes
     assert not any("hold" in note for note in number_of_things.plan.notes)
     assert thing.plan.notes == ("items whose until has passed are left out; the service deletes them days later",)
 
 
-def test_plans_and_their_parts_read_shortly() -> None:
+def test_plans_and_their_parts_have_a_short_repr() -> None:
     assert repr(things.plan) == "<Plan of things: Query on app by by_owner>"
     assert repr(things.plan.key) == "<<owner: whole with owner=owner>>"
     assert repr(app.entities[0]) == "<Entity Thing of app>"
@@ -356,7 +356,7 @@ def test_plans_and_their_parts_read_shortly() -> None:
     assert repr(things("me")) == "things(owner='me')"
 
 
-def test_calls_take_arguments_as_functions_do() -> None:
+def test_calls_accept_arguments_like_functions() -> None:
     assert things("me").arguments == things(owner="me").arguments == {"owner": "me"}
     with pytest.raises(TypeError, match=r"things\(\) takes 1 arguments, 2 were given"):
         things("me", "you")  # type: ignore[call-arg]
@@ -368,7 +368,7 @@ def test_calls_take_arguments_as_functions_do() -> None:
         things()  # type: ignore[call-arg]
 
 
-def test_a_call_may_return_more_than_a_page_where_it_reads_several() -> None:
+def test_a_call_may_return_more_than_a_page_if_it_reads_several_partitions() -> None:
     @app.query(Thing, index="by_owner", limit=100, page_size=10, expected_items=60)
     def many(owner: str) -> KeyCondition:
         return pk(owner=owner)

@@ -190,7 +190,7 @@ CASES: list[tuple[str, ItemWrite, dict[str, dict[str, str]], dict[str, str]]] = 
 
 
 @pytest.mark.parametrize(("change", "told", "missing"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
-def test_an_update_says_what_becomes_of_index_keys(
+def test_an_update_plan_describes_the_effect_on_index_keys(
     change: ItemWrite, told: dict[str, dict[str, str]], missing: dict[str, str]
 ) -> None:
     plan = planned(change)
@@ -229,7 +229,7 @@ def test_an_upsert_that_leaves_a_new_item_out_of_an_index_is_a_fault() -> None:
     assert count_in_state.plan.faults == count_what_is_there.plan.faults == ()
 
 
-def test_an_upsert_may_add_to_the_number_that_an_index_is_sorted_by() -> None:
+def test_an_upsert_may_add_to_the_number_that_sorts_an_index() -> None:
     table = Table("table", pk="id", indexes=[GSI("top", pk="T", sk="points"), GSI("rich", pk="R", sk="points")])
 
     @table.entity(
@@ -247,7 +247,7 @@ def test_an_upsert_may_add_to_the_number_that_an_index_is_sorted_by() -> None:
     assert "index rich" in fault.problem
 
 
-def test_an_upsert_that_may_create_what_cannot_be_read_names_every_field_that_is_missing() -> None:
+def test_an_upsert_that_could_create_an_unreadable_item_names_every_missing_field() -> None:
     table = Table("table", pk="id")
 
     @table.entity(version="version")
@@ -280,7 +280,7 @@ def test_an_upsert_that_may_create_what_cannot_be_read_names_every_field_that_is
     assert whole.plan.faults == never_creates.plan.faults == ()
 
 
-def test_a_key_made_of_the_version_goes_stale_with_every_update() -> None:
+def test_a_key_with_the_version_becomes_stale_with_every_update() -> None:
     table = Table("table", pk="id", indexes=[GSI("by_version", pk="V")])
 
     @table.entity(indexes={"by_version": key("V#{version:06d}")}, version="version")
@@ -318,20 +318,20 @@ UserMoment = NewType("UserMoment", datetime)
 
 
 @pytest.mark.parametrize("annotation", [datetime, Annotated[datetime, "a timestamp"], UserMoment, datetime | date])
-def test_a_value_that_is_never_none_takes_an_item_out_of_an_index_of_what_lacks_it(annotation: Any) -> None:
+def test_a_required_value_removes_an_item_from_an_index_of_missing_values(annotation: Any) -> None:
     plan = planned_of_member(item().set(left_at=P("at", annotation)))
     assert plan.faults == ()
     assert [effect.key.index.name for effect in plan.effects] == ["present"]
 
 
 @pytest.mark.parametrize("annotation", [None, datetime | None, Any, object, Literal["x"] | None])
-def test_a_value_that_may_be_none_may_keep_an_item_in_an_index_of_what_lacks_it(annotation: Any) -> None:
+def test_an_optional_value_may_keep_an_item_in_an_index_of_missing_values(annotation: Any) -> None:
     (fault,) = planned_of_member(item().set(left_at=P("at", annotation))).faults
     assert "also needs team, name, tags:" in fault.problem
 
 
 @pytest.mark.parametrize("annotation", [set[str], frozenset[str], Collection[str]])
-def test_a_set_that_is_given_may_be_empty_and_so_not_there(annotation: Any) -> None:
+def test_a_set_parameter_may_be_empty_and_so_missing(annotation: Any) -> None:
     (fault,) = planned_of_member(item().set(tags=P("tags", annotation))).faults
     assert "also needs team, name, left_at:" in fault.problem
 
@@ -361,7 +361,7 @@ def planned_of_member(change: ItemWrite) -> Plan:
     return pattern.plan
 
 
-def test_a_local_index_needs_nothing_of_the_primary_key() -> None:
+def test_a_local_index_needs_no_partition_key_fields() -> None:
     from keyplan import LSI  # noqa: PLC0415 - only this table has one
 
     table = Table("table", pk="PK", sk="SK", indexes=[LSI("by_points", sk="points")])
@@ -546,7 +546,7 @@ def task(list_id: str, task_id: str) -> ItemKey:
     return item(list_id=list_id, task_id=task_id)
 
 
-def test_conditions_come_by_themselves() -> None:
+def test_default_conditions_are_added() -> None:
     assert (add_task.plan.operation, add_task.plan.exists, add_task.plan.version) == ("PutItem", "must_not", None)
     assert add_task.plan.replaceable is not None
     assert (put_task.plan.exists, put_task.plan.condition is not None) == ("may", True)
@@ -557,7 +557,7 @@ def test_conditions_come_by_themselves() -> None:
     assert (drop_all.plan.operation, drop_all.plan.walk is not None) == ("BatchWriteItem", True)
 
 
-def test_terms_and_plans_of_writes_read_shortly() -> None:
+def test_terms_and_plans_of_writes_have_a_short_repr() -> None:
     assert repr(item(a="x").add(F.log[0], 1).subtract(n=2).assuming(b=1).if_version(2).condition(F.c == 1)) == (
         "item(a='x').add(F.log[0], ...).subtract(F.n, ...).assuming(b=1).if_version(2).condition(...)"
     )

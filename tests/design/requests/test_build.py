@@ -208,12 +208,12 @@ def drop_all(buyer: str, orders: list[int]) -> ItemWrite:
 KEY = {"PK": {"S": "BUYER#b"}, "SK": {"S": "ORDER#000007"}}
 
 
-def test_a_get_names_its_item() -> None:
+def test_a_get_has_the_key_of_its_item() -> None:
     assert request(order("b", 7)) == {"TableName": "shop", "Key": KEY, "ConsistentRead": True}
     assert request(order("b", 7), table="dev-shop")["TableName"] == "dev-shop"
 
 
-def test_a_query_is_bounded_within_its_template() -> None:
+def test_a_query_is_bounded_by_its_template() -> None:
     asked = request(orders_from("b", 7))
     used(asked)
     assert resolved(asked["KeyConditionExpression"], asked) == (
@@ -223,7 +223,7 @@ def test_a_query_is_bounded_within_its_template() -> None:
     assert asked["ScanIndexForward"] is False
 
 
-def test_a_walk_asks_its_partitions_one_by_one() -> None:
+def test_a_query_of_several_partitions_requests_them_one_by_one() -> None:
     from keyplan.design.requests.build import range_request  # noqa: PLC0415 - only here
 
     ranged = range_request(totals.plan)
@@ -235,7 +235,7 @@ def test_a_walk_asks_its_partitions_one_by_one() -> None:
     assert asked == [{"G3": {"S": "DAY#2026-01-01"}}, {"G3": {"S": "DAY#2026-01-02"}}]
 
 
-def test_multi_attribute_keys_are_equal_from_the_left_and_a_range_comes_last() -> None:
+def test_multi_attribute_keys_are_equal_from_the_left_with_a_range_at_the_end() -> None:
     asked = request(in_place(State.new, "here", 5, date(2026, 1, 1)))
     used(asked)
     assert resolved(asked["KeyConditionExpression"], asked) == (
@@ -243,7 +243,7 @@ def test_multi_attribute_keys_are_equal_from_the_left_and_a_range_comes_last() -
     )
 
 
-def test_a_count_leaves_out_what_has_expired_by_itself() -> None:
+def test_a_count_excludes_expired_items() -> None:
     asked = request(order_count("b"))
     used(asked)
     assert asked["Select"] == "COUNT"
@@ -260,7 +260,7 @@ def test_batches_name_each_item_once() -> None:
     assert [one["DeleteRequest"]["Key"]["SK"]["S"][-1] for one in deletes] == ["8", "7"]
 
 
-def test_a_create_stores_every_key_the_entity_has_and_replaces_what_it_may() -> None:
+def test_a_create_stores_every_key_and_replaces_allowed_items() -> None:
     new = Order(buyer="b", order=7, total=5, day=date(2026, 1, 2), tags=set())
     asked = request(place_order(new))
     used(asked)
@@ -278,7 +278,7 @@ def test_a_create_stores_every_key_the_entity_has_and_replaces_what_it_may() -> 
     assert outside["total_copy"] == {"N": "0"}
 
 
-def test_a_replacement_is_at_the_items_own_version() -> None:
+def test_a_replacement_checks_the_items_version() -> None:
     asked = request(replace_order(Order(buyer="b", order=7, version=3)))
     used(asked)
     assert resolved(asked["ConditionExpression"], asked) == (
@@ -289,7 +289,7 @@ def test_a_replacement_is_at_the_items_own_version() -> None:
     assert "attribute_not_exists(#version) OR #version = :version" in first["ConditionExpression"]
 
 
-def test_a_delete_gives_back_the_item_and_may_ask_for_a_version() -> None:
+def test_a_delete_returns_the_item_and_may_check_a_version() -> None:
     asked = request(drop("b", 7, 2))
     used(asked)
     assert asked["ReturnValues"] == "ALL_OLD"
@@ -310,7 +310,7 @@ def test_leaving_an_index_removes_its_key() -> None:
         (None, "REMOVE sum, G1, G1S, G2, total_copy ADD version '1'"),
     ],
 )
-def test_an_index_key_is_set_or_removed_as_its_condition_says(total: int | None, update: str) -> None:
+def test_an_index_key_is_set_or_removed_by_its_condition(total: int | None, update: str) -> None:
     asked = request(reckon("b", 7, total, State.new))
     used(asked)
     shard = request(place_order(Order(buyer="b", order=7, total=1)))["Item"]["G2"]["S"]
@@ -318,7 +318,7 @@ def test_an_index_key_is_set_or_removed_as_its_condition_says(total: int | None,
     assert resolved(asked["ConditionExpression"], asked).endswith("AND state = 'new'")
 
 
-def test_none_is_refused_where_the_plan_rests_on_a_value() -> None:
+def test_none_is_rejected_if_the_plan_requires_a_value() -> None:
     table = Table("table", pk="id", indexes=[GSI("present", pk="P")])
 
     @table.entity(indexes={"present": key("TEAM#{team}", only_if=F.left_at.missing())})
@@ -337,7 +337,7 @@ def test_none_is_refused_where_the_plan_rests_on_a_value() -> None:
         request(leave("ann", None))  # type: ignore[arg-type]
 
 
-def test_attributes_of_the_primary_key_are_never_changed_for_an_index() -> None:
+def test_primary_key_attributes_are_never_changed_for_an_index() -> None:
     asked = request(date_it("b", 7, date(2026, 1, 2)))
     used(asked)
     assert resolved(asked["UpdateExpression"], asked) == (
@@ -348,7 +348,7 @@ def test_attributes_of_the_primary_key_are_never_changed_for_an_index() -> None:
     )
 
 
-def test_every_change_and_condition_has_its_words() -> None:
+def test_every_update_and_condition_is_rendered() -> None:
     asked = request(change_everything("b", 7, "t", "x-y", "Bern", {"u"}))
     used(asked)
     assert resolved(asked["UpdateExpression"], asked) == (
@@ -366,7 +366,7 @@ def test_every_change_and_condition_has_its_words() -> None:
     assert resolved(without["UpdateExpression"], without).endswith("DELETE tags ['t']")
 
 
-def test_what_is_added_is_not_held_against_the_limits_of_the_sum() -> None:
+def test_increments_are_not_validated_against_the_bounds_of_the_sum() -> None:
     shelves = Table("shelves", pk="id")
 
     @shelves.entity()
@@ -383,7 +383,7 @@ def test_what_is_added_is_not_held_against_the_limits_of_the_sum() -> None:
     assert resolved(asked["UpdateExpression"], asked) == "ADD stock '-1', debt '1'"
 
 
-def test_a_limit_is_asked_for_as_the_first_request_of_a_call_does() -> None:
+def test_a_limit_is_sent_with_the_first_request_of_a_call() -> None:
     plain = Table("plain", pk="id", sk="n")
 
     @plain.entity()
@@ -403,7 +403,7 @@ def test_a_limit_is_asked_for_as_the_first_request_of_a_call_does() -> None:
     assert "Limit" not in request(all_rows("x"))
 
 
-def test_an_upsert_stores_what_makes_an_item_of_it() -> None:
+def test_an_upsert_stores_the_required_fields() -> None:
     asked = request(visit("b", 7))
     used(asked)
     assert resolved(asked["UpdateExpression"], asked) == (
@@ -412,7 +412,7 @@ def test_an_upsert_stores_what_makes_an_item_of_it() -> None:
     assert resolved(asked["ConditionExpression"], asked) == "attribute_not_exists(until) OR until > '77'"
 
 
-def test_an_upsert_that_adds_to_what_an_index_is_sorted_by_writes_the_rest_of_its_key() -> None:
+def test_an_upsert_that_adds_to_an_index_sort_key_writes_the_rest_of_the_key() -> None:
     board = Table("board", pk="id", indexes=[GSI("top", pk="T", sk="points")])
 
     @board.entity(indexes={"top": key("TOP#{id:shard(1)}", attr("points"))})
@@ -428,7 +428,7 @@ def test_an_upsert_that_adds_to_what_an_index_is_sorted_by_writes_the_rest_of_it
     assert resolved(asked["UpdateExpression"], asked) == "SET T = 'TOP#0' ADD points '3'"
 
 
-def test_a_transactions_calls_are_built_one_by_one() -> None:
+def test_calls_of_a_transaction_are_built_one_by_one() -> None:
     @transaction()
     def ship_and_drop(buyer: str, orders: list[int]) -> list[WriteCall[Any]]:
         return [ship(buyer, 1), drop(buyer, each(orders), 1)]
@@ -440,7 +440,7 @@ def test_a_transactions_calls_are_built_one_by_one() -> None:
     assert keys == ["ORDER#000001", "ORDER#000002", "ORDER#000003"]
 
 
-def test_a_value_of_another_type_than_the_keys_is_refused() -> None:
+def test_a_value_of_another_type_than_the_key_is_rejected() -> None:
     plain = Table("plain", pk="id", sk="n")
 
     @plain.entity()
@@ -459,7 +459,7 @@ def test_a_value_of_another_type_than_the_keys_is_refused() -> None:
         request(row("", 1))
 
 
-def test_adding_none_is_refused_as_such() -> None:
+def test_adding_none_is_rejected() -> None:
     plain = Table("plain", pk="id")
 
     @plain.entity()
@@ -479,7 +479,7 @@ def test_adding_none_is_refused_as_such() -> None:
     ("given", "sent"),
     [(3, "-3"), (-3, "3"), (Decimal("0.5"), "-0.5"), (2.5, "-2.5"), (timedelta(seconds=90), "-90")],
 )
-def test_what_is_taken_away_is_added_as_its_negative(given: Any, sent: str) -> None:
+def test_subtraction_adds_the_negative_value(given: Any, sent: str) -> None:
     plain = Table("plain", pk="id")
 
     @plain.entity()
@@ -504,7 +504,7 @@ def test_what_is_taken_away_is_added_as_its_negative(given: Any, sent: str) -> N
     assert text[":n"] == {"S": "no number"}, "the service refuses it"
 
 
-def test_comparing_with_none_says_what_to_write_instead() -> None:
+def test_comparing_with_none_names_the_alternative() -> None:
     @shop.query(Order)
     def placed(buyer: str, place: str | None) -> KeyCondition:
         return pk(buyer=buyer).filter(F.place == place)
@@ -513,7 +513,7 @@ def test_comparing_with_none_says_what_to_write_instead() -> None:
         request(placed("b", None))
 
 
-def test_an_index_that_shares_an_attribute_with_another_keeps_it() -> None:
+def test_an_attribute_shared_by_two_indexes_is_kept() -> None:
     table = Table("two", pk="PK", indexes=[GSI("one", pk="A", sk="B"), GSI("other", pk="A", sk="C")])
 
     @table.entity(
@@ -538,7 +538,7 @@ def test_an_index_that_shares_an_attribute_with_another_keeps_it() -> None:
     assert resolved(asked["UpdateExpression"], asked) == "REMOVE first, B"
 
 
-def test_a_literal_field_is_compared_as_it_is_stored() -> None:
+def test_a_literal_field_is_compared_in_its_stored_form() -> None:
     table = Table("timestamps", pk="id")
 
     @table.entity()
@@ -557,7 +557,7 @@ def test_a_literal_field_is_compared_as_it_is_stored() -> None:
     assert resolved(asked["ConditionExpression"], asked) == "attribute_exists(id) AND t < '1000' AND kind = 'a'"
 
 
-def test_placeholders_stay_short_enough_for_long_and_for_many_names() -> None:
+def test_placeholders_stay_short_for_long_and_many_names() -> None:
     wide = Table("wide", pk="id")
     names = [f"a_field_with_quite_a_long_name_{number}" for number in range(120)]
     columns: dict[str, Any] = dict.fromkeys(names, (str, ""))

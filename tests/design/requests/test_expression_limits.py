@@ -73,7 +73,7 @@ def numbers(count: int) -> Condition:
     return reduce(or_, (F.n == number for number in range(count)))
 
 
-def test_a_filter_has_as_many_operators_as_the_service_takes() -> None:
+def test_a_filter_accepts_as_many_operators_as_the_service() -> None:
     @things.scan(Thing)
     def most() -> KeyCondition:
         return everything().filter(~numbers(150))  # 150 comparisons, 149 OR, one NOT
@@ -88,7 +88,7 @@ def test_a_filter_has_as_many_operators_as_the_service_takes() -> None:
             return everything().filter(numbers(151))
 
 
-def test_what_keyplan_adds_to_a_condition_counts() -> None:
+def test_conditions_added_by_keyplan_count_as_operators() -> None:
     def changed(of: int) -> ItemWrite:
         return item(id="a").set(n=1).condition(numbers(of)).assuming(text="a")
 
@@ -106,7 +106,7 @@ def test_what_keyplan_adds_to_a_condition_counts() -> None:
             return changed(149)
 
 
-def test_an_expression_has_four_kilobytes() -> None:
+def test_an_expression_is_limited_to_four_kilobytes() -> None:
     def several(lists: int) -> Condition:
         return reduce(and_, (F.n.is_in(*range(of * 100, of * 100 + 100)) for of in range(lists)))
 
@@ -122,7 +122,7 @@ def test_an_expression_has_four_kilobytes() -> None:
             return pk(id="a").filter(several(7))
 
 
-def test_what_keyplan_adds_to_the_filter_of_a_count_counts() -> None:
+def test_the_expiry_filter_of_a_count_counts_as_operators() -> None:
     expiring = Table("expiring", pk="id", sk="n", ttl="expires_at")
 
     @expiring.entity()
@@ -156,7 +156,7 @@ wide = Table("wide", pk="id", indexes=[GSI("by-field", pk="gsi")])
 wide.entity(version="version", indexes={"by-field": key("F#{field_1}")})(Wide)
 
 
-def test_an_update_has_four_kilobytes() -> None:
+def test_an_update_is_limited_to_four_kilobytes() -> None:
     def changed(count: int, value: int | None) -> ItemWrite:
         return item(id="a").set(**dict.fromkeys(FIELDS[:count], value))
 
