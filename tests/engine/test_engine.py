@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from base64 import b64encode
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,23 @@ from keyplan.errors import (
 )
 
 KEY = {"id": {"S": "a"}}
+ODD_GETS: list[dict[str, Any]] = [
+    {"TableName": "notes", "Key": KEY},
+    {"TableName": "notes", "Key": {"id": {"S": "another"}}},
+    {"TableName": "notes", "Key": KEY, "ConsistentRead": True, "ReturnConsumedCapacity": "TOTAL"},
+    {"TableName": "notes", "Key": KEY, "ProjectionExpression": "#a", "ExpressionAttributeNames": {"#a": "n"}},
+    {"TableName": "notes", "Key": KEY, "ProjectionExpression": "#a"},
+    {"TableName": "notes", "Key": {"id": {"S": "\ud800"}}},
+    {"TableName": "notes", "Key": {"id": {"N": "1"}}},
+    {"TableName": "notes", "Key": {"id": {"S": 1}}},
+    {"TableName": "notes", "Key": {"id": {"S": ""}}},
+    {"TableName": "notes", "Key": {"id": {"S": "a", "N": "1"}}},
+    {"TableName": "notes", "Key": {}},
+    {"TableName": "notes", "Key": [KEY]},
+    {"TableName": "unknown", "Key": KEY},
+    {"TableName": "not a name", "Key": KEY},
+    {"TableName": "notes"},
+]
 
 binaries = st.binary(max_size=8)
 scalars = st.one_of(
@@ -99,6 +117,43 @@ def _requests(item: dict[str, Any], other: dict[str, Any]) -> list[tuple[str, di
         requests += [("UpdateItem", {**update, "ReturnValues": kind}) for kind in ("UPDATED_NEW", "ALL_OLD", "ALL_NEW")]
     query = {"KeyConditionExpression": "id = :a", "ExpressionAttributeValues": {":a": {"S": "a"}}}
     return [*requests, ("Query", {**table, **query}), ("DeleteItem", {**table, "Key": KEY, "ReturnValues": "ALL_OLD"})]
+
+
+def outcome(call: Callable[[str, dict[str, Any]], dict[str, Any]], request: dict[str, Any]) -> object:
+    """Return the answer of a get, or the code and message of its error."""
+    try:
+        return call("GetItem", request)
+    except ServiceError as error:
+        return error.code, error.message
+
+
+@pytest.mark.parametrize("request_", ODD_GETS, ids=repr)
+def test_a_prepared_get_answers_and_fails_like_a_call(engine: Engine, request_: dict[str, Any]) -> None:
+    create(engine)
+    put(engine, "a", n={"N": "1"})
+    assert outcome(engine.prepared("GetItem"), request_) == outcome(engine.call, request_)
+
+
+def test_a_prepared_get_sees_tables_that_were_created_again(engine: Engine) -> None:
+    create(engine)
+    put(engine, "a")
+    get = engine.prepared("GetItem")
+    assert get("GetItem", {"TableName": "notes", "Key": KEY}) == {"Item": KEY}
+    engine.call("DeleteTable", {"TableName": "notes"})
+    create(engine)
+    assert get("GetItem", {"TableName": "notes", "Key": KEY}) == {}
+
+
+def test_a_prepared_call_meets_injected_faults_and_the_call_of_a_subclass() -> None:
+    class Refusing(Engine):
+        def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+            raise ServiceError(operation)
+
+    with Engine.memory(faults=Faults(seed=1, internal_errors=1.0)) as faulty, Refusing.memory() as refusing:
+        for engine in (faulty, refusing):
+            with pytest.raises(ServiceError):
+                engine.prepared("GetItem")("GetItem", {"TableName": "notes", "Key": KEY})
+        assert faulty.prepared("PutItem") == faulty.call
 
 
 def test_a_failed_condition_shows_the_item_in_the_form_of_the_call(engine: Engine) -> None:

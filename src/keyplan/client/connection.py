@@ -18,6 +18,7 @@ from keyplan.client.failures import KEY_VALUE_ERRORS, FirstAttemptError, key_val
 from keyplan.client.pages import PageOptions, RangeReader, Unreadable, report_once
 from keyplan.client.requests import Answer, Context, Program, Request, Transport, after, drive
 from keyplan.client.tables import Declared, OfPlan
+from keyplan.client.transports import EngineTransport
 from keyplan.design.conditions.builders import KeyCondition
 from keyplan.design.declaring.patterns import Call, Page, Pattern, TransactionCall, WriteCall
 from keyplan.design.declaring.table_faults import table_faults
@@ -298,7 +299,8 @@ class Connection:
     def __init__(self, transport: Transport, context: Context) -> None:
         self.transport, self.context = transport, context
         self._call = transport.call
-        self._direct = DirectCalls(context, lambda _operation: self._call)
+        prepared = transport.prepared if isinstance(transport, EngineTransport) else lambda _operation: self._call
+        self._direct = DirectCalls(context, prepared)
         self._find = self._direct.find
         self._never = threading.Event()
 

@@ -36,6 +36,10 @@ class EngineTransport:
         self.engine, self._owned = engine, owned
         self.call = engine.call
 
+    def prepared(self, operation: str) -> Callable[[str, Request], Answer]:
+        """Return the function that sends an operation's requests, for those that are compiled from a pattern."""
+        return _prepared(self.engine, operation)
+
     def close(self) -> None:
         """Close the engine, if it was opened for this connection."""
         if self._owned:
@@ -54,18 +58,30 @@ class AsyncEngineTransport:
 
     async def call(self, operation: str, request: Request) -> Answer:
         """Run one operation."""
-        if self.immediate(operation) is None:
+        if not self._is_immediate(operation):
             return await _in_thread(partial(self.engine.call, operation, request))
         return self.engine.call(operation, request)
 
     def immediate(self, operation: str) -> Callable[[str, Request], Answer] | None:
         """Return the engine's call for an operation that does not wait for the disk."""
-        return self.engine.call if operation in _READS or not self.engine.waits_for_disk else None
+        return _prepared(self.engine, operation) if self._is_immediate(operation) else None
+
+    def _is_immediate(self, operation: str) -> bool:
+        return operation in _READS or not self.engine.waits_for_disk
 
     async def close(self) -> None:
         """Close the engine, if it was opened for this connection."""
         if self._owned:
             self.engine.close()
+
+
+def _prepared(engine: Embedded, operation: str) -> Callable[[str, Request], Answer]:
+    """Return the engine's call for compiled requests; of an object around an engine, the object's own call."""
+    prepared = getattr(type(engine), "prepared", None)
+    if prepared is None:
+        return engine.call
+    call: Callable[[str, Request], Answer] = prepared(engine, operation)
+    return call
 
 
 async def _in_thread(call: Callable[[], Answer]) -> Answer:

@@ -137,6 +137,24 @@ class Engine:
         """
         return self.database.answer(command(operation), request, PYTHON)
 
+    def prepared(self, operation: str) -> Callable[[str, dict[str, Any]], dict[str, Any]]:
+        """Return `call` for requests that a program compiled, whose shape is right.
+
+        A read of one item omits the check of the shape, a tenth of its time. If it fails in any way, `call` checks the
+        request and runs it again. With injected faults, and in a subclass with another `call`, it is `call` itself.
+        """
+        if operation != "GetItem" or self.faults is not None or type(self).call is not Engine.call:
+            return self.call
+        call, database, run = self.call, self.database, command(operation).run
+
+        def get(operation: str, request: dict[str, Any]) -> dict[str, Any]:
+            try:
+                return run(database, request, PYTHON)
+            except Exception:  # noqa: BLE001 - `call` raises the service's error, or recovers
+                return call(operation, request)
+
+        return get
+
     def call_wire(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         """Run one operation on parsed JSON. The answer is for orjson: stored items are fragments."""
         return self.database.answer(command(operation), request, WIRE)

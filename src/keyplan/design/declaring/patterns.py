@@ -297,6 +297,8 @@ class Pattern(Generic[P, R]):
 
     def _set_terms(self, terms: Any, optional: frozenset[str]) -> None:
         self._count = len(self._names)
+        self._call = self._first_call
+        """The function that checks the values of all parameters, in order, and makes the call."""
         self.declared: Pattern[P, R] = self
         """The pattern as it is declared, of which this may be a variant."""
         self._terms = terms
@@ -322,10 +324,10 @@ class Pattern(Generic[P, R]):
             return made
         return self.call_with(self.arguments(args, kwargs))
 
-    @cached_property
-    def _call(self) -> Callable[..., Any]:
-        """The function that checks the values of all parameters, in order, and makes the call."""
-        return _call_maker(self)
+    def _first_call(self, *args: Any) -> Any:
+        """Compile the function that makes calls, and make the first one."""
+        self._call = _call_maker(self)
+        return self._call(*args)
 
     def call_with(self, arguments: Mapping[str, Any]) -> Call[R]:
         """Return a call with checked arguments."""
@@ -345,8 +347,7 @@ class Pattern(Generic[P, R]):
         variant = self._variants.get(absent)
         if variant is None:
             variant = copy.copy(self)
-            for derived in ("plan", "_call"):
-                variant.__dict__.pop(derived, None)
+            variant.__dict__.pop("plan", None)
             variant._set_terms(self._terms_without(absent), frozenset())
             variant.declared = self.declared
             self._variants[absent] = variant

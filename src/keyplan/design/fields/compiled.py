@@ -15,7 +15,7 @@ from copy import deepcopy
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, NamedTuple, get_args, get_origin
 from uuid import UUID
 
 from pydantic import BaseModel
@@ -105,19 +105,22 @@ def item_reader(
         content = _exact(field, place, scope, code if absent else f"item[{field.attribute!r}][{field.type_code!r}]")
         if content is None:
             return None
-        if absent is None and not lines:
-            needed.append(f"{name!r}: {content}")
-        elif absent is None:
-            lines.append(f"    values[{name!r}] = {content}")
-        else:
+        if absent is not None and absent.is_given:
+            content = f"{content} if (stored := get({field.attribute!r})) is not None else {absent.value}"
+        if absent is not None and not absent.is_given:
             lines += [
                 f"    stored = get({field.attribute!r})",
                 f"    if stored is not None: values[{name!r}] = {content}",
+                f"    else: values[{name!r}] = {absent.value}; given = given - {{{name!r}}}",
             ]
-            lines += ["    else:", *(f"        {line}" for line in absent)]
+        elif lines:
+            lines.append(f"    values[{name!r}] = {content}")
+        else:
+            needed.append(f"{name!r}: {content}")
     lines = [
         "    try:",
-        *(["        given = all_fields", "        get = item.get"] if lines else []),
+        "        get = item.get",
+        *(["        given = all_fields"] if lines else []),
         f"        values = {{{', '.join(needed)}}}",
         *(f"    {line}" for line in lines),
         "    except irregular:",
@@ -221,7 +224,7 @@ def _unsupported(text: str) -> Any:
 
 _TIMESTAMP_LENGTHS = frozenset({20, 24, 27})
 """The lengths of timestamps in UTC with seconds, milliseconds and microseconds."""
-_TIMESTAMP = "(iso(t) if (t := {})[-1:] == 'Z' and len(t) in lengths and t[7] == '-' else unsupported(t))"
+_TIMESTAMP = "(iso(t) if len(t := {}) in lengths and t[-1] == 'Z' and t[7] == '-' else unsupported(t))"
 
 
 def _date(text: str) -> date:
@@ -264,23 +267,31 @@ _SCOPE: dict[str, Any] = {
 _IMMUTABLE = (str, int, float, bool, Decimal, bytes, UUID, date, Enum, type(None))
 
 
-def _absent(field: StoredField, place: int, scope: dict[str, Any]) -> list[str] | None:
-    """Return the statements for an absent attribute; None if such an item must be decoded in another way."""
-    info, name = field.info, field.name
+class _Absent(NamedTuple):
+    """The value of a field whose attribute is absent."""
+
+    value: str
+    """The expression that makes it."""
+    is_given: bool
+    """Whether pydantic counts the field as set; a default is not."""
+
+
+def _absent(field: StoredField, place: int, scope: dict[str, Any]) -> _Absent | None:
+    """Return the value for an absent attribute; None if such an item must be decoded in another way."""
+    info = field.info
     if field.is_set and not field.optional:
-        return [f"values[{name!r}] = {'frozenset' if get_origin(field.annotation) is frozenset else 'set'}()"]
+        return _Absent("frozenset()" if get_origin(field.annotation) is frozenset else "set()", is_given=True)
     if info.is_required():
-        return [f"values[{name!r}] = None"] if field.optional else None
+        return _Absent("None", is_given=True) if field.optional else None
     if info.validate_default or info.default_factory_takes_validated_data:
         return None
-    drop = f"given = given - {{{name!r}}}"
     scope[f"default{place}"] = info.default if info.default_factory is None else info.default_factory
     if info.default_factory is not None:
-        return [f"values[{name!r}] = default{place}()", drop]
+        return _Absent(f"default{place}()", is_given=False)
     if isinstance(info.default, _IMMUTABLE):
-        return [f"values[{name!r}] = default{place}", drop]
+        return _Absent(f"default{place}", is_given=False)
     scope["deepcopy"] = deepcopy
-    return [f"values[{name!r}] = deepcopy(default{place})", drop]
+    return _Absent(f"deepcopy(default{place})", is_given=False)
 
 
 # Items of values.

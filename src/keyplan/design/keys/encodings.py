@@ -84,6 +84,8 @@ class Inline(NamedTuple):
     """True of the values that `text` encodes; `encode` encodes or refuses all others."""
     text: str
     """The replacement field of an f-string."""
+    is_number: bool = False
+    """Whether the text is always a number: ASCII and not empty."""
 
 
 @dataclass(frozen=True)
@@ -193,7 +195,7 @@ def int_encoding(field: DeclaredField) -> Encoding:
 
     language = _digits_between(field.minimum, field.maximum)
     encoding = encoding_of("", encode, decode, language, "-?[0-9]+", keeps_order=False)
-    inline = Inline("v.__class__ is int", "{v}")
+    inline = Inline("v.__class__ is int", "{v}", is_number=True)
     return replace(encoding, declared=True, reachable=DIGITS | CharSet.of("-"), inline=inline)
 
 
@@ -214,7 +216,7 @@ def padded_encoding(field: DeclaredField, width: int) -> Encoding:
         return _choice_of_number(field, int(text))
 
     found = encoding_of(f"0{width}d", encode, decode, Run(DIGITS, width, width), f"[0-9]{{{width}}}")
-    inline = Inline(f"v.__class__ is int and -1 < v < {limit}", f"{{v:0{width}d}}")
+    inline = Inline(f"v.__class__ is int and -1 < v < {limit}", f"{{v:0{width}d}}", is_number=True)
     return found if field.choices is not None else replace(found, inline=inline)
 
 

@@ -75,23 +75,28 @@ def _generated(templates: Sequence[BoundTemplate], result: str, otherwise: Calla
     """Return a function from values to a result made of the templates' texts, text0 and so on."""
     scope: dict[str, Any] = {"otherwise": otherwise}
     variables: dict[str, str] = {}
-    tests, texts = [], []
+    tests, texts, storable = [], [], []
     for number, template in enumerate(templates):
         pieces = []
+        is_ascii, is_empty = True, True
         for place, part in enumerate(template.parts):
             if isinstance(part, Text):
                 pieces.append("f" + repr(part.text.replace("{", "{{").replace("}", "}}")))
+                is_ascii, is_empty = is_ascii and part.text.isascii(), is_empty and not part.text
                 continue
             value, inline = variables.setdefault(part.name, f"v{len(variables)}"), part.encoding.inline
             if inline is None or (part.guarded and (part.field.type is not str or len(part.delimiter) > 1)):
                 scope[f"encode{number}_{place}"] = part.encode
                 pieces.append(f"f'{{encode{number}_{place}({value})}}'")
+                is_ascii = False
                 continue
+            is_ascii, is_empty = is_ascii and inline.is_number, is_empty and not inline.is_number
             test = f"{inline.condition} and {part.delimiter!r} not in v" if part.guarded else inline.condition
             tests.append(_VALUE.sub(value, test))
             pieces.append(f"f'{_VALUE.sub(value, inline.text)}'")
         texts.append(f"        text{number} = {' '.join(pieces)}")
-    storable = " and ".join(f"text{number} and text{number}.isascii()" for number in range(len(templates)))
+        storable += [f"text{number}"] if is_empty else []
+        storable += [] if is_ascii else [f"text{number}.isascii()"]
     lines = [
         "def made(values):",
         "    try:",
@@ -101,7 +106,7 @@ def _generated(templates: Sequence[BoundTemplate], result: str, otherwise: Calla
         "        return otherwise(values)",
         f"    if {' and '.join(dict.fromkeys(tests)) or 'True'}:",
         *texts,
-        f"        if {storable}:",
+        f"        if {' and '.join(storable) or 'True'}:",
         f"            return {result}",
         "    return otherwise(values)",
     ]
