@@ -22,6 +22,7 @@ from keyplan.engine.commands import OPERATIONS, command
 from keyplan.engine.database import Database, Settings, public_error
 from keyplan.engine.faults import lag
 from keyplan.engine.items.sweep import sweep
+from keyplan.engine.observing import Answer, Observer, observed
 from keyplan.engine.store.failures import Failure
 from keyplan.engine.store.sqlite import MEMORY, Durability, SqliteStore
 from keyplan.engine.streams.retention import trim_streams
@@ -90,6 +91,7 @@ class Engine:
 
             faulty = FaultyDatabase(store, self.clock, settings, self.buckets, faults)
             self.database, self.faults = faulty, faulty.injector
+        self._answer: Answer = self.database.answer
         self.catalog = self.database.catalog
         self.backfiller = Backfiller(self.database)
         self.jobs = Jobs(self.database)
@@ -135,7 +137,7 @@ class Engine:
 
         Raises ServiceError as the service does, StorageError if the file cannot be used, and EngineClosedError.
         """
-        return self.database.answer(command(operation), request, PYTHON)
+        return self._answer(command(operation), request, PYTHON)
 
     def prepared(self, operation: str) -> Callable[[str, dict[str, Any]], dict[str, Any]]:
         """Return `call` for requests that a program compiled, whose shape is right.
@@ -157,7 +159,16 @@ class Engine:
 
     def call_wire(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         """Run one operation on parsed JSON. The answer is for orjson: stored items are fragments."""
-        return self.database.answer(command(operation), request, WIRE)
+        return self._answer(command(operation), request, WIRE)
+
+    def observe(self, observer: Observer | None, *, most_per_s: float = 200.0) -> None:
+        """Report data operations, with their consumed capacity or error, to an observer; None ends this.
+
+        The observer runs in the thread of the call, after the operation, and must not raise. Of more than `most_per_s`
+        operations per second it gets a sample. An engine without an observer does nothing for this.
+        """
+        answer = self.database.answer
+        self._answer = answer if observer is None else observed(answer, observer, most_per_s)
 
     def sweep(self, stopped: Callable[[], bool] = lambda: False) -> int:
         """Remove expired items, as the background thread does every `ttl_sweep_s` seconds, and return their number.

@@ -590,5 +590,5 @@ def test_tables_that_are_gone_leave_no_throughput_behind() -> None:
             put(engine, "a")
             engine.call("DeleteTable", {"TableName": "things"})
         assert engine.faults is not None
-        assert engine.faults._throttle is not None
-        assert len(engine.faults._throttle._resources) == 1
+        assert engine.faults.throttle is not None
+        assert len(engine.faults.throttle._resources) == 1

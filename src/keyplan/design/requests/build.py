@@ -138,7 +138,7 @@ def check_expression_limits(pattern: PatternDeclaration, plan: Plan) -> None:
     """
     if plan.faults:
         return
-    for what, text in _expressions(plan):
+    for what, text in expressions(plan):
         operators, size = 0 if what == "update" else count_operators(text), len(text.encode())
         if operators > limits.EXPRESSION_OPERATORS:
             excess = f"{operators} operators and functions, and the limit is {limits.EXPRESSION_OPERATORS}"
@@ -153,7 +153,8 @@ def check_expression_limits(pattern: PatternDeclaration, plan: Plan) -> None:
         )
 
 
-def _expressions(plan: Plan) -> Iterator[tuple[str, str]]:
+def expressions(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield the filter, condition and update of a plan's requests, each with its longest text."""
     if plan.filter is not None:
         yield "filter", RangeRequest(plan).filter
     placeholders = RequestPlaceholders()

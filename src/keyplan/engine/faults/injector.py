@@ -70,7 +70,8 @@ class Injector:
         # Seeded, so that runs repeat: no secret depends on these numbers.
         self._random = {field.name: random.Random(f"{faults.seed}/{field.name}") for field in fields(Faults)}  # noqa: S311
         self._history = History(faults.stale_s) if faults.stale_reads else None
-        self._throttle = Throttle(self._random["throttle"], database.catalog.known) if faults.throttle else None
+        self.throttle = Throttle(self._random["throttle"], database.catalog.known) if faults.throttle else None
+        """Throughput of all tables and indexes; None if it is unlimited."""
         self._local = threading.local()
 
     def _draw(self, kind: str, probability: float) -> bool:
@@ -95,8 +96,8 @@ class Injector:
         ) as call:
             try:
                 answer = run()
-                if self._throttle is not None:
-                    call.charge_spans(self._throttle, self._database.clock.now())
+                if self.throttle is not None:
+                    call.charge_spans(self.throttle, self._database.clock.now())
             except (ProvisionedThroughputExceededError, ThrottlingError) as error:
                 if operation == "TransactGetItems":
                     raise cancelled_by(call.points - 1, error, of=len(request["TransactItems"])) from error
@@ -149,8 +150,8 @@ class Injector:
         if call is not None and not by_service:
             if self._draw("conflicts", self.faults.conflicts):
                 raise TransactionConflictError(messages.CONFLICT)
-            if self._throttle is not None:
-                self._throttle.write(table, key, old, new, factor=call.factor, now=now)
+            if self.throttle is not None:
+                self.throttle.write(table, key, old, new, factor=call.factor, now=now)
         if self._history is not None:
             self._history.note(table.tree, key, None if old is None else (old.size, old.body), now)
 
@@ -198,7 +199,7 @@ class Injector:
         return SeenView(view, self._history, call.time_of, self._report(call))
 
     def _report(self, call: MeteredCall) -> Callable[[Tree, bytes, int, bool], None]:
-        throttle, clock = self._throttle, self._database.clock
+        throttle, clock = self.throttle, self._database.clock
         return lambda tree, key, size, spanned: call.note(throttle, tree, key, size, clock.now(), spanned=spanned)
 
     def _skipped(self, operation: str, request: dict[str, Any]) -> frozenset[int]:

@@ -202,6 +202,15 @@ class Partitions:
             middle = _hash_bounds(widest)[0] + _hash_width(widest) // 2
             self._split(widest, middle.to_bytes(HASH_BYTES, "big"), now)
 
+    def low_of(self, key: bytes) -> bytes:
+        """Return the first key of the range of the key's partition, which names the partition."""
+        return self._lows[self._number_of(key)]
+
+    @property
+    def lows(self) -> tuple[bytes, ...]:
+        """Return the first key of each partition's range, in order."""
+        return tuple(self._lows)
+
     def _number_of(self, key: bytes) -> int:
         return bisect_right(self._lows, key) - 1
 

@@ -148,12 +148,22 @@ class IdempotencyToken(NamedTuple):
         return _BY_TOKEN + self.text.encode()
 
 
+class AddedDetail(str):
+    """ReturnConsumedCapacity that the engine added to observe a request: not a parameter of the client."""
+
+    __slots__ = ()
+
+
 def token_of(request: dict[str, Any]) -> IdempotencyToken | None:
     """Return the token of a request in either form; the order of its members makes no difference."""
     text = request.get(_MEMBER)
     if text is None:
         return None
-    parameters = {name: value for name, value in request.items() if name != _MEMBER and value is not None}
+    parameters = {
+        name: value
+        for name, value in request.items()
+        if not (name == _MEMBER or value is None or isinstance(value, AddedDetail))
+    }
     encoded = orjson.dumps(parameters, default=binary_text, option=orjson.OPT_SORT_KEYS)
     return IdempotencyToken(text, blake2b(encoded, digest_size=_DIGEST_BYTES).digest())
 

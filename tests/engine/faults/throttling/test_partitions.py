@@ -614,8 +614,8 @@ def test_a_ceiling_that_rises_brings_partitions_and_stays_whatever_else_changes(
     protect(engine)
     assert share_refused(engine, clock, 4, 6_000, spread) == 0
     assert engine.faults is not None
-    assert engine.faults._throttle is not None
-    (resource,) = engine.faults._throttle._resources.values()
+    assert engine.faults.throttle is not None
+    (resource,) = engine.faults.throttle._resources.values()
     assert len(resource.partitions) == 6
 
 

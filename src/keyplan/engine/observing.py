@@ -1,0 +1,107 @@
+"""Observation of an engine: data operations with their consumed capacity or error, and their duration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any, NamedTuple, TypeAlias
+
+from keyplan.dynamodb.values.encoding import Form
+from keyplan.engine.database import Command
+from keyplan.engine.items.transactions import AddedDetail
+from keyplan.errors import ServiceError
+
+Request: TypeAlias = dict[str, Any]
+Answer: TypeAlias = Callable[[Command, Request, Form], Request]
+
+DATA_OPERATIONS = frozenset(
+    {
+        "BatchExecuteStatement",
+        "BatchGetItem",
+        "BatchWriteItem",
+        "DeleteItem",
+        "ExecuteStatement",
+        "ExecuteTransaction",
+        "GetItem",
+        "PutItem",
+        "Query",
+        "Scan",
+        "TransactGetItems",
+        "TransactWriteItems",
+        "UpdateItem",
+    }
+)
+_BURST_S = 1.0
+_DETAIL = "ReturnConsumedCapacity"
+_RECEIPTS = "ConsumedCapacity"
+_ADDED = AddedDetail("INDEXES")
+
+
+class Observation(NamedTuple):
+    """One data operation."""
+
+    operation: str
+    request: Request
+    """The request as the client sent it."""
+    receipts: Any
+    """ConsumedCapacity with indexes; None after an error."""
+    error: ServiceError | None
+    elapsed_s: float
+    """Duration in seconds."""
+    weight: int
+    """Number of operations that it stands for."""
+
+
+Observer: TypeAlias = Callable[[Observation], None]
+"""Function that is called after data operations."""
+
+
+def observed(answer: Answer, observer: Observer, most_per_s: float) -> Answer:
+    """Return a function that answers like `answer`, and reports data operations to the observer.
+
+    Up to `most_per_s` operations per second, and one second's worth at once, each operation is reported. Of more, a
+    sample is: an operation then stands for those before it, and the others cost nothing but a look at the clock.
+    """
+    interval_s = 1 / most_per_s
+    burst_s = _BURST_S
+    due_at = perf_counter() - burst_s
+    unseen = 0
+
+    def run(command: Command, request: Request, form: Form) -> Request:
+        nonlocal due_at, unseen
+        operation = command.operation
+        if operation not in DATA_OPERATIONS:
+            return answer(command, request, form)
+        unseen += 1  # threads may lose a count here, which a lock would cost more than it is worth
+        start = perf_counter()
+        if start < due_at:
+            return answer(command, request, form)
+        due_at = max(due_at, start - burst_s) + interval_s
+        weight, unseen = unseen, 0
+        wanted = request.get(_DETAIL)
+        # A token belongs to the client's parameters: it must not depend on whether someone observes.
+        detail: str = _ADDED if "ClientRequestToken" in request else "INDEXES"
+        # An invalid value stays, so that the engine refuses it.
+        is_counted = wanted not in (None, "NONE", "TOTAL") or (wanted == "TOTAL" and detail is _ADDED)
+        counted = request if is_counted else {**request, _DETAIL: detail}
+        try:
+            response = answer(command, counted, form)
+        except ServiceError as error:
+            observer(Observation(operation, request, None, error, perf_counter() - start, weight))
+            raise
+        receipts = response.get(_RECEIPTS)
+        observer(Observation(operation, request, receipts, None, perf_counter() - start, weight))
+        if not is_counted and receipts is not None:
+            if wanted == "TOTAL":
+                response[_RECEIPTS] = _totals(receipts)
+            else:
+                del response[_RECEIPTS]
+        return response
+
+    return run
+
+
+def _totals(receipts: Any) -> Any:
+    if isinstance(receipts, list):
+        return [_totals(receipt) for receipt in receipts]
+    return {name: value for name, value in receipts.items() if name == "TableName" or name.endswith("CapacityUnits")}

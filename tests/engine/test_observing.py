@@ -1,0 +1,110 @@
+"""Observation of data operations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from keyplan.engine.engine import Engine
+from keyplan.engine.observing import Observation
+from keyplan.errors import ConditionalCheckFailedError, ValidationError
+
+ITEM = {"PK": {"S": "ada"}, "SK": {"S": "task"}, "due": {"S": "2026-01-31"}}
+KEY = {"PK": {"S": "ada"}, "SK": {"S": "task"}}
+
+
+class Seen(list[Observation]):
+    """Observer that keeps what it sees."""
+
+    def __call__(self, observation: Observation) -> None:
+        assert observation.elapsed_s >= 0
+        self.append(observation)
+
+
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    with Engine.memory() as engine:
+        engine.call(
+            "CreateTable",
+            {
+                "TableName": "app",
+                "KeySchema": [
+                    {"AttributeName": "PK", "KeyType": "HASH"},
+                    {"AttributeName": "SK", "KeyType": "RANGE"},
+                ],
+                "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in ("PK", "SK", "due")],
+                "GlobalSecondaryIndexes": [
+                    {
+                        "IndexName": "by_due",
+                        "KeySchema": [{"AttributeName": "due", "KeyType": "HASH"}],
+                        "Projection": {"ProjectionType": "ALL"},
+                    }
+                ],
+                "BillingMode": "PAY_PER_REQUEST",
+            },
+        )
+        yield engine
+
+
+@pytest.fixture
+def seen(engine: Engine) -> Seen:
+    seen = Seen()
+    engine.observe(seen)
+    return seen
+
+
+def test_an_observer_sees_the_units_of_table_and_indexes_that_the_caller_did_not_ask_for(
+    engine: Engine, seen: Seen
+) -> None:
+    assert engine.call("PutItem", {"TableName": "app", "Item": ITEM}) == {}
+    ((operation, request, receipts, error, _, weight),) = seen
+    assert (operation, request, error, weight) == ("PutItem", {"TableName": "app", "Item": ITEM}, None, 1)
+    assert receipts["GlobalSecondaryIndexes"] == {"by_due": {"CapacityUnits": 1.0}}
+
+
+def test_a_caller_that_asks_for_totals_gets_only_totals(engine: Engine, seen: Seen) -> None:
+    asked = {"TableName": "app", "Item": ITEM, "ReturnConsumedCapacity": "TOTAL"}
+    assert engine.call("PutItem", asked) == {"ConsumedCapacity": {"TableName": "app", "CapacityUnits": 2.0}}
+    read = {"RequestItems": {"app": {"Keys": [KEY]}}, "ReturnConsumedCapacity": "TOTAL"}
+    assert engine.call("BatchGetItem", read)["ConsumedCapacity"] == [{"TableName": "app", "CapacityUnits": 0.5}]
+    assert "Table" in seen[1].receipts[0]
+
+
+def test_an_observer_sees_errors_and_the_caller_gets_them(engine: Engine, seen: Seen) -> None:
+    with pytest.raises(ConditionalCheckFailedError):
+        engine.call("PutItem", {"TableName": "app", "Item": ITEM, "ConditionExpression": "attribute_exists(PK)"})
+    assert isinstance(seen[0].error, ConditionalCheckFailedError)
+    with pytest.raises(ValidationError, match=r"returnConsumedCapacity"):
+        engine.call("PutItem", {"TableName": "app", "Item": ITEM, "ReturnConsumedCapacity": "SOME"})
+
+
+def test_a_repeated_transaction_stays_the_same_when_observation_starts_between(engine: Engine) -> None:
+    request = {"TransactItems": [{"Put": {"TableName": "app", "Item": ITEM}}], "ClientRequestToken": "one"}
+    engine.call("TransactWriteItems", request)
+    seen = Seen()
+    engine.observe(seen)
+    assert engine.call("TransactWriteItems", request) == {}
+    assert seen[0].receipts[0]["ReadCapacityUnits"] > 0, "a repeated transaction only reads"
+
+
+def test_tables_and_their_descriptions_are_not_observed(engine: Engine, seen: Seen) -> None:
+    engine.call("DescribeTable", {"TableName": "app"})
+    assert seen == []
+
+
+def test_of_many_operations_a_sample_stands_for_all(engine: Engine) -> None:
+    seen = Seen()
+    engine.observe(seen, most_per_s=1e-9)
+    for _ in range(5):
+        engine.call("GetItem", {"TableName": "app", "Key": KEY})
+    assert [observation.weight for observation in seen] == [1]
+    engine.observe(seen, most_per_s=1e9)
+    engine.call("GetItem", {"TableName": "app", "Key": KEY})
+    assert len(seen) == 2
+
+
+def test_observation_ends(engine: Engine, seen: Seen) -> None:
+    engine.observe(None)
+    engine.call("GetItem", {"TableName": "app", "Key": KEY})
+    assert seen == []
