@@ -184,12 +184,12 @@ def lived(filled: Callable[[Shape, Any], Any], *, wire: bool) -> list[Any]:
 
 
 @pytest.mark.parametrize("wire", [True, False], ids=["wire", "python"])
-def test_none_is_as_good_as_absent(wire: bool) -> None:
+def test_none_equals_an_absent_member(wire: bool) -> None:
     for (operation, _), with_them, without in zip(
         LIFE, lived(with_nones, wire=wire), lived(plain, wire=wire), strict=True
     ):
         assert with_them == without, operation
 
 
-def test_every_operation_is_asked() -> None:
+def test_every_operation_is_called() -> None:
     assert {operation for operation, _ in LIFE} == OPERATIONS.keys() - IN_BACKGROUND

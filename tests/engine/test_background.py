@@ -16,21 +16,21 @@ def rows_after(pace: Pace, clock: ManualClock, *seconds: float) -> list[int]:
     return rows
 
 
-def test_a_transaction_that_takes_long_is_followed_by_smaller_ones() -> None:
+def test_a_slow_transaction_is_followed_by_smaller_ones() -> None:
     clock = ManualClock()
     pace = Pace(clock, 100)
     assert pace.rows == 100
     assert rows_after(pace, clock, *[2 * LONGEST_S] * 5) == [50, 25, 12, FEWEST_ROWS, FEWEST_ROWS]
 
 
-def test_transactions_grow_again_where_they_take_little_time() -> None:
+def test_transactions_grow_again_if_they_are_fast() -> None:
     clock = ManualClock()
     pace = Pace(clock, 100)
     rows_after(pace, clock, *[1.0] * 3)
     assert rows_after(pace, clock, LONGEST_S * 3 / 4, 0.0, 0.0, 0.0, 0.0, 0.0) == [12, 24, 48, 96, 100, 100]
 
 
-def test_no_transaction_is_larger_than_the_most() -> None:
+def test_a_transaction_never_exceeds_the_maximum() -> None:
     clock = ManualClock()
     pace = Pace(clock, 3)
     assert rows_after(pace, clock, 1.0, 0.0, 1.0) == [3, 3, 3]

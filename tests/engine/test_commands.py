@@ -10,15 +10,15 @@ from keyplan.engine.engine import Engine
 
 
 @pytest.mark.parametrize("operation", UNSUPPORTED)
-def test_an_operation_of_the_service_is_refused_by_name(engine: Engine, operation: str) -> None:
+def test_an_unsupported_operation_is_rejected_by_name(engine: Engine, operation: str) -> None:
     code, message = failure(engine, operation, {})
     assert code == "UnknownOperationException"
     assert message.startswith(f"keyplan does not support the operation {operation}: it has no ")
 
 
-def test_an_operation_of_nobody_is_refused_without_a_word(engine: Engine) -> None:
+def test_an_unknown_operation_is_rejected_without_a_message(engine: Engine) -> None:
     assert failure(engine, "MakeCoffee", {}) == ("UnknownOperationException", "")
 
 
-def test_nothing_of_the_list_is_there() -> None:
+def test_unsupported_operations_are_not_implemented() -> None:
     assert not UNSUPPORTED.keys() & OPERATIONS.keys()

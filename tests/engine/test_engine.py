@@ -83,7 +83,7 @@ def on_wire(result: Any) -> Any:
 
 @settings(max_examples=examples(60), deadline=None, database=None, derandomize=True)
 @given(attributes=attributes, other=attributes)
-def test_python_and_wire_form_say_the_same(attributes: dict[str, Any], other: dict[str, Any]) -> None:
+def test_python_and_wire_form_have_the_same_content(attributes: dict[str, Any], other: dict[str, Any]) -> None:
     with Engine.memory() as one, Engine.memory() as another:
         for made in (one, another):
             create(made)
@@ -173,7 +173,7 @@ def test_a_failed_condition_shows_the_item_in_the_form_of_the_call(engine: Engin
     assert wire.value.members["Item"]["x"] == {"B": "AP8="}
 
 
-def test_a_request_is_not_changed_and_the_answer_is_the_callers_own(engine: Engine) -> None:
+def test_a_request_is_not_changed_and_the_response_belongs_to_the_caller(engine: Engine) -> None:
     create(engine)
     item: dict[str, Any] = {**KEY, "x": {"M": {"l": {"L": [{"N": "1.0"}, {"B": b"b"}]}}}}
     before = repr(item)
@@ -187,7 +187,7 @@ def test_a_request_is_not_changed_and_the_answer_is_the_callers_own(engine: Engi
 
 
 @pytest.mark.parametrize("operation", ["PutItem", "UpdateItem", "DeleteItem"])
-def test_return_values_of_none_count_as_not_given(engine: Engine, operation: str) -> None:
+def test_return_values_of_none_are_ignored(engine: Engine, operation: str) -> None:
     create(engine)
     put(engine, "a")
     member = "Item" if operation == "PutItem" else "Key"
@@ -195,13 +195,13 @@ def test_return_values_of_none_count_as_not_given(engine: Engine, operation: str
 
 
 @pytest.mark.parametrize("name", ["NoSuchThing", "", "putitem", "__class__"])
-def test_an_unknown_operation_is_refused(engine: Engine, name: str) -> None:
+def test_an_unknown_operation_is_rejected(engine: Engine, name: str) -> None:
     for call in (engine.call, engine.call_wire):
         with pytest.raises(UnknownOperationError):
             call(name, {})
 
 
-def test_operations_are_those_that_can_be_called(engine: Engine) -> None:
+def test_all_listed_operations_can_be_called(engine: Engine) -> None:
     assert engine.operations == frozenset(commands.OPERATIONS)
     result = {name: _error_of(engine, name) for name in engine.operations}
     assert UnknownOperationError not in result.values()
@@ -217,7 +217,7 @@ def _error_of(engine: Engine, operation: str) -> type[ServiceError] | None:
 
 @pytest.mark.parametrize("operation", ["GetItem", "PutItem", "ListTables", "CreateTable", "Scan"])
 @pytest.mark.parametrize("in_file", [False, True])
-def test_a_closed_engine_says_so(operation: str, in_file: bool, tmp_path: Path) -> None:
+def test_a_closed_engine_raises_an_error(operation: str, in_file: bool, tmp_path: Path) -> None:
     engine = Engine.open(tmp_path / "data.db") if in_file else Engine.memory()
     create(engine)
     put(engine, "a")
@@ -252,7 +252,7 @@ def test_a_closed_engine_says_so(operation: str, in_file: bool, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("in_file", [False, True])
-def test_an_operation_that_starts_over_while_the_engine_is_closed_says_so(
+def test_a_restarted_operation_of_a_closed_engine_raises_an_error(
     in_file: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = Engine.open(tmp_path / "data.db") if in_file else Engine.memory()
@@ -268,7 +268,7 @@ def test_an_operation_that_starts_over_while_the_engine_is_closed_says_so(
         engine.call("Scan", {"TableName": "notes"})
 
 
-def test_maintenance_of_a_closed_engine_says_so(tmp_path: Path) -> None:
+def test_maintenance_of_a_closed_engine_raises_an_error(tmp_path: Path) -> None:
     engine = Engine.open(tmp_path / "data.db", clock=tables_of.clock())
     tables_of.create(engine, **tables_of.with_stream())
     engine.close()
@@ -279,7 +279,7 @@ def test_maintenance_of_a_closed_engine_says_so(tmp_path: Path) -> None:
         put(engine, "a")
 
 
-def test_an_operation_starts_over_when_the_table_has_changed(tmp_path: Path) -> None:
+def test_an_operation_starts_over_if_the_table_has_changed(tmp_path: Path) -> None:
     """Replace the table between look-up and write, again and again, through another engine on the file."""
     with Engine.open(tmp_path / "data.db") as engine, Engine.open(tmp_path / "data.db") as other:
         create(engine)
@@ -295,7 +295,7 @@ def test_an_operation_starts_over_when_the_table_has_changed(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("durability", ["normal", "full"])
 @pytest.mark.parametrize("own", ["nothing", "trim"])
-def test_a_table_changed_by_another_is_noticed_after_a_write_that_does_not_look(
+def test_a_table_changed_by_another_engine_is_noticed_after_a_blind_write(
     own: str, durability: Durability, tmp_path: Path
 ) -> None:
     clock, path = ManualClock(), tmp_path / "data.db"
@@ -317,7 +317,7 @@ def test_a_table_changed_by_another_is_noticed_after_a_write_that_does_not_look(
         assert other.call("Scan", {"TableName": "notes", "IndexName": "tag"})["Count"] == 2
 
 
-def test_an_operation_does_not_start_over_for_ever(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_operation_does_not_start_over_forever(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     starts = []
 
     def changing(*arguments: Any) -> dict[str, Any]:
@@ -331,7 +331,7 @@ def test_an_operation_does_not_start_over_for_ever(engine: Engine, monkeypatch: 
     assert 1 < len(starts) <= 100
 
 
-def test_a_group_is_seen_by_others_when_it_has_ended(tmp_path: Path) -> None:
+def test_a_group_becomes_visible_to_others_at_its_end(tmp_path: Path) -> None:
     with Engine.open(tmp_path / "data.db") as engine, Engine.open(tmp_path / "data.db") as other:
         create(engine)
         with engine.group():
@@ -350,7 +350,7 @@ def test_a_group_that_raises_has_written_nothing(tmp_path: Path) -> None:
         assert engine.call("Scan", {"TableName": "notes"})["Count"] == 0
 
 
-def test_a_copy_goes_its_own_way(engine: Engine) -> None:
+def test_a_copy_is_independent(engine: Engine) -> None:
     create(engine)
     put(engine, "a")
     with engine.copy() as copy:
@@ -381,14 +381,14 @@ def test_a_copy_keeps_the_options_of_its_engine_except_faults_and_buckets(tmp_pa
     ],
     ids=str,
 )
-def test_what_an_option_cannot_be_is_refused(option: dict[str, Any], tmp_path: Path) -> None:
+def test_an_invalid_option_is_rejected(option: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=f"^{next(iter(option))} is "):
         Engine.open(tmp_path / "data.db", **option)
     with pytest.raises(ValueError, match=f"^{next(iter(option))} is "):
         Engine.memory(**option)
 
 
-def test_what_cannot_be_read_is_told_as_damage(tmp_path: Path) -> None:
+def test_an_unreadable_item_is_reported_as_damage(tmp_path: Path) -> None:
     with Engine.open(tmp_path / "data.db") as engine:
         create(engine)
         put(engine, "a")
@@ -400,7 +400,7 @@ def test_what_cannot_be_read_is_told_as_damage(tmp_path: Path) -> None:
         put(engine, "b")
 
 
-def test_a_description_that_cannot_be_read_is_told_as_damage(tmp_path: Path) -> None:
+def test_an_unreadable_table_description_is_reported_as_damage(tmp_path: Path) -> None:
     with Engine.open(tmp_path / "data.db") as engine:
         create(engine)
 
@@ -413,7 +413,7 @@ def test_a_description_that_cannot_be_read_is_told_as_damage(tmp_path: Path) -> 
         Engine.open(tmp_path / "data.db")
 
 
-def test_an_engine_that_cannot_be_made_leaves_the_file_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_that_fails_to_open_releases_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def settle(*_given: Any, **_named: Any) -> None:
         raise DatabaseFullError("no room")
 
@@ -423,7 +423,7 @@ def test_an_engine_that_cannot_be_made_leaves_the_file_alone(tmp_path: Path, mon
     assert [path.name for path in tmp_path.iterdir()] == ["data.db"], "the last connection removes the log"
 
 
-def test_wire_answers_are_json(engine: Engine) -> None:
+def test_wire_responses_are_json(engine: Engine) -> None:
     create(engine)
     put(engine, "a", x={"BS": [b"1", b"2"]})
     for operation, request in _requests({**KEY, "x": {"B": b"\x00"}}, {**KEY, "x": {"NULL": True}}):

@@ -117,7 +117,7 @@ def _extra_collection(transaction: Transaction, table: Table) -> None:
         (_extra_collection, "item collections", "4 entries, 3 expected"),
     ],
 )
-def test_a_disagreement_is_found(furnished: Engine, damage: Damage, where: str, what: str) -> None:
+def test_an_inconsistency_is_found(furnished: Engine, damage: Damage, where: str, what: str) -> None:
     assert fsck.check(furnished) == []
     table = furnished.database.table("things")
     furnished.database.write(table, lambda transaction: damage(transaction, table))
@@ -126,14 +126,14 @@ def test_a_disagreement_is_found(furnished: Engine, damage: Damage, where: str, 
     assert all(problem.table == "things" for problem in problems)
 
 
-def test_a_problem_says_where_it_is() -> None:
+def test_a_problem_has_a_location() -> None:
     assert str(fsck.FsckProblem("orders", "by_day", "entry is missing", "00ff")) == (
         "orders/by_day: entry is missing (key 00ff)"
     )
     assert str(fsck.FsckProblem("database", "", "page 3 is never used")) == "database: page 3 is never used"
 
 
-def test_progress_is_told(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_reported(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fsck, "EVERY_ROWS", 2)
     tables_of.create(engine)
     for name in "abcde":
@@ -143,7 +143,7 @@ def test_progress_is_told(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> No
     assert reports == [("things", 2), ("things", 4)]
 
 
-def test_a_database_that_is_written_to_meanwhile_is_seen_at_one_moment(tmp_path: Path) -> None:
+def test_a_database_is_checked_as_of_one_time(tmp_path: Path) -> None:
     with Engine.open(tmp_path / "data.db") as engine, Engine.open(tmp_path / "data.db") as other:
         furnish(engine)
         written: list[Any] = []
@@ -158,7 +158,7 @@ def test_a_database_that_is_written_to_meanwhile_is_seen_at_one_moment(tmp_path:
         assert fsck.check(engine) == []
 
 
-def test_an_index_that_is_completed_meanwhile_is_seen_as_it_was(
+def test_an_index_completed_during_the_check_is_seen_unfinished(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(backfill, "CHUNK_ROWS", 2)

@@ -52,7 +52,7 @@ def test_an_index_is_filled_later(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("look", ["DescribeTable", "DescribeTimeToLive"])
-def test_what_expires_goes_later(monkeypatch: pytest.MonkeyPatch, look: str) -> None:
+def test_expired_items_are_removed_later(monkeypatch: pytest.MonkeyPatch, look: str) -> None:
     with Engine.memory(ttl_sweep_s=0.01) as engine:
         create(engine)
         put(engine, "old", until={"N": str(int(time.time()) - 60)})

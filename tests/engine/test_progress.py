@@ -56,7 +56,7 @@ def test_a_short_job_is_not_reported(lines: Any) -> None:
 @pytest.mark.parametrize(
     ("key", "text"), [(b"", "0 %"), (b"\x40\x00\x00\x00a", "25 %"), (b"\xff\xff\xff\xffz", "100 %")]
 )
-def test_the_hash_of_a_key_says_how_far_a_job_has_come(key: bytes, text: str) -> None:
+def test_the_hash_of_a_key_gives_the_progress_of_a_job(key: bytes, text: str) -> None:
     assert percent(key) == text
 
 
@@ -92,7 +92,7 @@ def test_a_sweep_is_reported(lines: Any, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.usefixtures("at_once")
-def test_a_check_is_reported(lines: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_fsck_is_reported(lines: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(fsck, "EVERY_ROWS", 2)
     monkeypatch.setattr("keyplan.engine.store.sqlite.INTEGRITY_STEPS", 1)
     with Engine.open(tmp_path / "data.db") as engine:

@@ -14,7 +14,7 @@ from keyplan.engine import timestamps
 from keyplan.errors import SerializationError
 
 
-def test_a_datetime_is_what_its_seconds_are() -> None:
+def test_a_datetime_equals_its_epoch_seconds() -> None:
     assert timestamps.epoch_s(datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)) == tables_of.NOW
     assert timestamps.epoch_s(int(tables_of.NOW)) == tables_of.NOW
 
@@ -28,7 +28,7 @@ def test_a_datetime_is_what_its_seconds_are() -> None:
         (1e20, "9999-12-31T23:59:59Z"),
     ],
 )
-def test_any_moment_can_be_told(at_s: float, expected: str) -> None:
+def test_any_timestamp_has_a_text(at_s: float, expected: str) -> None:
     assert timestamps.text(at_s) == expected
 
 
@@ -43,7 +43,7 @@ def test_any_moment_can_be_told(at_s: float, expected: str) -> None:
         ),
     ],
 )
-def test_what_is_no_number_is_no_moment(number: float, operation: str, members: dict[str, Any]) -> None:
+def test_an_invalid_number_is_not_a_timestamp(number: float, operation: str, members: dict[str, Any]) -> None:
     kept = Kept()
     kept.keep()
     with pytest.raises(SerializationError, match="Date"):

@@ -94,7 +94,7 @@ def check_trees(kept: Kept) -> None:
 
 
 @pytest.mark.usefixtures("by_hand")
-def test_a_backup_holds_what_there_was_when_it_was_asked_for(kept: Kept) -> None:
+def test_a_backup_contains_the_items_of_its_request_time(kept: Kept) -> None:
     fill(kept)
     before = content(kept)
     arn = kept.back_up()
@@ -123,7 +123,7 @@ def test_a_backup_holds_what_there_was_when_it_was_asked_for(kept: Kept) -> None
 
 
 @pytest.mark.usefixtures("by_hand")
-def test_a_transaction_is_in_a_backup_or_it_is_not(kept: Kept) -> None:
+def test_a_transaction_is_in_a_backup_completely_or_not_at_all(kept: Kept) -> None:
     fill(kept, 6)
     arn = kept.back_up()
     keys = [{"p": {"S": f"{number:03}"}, "s": {"S": "1"}} for number in range(6)]
@@ -134,7 +134,7 @@ def test_a_transaction_is_in_a_backup_or_it_is_not(kept: Kept) -> None:
 
 
 @pytest.mark.usefixtures("by_hand")
-def test_two_backups_at_once_are_each_of_their_moment(kept: Kept) -> None:
+def test_concurrent_backups_each_show_their_own_time(kept: Kept) -> None:
     fill(kept)
     first, one = content(kept), kept.back_up()
     kept.put("001", x={"S": "second"})
@@ -162,7 +162,7 @@ def test_the_engines_thread_completes_a_backup() -> None:
 
 @pytest.mark.usefixtures("small_chunks")
 @pytest.mark.parametrize("look", ["DescribeBackup", "ListBackups"])
-def test_without_a_thread_a_look_at_the_backup_completes_it(monkeypatch: pytest.MonkeyPatch, look: str) -> None:
+def test_without_a_thread_describing_the_backup_completes_it(monkeypatch: pytest.MonkeyPatch, look: str) -> None:
     kept = Kept()
     fill(kept)
     with no_threads(monkeypatch):
@@ -174,7 +174,7 @@ def test_without_a_thread_a_look_at_the_backup_completes_it(monkeypatch: pytest.
 
 
 @pytest.mark.usefixtures("by_hand")
-def test_a_backup_that_is_being_made_is_in_use(kept: Kept) -> None:
+def test_an_unfinished_backup_is_in_use(kept: Kept) -> None:
     fill(kept)
     arn = kept.back_up()
     for operation, more in (("DeleteBackup", {}), ("RestoreTableFromBackup", {"TargetTableName": "restored"})):
@@ -182,7 +182,7 @@ def test_a_backup_that_is_being_made_is_in_use(kept: Kept) -> None:
     assert fsck.check(kept.engine) == []
 
 
-def test_large_items_make_small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_items_are_copied_in_small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backfill, "CHUNKS_AT_ONCE", 1)
     monkeypatch.setattr(backfill.Backfiller, "wake", lambda self: None)
     kept = Kept()
@@ -199,7 +199,7 @@ def test_large_items_make_small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("by_hand")
 @pytest.mark.parametrize("recovery", [False, True])
-def test_a_table_may_be_deleted_and_made_again_under_its_backup(kept: Kept, recovery: bool) -> None:
+def test_a_table_may_be_deleted_and_recreated_during_its_backup(kept: Kept, recovery: bool) -> None:
     if recovery:
         kept.keep()
     fill(kept)
@@ -252,7 +252,7 @@ def test_a_restore_keeps_the_history_that_it_needs(kept: Kept, gone: str) -> Non
 
 
 @pytest.mark.usefixtures("by_hand")
-def test_a_restore_ends_though_an_item_changes_faster_than_its_records_are_read(kept: Kept) -> None:
+def test_a_restore_ends_even_if_an_item_changes_faster_than_its_records_are_read(kept: Kept) -> None:
     kept.keep()
     fill(kept)
     change_often(kept, "010", times=50)
@@ -275,7 +275,7 @@ def change_often(kept: Kept, name: str, times: int) -> None:
 
 
 @pytest.mark.usefixtures("by_hand")
-def test_history_is_not_trimmed_under_a_restore(kept: Kept) -> None:
+def test_history_is_not_trimmed_during_a_restore(kept: Kept) -> None:
     kept.keep(days=1)
     fill(kept)
     then, before = kept.clock.now(), content(kept)
@@ -292,7 +292,7 @@ def test_history_is_not_trimmed_under_a_restore(kept: Kept) -> None:
 
 
 @pytest.mark.usefixtures("by_hand")
-def test_of_an_item_changed_often_only_the_first_change_after_the_moment_counts(kept: Kept) -> None:
+def test_only_the_first_change_after_the_restore_time_counts_for_an_item(kept: Kept) -> None:
     kept.keep()
     kept.put("a", x={"S": "0"})
     instants = [kept.clock.now()]
@@ -310,7 +310,7 @@ def test_of_an_item_changed_often_only_the_first_change_after_the_moment_counts(
 
 
 @pytest.mark.usefixtures("by_hand")
-def test_a_restored_table_is_being_created_until_its_rows_are_there(kept: Kept) -> None:
+def test_a_restored_table_is_creating_until_its_rows_are_copied(kept: Kept) -> None:
     fill(kept)
     arn = kept.back_up()
     work_off(kept)
@@ -328,7 +328,7 @@ def test_a_restored_table_is_being_created_until_its_rows_are_there(kept: Kept) 
 
 @pytest.mark.usefixtures("by_hand")
 @pytest.mark.parametrize("last", [False, True])
-def test_indexes_are_filled_when_all_rows_are_there(
+def test_indexes_are_filled_after_all_rows_are_copied(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: bool
 ) -> None:
     monkeypatch.setattr(backfill, "CHUNK_ROWS", 3)
@@ -383,7 +383,7 @@ def test_a_deleted_table_with_recovery_leaves_its_rows_to_its_backup() -> None:
 
 
 @pytest.mark.usefixtures("small_chunks")
-def test_whoever_opens_the_file_completes_what_was_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_opening_the_file_completes_unfinished_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "data.db"
     kept = Kept()
     with monkeypatch.context() as patch:
@@ -477,7 +477,7 @@ class Chance:
 
 @pytest.mark.usefixtures("by_hand")
 @pytest.mark.parametrize("seed", range(examples(12)))
-def test_copies_hold_what_a_model_says(seed: int) -> None:
+def test_copies_match_a_model(seed: int) -> None:
     kept = Kept()
     kept.keep()
     fill(kept, 10)

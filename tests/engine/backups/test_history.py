@@ -107,7 +107,7 @@ WRITES: list[Callable[[Kept], None]] = [
 
 @pytest.mark.parametrize("write", WRITES, ids=lambda write: write.__name__)
 @pytest.mark.parametrize("faults", [None, Faults()], ids=["without faults", "with faults"])
-def test_every_way_of_writing_can_be_undone(write: Callable[[Kept], None], faults: Faults | None) -> None:
+def test_every_kind_of_write_can_be_undone(write: Callable[[Kept], None], faults: Faults | None) -> None:
     kept = keeping(faults=faults)
     before = seen(kept, kept.clock.now())
     write(kept)
@@ -121,7 +121,7 @@ def test_every_way_of_writing_can_be_undone(write: Callable[[Kept], None], fault
     assert fsck.check(kept.engine) == []
 
 
-def test_items_that_expire_can_be_had_back() -> None:
+def test_expired_items_can_be_restored() -> None:
     kept = keeping()
     kept.call("UpdateTimeToLive", TableName="things", TimeToLiveSpecification={"Enabled": True, "AttributeName": "t"})
     kept.put("c", t={"N": str(int(NOW) + 5)})
@@ -131,7 +131,7 @@ def test_items_that_expire_can_be_had_back() -> None:
     assert names(kept, kept.clock.now() - 1) == ["a", "b", "c"]
 
 
-def test_without_recovery_a_write_is_as_plain_as_before() -> None:
+def test_without_recovery_a_write_has_no_extra_work() -> None:
     kept = Kept()
     assert table_of(kept).plain
     assert table_of(kept).blind
@@ -152,7 +152,7 @@ def test_a_write_that_changes_nothing_leaves_no_record() -> None:
     assert records(kept) == before
 
 
-def test_changes_of_one_moment_count_together() -> None:
+def test_changes_at_one_time_are_undone_together() -> None:
     kept = keeping()
     for text in ("1", "2", "3"):
         kept.put("a", x={"S": text})
@@ -163,7 +163,7 @@ def test_changes_of_one_moment_count_together() -> None:
     assert records(kept) == 3
 
 
-def test_a_clock_that_is_set_back_mixes_nothing_up() -> None:
+def test_a_clock_set_back_does_not_mix_versions() -> None:
     kept = keeping()
     kept.put("a", x={"S": "1"})
     kept.clock._now -= 0.5
@@ -176,7 +176,7 @@ def test_a_clock_that_is_set_back_mixes_nothing_up() -> None:
     assert by_name(kept.items("restored")) == by_name(kept.items())
 
 
-def test_no_moment_shows_a_part_of_a_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_restore_time_shows_a_part_of_a_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = keeping()
 
     def ticking() -> float:
@@ -194,7 +194,7 @@ def test_no_moment_shows_a_part_of_a_transaction(monkeypatch: pytest.MonkeyPatch
     assert set(changed) == {2, 3}
 
 
-def test_keys_that_begin_with_other_keys_are_told_apart() -> None:
+def test_keys_that_are_prefixes_of_other_keys_are_distinguished() -> None:
     kept = Kept()
     kept.keep()
     sorts = ["", "\x00", "\x00\x00", "\x00\xff", "a", "a\x00", "a\x00b", "ab", "b"]
@@ -212,7 +212,7 @@ def test_keys_that_begin_with_other_keys_are_told_apart() -> None:
     assert [item["s"]["S"] for item in seen(kept, NOW, key)] == sorts[5:]
 
 
-def test_changes_are_told_with_what_items_were_at_both_ends() -> None:
+def test_changes_are_listed_with_the_item_before_and_after() -> None:
     kept = keeping()
     kept.put("a", x={"S": "mid"})
     kept.put("c")
@@ -239,7 +239,7 @@ def test_changes_are_told_with_what_items_were_at_both_ends() -> None:
 # Trimming.
 
 
-def test_records_go_when_no_moment_needs_them() -> None:
+def test_records_are_trimmed_when_no_restore_time_needs_them() -> None:
     kept = Kept()
     kept.keep(1)
     kept.put("a", x={"S": "1"})
@@ -258,7 +258,7 @@ def test_records_go_when_no_moment_needs_them() -> None:
     assert [item["x"]["S"] for item in seen(kept, kept.clock.now())] == ["2"]
 
 
-def test_many_records_are_trimmed_a_few_at_a_time() -> None:
+def test_many_records_are_trimmed_in_small_batches() -> None:
     kept = Kept()
     kept.keep(1)
     for number in range(600):
@@ -270,7 +270,7 @@ def test_many_records_are_trimmed_a_few_at_a_time() -> None:
     assert fsck.check(kept.engine) == []
 
 
-def test_a_table_that_is_dropped_meanwhile_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_dropped_during_trimming_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = Kept()
     kept.keep(1)
     kept.put("a")

@@ -63,7 +63,7 @@ def take(kept: Kept, model: Items, step: tuple[str, Any, Any]) -> None:
 
 
 @given(st.lists(STEP, min_size=1, max_size=40), st.integers(min_value=0, max_value=20))
-def test_any_earlier_moment_can_be_restored_indexes_included(steps: list[tuple[str, Any, Any]], begin: int) -> None:
+def test_any_earlier_time_can_be_restored_including_indexes(steps: list[tuple[str, Any, Any]], begin: int) -> None:
     kept = Kept(**tables_of.with_index(), **LOCAL)
     model: Items = {}
     states: list[tuple[float, Items]] = []

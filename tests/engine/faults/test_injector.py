@@ -103,13 +103,13 @@ def outcomes(count: int, call: Callable[[int], object]) -> list[str]:
         {"ttl_delay": "1"},
     ],
 )
-def test_settings_that_cannot_be_are_refused(wrong: dict[str, Any]) -> None:
+def test_invalid_settings_are_rejected(wrong: dict[str, Any]) -> None:
     ((name, value),) = wrong.items()
     with pytest.raises(ValueError, match=f"{name} is .*: {re.escape(repr(value))}"):
         Faults(**wrong)
 
 
-def test_by_default_nothing_goes_wrong(open_engine: Callable[..., Engine]) -> None:
+def test_by_default_no_faults_are_injected(open_engine: Callable[..., Engine]) -> None:
     engine = open_engine()
     assert outcomes(50, lambda number: put(engine, str(number), g={"S": "g"})) == [""] * 50
     assert len(by_g(engine)) == 50
@@ -136,7 +136,7 @@ def test_an_index_shows_a_write_only_after_the_lag(open_engine: Callable[..., En
     assert len(by_g(engine)) == 1
 
 
-def test_each_version_is_shown_in_its_turn(open_engine: Callable[..., Engine], clock: ManualClock) -> None:
+def test_versions_are_shown_in_order(open_engine: Callable[..., Engine], clock: ManualClock) -> None:
     engine = open_engine(gsi_lag=5)
     for number in range(3):
         put(engine, "a", g={"S": "g"}, v={"N": str(number)})
@@ -149,7 +149,7 @@ def test_each_version_is_shown_in_its_turn(open_engine: Callable[..., Engine], c
     assert seen == [[], [], ["0"], ["1"], ["2"], [], [], []]
 
 
-def test_an_entry_that_moves_leaves_one_place_as_it_comes_to_the_other(
+def test_a_moved_entry_leaves_its_old_place_as_it_appears_at_the_new_one(
     open_engine: Callable[..., Engine], clock: ManualClock
 ) -> None:
     engine = open_engine(gsi_lag=(1, 9))
@@ -162,7 +162,7 @@ def test_an_entry_that_moves_leaves_one_place_as_it_comes_to_the_other(
     assert len(by_g(engine, "there")) == 1
 
 
-def test_writes_of_one_entry_keep_their_order_whatever_the_lag(
+def test_writes_of_one_entry_keep_their_order_with_any_lag(
     open_engine: Callable[..., Engine], clock: ManualClock
 ) -> None:
     engine = open_engine(gsi_lag=(0, 100))
@@ -198,7 +198,7 @@ def test_local_indexes_and_streams_do_not_lag(clock: ManualClock) -> None:
         assert len(records(engine, stream_arn(engine))) == 1
 
 
-def test_what_waits_survives_the_engine_and_is_applied_when_it_opens(tmp_path: Path, clock: ManualClock) -> None:
+def test_pending_index_writes_survive_the_engine_and_are_applied_on_open(tmp_path: Path, clock: ManualClock) -> None:
     path = tmp_path / "data.db"
     with Engine.open(path, clock=clock, faults=Faults(gsi_lag=60)) as engine:
         tables_of.create(engine, **tables_of.with_index())
@@ -214,7 +214,7 @@ def test_what_waits_survives_the_engine_and_is_applied_when_it_opens(tmp_path: P
         assert fsck.check(engine) == []
 
 
-def test_an_engine_without_lag_beside_one_with_it_leaves_the_index_right(tmp_path: Path, clock: ManualClock) -> None:
+def test_an_engine_without_lag_next_to_one_with_lag_keeps_the_index_correct(tmp_path: Path, clock: ManualClock) -> None:
     path = tmp_path / "data.db"
     with Engine.open(path, clock=clock, faults=Faults(gsi_lag=60)) as lagging:
         tables_of.create(lagging, **tables_of.with_index())
@@ -228,7 +228,7 @@ def test_an_engine_without_lag_beside_one_with_it_leaves_the_index_right(tmp_pat
         assert fsck.check(lagging) == []
 
 
-def test_fsck_accounts_for_what_waits(open_engine: Callable[..., Engine]) -> None:
+def test_fsck_accounts_for_pending_index_writes(open_engine: Callable[..., Engine]) -> None:
     engine = open_engine(gsi_lag=60)
     put(engine, "a", g={"S": "g"})
     assert waiting(engine) == 1
@@ -238,7 +238,7 @@ def test_fsck_accounts_for_what_waits(open_engine: Callable[..., Engine]) -> Non
     assert len(fsck.check(engine)) == 1
 
 
-def test_what_is_due_is_applied_inside_a_group(tmp_path: Path, clock: ManualClock) -> None:
+def test_due_index_writes_are_applied_inside_a_group(tmp_path: Path, clock: ManualClock) -> None:
     with Engine.open(tmp_path / "data.db", clock=clock, faults=Faults(gsi_lag=5)) as engine:
         tables_of.create(engine, **tables_of.with_index())
         put(engine, "a", g={"S": "g"})
@@ -250,7 +250,9 @@ def test_what_is_due_is_applied_inside_a_group(tmp_path: Path, clock: ManualCloc
         assert waiting(engine) == 1
 
 
-def test_what_waits_for_a_dropped_table_is_forgotten(open_engine: Callable[..., Engine], clock: ManualClock) -> None:
+def test_pending_writes_of_a_dropped_table_are_discarded(
+    open_engine: Callable[..., Engine], clock: ManualClock
+) -> None:
     engine = open_engine(gsi_lag=60)
     put(engine, "a", g={"S": "g"})
     engine.call("DeleteTable", {"TableName": "things"})
@@ -261,7 +263,7 @@ def test_what_waits_for_a_dropped_table_is_forgotten(open_engine: Callable[..., 
     assert by_g(engine) == []
 
 
-def test_a_failed_transaction_leaves_nothing_waiting(open_engine: Callable[..., Engine]) -> None:
+def test_a_failed_transaction_leaves_no_pending_writes(open_engine: Callable[..., Engine]) -> None:
     engine = open_engine(gsi_lag=60)
     put(engine, "b")
     items = [
@@ -282,7 +284,7 @@ def test_a_failed_transaction_leaves_nothing_waiting(open_engine: Callable[..., 
 # Stale reads.
 
 
-def test_a_stale_read_sees_what_was(open_engine: Callable[..., Engine], clock: ManualClock) -> None:
+def test_a_stale_read_returns_an_earlier_version(open_engine: Callable[..., Engine], clock: ManualClock) -> None:
     engine = open_engine(stale_reads=1, stale_s=10)
     versions: set[str | None] = {None}
     for number in range(20):
@@ -298,7 +300,7 @@ def test_a_stale_read_sees_what_was(open_engine: Callable[..., Engine], clock: M
     assert get(engine, "a")["v"]["N"] == "19"  # type: ignore[index]
 
 
-def test_reads_are_stale_as_often_as_asked(open_engine: Callable[..., Engine], clock: ManualClock) -> None:
+def test_reads_are_stale_at_the_configured_rate(open_engine: Callable[..., Engine], clock: ManualClock) -> None:
     engine = open_engine(stale_reads=0.25, stale_s=1)
     put(engine, "a", v={"N": "1"})
     clock.advance(100)
@@ -308,9 +310,7 @@ def test_reads_are_stale_as_often_as_asked(open_engine: Callable[..., Engine], c
 
 
 @pytest.mark.parametrize("forward", [True, False])
-def test_stale_pages_show_rows_as_they_were(
-    open_engine: Callable[..., Engine], clock: ManualClock, forward: bool
-) -> None:
+def test_stale_pages_show_earlier_rows(open_engine: Callable[..., Engine], clock: ManualClock, forward: bool) -> None:
     engine = open_engine(stale_reads=1, stale_s=1)
     for s in "bdf":
         put(engine, "p", s, v={"N": "1"}, g={"S": "g"})
@@ -358,7 +358,7 @@ def test_conditions_are_never_stale(open_engine: Callable[..., Engine]) -> None:
 # Unprocessed parts of batches.
 
 
-def test_a_batch_write_comes_to_its_end_by_repeating(open_engine: Callable[..., Engine]) -> None:
+def test_a_batch_write_completes_by_retrying(open_engine: Callable[..., Engine]) -> None:
     engine = open_engine(unprocessed=0.6)
     names = [str(number) for number in range(25)]
     wanted = {"things": [{"PutRequest": {"Item": {**tables_of.key(name), "b": {"B": b"x"}}}} for name in names]}
@@ -372,7 +372,7 @@ def test_a_batch_write_comes_to_its_end_by_repeating(open_engine: Callable[..., 
     assert engine.call("Scan", {"TableName": "things"})["Count"] == 25
 
 
-def test_a_batch_get_comes_to_its_end_by_repeating(open_engine: Callable[..., Engine]) -> None:
+def test_a_batch_get_completes_by_retrying(open_engine: Callable[..., Engine]) -> None:
     engine = open_engine(unprocessed=0.6)
     for number in range(20):
         put(engine, str(number))
@@ -409,7 +409,9 @@ def test_single_writes_conflict_and_are_not_applied(open_engine: Callable[..., E
     assert len(records(engine, stream_arn(engine))) == 100 - failed
 
 
-def test_transactions_are_cancelled_with_the_reason_in_its_place(open_engine: Callable[..., Engine]) -> None:
+def test_transactions_are_cancelled_with_the_reason_at_the_conflicting_action(
+    open_engine: Callable[..., Engine],
+) -> None:
     engine = open_engine(conflicts=0.3)
     seen = set()
     for number in range(50):
@@ -431,7 +433,7 @@ def test_transactional_reads_conflict_too(open_engine: Callable[..., Engine]) ->
     assert set(results) == {"", "TransactionCanceledException"}
 
 
-def test_what_is_wrong_with_a_request_comes_before_a_conflict(open_engine: Callable[..., Engine]) -> None:
+def test_request_errors_take_precedence_over_conflicts(open_engine: Callable[..., Engine]) -> None:
     engine = open_engine(conflicts=1)
     with pytest.raises(ResourceNotFoundError):
         put(engine, "a", table="nowhere")
@@ -452,7 +454,7 @@ def test_conflicting_writes_of_a_batch_are_unprocessed(open_engine: Callable[...
 # Internal errors.
 
 
-def test_internal_errors_come_before_or_after_the_write(open_engine: Callable[..., Engine]) -> None:
+def test_internal_errors_occur_before_or_after_the_write(open_engine: Callable[..., Engine]) -> None:
     engine = open_engine(internal_errors=0.5)
     failed = [number for number, code in enumerate(outcomes(100, lambda number: put(engine, str(number)))) if code]
     assert 30 < len(failed) < 70
@@ -467,7 +469,7 @@ def test_internal_errors_come_before_or_after_the_write(open_engine: Callable[..
     assert len(items) == 100 - len(failed) + len(applied)
 
 
-def test_internal_errors_leave_tables_operations_alone(open_engine: Callable[..., Engine]) -> None:
+def test_internal_errors_do_not_affect_table_operations(open_engine: Callable[..., Engine]) -> None:
     engine = open_engine(internal_errors=1)
     assert engine.call("DescribeTable", {"TableName": "things"})["Table"]["TableStatus"] == "ACTIVE"
     with pytest.raises(InternalServerError):
@@ -487,7 +489,7 @@ def test_records_are_delivered_twice_and_none_is_lost(open_engine: Callable[...,
     assert found == sorted(found)
 
 
-def test_records_come_out_of_order_but_not_within_an_item(open_engine: Callable[..., Engine]) -> None:
+def test_records_are_reordered_but_not_within_an_item(open_engine: Callable[..., Engine]) -> None:
     engine = open_engine(reorder_stream_records=0.5, duplicate_stream_records=0.2)
     for number in range(100):
         put(engine, str(number % 7), v={"N": str(number)})
@@ -499,7 +501,7 @@ def test_records_come_out_of_order_but_not_within_an_item(open_engine: Callable[
         assert of_item == sorted(of_item)
 
 
-def test_a_page_never_has_more_records_than_asked_for(open_engine: Callable[..., Engine]) -> None:
+def test_a_page_never_has_more_records_than_requested(open_engine: Callable[..., Engine]) -> None:
     engine = open_engine(duplicate_stream_records=1)
     for number in range(5):
         put(engine, str(number))
@@ -544,7 +546,7 @@ def history(seed: int) -> list[Any]:
         return results
 
 
-def test_a_failure_replays_from_its_seed() -> None:
+def test_a_failure_can_be_replayed_from_its_seed() -> None:
     assert history(7) == history(7)
     assert history(7) != history(8)
 
@@ -561,7 +563,7 @@ def test_one_kind_of_fault_does_not_change_the_decisions_of_another(open_engine:
         )
 
 
-def test_threads_among_faults_lose_nothing(tmp_path: Path, clock: ManualClock) -> None:
+def test_concurrent_threads_lose_nothing_under_faults(tmp_path: Path, clock: ManualClock) -> None:
     faults = Faults(conflicts=0.2, gsi_lag=1, stale_reads=0.2, throttle=True)
     with Engine.open(tmp_path / "data.db", durability="full", clock=clock, faults=faults) as engine:
         tables_of.create(engine, **tables_of.with_index(), **tables_of.with_stream())
@@ -583,7 +585,7 @@ def test_threads_among_faults_lose_nothing(tmp_path: Path, clock: ManualClock) -
         assert fsck.check(engine) == []
 
 
-def test_tables_that_are_gone_leave_no_throughput_behind() -> None:
+def test_dropped_tables_leave_no_throughput_state() -> None:
     with Engine.memory(faults=Faults(throttle=True)) as engine:
         for _ in range(5):
             tables_of.create(engine)

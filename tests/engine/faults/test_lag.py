@@ -20,7 +20,7 @@ LAGS: tuple[Faults | None, ...] = (Faults(gsi_lag=(0, 5)), Faults(gsi_lag=3), No
 
 
 @pytest.mark.parametrize("seed", range(examples(5)))
-def test_indexes_agree_with_their_table_once_nothing_waits(tmp_path: Path, seed: int) -> None:
+def test_indexes_agree_with_their_table_when_no_writes_are_pending(tmp_path: Path, seed: int) -> None:
     path, clock, source = tmp_path / "data.db", tables_of.clock(), random.Random(seed)
     with Engine.open(path, clock=clock) as engine:
         tables_of.create(engine, **tables_of.with_index())
@@ -46,7 +46,7 @@ def test_indexes_agree_with_their_table_once_nothing_waits(tmp_path: Path, seed:
         assert trees is None or engine.store.view().totals(trees.waiting) == (0, 0)
 
 
-def test_a_database_whose_indexes_never_lagged_has_nothing_to_find() -> None:
+def test_a_database_without_index_lag_has_no_pending_writes() -> None:
     with Engine.memory() as engine:
         tables_of.create(engine, **tables_of.with_index())
         put(engine, "a", g={"S": "g"})

@@ -12,7 +12,7 @@ def content(number: int) -> tuple[int, bytes]:
     return 1, b"%d" % number
 
 
-def test_a_row_is_what_it_was_between_its_changes() -> None:
+def test_a_row_between_two_changes_has_its_old_content() -> None:
     history = History(100)
     history.note(TREE, b"k", None, 10)
     history.note(TREE, b"k", content(1), 20)
@@ -24,7 +24,7 @@ def test_a_row_is_what_it_was_between_its_changes() -> None:
     assert history.at(TREE, b"other", 5, now) == now
 
 
-def test_what_is_too_old_is_forgotten() -> None:
+def test_old_changes_are_discarded() -> None:
     history = History(100)
     history.note(TREE, b"k", content(1), 0)
     history.note(TREE, b"other", content(1), 101)

@@ -50,7 +50,7 @@ def names(engine: Engine) -> set[str]:
     return {item["p"]["S"] for item in engine.call("Scan", {"TableName": "things"})["Items"]}
 
 
-def test_what_has_expired_stays_until_the_sweep(engine: Engine) -> None:
+def test_expired_items_stay_until_the_sweep(engine: Engine) -> None:
     put_until(engine, "old", NOW - 10)
     put_until(engine, "new", NOW + 10)
     assert names(engine) == {"old", "new"}
@@ -59,7 +59,7 @@ def test_what_has_expired_stays_until_the_sweep(engine: Engine) -> None:
     assert engine.sweep() == 0
 
 
-def test_items_expire_once_their_second_is_over(engine: Engine, clock: ManualClock) -> None:
+def test_items_expire_after_their_second_has_passed(engine: Engine, clock: ManualClock) -> None:
     put_until(engine, "a", NOW)
     assert engine.sweep() == 0
     clock.advance(0.5)
@@ -84,7 +84,7 @@ def test_items_expire_once_their_second_is_over(engine: Engine, clock: ManualClo
         {"M": {"N": {"N": "1"}}},
     ],
 )
-def test_what_is_no_moment_of_the_last_years_never_expires(engine: Engine, value: dict[str, Any]) -> None:
+def test_values_that_are_not_recent_timestamps_never_expire(engine: Engine, value: dict[str, Any]) -> None:
     put_until(engine, "a", value)
     assert engine.sweep() == 0
     assert names(engine) == {"a"}
@@ -92,19 +92,19 @@ def test_what_is_no_moment_of_the_last_years_never_expires(engine: Engine, value
     assert engine.sweep() == 1
 
 
-def test_fractions_of_a_second_are_fine(engine: Engine) -> None:
+def test_fractions_of_a_second_are_accepted(engine: Engine) -> None:
     put_until(engine, "a", f"{NOW - 10}.75")
     assert engine.sweep() == 1
 
 
-def test_more_than_five_years_past_is_taken_for_a_mistake(engine: Engine) -> None:
+def test_timestamps_more_than_five_years_ago_are_ignored(engine: Engine) -> None:
     put_until(engine, "mistake", NOW - limits.TTL_PAST_S - 1)
     put_until(engine, "old", NOW - limits.TTL_PAST_S + 1)
     assert engine.sweep() == 1
     assert names(engine) == {"mistake"}
 
 
-def test_more_time_given_counts(engine: Engine) -> None:
+def test_an_extended_expiry_counts(engine: Engine) -> None:
     put_until(engine, "a", NOW - 10)
     put_until(engine, "a", NOW + 10)
     put_until(engine, "b", NOW - 10)
@@ -115,7 +115,7 @@ def test_more_time_given_counts(engine: Engine) -> None:
     assert engine.sweep() == 0
 
 
-def test_an_expiry_leaves_indexes_and_is_marked_in_the_stream(engine: Engine) -> None:
+def test_an_expiry_removes_index_entries_and_is_marked_in_the_stream(engine: Engine) -> None:
     put_until(engine, "a", NOW - 10)
     engine.sweep()
     query = {
@@ -131,7 +131,7 @@ def test_an_expiry_leaves_indexes_and_is_marked_in_the_stream(engine: Engine) ->
     assert record["dynamodb"]["OldImage"]["p"] == {"S": "a"}
 
 
-def test_a_delete_by_hand_is_not_marked(engine: Engine) -> None:
+def test_a_manual_delete_is_not_marked(engine: Engine) -> None:
     put_until(engine, "a", NOW - 10)
     tables_of.delete(engine, "a")
     assert "userIdentity" not in records(engine, stream_arn(engine))[-1]
@@ -178,7 +178,7 @@ def test_a_sweep_can_be_stopped_between_batches(engine: Engine) -> None:
     assert engine.sweep() == 150
 
 
-def test_items_from_before_it_was_enabled_expire_too(clock: ManualClock) -> None:
+def test_items_written_before_it_was_enabled_expire_too(clock: ManualClock) -> None:
     with Engine.memory(clock=clock) as engine:
         tables_of.create(engine)
         put(engine, "a", expires_at={"N": str(NOW - 10)})
@@ -206,7 +206,7 @@ def test_the_delay_is_an_option_or_a_fault() -> None:
             assert engine.sweep() == 1
 
 
-def test_the_thread_sweeps_by_itself() -> None:
+def test_the_background_thread_sweeps() -> None:
     with Engine.memory(ttl_sweep_s=0.001) as engine:
         prepare(engine)
         put(engine, "a", expires_at={"N": str(int(engine.clock.now()) - 10)})
@@ -231,7 +231,7 @@ def mend(engine: Engine, name: str, body: bytes) -> None:
     engine.database.write(table, lambda transaction: transaction.put(table.tree, key, len(body), body))
 
 
-def test_an_item_that_cannot_be_read_keeps_no_other_from_going(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_item_does_not_prevent_other_expiries(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweep, "BATCH_ITEMS", 3)
     for number in range(12):
         put_until(engine, f"{number:02}", NOW - 100 + number)
@@ -246,7 +246,7 @@ def test_an_item_that_cannot_be_read_keeps_no_other_from_going(engine: Engine, m
     assert engine.sweep() == 4
 
 
-def test_the_thread_goes_on_whatever_keeps_a_part_of_its_work_from_being_done(
+def test_the_thread_continues_after_a_failing_job(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(background, "TRIM_S", 0.0)

@@ -47,30 +47,30 @@ def test_a_key_and_its_item_have_the_same_bytes() -> None:
         {"p": {"S": "x"}, "s": {"N": "1"}, "t": {"N": "1"}},
     ],
 )
-def test_a_key_must_be_exactly_the_key(wrong: dict[str, Any]) -> None:
+def test_a_key_must_have_exactly_its_attributes(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         BOTH.of_key(wrong)
 
 
 @pytest.mark.parametrize("wrong", [{"p": {"S": "x"}}, {"s": {"N": "1"}}, {"p": {"S": "x"}, "s": {"B": "eA=="}}])
-def test_an_item_must_hold_its_key(wrong: dict[str, Any]) -> None:
+def test_an_item_must_contain_its_key(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         BOTH.of_item(wrong)
 
 
-def test_an_empty_key_is_told_apart() -> None:
+def test_an_empty_key_has_its_own_error() -> None:
     with pytest.raises(EmptyKeyError):
         HASH.of_key({"p": {"S": ""}})
 
 
-def test_an_empty_key_is_told_before_what_is_beside_it() -> None:
+def test_an_empty_key_is_reported_before_other_errors() -> None:
     """Report the empty key first, as the service does, recorded in us-east-1."""
     with pytest.raises(EmptyKeyError):
         BOTH.of_key({"p": {"S": ""}, "s": {"N": "1"}, "other": {"S": "x"}})
 
 
 @pytest.mark.parametrize(("length", "fits"), [(2048, True), (2049, False)])
-def test_a_partition_key_has_a_longest_length_in_bytes(length: int, fits: bool) -> None:
+def test_a_partition_key_has_a_maximum_length_in_bytes(length: int, fits: bool) -> None:
     for text in ("x" * length, "é" * (length // 2) + "x" * (length % 2)):
         if fits:
             HASH.of_key({"p": {"S": text}})
@@ -80,7 +80,7 @@ def test_a_partition_key_has_a_longest_length_in_bytes(length: int, fits: bool) 
 
 
 @pytest.mark.parametrize(("length", "fits"), [(1024, True), (1025, False)])
-def test_a_sort_key_has_a_longest_length_in_bytes(length: int, fits: bool) -> None:
+def test_a_sort_key_has_a_maximum_length_in_bytes(length: int, fits: bool) -> None:
     schema = PrimaryKey(KeySchema((KeyAttribute("p", "S"),), (KeyAttribute("s", "S"),)))
     key = {"p": {"S": "x"}, "s": {"S": "x" * length}}
     if fits:
@@ -92,7 +92,7 @@ def test_a_sort_key_has_a_longest_length_in_bytes(length: int, fits: bool) -> No
 
 @few
 @given(part=texts, numbers=st.lists(st.integers(-(10**6), 10**6), min_size=2, max_size=6))
-def test_items_of_a_partition_are_in_numeric_order_behind_one_prefix(part: str, numbers: list[int]) -> None:
+def test_items_of_a_partition_are_in_numeric_order_after_one_prefix(part: str, numbers: list[int]) -> None:
     keys = {number: BOTH.of_key({"p": {"S": part}, "s": {"N": str(number)}}) for number in numbers}
     assert sorted(keys, key=lambda number: keys[number]) == sorted(keys)
     assert {partition_bytes_of(key) for key in keys.values()} == {HASH.of_key({"p": {"S": part}})}
@@ -111,9 +111,7 @@ sorts = st.tuples(texts, st.binary(min_size=1, max_size=4))
 
 @few
 @given(left=sorts, right=sorts)
-def test_entries_are_ordered_by_one_attribute_after_the_other(
-    left: tuple[str, bytes], right: tuple[str, bytes]
-) -> None:
+def test_entries_are_ordered_by_their_attributes_in_turn(left: tuple[str, bytes], right: tuple[str, bytes]) -> None:
     orders = [(text.encode(), content) for text, content in (left, right)]
     entries = [_entry(("a", "b", *each)) for each in (left, right)]
     assert (entries[0] < entries[1]) == (orders[0] < orders[1])
@@ -122,7 +120,7 @@ def test_entries_are_ordered_by_one_attribute_after_the_other(
 
 @few
 @given(left=st.tuples(texts, texts), right=st.tuples(texts, texts))
-def test_no_partition_attribute_runs_into_the_next(left: tuple[str, str], right: tuple[str, str]) -> None:
+def test_a_partition_attribute_never_runs_into_the_next(left: tuple[str, str], right: tuple[str, str]) -> None:
     prefixes = [SEVERAL.prefix([{"S": a}, {"S": b}]) for a, b in (left, right)]
     assert (prefixes[0] == prefixes[1]) == (left == right)
     assert _entry((*left, "c", b"d")).startswith(prefixes[0])
@@ -136,7 +134,7 @@ def test_an_item_without_a_key_attribute_has_no_entry() -> None:
         assert SEVERAL.entry({**item, name: {"NULL": True}}, b"k") is None
 
 
-def test_an_entry_moves_with_its_key_attributes_alone() -> None:
+def test_an_entry_moves_only_with_its_key_attributes() -> None:
     item = {"a": {"S": "1"}, "b": {"S": "2"}, "c": {"S": "3"}, "d": {"B": "eA=="}}
     assert SEVERAL.same(item, {**item, "other": {"S": "4"}})
     assert SEVERAL.same({"other": {"S": "4"}}, {})
@@ -146,7 +144,7 @@ def test_an_entry_moves_with_its_key_attributes_alone() -> None:
             assert not SEVERAL.same(other, item)
 
 
-def test_an_attribute_that_cannot_be_an_index_key_is_refused() -> None:
+def test_an_attribute_that_cannot_be_an_index_key_is_rejected() -> None:
     SEVERAL.check({})
     SEVERAL.check({"a": {"S": "x"}, "other": {"N": "1"}})
     with pytest.raises(ValidationError):

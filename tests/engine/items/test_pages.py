@@ -46,14 +46,14 @@ def test_a_page_is_summed_first_and_rounded_once(filled: Engine) -> None:
     assert units(query(filled, ConsistentRead=True)) == 1
 
 
-def test_nothing_found_still_costs_a_read(engine: Engine) -> None:
+def test_a_read_without_results_costs_units(engine: Engine) -> None:
     tables_of.create(engine)
     assert units(query(engine)) == 0.5
     assert units(query(engine, ConsistentRead=True)) == 1
 
 
 @pytest.mark.parametrize("limit", [1, 39, 40, 41, SMALL_LIMIT, SMALL_LIMIT + 1])
-def test_a_limit_that_is_reached_leaves_a_key_even_at_the_end(filled: Engine, limit: int) -> None:
+def test_a_reached_limit_returns_a_key_even_at_the_end(filled: Engine, limit: int) -> None:
     answer = query(filled, Limit=limit)
     assert answer["Count"] == min(limit, 40)
     assert ("LastEvaluatedKey" in answer) == (limit <= 40)

@@ -33,7 +33,7 @@ def test_a_total_is_one_number(table: Table) -> None:
     assert receipt.render("TOTAL", "things") == {"TableName": "things", "CapacityUnits": 6.5}
 
 
-def test_refused_writes_are_in_the_total_alone() -> None:
+def test_rejected_writes_are_only_in_the_total() -> None:
     receipt = Receipt()
     receipt.table_units, receipt.refused_units = 1.0, 3.0
     assert receipt.render("INDEXES", "things") == {
@@ -68,7 +68,7 @@ def test_an_index_without_units_is_not_mentioned(table: Table) -> None:
     }
 
 
-def test_transactions_tell_the_kind_of_units_too() -> None:
+def test_transactions_also_list_the_kind_of_units() -> None:
     receipt = Receipt()
     receipt.table_units = 2.0
     both = {"CapacityUnits": 2.0, "WriteCapacityUnits": 2.0}

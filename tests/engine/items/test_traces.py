@@ -108,7 +108,7 @@ X, Y, XY = {"S": "x"}, {"S": "y"}, {"SS": ["x", "y"]}
 @example(([{"a": X}, {"a": Y}, {}], _filter("NOT (#0 = :0)", ["a"], {":0": X})))
 @example(([{"a": XY}, {"a": {"L": [XY]}}], _filter("#0 = :0", ["a"], {":0": {"L": [{"SS": ["y", "x"]}]}})))
 @example(([{"a": {"B": b"xyz"}}, {"a": X}], _filter("begins_with(#0, :t)", ["a"], {":t": {"B": b"xy"}})))
-def test_what_passes_a_filter_is_found_in_stored_bytes(drawn: tuple[list[dict[str, Any]], dict[str, Any]]) -> None:
+def test_items_that_pass_a_filter_are_found_in_stored_bytes(drawn: tuple[list[dict[str, Any]], dict[str, Any]]) -> None:
     items, filtered = drawn
     with Engine.memory() as engine, pytest.MonkeyPatch.context() as patched:
         _table(engine)
@@ -144,7 +144,7 @@ def test_items_without_the_bytes_are_not_decoded(engine: Engine, monkeypatch: py
     assert tables_of.wire(engine.call_wire("Scan", request)) == answer
 
 
-def test_a_damaged_item_that_may_pass_is_told(engine: Engine) -> None:
+def test_a_damaged_item_that_may_pass_is_reported(engine: Engine) -> None:
     tables_of.create(engine)
     table = engine.database.table("things")
 
@@ -157,7 +157,7 @@ def test_a_damaged_item_that_may_pass_is_told(engine: Engine) -> None:
         engine.call("Scan", {**request, "ExpressionAttributeValues": {":x": {"S": "1"}}})
 
 
-def test_every_kind_of_filter_has_traces_as_far_as_it_requires_scalars() -> None:
+def test_required_scalars_of_every_kind_of_filter_have_traces() -> None:
     condition = compile_condition("a = :a AND begins_with(b, :b) AND c = :c AND d = :d", None, "FilterExpression")
     bound: Any = {":a": {"S": "x"}, ":b": {"S": "y"}, ":c": {"SS": ["z"]}, ":d": {"N": "1"}}
     assert Filter(condition, bound, "FilterExpression").traces() == (b'"a":{"S":"x"}', b'"b":{"S":"y', b'"d":{"N":"1"}')

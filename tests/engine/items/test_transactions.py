@@ -64,20 +64,20 @@ def tokens(engine: Engine) -> int:
     return engine.store.view().totals(statements.tree(int(document)))[0]
 
 
-def test_without_a_token_every_call_counts(engine: Engine) -> None:
+def test_every_call_without_a_token_is_applied(engine: Engine) -> None:
     count(engine, None)
     count(engine, None)
     assert value(engine) == "2"
 
 
-def test_the_same_token_counts_once(engine: Engine) -> None:
+def test_calls_with_the_same_token_are_applied_once(engine: Engine) -> None:
     assert count(engine, "t") == {}
     assert count(engine, "t") == {}
     count(engine, "u")
     assert value(engine) == "2"
 
 
-def test_a_token_holds_for_ten_minutes(engine: Engine, clock: ManualClock) -> None:
+def test_a_token_is_valid_for_ten_minutes(engine: Engine, clock: ManualClock) -> None:
     count(engine, "t")
     clock.advance(599)
     count(engine, "t")
@@ -90,7 +90,7 @@ def test_a_token_holds_for_ten_minutes(engine: Engine, clock: ManualClock) -> No
     assert value(engine) == "2"
 
 
-def test_other_parameters_are_refused_until_the_token_expires(engine: Engine, clock: ManualClock) -> None:
+def test_other_parameters_are_rejected_until_the_token_expires(engine: Engine, clock: ManualClock) -> None:
     count(engine, "t")
     with pytest.raises(IdempotentParameterMismatchError):
         count(engine, "t", by="2")
@@ -102,14 +102,14 @@ def test_other_parameters_are_refused_until_the_token_expires(engine: Engine, cl
     assert value(engine) == "3"
 
 
-def test_the_order_of_members_makes_no_other_parameters() -> None:
+def test_the_order_of_members_does_not_change_the_parameters() -> None:
     one = {"ClientRequestToken": "t", "TransactItems": [{"Put": {"TableName": "a", "Item": {"x": {"B": b"\x00"}}}}]}
     other = {"TransactItems": [{"Put": {"Item": {"x": {"B": "AA=="}}, "TableName": "a"}}], "ClientRequestToken": "t"}
     assert transactions.token_of(one) == transactions.token_of(other)
     assert transactions.token_of({"TransactItems": []}) is None
 
 
-def test_binary_makes_the_same_parameters_whatever_holds_it() -> None:
+def test_binary_types_do_not_change_the_parameters() -> None:
     tokens = {
         transactions.token_of({"ClientRequestToken": "t", "TransactItems": [{"B": content}]})
         for content in (b"abc", bytearray(b"abc"), memoryview(b"a-b-c")[::2])
@@ -126,7 +126,7 @@ def test_a_cancelled_transaction_leaves_its_token_unused(engine: Engine) -> None
     assert engine.call("TransactWriteItems", request) == {}
 
 
-def test_a_repeated_call_succeeds_though_its_condition_fails_by_now(engine: Engine) -> None:
+def test_a_repeated_call_succeeds_even_if_its_condition_would_fail(engine: Engine) -> None:
     create = {"TableName": "counters", "Item": {"id": {"S": "b"}}, "ConditionExpression": "attribute_not_exists(id)"}
     request = {"ClientRequestToken": "t", "TransactItems": [{"Put": create}]}
     assert engine.call("TransactWriteItems", request) == engine.call("TransactWriteItems", request) == {}
@@ -164,7 +164,7 @@ KEY = {"TableName": "counters", "Key": {"id": {"S": "b"}}}
     ],
     ids=["shrinks", "grows", "goes", "stays"],
 )
-def test_a_repeated_call_reads_what_the_first_one_paid_for(
+def test_a_repeated_call_reads_the_size_of_the_first_call(
     engine: Engine, before: dict[str, Any], action: dict[str, Any]
 ) -> None:
     """Charge the first call's size whatever has happened to the item since; figures recorded on the service."""
@@ -186,7 +186,7 @@ def test_expired_tokens_are_removed(engine: Engine, clock: ManualClock) -> None:
     assert tokens(engine) == 40
 
 
-def test_a_token_used_again_after_it_expired_outlives_its_first_use(engine: Engine, clock: ManualClock) -> None:
+def test_a_token_reused_after_expiry_outlives_its_first_use(engine: Engine, clock: ManualClock) -> None:
     for number in range(9):
         count(engine, f"t{number}")
     clock.advance(601)
@@ -199,7 +199,7 @@ def test_a_token_used_again_after_it_expired_outlives_its_first_use(engine: Engi
     assert tokens(engine) == 12
 
 
-def test_tokens_survive_a_restart_and_hold_in_every_engine(tmp_path: Path) -> None:
+def test_tokens_survive_a_restart_and_apply_to_every_engine(tmp_path: Path) -> None:
     path = tmp_path / "data.db"
     with Engine.open(path) as first:
         create(first)

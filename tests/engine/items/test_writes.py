@@ -51,7 +51,7 @@ def text(length: int) -> dict[str, str]:
     return {"S": "x" * length}
 
 
-def test_an_index_costs_what_changes_in_it(indexed: Engine) -> None:
+def test_an_index_costs_its_changes(indexed: Engine) -> None:
     assert spent(indexed) == {"table": 1}
     assert spent(indexed, g=text(1)) == {"table": 1, "by_g": 1}
     assert spent(indexed, g=text(1), y=text(3000)) == {"table": 3}, "not projected, not written"
@@ -62,7 +62,7 @@ def test_an_index_costs_what_changes_in_it(indexed: Engine) -> None:
     assert spent(indexed, l=text(1), x=text(1)) == {"table": 1}
 
 
-def test_the_order_of_attributes_is_no_change(indexed: Engine) -> None:
+def test_the_order_of_attributes_is_not_a_change(indexed: Engine) -> None:
     attributes: dict[str, Any] = {"g": text(1), "l": text(1), "x": {"M": {"a": {"N": "1"}, "b": {"SS": ["1", "2"]}}}}
     put(indexed, "a", **attributes)
     turned = {"x": {"M": {"b": {"SS": ["2", "1"]}, "a": {"N": "1.0"}}}, "l": text(1), "g": text(1)}
@@ -84,20 +84,20 @@ def test_an_update_costs_the_larger_version(indexed: Engine) -> None:
     assert answer["ConsumedCapacity"]["CapacityUnits"] == 3
 
 
-def test_nothing_happens_where_nothing_was(indexed: Engine) -> None:
+def test_deleting_a_missing_item_changes_nothing(indexed: Engine) -> None:
     tables_of.delete(indexed, "nobody")
     assert tables_of.records(indexed, tables_of.stream_arn(indexed)) == []
     assert fsck.check(indexed) == []
 
 
 @pytest.mark.parametrize("wrong", [{"N": "1"}, {"S": ""}, {"S": "x" * 2049}, {"NULL": True}])
-def test_an_attribute_that_cannot_be_an_index_key_is_refused(indexed: Engine, wrong: dict[str, Any]) -> None:
+def test_an_attribute_that_cannot_be_an_index_key_is_rejected(indexed: Engine, wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         put(indexed, "a", g=wrong)
     assert tables_of.get(indexed, "a") is None
 
 
-def test_a_collection_cannot_outgrow_its_limit(indexed: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_collection_cannot_exceed_its_limit(indexed: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "ITEM_COLLECTION_BYTES", 1000)
     put(indexed, "a", "1", l=text(1), x=text(400))
     with pytest.raises(ItemCollectionSizeLimitExceededError):
@@ -121,7 +121,7 @@ INVERTED: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("grouped", [False, True])
-def test_entries_under_keys_of_the_table_alone_follow_their_items(tmp_path: Path, grouped: bool) -> None:
+def test_index_entries_under_table_keys_follow_their_items(tmp_path: Path, grouped: bool) -> None:
     with Engine.open(tmp_path / "data.db") as engine:
         tables_of.create(engine, **INVERTED)
         assert engine.database.table("things").blind
@@ -143,7 +143,7 @@ def test_entries_under_keys_of_the_table_alone_follow_their_items(tmp_path: Path
         assert fsck.check(engine) == []
 
 
-def test_a_table_that_keeps_more_than_its_key_tells_is_not_written_blindly(tmp_path: Path) -> None:
+def test_only_tables_that_need_no_old_item_are_written_without_reading(tmp_path: Path) -> None:
     with Engine.open(tmp_path / "data.db") as engine:
         tables_of.create(engine, "plain")
         tables_of.create(engine, "indexed", **tables_of.with_index())

@@ -62,7 +62,7 @@ def refusal(engine: Engine, items: dict[str, Any]) -> ServiceError:
     return caught.value
 
 
-def test_items_that_are_there_come_back_by_table(engine: Engine) -> None:
+def test_existing_items_are_returned_by_table(engine: Engine) -> None:
     first, second = put(engine, "notes", id="a", text="A"), put(engine, "notes", id="b")
     third = put(engine, "lines", page="p", number=7)
     answer = get(engine, {"notes": {"Keys": [note("a"), note("gone"), note("b")]}, "lines": {"Keys": [line("p", 7)]}})
@@ -77,13 +77,13 @@ def test_a_table_without_hits_has_an_empty_list(engine: Engine) -> None:
     assert get(engine, {"notes": {"Keys": [note("gone")]}})["Responses"] == {"notes": []}
 
 
-def test_the_wire_form_splices_what_is_stored(engine: Engine) -> None:
+def test_the_wire_form_embeds_stored_bytes(engine: Engine) -> None:
     put(engine, "notes", id="a", text="A")
     answer = engine.call_wire("BatchGetItem", {"RequestItems": {"notes": {"Keys": [note("a")]}}})
     assert orjson.loads(orjson.dumps(answer)) == get(engine, {"notes": {"Keys": [note("a")]}})
 
 
-def test_a_table_may_be_named_by_arn_and_is_answered_so(engine: Engine) -> None:
+def test_a_table_may_be_named_by_arn_in_request_and_response(engine: Engine) -> None:
     put(engine, "notes", id="a")
     assert get(engine, {ARN: {"Keys": [note("a")]}})["Responses"] == {ARN: [note("a")]}
 
@@ -95,7 +95,7 @@ def test_a_table_may_be_named_by_arn_and_is_answered_so(engine: Engine) -> None:
         {"AttributesToGet": ["text"]},
     ],
 )
-def test_projection_is_per_table_and_may_leave_nothing(engine: Engine, projection: dict[str, Any]) -> None:
+def test_a_projection_applies_per_table_and_may_return_empty_items(engine: Engine, projection: dict[str, Any]) -> None:
     put(engine, "notes", id="a", text="A", other="O")
     put(engine, "notes", id="b")
     found = get(engine, {"notes": {"Keys": [note("a"), note("b")], **projection}})["Responses"]["notes"]
@@ -103,7 +103,7 @@ def test_projection_is_per_table_and_may_leave_nothing(engine: Engine, projectio
 
 
 @pytest.mark.parametrize(("consistent", "units"), [(False, 2.0), (True, 4.0)])
-def test_each_item_is_rounded_on_its_own(engine: Engine, consistent: bool, units: float) -> None:
+def test_each_item_is_rounded_separately(engine: Engine, consistent: bool, units: float) -> None:
     put(engine, "notes", **sized("large", 4097))
     put(engine, "notes", **sized("small", 100))
     keys = [note("large"), note("small"), note("gone")]
@@ -114,7 +114,7 @@ def test_each_item_is_rounded_on_its_own(engine: Engine, consistent: bool, units
     assert detailed[0] == {"TableName": "notes", "CapacityUnits": units, "Table": {"CapacityUnits": units}}
 
 
-def test_keys_beyond_16_mb_come_back_in_the_form_of_the_request(engine: Engine) -> None:
+def test_keys_beyond_16_mb_are_returned_as_in_the_request(engine: Engine) -> None:
     for number in range(42):
         put(engine, "notes", **sized(f"n{number:02}", 400 * 1024))
     block = {
@@ -136,7 +136,7 @@ def test_keys_beyond_16_mb_come_back_in_the_form_of_the_request(engine: Engine) 
     assert again["UnprocessedKeys"] == {}
 
 
-def test_the_same_key_twice_is_refused_before_the_table_is_sought(engine: Engine) -> None:
+def test_a_duplicate_key_is_rejected_before_the_table_is_looked_up(engine: Engine) -> None:
     twice = [line("p", 1), {"number": {"N": "1.0"}, "page": {"S": "p"}}]
     for table in ("lines", "nowhere"):
         error = refusal(engine, {table: {"Keys": twice}})
@@ -144,7 +144,7 @@ def test_the_same_key_twice_is_refused_before_the_table_is_sought(engine: Engine
         assert error.message == "Provided list of item keys contains duplicates"
 
 
-def test_a_table_that_is_not_there(engine: Engine) -> None:
+def test_a_missing_table_is_rejected(engine: Engine) -> None:
     error = refusal(engine, {"notes": {"Keys": [note("a")]}, "nowhere": {"Keys": [note("a")]}})
     assert isinstance(error, ResourceNotFoundError)
     assert error.message == "Requested resource not found"
@@ -172,13 +172,13 @@ def test_a_table_that_is_not_there(engine: Engine) -> None:
         ),
     ],
 )
-def test_keys_that_do_not_fit_refuse_the_batch(engine: Engine, key: dict[str, Any], message: str) -> None:
+def test_invalid_keys_fail_the_batch(engine: Engine, key: dict[str, Any], message: str) -> None:
     error = refusal(engine, {"notes": {"Keys": [note("a"), key]}})
     assert isinstance(error, ValidationError)
     assert error.message == message
 
 
-def test_a_bad_projection_of_one_table_refuses_the_batch(engine: Engine) -> None:
+def test_an_invalid_projection_of_one_table_fails_the_batch(engine: Engine) -> None:
     items = {
         "notes": {"Keys": [note("a")], "ProjectionExpression": "a, a"},
         "lines": {"Keys": [line("p", 1)], "ProjectionExpression": "a"},

@@ -64,7 +64,7 @@ def test_puts_and_deletes_of_several_tables(engine: Engine) -> None:
     assert stored(engine, "indexed", id="i", at="1") == item(id="i", at="1")
 
 
-def test_index_entries_follow(engine: Engine) -> None:
+def test_index_entries_are_updated(engine: Engine) -> None:
     write(engine, {"indexed": [put(id="a", at="1", state="open"), put(id="b", at="1", state="open")]})
     write(engine, {"indexed": [put(id="a", at="1", state="done"), delete(id="b", at="1")]})
     for state, expected in (("open", 0), ("done", 1)):
@@ -140,7 +140,7 @@ def test_a_stream_gets_a_record_for_each_real_change(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("repeated", [delete(id="a"), put(id="a", more="x")])
-def test_two_writes_of_one_item_are_refused(engine: Engine, repeated: dict[str, Any]) -> None:
+def test_two_writes_of_one_item_are_rejected(engine: Engine, repeated: dict[str, Any]) -> None:
     error = refusal(engine, {"plain": [put(id="a"), repeated]})
     assert isinstance(error, ValidationError)
     assert error.message == "Provided list of item keys contains duplicates"
@@ -182,14 +182,14 @@ def test_two_names_of_one_table_do_not_hide_a_duplicate(engine: Engine) -> None:
         (of_size("large", 400 * KIB + 1), "Item size has exceeded the maximum allowed size"),
     ],
 )
-def test_one_bad_write_refuses_the_batch(engine: Engine, request_item: dict[str, Any], message: str) -> None:
+def test_one_invalid_write_fails_the_batch(engine: Engine, request_item: dict[str, Any], message: str) -> None:
     error = refusal(engine, {"plain": [put(id="good"), request_item]})
     assert isinstance(error, ValidationError)
     assert error.message == message
     assert stored(engine, "plain", id="good") is None
 
 
-def test_the_largest_item_is_taken(engine: Engine) -> None:
+def test_the_largest_item_is_accepted(engine: Engine) -> None:
     write(engine, {"plain": [of_size("large", 400 * KIB)]})
     assert stored(engine, "plain", id="large") is not None
 
@@ -219,7 +219,7 @@ def test_index_keys_are_checked(engine: Engine, value: dict[str, Any], message: 
     assert refusal(engine, {"indexed": [bad]}).message == message
 
 
-def test_sizes_come_before_tables_and_tables_before_keys(engine: Engine) -> None:
+def test_sizes_are_checked_before_tables_and_tables_before_keys(engine: Engine) -> None:
     too_large = refusal(engine, {"nowhere": [of_size("a", 400 * KIB + 1)]})
     assert too_large.message == "Item size has exceeded the maximum allowed size"
     missing = refusal(engine, {"plain": [put(other="x")], "nowhere": [put(id="a")]})

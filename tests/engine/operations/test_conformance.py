@@ -64,7 +64,7 @@ def examine_rules(operation: str, request: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(("operation", "case"), all_cases())
-def test_the_service_answers_so(operation: str, case: dict[str, Any]) -> None:
+def test_responses_match_the_service(operation: str, case: dict[str, Any]) -> None:
     request = copy.deepcopy(case["request"])
     if case.get("accepted"):
         examine(operation, request)

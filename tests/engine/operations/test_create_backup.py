@@ -12,7 +12,7 @@ from tests.engine.table_making import failure
 from keyplan.engine.engine import Engine
 
 
-def test_the_answer_tells_of_a_backup_that_is_being_made() -> None:
+def test_the_response_describes_an_unfinished_backup() -> None:
     kept = Kept()
     kept.put("a")
     details = kept.call("CreateBackup", TableName="things", BackupName="before")["BackupDetails"]
@@ -36,7 +36,7 @@ def test_names_are_not_unique() -> None:
     assert kept.summaries() == ["same"] * 3
 
 
-def test_a_backup_is_of_its_moment() -> None:
+def test_a_backup_contains_the_items_of_its_time() -> None:
     kept = Kept()
     kept.put("a", x={"S": "old"})
     arn = kept.back_up()
@@ -52,14 +52,14 @@ def test_the_table_may_be_named_by_its_arn() -> None:
     assert kept.summaries(TableName="things") == ["before"]
 
 
-def test_a_table_that_is_not_there_is_not_found() -> None:
+def test_a_missing_table_is_not_found() -> None:
     kept = Kept()
     asked = {"TableName": "others", "BackupName": "before"}
     assert failure(kept.engine, "CreateBackup", asked) == ("TableNotFoundException", "Table not found: others")
 
 
 @pytest.mark.parametrize("state", ["CREATING", "DELETING"])
-def test_a_table_that_comes_or_goes_is_not_found(state: str) -> None:
+def test_a_table_being_created_or_deleted_is_not_found(state: str) -> None:
     clock = tables_of.clock()
     with Engine.memory(clock=clock, state_delay_s=5) as engine:
         tables_of.create(engine)
@@ -70,7 +70,7 @@ def test_a_table_that_comes_or_goes_is_not_found(state: str) -> None:
         assert failure(engine, "CreateBackup", asked) == ("TableNotFoundException", "Table not found: things")
 
 
-def test_a_backup_takes_its_time_where_everything_does() -> None:
+def test_a_backup_is_delayed_like_other_state_changes() -> None:
     kept = Kept(state_delay_s=5)
     arn = kept.back_up()
 

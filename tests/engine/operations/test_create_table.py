@@ -42,7 +42,7 @@ def request(**more: Any) -> dict[str, Any]:
     }
 
 
-def test_the_answer_of_an_on_demand_table_is_complete(clock: ManualClock) -> None:
+def test_the_response_for_an_on_demand_table_is_complete(clock: ManualClock) -> None:
     with Engine.memory(clock=clock) as engine:
         answer = create(engine)
     table_id = answer.pop("TableId")
@@ -63,7 +63,7 @@ def test_the_answer_of_an_on_demand_table_is_complete(clock: ManualClock) -> Non
     }
 
 
-def test_the_next_description_says_active_and_more(clock: ManualClock) -> None:
+def test_the_next_description_is_active_with_more_members(clock: ManualClock) -> None:
     with Engine.memory(clock=clock) as engine:
         create(engine)
         table = describe(engine)
@@ -84,7 +84,7 @@ def test_a_provisioned_table_has_units_and_no_billing_mode(engine: Engine) -> No
     assert table["WarmThroughput"] == {"ReadUnitsPerSecond": 5, "WriteUnitsPerSecond": 7, "Status": "ACTIVE"}
 
 
-def test_indexes_are_described_and_live(engine: Engine) -> None:
+def test_indexes_are_described_and_usable(engine: Engine) -> None:
     create(
         engine,
         AttributeDefinitions=definitions(id="S", at="N", by="S"),
@@ -146,7 +146,7 @@ def test_an_index_key_may_have_several_attributes(engine: Engine) -> None:
     assert describe(engine)["GlobalSecondaryIndexes"][0]["KeySchema"] == keys
 
 
-def test_the_rest_of_a_description_is_there_when_asked_for(engine: Engine) -> None:
+def test_optional_settings_are_described_if_requested(engine: Engine) -> None:
     answer = create(
         engine,
         DeletionProtectionEnabled=True,
@@ -170,7 +170,7 @@ def test_the_rest_of_a_description_is_there_when_asked_for(engine: Engine) -> No
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}", table["LatestStreamLabel"])
 
 
-def test_an_alias_stands_for_one_key(engine: Engine) -> None:
+def test_a_kms_alias_resolves_to_one_key(engine: Engine) -> None:
     def key(name: str, given: str) -> str:
         wanted = {"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": given}
         arn: str = create(engine, name, SSESpecification=wanted)["SSEDescription"]["KMSMasterKeyArn"]
@@ -183,7 +183,7 @@ def test_an_alias_stands_for_one_key(engine: Engine) -> None:
     assert key("four", "1234") == key("five", base + "key/1234") == base + "key/1234"
 
 
-def test_what_is_off_is_not_described(engine: Engine) -> None:
+def test_disabled_settings_are_not_described(engine: Engine) -> None:
     create(engine, SSESpecification={"Enabled": False}, StreamSpecification={"StreamEnabled": False})
     assert not {
         "SSEDescription",
@@ -197,12 +197,12 @@ def test_what_is_off_is_not_described(engine: Engine) -> None:
     } & set(describe(engine))
 
 
-def test_a_table_that_is_there_is_in_the_way(engine: Engine) -> None:
+def test_an_existing_table_is_in_use(engine: Engine) -> None:
     create(engine)
     assert failure(engine, "CreateTable", request()) == ("ResourceInUseException", "Table already exists: notes")
 
 
-def test_a_table_that_is_being_created_is_in_the_way(clock: ManualClock) -> None:
+def test_a_table_being_created_is_in_use(clock: ManualClock) -> None:
     with Engine.memory(clock=clock, state_delay_s=5.0) as engine:
         create(engine)
         assert failure(engine, "CreateTable", request()) == (
@@ -211,7 +211,7 @@ def test_a_table_that_is_being_created_is_in_the_way(clock: ManualClock) -> None
         )
 
 
-def test_a_table_that_is_being_deleted_is_in_the_way_until_it_is_gone(clock: ManualClock) -> None:
+def test_a_table_being_deleted_is_in_use_until_it_is_deleted(clock: ManualClock) -> None:
     with Engine.memory(clock=clock, state_delay_s=5.0) as engine:
         first = create(engine)
         clock.advance(5.0)
@@ -221,7 +221,7 @@ def test_a_table_that_is_being_deleted_is_in_the_way_until_it_is_gone(clock: Man
         assert create(engine)["TableId"] != first["TableId"]
 
 
-def test_items_wait_for_the_table_to_be_active(clock: ManualClock) -> None:
+def test_items_are_rejected_until_the_table_is_active(clock: ManualClock) -> None:
     with Engine.memory(clock=clock, state_delay_s=5.0) as engine:
         create(engine)
         assert describe(engine)["TableStatus"] == "CREATING"
@@ -232,7 +232,7 @@ def test_items_wait_for_the_table_to_be_active(clock: ManualClock) -> None:
         assert describe(engine)["ItemCount"] == 1
 
 
-def test_a_table_is_still_there_when_the_database_is_opened_again(tmp_path: Path) -> None:
+def test_a_table_survives_reopening_the_database(tmp_path: Path) -> None:
     with Engine.open(tmp_path / "data.db") as engine:
         answer = create(engine)
     with Engine.open(tmp_path / "data.db") as engine:
@@ -240,7 +240,7 @@ def test_a_table_is_still_there_when_the_database_is_opened_again(tmp_path: Path
         put(engine, "a")
 
 
-def test_a_table_of_another_process_is_found(tmp_path: Path) -> None:
+def test_a_table_created_by_another_process_is_found(tmp_path: Path) -> None:
     with Engine.open(tmp_path / "data.db") as one, Engine.open(tmp_path / "data.db") as other:
         create(one)
         assert describe(other)["TableStatus"] == "ACTIVE"
@@ -253,13 +253,13 @@ def test_the_name_may_be_an_arn(engine: Engine) -> None:
     assert create(engine, ARN + "notes")["TableName"] == "notes"
 
 
-def test_answers_are_the_callers_to_change(engine: Engine) -> None:
+def test_responses_may_be_modified_by_the_caller(engine: Engine) -> None:
     create(engine)
     describe(engine)["KeySchema"].clear()
     assert describe(engine)["KeySchema"] == schema("id")
 
 
-def test_members_that_were_not_given_are_not_described(engine: Engine) -> None:
+def test_omitted_members_are_not_described(engine: Engine) -> None:
     create(
         engine,
         AttributeDefinitions=definitions(id="S", by="S"),
@@ -307,12 +307,12 @@ def test_members_that_were_not_given_are_not_described(engine: Engine) -> None:
         ({"SSESpecification": {"Enabled": True, "SSEType": "AES256"}}, "SSEType AES256 is not supported"),
     ],
 )
-def test_settings_that_cannot_be(engine: Engine, more: dict[str, Any], message: str) -> None:
+def test_invalid_settings_are_rejected(engine: Engine, more: dict[str, Any], message: str) -> None:
     assert failure(engine, "CreateTable", request(**more)) == ("ValidationException", INVALID + message)
     assert engine.call("ListTables", {}) == {"TableNames": []}
 
 
-def test_a_refused_table_leaves_nothing_behind(engine: Engine) -> None:
+def test_a_rejected_table_leaves_nothing_behind(engine: Engine) -> None:
     tags = [{"Key": str(number), "Value": ""} for number in range(51)]
     code, message = failure(engine, "CreateTable", request(Tags=tags))
     assert (code, message) == (

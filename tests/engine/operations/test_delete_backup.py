@@ -10,7 +10,7 @@ from keyplan import limits
 from keyplan.engine import fsck
 
 
-def test_the_answer_describes_what_is_gone() -> None:
+def test_the_response_describes_the_deleted_backup() -> None:
     kept = Kept()
     before = stored_trees(kept.engine)
     arn = kept.back_up()
@@ -25,7 +25,7 @@ def test_the_answer_describes_what_is_gone() -> None:
     assert stored_trees(kept.engine) == before
 
 
-def test_a_backup_that_is_being_restored_stays() -> None:
+def test_a_backup_being_restored_cannot_be_deleted() -> None:
     kept = Kept(state_delay_s=5)
     arn = kept.back_up()
     kept.clock.advance(5)
@@ -38,7 +38,7 @@ def test_a_backup_that_is_being_restored_stays() -> None:
     assert kept.call("DescribeTable", TableName="restored")["Table"]["TableStatus"] == "ACTIVE"
 
 
-def test_the_backup_of_a_deleted_table_is_the_services_own() -> None:
+def test_the_backup_of_a_deleted_table_belongs_to_the_service() -> None:
     kept = Kept(**tables_of.with_index())
     kept.put("a", g={"S": "g"})
     kept.keep()
@@ -69,7 +69,7 @@ def test_a_table_without_recovery_leaves_no_backup() -> None:
     assert stored_trees(kept.engine) == set()
 
 
-def test_the_backup_of_a_deleted_table_is_gone_after_35_days() -> None:
+def test_the_backup_of_a_deleted_table_is_removed_after_35_days() -> None:
     kept = Kept()
     for _ in range(2):
         kept.keep()
@@ -86,7 +86,7 @@ def test_the_backup_of_a_deleted_table_is_gone_after_35_days() -> None:
     assert stored_trees(kept.engine) == set()
 
 
-def test_a_table_that_takes_its_time_to_go_is_backed_up_as_it_was() -> None:
+def test_a_table_deleted_with_a_delay_is_backed_up_in_its_last_state() -> None:
     kept = Kept(state_delay_s=5)
     kept.put("a")
     kept.keep()

@@ -14,7 +14,7 @@ from keyplan.engine.streams import logs
 STREAM = {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}
 
 
-def test_the_answer_leaves_out_keys_and_indexes(engine: Engine) -> None:
+def test_the_response_leaves_out_keys_and_indexes(engine: Engine) -> None:
     made = create(engine)
     put(engine, "a")
     answer = engine.call("DeleteTable", {"TableName": "notes"})["TableDescription"]
@@ -26,7 +26,7 @@ def test_the_answer_leaves_out_keys_and_indexes(engine: Engine) -> None:
     assert answer["ProvisionedThroughput"] == {"NumberOfDecreasesToday": 0, **units(0, 0)}
 
 
-def test_the_table_is_gone_and_can_be_made_anew(engine: Engine) -> None:
+def test_a_deleted_table_can_be_created_again(engine: Engine) -> None:
     create(engine)
     put(engine, "a")
     engine.call("DeleteTable", {"TableName": "notes"})
@@ -39,14 +39,14 @@ def test_the_table_is_gone_and_can_be_made_anew(engine: Engine) -> None:
     assert describe(engine)["ItemCount"] == 0
 
 
-def test_a_table_that_is_not_there(engine: Engine) -> None:
+def test_a_missing_table_is_rejected(engine: Engine) -> None:
     assert failure(engine, "DeleteTable", {"TableName": "notes"}) == (
         "ResourceNotFoundException",
         "Requested resource not found: Table: notes not found",
     )
 
 
-def test_deletion_can_be_protected_against(engine: Engine) -> None:
+def test_deletion_protection_prevents_deletion(engine: Engine) -> None:
     create(engine, DeletionProtectionEnabled=True)
     assert failure(engine, "DeleteTable", {"TableName": "notes"}) == (
         "ValidationException",
@@ -75,7 +75,7 @@ def test_deletion_takes_as_long_as_the_delay(tmp_path: Path) -> None:
         assert [table.name for table in engine.catalog.known()] == ["other"]
 
 
-def test_a_table_that_is_being_updated_stays(tmp_path: Path) -> None:
+def test_a_table_being_updated_is_not_deleted(tmp_path: Path) -> None:
     clock = ManualClock()
     with Engine.memory(clock=clock, state_delay_s=2.0) as engine:
         create(engine, ProvisionedThroughput=units(1, 1))
@@ -87,7 +87,7 @@ def test_a_table_that_is_being_updated_stays(tmp_path: Path) -> None:
         )
 
 
-def test_the_records_of_its_stream_stay_for_a_day(tmp_path: Path) -> None:
+def test_stream_records_are_kept_for_a_day(tmp_path: Path) -> None:
     clock = ManualClock()
     with Engine.open(tmp_path / "data.db", clock=clock) as engine:
         create(engine, StreamSpecification=STREAM)
@@ -101,7 +101,7 @@ def test_the_records_of_its_stream_stay_for_a_day(tmp_path: Path) -> None:
         assert logs.stored(engine.store.view()) == []
 
 
-def test_a_table_made_anew_in_the_same_millisecond_has_a_stream_of_its_own(tmp_path: Path) -> None:
+def test_a_table_recreated_in_the_same_millisecond_has_a_new_stream(tmp_path: Path) -> None:
     with Engine.memory(clock=ManualClock()) as engine:
         first = create(engine, StreamSpecification=STREAM)["LatestStreamArn"]
         engine.call("DeleteTable", {"TableName": "notes"})

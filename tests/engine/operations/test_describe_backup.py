@@ -21,7 +21,7 @@ def described(kept: Kept, arn: str) -> dict[str, Any]:
     return description
 
 
-def test_of_a_plain_table_no_features_are_told() -> None:
+def test_a_plain_table_has_no_features_listed() -> None:
     kept = Kept()
     kept.put("a")
     table = kept.call("DescribeTable", TableName="things")["Table"]
@@ -51,7 +51,7 @@ def test_of_a_plain_table_no_features_are_told() -> None:
     }
 
 
-def test_what_the_table_had_is_told_as_it_was() -> None:
+def test_features_are_described_as_they_were_at_the_backup() -> None:
     kept = Kept(
         BillingMode="PROVISIONED",
         ProvisionedThroughput=units(3, 4),
@@ -78,7 +78,7 @@ def test_what_the_table_had_is_told_as_it_was() -> None:
     }
 
 
-def test_maxima_are_told() -> None:
+def test_maxima_are_described() -> None:
     kept = Kept(OnDemandThroughput={"MaxReadRequestUnits": 7})
     assert described(kept, kept.back_up())["SourceTableDetails"]["OnDemandThroughput"] == {"MaxReadRequestUnits": 7}
 
@@ -113,7 +113,7 @@ def test_a_backup_outlives_its_table_and_its_process(tmp_path: Path) -> None:
         (NOT_FOUND.replace("123456789012", "999999999999"), "AccessDeniedException", "Access is denied"),
     ],
 )
-def test_what_is_no_backup_of_this_account(operation: str, arn: str, code: str, message: str) -> None:
+def test_an_arn_that_is_not_a_backup_is_rejected(operation: str, arn: str, code: str, message: str) -> None:
     asked = {"BackupArn": arn}
     if operation == "RestoreTableFromBackup":
         asked["TargetTableName"] = "restored"

@@ -48,7 +48,7 @@ def test_a_stream_is_described(engine: Engine) -> None:
     assert "LastEvaluatedShardId" not in described
 
 
-def test_open_shards_begin_and_do_not_end(engine: Engine) -> None:
+def test_open_shards_have_a_start_and_no_end(engine: Engine) -> None:
     for shard in describe(engine)["Shards"]:
         assert 28 <= len(shard["ShardId"]) <= 65
         assert "ParentShardId" not in shard
@@ -57,7 +57,7 @@ def test_open_shards_begin_and_do_not_end(engine: Engine) -> None:
         assert 21 <= len(numbers["StartingSequenceNumber"]) <= 40
 
 
-def test_shards_come_in_pages_in_order_of_their_names(engine: Engine) -> None:
+def test_shards_are_paged_in_order_of_their_names(engine: Engine) -> None:
     found, page = [], describe(engine, Limit=2)
     while True:
         found += [shard["ShardId"] for shard in page["Shards"]]
@@ -76,7 +76,7 @@ def test_shards_have_no_children(engine: Engine) -> None:
     assert describe(engine, ShardFilter={"Type": "CHILD_SHARDS", "ShardId": shard})["Shards"] == []
 
 
-def test_an_ended_stream_is_disabled_and_its_shards_closed(engine: Engine) -> None:
+def test_an_ended_stream_is_disabled_and_its_shards_are_closed(engine: Engine) -> None:
     put(engine, "a")
     engine.call("UpdateTable", {"TableName": "things", "StreamSpecification": {"StreamEnabled": False}})
     arn = engine.call("ListStreams", {"TableName": "things"})["Streams"][0]["StreamArn"]
@@ -103,12 +103,12 @@ def test_an_unknown_stream_is_not_found(engine: Engine) -> None:
         engine.call("DescribeStream", {"StreamArn": arn})
 
 
-def test_what_is_no_arn_of_a_stream_is_invalid(engine: Engine) -> None:
+def test_an_invalid_stream_arn_is_rejected(engine: Engine) -> None:
     with pytest.raises(ValidationError, match="Invalid StreamArn"):
         engine.call("DescribeStream", {"StreamArn": "x" * 40})
 
 
-def test_a_shard_begins_after_what_was_trimmed(engine: Engine, clock: ManualClock) -> None:
+def test_a_shard_starts_after_the_trimmed_records(engine: Engine, clock: ManualClock) -> None:
     for number in range(20):
         put(engine, str(number))
     before = starts(engine)

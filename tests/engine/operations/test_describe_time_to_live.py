@@ -10,7 +10,7 @@ from keyplan.engine.engine import Engine
 REQUEST = {"TableName": "notes"}
 
 
-def test_a_table_that_is_not_there(engine: Engine) -> None:
+def test_a_missing_table_is_rejected(engine: Engine) -> None:
     assert failure(engine, "DescribeTimeToLive", REQUEST) == (
         "ResourceNotFoundException",
         "Requested resource not found: Table: notes not found",
@@ -22,7 +22,7 @@ def test_a_table_without_time_to_live(engine: Engine) -> None:
     assert engine.call("DescribeTimeToLive", REQUEST) == {"TimeToLiveDescription": {"TimeToLiveStatus": "DISABLED"}}
 
 
-def test_a_table_that_comes_or_goes() -> None:
+def test_a_table_being_created_or_deleted_is_rejected() -> None:
     clock = ManualClock()
     with Engine.memory(clock=clock, state_delay_s=1.0) as engine:
         create(engine)

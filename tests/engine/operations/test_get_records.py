@@ -31,7 +31,7 @@ def read(engine: Engine, text: str, **members: Any) -> dict[str, Any]:
     return engine.call("GetRecords", {"ShardIterator": text, **members})
 
 
-def test_a_put_an_update_and_a_delete_leave_their_records(engine: Engine) -> None:
+def test_a_put_an_update_and_a_delete_each_have_a_record(engine: Engine) -> None:
     put(engine, "a", v={"N": "1"})
     put(engine, "a", v={"N": "2"})
     delete(engine, "a")
@@ -62,7 +62,7 @@ def test_a_record_has_all_members_of_the_service(engine: Engine) -> None:
     assert 21 <= len(change["SequenceNumber"]) <= 40
 
 
-def test_sequence_numbers_rise_and_event_ids_differ(engine: Engine) -> None:
+def test_sequence_numbers_increase_and_event_ids_differ(engine: Engine) -> None:
     for number in range(5):
         put(engine, "a", v={"N": str(number)})
     found = records(engine, stream_arn(engine))
@@ -71,13 +71,13 @@ def test_sequence_numbers_rise_and_event_ids_differ(engine: Engine) -> None:
     assert len({record["eventID"] for record in found}) == 5
 
 
-def test_a_record_reads_the_same_twice(engine: Engine) -> None:
+def test_a_record_is_the_same_on_every_read(engine: Engine) -> None:
     put(engine, "a")
     arn = stream_arn(engine)
     assert records(engine, arn) == records(engine, arn)
 
 
-def test_size_bytes_is_keys_and_images_as_in_the_documentation(engine: Engine) -> None:
+def test_size_bytes_counts_keys_and_images_as_documented(engine: Engine) -> None:
     # The example of the API reference: keys 5 bytes, new image 33, old image 21.
     tables_of.create(
         engine,
@@ -101,7 +101,7 @@ def test_size_bytes_is_keys_and_images_as_in_the_documentation(engine: Engine) -
         ("NEW_AND_OLD_IMAGES", {"NewImage", "OldImage"}),
     ],
 )
-def test_the_view_type_says_which_images_there_are(engine: Engine, view_type: str, images: set[str]) -> None:
+def test_the_view_type_selects_the_images(engine: Engine, view_type: str, images: set[str]) -> None:
     tables_of.create(engine, "viewed", **tables_of.with_stream(view_type))
     put(engine, "a", table="viewed", v={"N": "1"})
     put(engine, "a", table="viewed", v={"N": "2"})
@@ -134,14 +134,14 @@ def test_binary_is_bytes_in_python_and_base64_on_the_wire(engine: Engine) -> Non
     assert delivered["dynamodb"]["NewImage"]["w"] == {"BS": ["eA=="]}
 
 
-def test_without_records_there_is_an_empty_list_and_an_iterator(engine: Engine) -> None:
+def test_without_records_the_response_has_an_empty_list_and_an_iterator(engine: Engine) -> None:
     answer = read(engine, iterator(engine, stream_arn(engine), "LATEST"))
     assert answer["Records"] == []
     put(engine, "a")
     assert len(read(engine, answer["NextShardIterator"])["Records"]) == 1
 
 
-def test_limit_ends_a_page_and_the_next_goes_on(engine: Engine) -> None:
+def test_limit_ends_a_page_and_the_next_page_continues(engine: Engine) -> None:
     for number in range(5):
         put(engine, str(number))
     first = read(engine, iterator(engine, stream_arn(engine)), Limit=2)
@@ -230,7 +230,7 @@ def test_an_iterator_at_the_horizon_moves_with_it(engine: Engine, clock: ManualC
     assert record["dynamodb"]["Keys"] == key("b")
 
 
-def test_an_iterator_at_a_number_that_is_trimmed_fails(engine: Engine, clock: ManualClock) -> None:
+def test_an_iterator_at_a_trimmed_number_fails(engine: Engine, clock: ManualClock) -> None:
     put(engine, "a")
     arn = stream_arn(engine)
     number = records(engine, arn)[0]["dynamodb"]["SequenceNumber"]

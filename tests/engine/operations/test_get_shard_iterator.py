@@ -41,7 +41,7 @@ def number_of(engine: Engine, place: int) -> str:
     return number
 
 
-def test_each_kind_begins_at_its_place(engine: Engine) -> None:
+def test_each_iterator_type_starts_at_its_position(engine: Engine) -> None:
     second = number_of(engine, 1)
     assert names_from(engine, "TRIM_HORIZON") == ["a", "b", "c"]
     assert names_from(engine, "LATEST") == []
@@ -50,7 +50,7 @@ def test_each_kind_begins_at_its_place(engine: Engine) -> None:
     assert names_from(engine, "AT_TIMESTAMP", Timestamp=tables_of.NOW + 10) == ["b", "c"]
 
 
-def test_the_starting_number_of_a_shard_is_a_place(engine: Engine) -> None:
+def test_the_starting_number_of_a_shard_is_a_valid_position(engine: Engine) -> None:
     start = shards(engine, stream_arn(engine))[0]["SequenceNumberRange"]["StartingSequenceNumber"]
     assert names_from(engine, "AT_SEQUENCE_NUMBER", SequenceNumber=start) == ["a", "b", "c"]
 
@@ -68,13 +68,13 @@ def test_the_starting_number_of_a_shard_is_a_place(engine: Engine) -> None:
         ("SOMEWHERE", None),
     ],
 )
-def test_kind_and_number_must_fit(engine: Engine, kind: str, number: str | None) -> None:
+def test_type_and_number_must_match(engine: Engine, kind: str, number: str | None) -> None:
     members: dict[str, Any] = {} if number is None else {"SequenceNumber": number}
     with pytest.raises(ValidationError):
         tables_of.iterator(engine, stream_arn(engine), kind, **members)
 
 
-def test_a_number_that_is_trimmed_is_said_to_be(engine: Engine, clock: ManualClock) -> None:
+def test_a_trimmed_number_is_reported(engine: Engine, clock: ManualClock) -> None:
     second = number_of(engine, 1)
     clock.advance(limits.STREAM_RETENTION_S - 15)
     for kind in ("AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER"):

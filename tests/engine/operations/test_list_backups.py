@@ -26,11 +26,11 @@ def kept() -> Kept:
     return kept
 
 
-def test_all_backups_of_users_are_listed_by_table_and_age(kept: Kept) -> None:
+def test_all_user_backups_are_listed_by_table_and_age(kept: Kept) -> None:
     assert kept.summaries() == ["other", "b-0", "b-1", "b-2", "b-3"]
 
 
-def test_a_summary_tells_of_the_table_too(kept: Kept) -> None:
+def test_a_summary_describes_its_table(kept: Kept) -> None:
     first = kept.call("ListBackups", TableName="more")["BackupSummaries"][0]
     table = kept.call("DescribeTable", TableName="more")["Table"]
     assert {name: first[name] for name in ("TableName", "TableId", "TableArn")} == {
@@ -39,19 +39,19 @@ def test_a_summary_tells_of_the_table_too(kept: Kept) -> None:
     assert (first["BackupStatus"], first["BackupType"]) == ("AVAILABLE", "USER")
 
 
-def test_of_one_table(kept: Kept) -> None:
+def test_backups_of_one_table_are_listed(kept: Kept) -> None:
     assert kept.summaries(TableName="more") == ["other"]
     assert kept.summaries(TableName="arn:aws:dynamodb:us-east-1:123456789012:table/more") == ["other"]
     assert kept.summaries(TableName="nobody") == []
 
 
-def test_of_one_type(kept: Kept) -> None:
+def test_backups_of_one_type_are_listed(kept: Kept) -> None:
     assert kept.summaries(BackupType="SYSTEM") == ["gone$DeletedTableBackup"]
     assert len(kept.summaries(BackupType="ALL")) == 6
     assert kept.summaries(BackupType="AWS_BACKUP") == []
 
 
-def test_the_span_of_time_has_its_lower_end_in_it(kept: Kept) -> None:
+def test_the_time_range_includes_its_lower_bound(kept: Kept) -> None:
     asked = {"TableName": "things"}
     assert kept.summaries(**asked, TimeRangeLowerBound=NOW + 1, TimeRangeUpperBound=NOW + 3) == ["b-1", "b-2"]
     time = datetime.fromtimestamp(NOW + 2, UTC)

@@ -25,14 +25,14 @@ def engine(clock: ManualClock) -> Iterator[Engine]:
         yield engine
 
 
-def test_without_streams_the_list_is_empty(engine: Engine) -> None:
+def test_the_list_is_empty_without_streams(engine: Engine) -> None:
     tables_of.create(engine)
     assert engine.call("ListStreams", {}) == {"Streams": []}
     assert engine.call("ListStreams", {"TableName": "things"}) == {"Streams": []}
     assert engine.call("ListStreams", {"TableName": "nowhere"}) == {"Streams": []}
 
 
-def test_streams_are_listed_of_one_table_or_all(engine: Engine) -> None:
+def test_streams_are_listed_for_one_table_or_all(engine: Engine) -> None:
     for name in ("one", "two"):
         tables_of.create(engine, name, **tables_of.with_stream())
     (found,) = engine.call("ListStreams", {"TableName": "one"})["Streams"]
@@ -77,7 +77,7 @@ def test_an_ended_stream_is_listed_for_a_day(engine: Engine, clock: ManualClock)
     assert engine.call("ListStreams", {"TableName": "things"})["Streams"] == []
 
 
-def test_a_stream_enabled_again_is_another_one(engine: Engine) -> None:
+def test_a_stream_enabled_again_is_a_different_stream(engine: Engine) -> None:
     tables_of.create(engine, **tables_of.with_stream())
     first = stream_arn(engine)
     specification = {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}

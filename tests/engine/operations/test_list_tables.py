@@ -9,7 +9,7 @@ from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
 
 
-def test_no_tables(engine: Engine) -> None:
+def test_the_list_is_empty_without_tables(engine: Engine) -> None:
     assert engine.call("ListTables", {}) == {"TableNames": []}
 
 
@@ -20,7 +20,7 @@ def test_names_are_in_order(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 4, 100])
-def test_pages_make_up_the_list(engine: Engine, limit: int) -> None:
+def test_pages_add_up_to_the_list(engine: Engine, limit: int) -> None:
     names = [f"table-{number}" for number in range(4)]
     for name in names:
         create(engine, name)
@@ -41,13 +41,13 @@ def test_a_full_last_page_has_no_continuation(engine: Engine) -> None:
     assert engine.call("ListTables", {"Limit": 1}) == {"TableNames": ["notes"]}
 
 
-def test_a_page_may_start_behind_a_name_that_is_not_there(engine: Engine) -> None:
+def test_a_page_may_start_after_a_missing_name(engine: Engine) -> None:
     create(engine, "aaa")
     create(engine, "ccc")
     assert engine.call("ListTables", {"ExclusiveStartTableName": "bbb"}) == {"TableNames": ["ccc"]}
 
 
-def test_a_table_that_is_being_deleted_is_listed_until_it_is_gone() -> None:
+def test_a_table_being_deleted_is_listed_until_it_is_deleted() -> None:
     clock = ManualClock()
     with Engine.memory(clock=clock, state_delay_s=1.0) as engine:
         create(engine)

@@ -97,7 +97,7 @@ def refused(kept: Kept, arn: str, **members: Any) -> tuple[str, str]:
         ),
     ],
 )
-def test_what_cannot_be_overridden_on_demand(members: dict[str, Any], message: str) -> None:
+def test_invalid_overrides_of_an_on_demand_table_are_rejected(members: dict[str, Any], message: str) -> None:
     kept = Kept(**INDEXED)
     assert refused(kept, kept.back_up(), **members) == ("ValidationException", INVALID + message)
 
@@ -126,7 +126,7 @@ def test_what_cannot_be_overridden_on_demand(members: dict[str, Any], message: s
         ),
     ],
 )
-def test_what_cannot_be_overridden_provisioned(members: dict[str, Any], message: str) -> None:
+def test_invalid_overrides_of_a_provisioned_table_are_rejected(members: dict[str, Any], message: str) -> None:
     kept = Kept(**PROVISIONED)
     assert refused(kept, kept.back_up(), **members) == ("ValidationException", INVALID + message)
 
@@ -140,7 +140,7 @@ def test_two_indexes_cannot_have_one_name() -> None:
     assert refused(kept, kept.back_up(), **members)[1].endswith("Duplicate index name: same")
 
 
-def test_encryption_is_checked_as_for_a_new_table() -> None:
+def test_encryption_is_validated_as_for_a_new_table() -> None:
     kept = Kept()
     description = refused(kept, kept.back_up(), SSESpecificationOverride={"Enabled": True, "SSEType": "AES256"})
     assert description == (
@@ -149,7 +149,7 @@ def test_encryption_is_checked_as_for_a_new_table() -> None:
     )
 
 
-def test_empty_lists_leave_indexes_out() -> None:
+def test_empty_lists_omit_the_indexes() -> None:
     kept = Kept(**INDEXED)
     kept.put("a", g={"S": "g"}, l={"S": "l"})
     arn = kept.back_up()
@@ -163,7 +163,7 @@ def test_empty_lists_leave_indexes_out() -> None:
     assert fsck.check(kept.engine) == []
 
 
-def test_indexes_may_get_other_names() -> None:
+def test_indexes_may_be_renamed() -> None:
     kept = Kept(**INDEXED)
     kept.put("a", g={"S": "g"}, l={"S": "l"})
     kept.restore(
@@ -175,7 +175,7 @@ def test_indexes_may_get_other_names() -> None:
     assert kept.names("restored", IndexName="new-l") == ["a"]
 
 
-def test_units_are_overridden_each_for_itself() -> None:
+def test_units_are_overridden_individually() -> None:
     kept = Kept(**PROVISIONED)
     arn = kept.back_up()
 
@@ -213,7 +213,7 @@ def test_from_on_demand_to_provisioned_every_index_needs_units() -> None:
 
 
 @pytest.mark.parametrize("override", [{}, {"Enabled": False}])
-def test_encryption_may_be_the_default_again(override: dict[str, bool]) -> None:
+def test_encryption_may_be_reset_to_the_default(override: dict[str, bool]) -> None:
     kept = Kept(SSESpecification={"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": "my-key"})
     arn = kept.back_up()
     assert kept.restore(arn)["SSEDescription"]["KMSMasterKeyArn"].endswith(":key/my-key")

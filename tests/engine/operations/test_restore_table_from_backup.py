@@ -27,7 +27,7 @@ def described(kept: Kept, table: str = "restored") -> dict[str, Any]:
     return description
 
 
-def test_the_answer_tells_of_a_restore_under_way() -> None:
+def test_the_response_describes_a_restore_in_progress() -> None:
     kept = Kept()
     arn = kept.back_up()
     kept.clock.advance(10)
@@ -47,7 +47,7 @@ def test_the_answer_tells_of_a_restore_under_way() -> None:
     assert "RestoreSummary" not in after
 
 
-def test_items_and_indexes_come_back() -> None:
+def test_items_and_indexes_are_restored() -> None:
     kept = Kept(**INDEXED)
     for number in range(600):
         kept.put(f"p{number % 40}", f"{number}", g={"S": f"{number % 3}"}, l={"S": f"{number}"})
@@ -63,7 +63,7 @@ def test_items_and_indexes_come_back() -> None:
     assert fsck.check(kept.engine) == []
 
 
-def test_of_the_settings_only_capacity_and_encryption_come_back() -> None:
+def test_only_capacity_and_encryption_settings_are_restored() -> None:
     kept = Kept(
         SSESpecification={"Enabled": True},
         OnDemandThroughput={"MaxReadRequestUnits": 100, "MaxWriteRequestUnits": 50},
@@ -87,7 +87,7 @@ def test_of_the_settings_only_capacity_and_encryption_come_back() -> None:
     assert recovery["PointInTimeRecoveryDescription"] == {"PointInTimeRecoveryStatus": "DISABLED"}
 
 
-def test_the_state_takes_its_time_where_everything_does() -> None:
+def test_a_restore_is_delayed_like_other_state_changes() -> None:
     kept = Kept(**INDEXED, state_delay_s=5)
     kept.put("a", g={"S": "g"})
     arn = kept.back_up()
@@ -130,7 +130,7 @@ def test_a_large_table_is_creating_until_its_indexes_are_filled(
         assert fsck.check(engine) == []
 
 
-def test_another_process_learns_when_the_table_is_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_process_sees_when_the_table_is_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "data.db"
     with Engine.open(path, clock=tables_of.clock()) as one, Engine.open(path, clock=tables_of.clock()) as other:
         tables_of.create(one, **INDEXED)
@@ -150,7 +150,7 @@ def test_another_process_learns_when_the_table_is_ready(tmp_path: Path, monkeypa
 # Conflicts.
 
 
-def test_a_table_of_that_name_is_in_the_way() -> None:
+def test_an_existing_target_table_is_in_use() -> None:
     kept = Kept(state_delay_s=5)
     arn = kept.back_up()
     kept.clock.advance(5)

@@ -38,7 +38,7 @@ def kept() -> Kept:
     ("time_s", "names"),
     [(0, []), (9.999, []), (10, ["a"]), (15, ["a"]), (20, ["a", "b"]), (29.5, ["a", "b"]), (30, ["b"])],
 )
-def test_to_a_moment(kept: Kept, time_s: float, names: list[str]) -> None:
+def test_a_table_is_restored_to_a_given_time(kept: Kept, time_s: float, names: list[str]) -> None:
     description = kept.rewind(NOW + time_s)
     assert description["RestoreSummary"] == {
         "SourceTableArn": ARN,
@@ -49,13 +49,13 @@ def test_to_a_moment(kept: Kept, time_s: float, names: list[str]) -> None:
     assert fsck.check(kept.engine) == []
 
 
-def test_to_the_latest(kept: Kept) -> None:
+def test_a_table_is_restored_to_the_latest_time(kept: Kept) -> None:
     description = kept.rewind(None)
     assert description["RestoreSummary"]["RestoreDateTime"] == NOW + 30
     assert kept.names("restored") == ["b"]
 
 
-def test_a_moment_may_be_a_datetime(kept: Kept) -> None:
+def test_the_restore_time_may_be_a_datetime(kept: Kept) -> None:
     kept.rewind(datetime.fromtimestamp(NOW + 10, UTC))  # type: ignore[arg-type]  # what boto3 hands over
     assert kept.names("restored") == ["a"]
 
@@ -66,7 +66,7 @@ def test_the_source_may_be_named_by_its_arn(kept: Kept) -> None:
     assert kept.names("restored") == ["b"]
 
 
-def test_the_second_in_which_recovery_began_can_be_restored() -> None:
+def test_the_second_in_which_recovery_started_can_be_restored() -> None:
     kept = Kept()
     kept.put("before")
     kept.clock.advance(0.7)
@@ -87,7 +87,7 @@ def test_the_second_in_which_recovery_began_can_be_restored() -> None:
         (1e30, "9999-12-31T23:59:59Z"),
     ],
 )
-def test_other_moments_are_refused(kept: Kept, time_s: float, description: str) -> None:
+def test_times_outside_the_period_are_rejected(kept: Kept, time_s: float, description: str) -> None:
     assert refused(kept, UseLatestRestorableTime=None, RestoreDateTime=time_s) == (
         "InvalidRestoreTimeException",
         (
@@ -97,7 +97,7 @@ def test_other_moments_are_refused(kept: Kept, time_s: float, description: str) 
     )
 
 
-def test_what_is_longer_ago_than_the_period_is_refused() -> None:
+def test_a_time_before_the_recovery_period_is_rejected() -> None:
     kept = Kept()
     kept.keep(1)
     kept.put("a")
@@ -108,7 +108,7 @@ def test_what_is_longer_ago_than_the_period_is_refused() -> None:
     assert kept.names("restored") == ["a"]
 
 
-def test_faults_are_told_in_the_services_order(kept: Kept) -> None:
+def test_errors_are_reported_in_the_services_order(kept: Kept) -> None:
     missing = ("TableNotFoundException", "Table not found: missing")
     assert refused(kept, SourceTableName="missing", TargetTableName="things") == missing
     late = {"UseLatestRestorableTime": None, "RestoreDateTime": NOW + 99}
@@ -133,11 +133,11 @@ def test_faults_are_told_in_the_services_order(kept: Kept) -> None:
         ),
     ],
 )
-def test_sources_that_are_not_here(kept: Kept, arn: str, code: str, message: str) -> None:
+def test_unknown_sources_are_rejected(kept: Kept, arn: str, code: str, message: str) -> None:
     assert refused(kept, SourceTableName=None, SourceTableArn=arn) == (code, message)
 
 
-def test_settings_are_those_of_the_table_now(kept: Kept) -> None:
+def test_settings_are_those_of_the_current_table(kept: Kept) -> None:
     kept.call("UpdateTable", TableName="things", OnDemandThroughput={"MaxReadRequestUnits": 9})
     created = {
         "IndexName": "by_x",
@@ -160,14 +160,14 @@ def test_settings_are_those_of_the_table_now(kept: Kept) -> None:
     assert fsck.check(kept.engine) == []
 
 
-def test_overrides_are_those_of_restores_from_backups(kept: Kept) -> None:
+def test_overrides_work_as_for_restores_from_backups(kept: Kept) -> None:
     units = {"ReadCapacityUnits": 2, "WriteCapacityUnits": 3}
     description = kept.rewind(None, BillingModeOverride="PROVISIONED", ProvisionedThroughputOverride=units)
     assert description["ProvisionedThroughput"]["WriteCapacityUnits"] == 3
     assert refused(kept, TargetTableName="other", ProvisionedThroughputOverride=units)[0] == "ValidationException"
 
 
-def test_a_target_that_is_being_restored_is_in_use() -> None:
+def test_a_target_being_restored_is_in_use() -> None:
     kept = Kept(state_delay_s=5)
     kept.keep()
     kept.rewind(None)
@@ -178,7 +178,7 @@ def test_a_target_that_is_being_restored_is_in_use() -> None:
     assert refused(kept, TargetTableName="other") == ("TableNotFoundException", "Table not found: things")
 
 
-def test_a_restored_table_goes_its_own_way(kept: Kept) -> None:
+def test_a_restored_table_is_independent(kept: Kept) -> None:
     kept.rewind(NOW + 20)
     kept.call("PutItem", TableName="restored", Item=tables_of.key("c"))
     kept.put("d")

@@ -37,7 +37,7 @@ def test_tags_are_added_and_changed(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("plain", ["7", " ", "a+b-c=d._:/@", "законные буквы", "א" * 128])
-def test_letters_digits_blanks_and_a_little_more(engine: Engine, plain: str) -> None:
+def test_letters_digits_blanks_and_some_punctuation_are_accepted(engine: Engine, plain: str) -> None:
     create(engine)
     add(engine, tag(plain, plain))
     assert listed(engine) == {plain: plain}
@@ -49,7 +49,7 @@ def test_a_value_may_be_empty(engine: Engine) -> None:
     assert listed(engine) == {"a": ""}
 
 
-def test_lengths(engine: Engine) -> None:
+def test_lengths_are_limited(engine: Engine) -> None:
     create(engine)
     add(engine, tag("k" * 128, "v" * 256))
     for key in ("", "k" * 129):
@@ -66,13 +66,13 @@ def test_lengths(engine: Engine) -> None:
         ({"Key": "a"}, "The Tag Value provided is invalid, Value: null"),
     ],
 )
-def test_half_a_tag(engine: Engine, half: dict[str, str], message: str) -> None:
+def test_a_tag_without_key_or_value_is_rejected(engine: Engine, half: dict[str, str], message: str) -> None:
     create(engine)
     assert refusal(engine, half) == ("ValidationException", message)
 
 
 @pytest.mark.parametrize("odd", ["hi!", "d%g", '"hello"', "#!%%^$$&", "<>"])
-def test_other_characters_are_refused(engine: Engine, odd: str) -> None:
+def test_other_characters_are_rejected(engine: Engine, odd: str) -> None:
     create(engine)
     assert refusal(engine, tag(odd)) == ("ValidationException", f"The Tag Key provided is invalid, Key: {odd}")
     assert refusal(engine, tag("a", odd)) == (
@@ -81,7 +81,7 @@ def test_other_characters_are_refused(engine: Engine, odd: str) -> None:
     )
 
 
-def test_keys_of_the_service_and_keys_given_twice(engine: Engine) -> None:
+def test_reserved_and_duplicate_keys_are_rejected(engine: Engine) -> None:
     create(engine)
     assert refusal(engine, tag("aws:mine")) == (
         "ValidationException",
@@ -93,7 +93,7 @@ def test_keys_of_the_service_and_keys_given_twice(engine: Engine) -> None:
     )
 
 
-def test_fifty_tags_are_enough(engine: Engine) -> None:
+def test_more_than_fifty_tags_are_rejected(engine: Engine) -> None:
     create(engine)
     add(engine, *(tag(str(number)) for number in range(50)))
     add(engine, *(tag(str(number), "changed") for number in range(50)))
@@ -108,7 +108,7 @@ def test_fifty_tags_are_enough(engine: Engine) -> None:
     assert engine.call("ListTagsOfResource", {"ResourceArn": NOTES, "NextToken": "no such page"}) == answer
 
 
-def test_all_tags_together_have_ten_kilobytes(engine: Engine) -> None:
+def test_all_tags_together_are_limited_to_ten_kilobytes(engine: Engine) -> None:
     create(engine)
     add(engine, *(tag(f"{number:0128}", "v" * 128) for number in range(39)))
     add(engine, tag("k" * 128, "א" * 64))
@@ -120,7 +120,7 @@ def test_all_tags_together_have_ten_kilobytes(engine: Engine) -> None:
     assert len(listed(engine)) == 40
 
 
-def test_a_table_that_is_not_there(engine: Engine) -> None:
+def test_a_missing_table_is_rejected(engine: Engine) -> None:
     assert refusal(engine, tag("a")) == (
         "ResourceNotFoundException",
         f"Requested resource not found: ResourceArn: {NOTES} not found",
@@ -140,13 +140,13 @@ STREAM = NOTES + "/stream/2026-10-09T00:29:04.041"
         (STREAM, ("ResourceNotFoundException", f"Requested resource not found: ResourceArn: {STREAM} not found")),
     ],
 )
-def test_what_is_no_table_here(engine: Engine, arn: str, error: tuple[str, str]) -> None:
+def test_an_arn_that_is_not_a_table_is_rejected(engine: Engine, arn: str, error: tuple[str, str]) -> None:
     create(engine)
     for operation, more in (("TagResource", {"Tags": [tag("a")]}), ("ListTagsOfResource", {})):
         assert failure(engine, operation, {"ResourceArn": arn, **more}) == error
 
 
-def test_a_stream_has_tags_of_its_own(engine: Engine) -> None:
+def test_a_stream_has_its_own_tags(engine: Engine) -> None:
     arn = create(engine, Tags=[tag("a", "of the table")], StreamSpecification=STREAMED)["LatestStreamArn"]
     asked = {"ResourceArn": arn}
     assert engine.call("ListTagsOfResource", asked) == {"Tags": []}
@@ -156,7 +156,7 @@ def test_a_stream_has_tags_of_its_own(engine: Engine) -> None:
     assert listed(engine) == {"a": "of the table"}
 
 
-def test_a_stream_that_has_ended_has_no_tags(engine: Engine) -> None:
+def test_an_ended_stream_has_no_tags(engine: Engine) -> None:
     arn = create(engine, StreamSpecification=STREAMED)["LatestStreamArn"]
     engine.call("TagResource", {"ResourceArn": arn, "Tags": [tag("a")]})
     engine.call("UpdateTable", {"TableName": "notes", "StreamSpecification": {"StreamEnabled": False}})
@@ -175,7 +175,7 @@ def test_indexes_have_no_tags(engine: Engine) -> None:
     assert failure(engine, "TagResource", {"ResourceArn": arn, "Tags": [tag("a")]})[0] == "ValidationException"
 
 
-def test_a_table_that_comes_or_goes() -> None:
+def test_a_table_being_created_or_deleted_is_rejected() -> None:
     clock = ManualClock()
     with Engine.memory(clock=clock, state_delay_s=1.0) as engine:
         create(engine)

@@ -57,13 +57,13 @@ def test_responses_are_in_the_order_of_the_request(engine: Engine) -> None:
     assert answer["Responses"][1:] == [{}, {"Item": {"id": {"S": "a"}}}]
 
 
-def test_a_projection_that_finds_nothing_leaves_no_item(engine: Engine) -> None:
+def test_a_projection_without_matches_returns_an_empty_response(engine: Engine) -> None:
     put(engine, "notes", "a", 20)
     projected = get("notes", "a", ProjectionExpression="#n", ExpressionAttributeNames={"#n": "nothing"})
     assert read(engine, projected)["Responses"] == [{}]
 
 
-def test_the_wire_form_says_the_same(engine: Engine) -> None:
+def test_the_wire_form_has_the_same_content(engine: Engine) -> None:
     put(engine, "notes", "a", 20)
     request = {"TransactItems": [get("notes", "a"), get("notes", "b")]}
     assert orjson.loads(orjson.dumps(engine.call_wire("TransactGetItems", request))) == engine.call(
@@ -71,7 +71,7 @@ def test_the_wire_form_says_the_same(engine: Engine) -> None:
     )
 
 
-def test_units_are_double_and_told_by_table(engine: Engine) -> None:
+def test_units_are_doubled_and_listed_by_table(engine: Engine) -> None:
     put(engine, "notes", "large", 8 * KIB)
     put(engine, "notes", "small", 100)
     gets = [get("notes", "large"), get("users", "gone"), get("notes", "small")]
@@ -90,7 +90,7 @@ def test_units_are_double_and_told_by_table(engine: Engine) -> None:
     ]
 
 
-def test_the_same_item_twice_is_refused(engine: Engine) -> None:
+def test_a_duplicate_item_is_rejected(engine: Engine) -> None:
     error = refusal(engine, get("notes", "a"), get("notes", "a"))
     assert isinstance(error, ValidationError)
     assert error.message == "Transaction request cannot include multiple operations on one item"
@@ -98,7 +98,7 @@ def test_the_same_item_twice_is_refused(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("key", [{}, {"id": {"N": "1"}}, {"id": {"S": "a"}, "more": {"S": "b"}}])
-def test_a_key_that_is_none_cancels(engine: Engine, key: dict[str, Any]) -> None:
+def test_an_invalid_key_cancels_the_transaction(engine: Engine, key: dict[str, Any]) -> None:
     error = refusal(engine, get("notes", "a"), {"Get": {"TableName": "notes", "Key": key}}, get("users", "a"))
     assert isinstance(error, TransactionCanceledError)
     assert error.message == (
@@ -111,13 +111,13 @@ def test_a_key_that_is_none_cancels(engine: Engine, key: dict[str, Any]) -> None
     ]
 
 
-def test_an_empty_key_refuses(engine: Engine) -> None:
+def test_an_empty_key_is_rejected(engine: Engine) -> None:
     error = refusal(engine, get("notes", ""))
     assert isinstance(error, ValidationError)
     assert error.message.endswith("cannot contain an empty string value. Key: id")
 
 
-def test_expressions_come_before_tables_and_tables_before_keys(engine: Engine) -> None:
+def test_expressions_are_checked_before_tables_and_tables_before_keys(engine: Engine) -> None:
     syntax = refusal(engine, get("nowhere", "a"), get("notes", "a", ProjectionExpression="!!!"))
     assert syntax.message == 'Invalid ProjectionExpression: Syntax error; token: "!", near: "!!"'
     missing = refusal(engine, {"Get": {"TableName": "notes", "Key": {}}}, get("nowhere", "a"))
@@ -125,7 +125,7 @@ def test_expressions_come_before_tables_and_tables_before_keys(engine: Engine) -
     assert missing.message == "Requested resource not found"
 
 
-def test_more_than_4_mb_are_refused(engine: Engine) -> None:
+def test_more_than_4_mb_are_rejected(engine: Engine) -> None:
     for number in range(11):
         put(engine, "notes", f"n{number:02}", 400 * KIB)
     gets = [get("notes", f"n{number:02}") for number in range(11)]

@@ -92,7 +92,7 @@ def units(engine: Engine, *actions: dict[str, Any], detail: str = "TOTAL") -> li
 # Effects.
 
 
-def test_all_four_actions_over_two_tables(engine: Engine) -> None:
+def test_all_four_actions_are_applied_to_two_tables(engine: Engine) -> None:
     transact(engine, put(item(id="changed", n="1")), put(item(id="gone")), put(item(id="seen")))
     answer = transact(
         engine,
@@ -110,12 +110,12 @@ def test_all_four_actions_over_two_tables(engine: Engine) -> None:
     assert stored(engine, item(id="i", at="1"), "indexed") == item(id="i", at="1")
 
 
-def test_an_update_of_nothing_creates(engine: Engine) -> None:
+def test_an_update_of_a_missing_item_creates_it(engine: Engine) -> None:
     transact(engine, update(item(id="a"), "ADD n :v", v={"N": "1"}, ConditionExpression="attribute_not_exists(id)"))
     assert stored(engine, item(id="a")) == {"id": {"S": "a"}, "n": {"N": "1"}}
 
 
-def test_a_hundred_actions(engine: Engine) -> None:
+def test_a_hundred_actions_are_accepted(engine: Engine) -> None:
     transact(engine, *(put(item(id=str(number))) for number in range(100)))
     assert engine.call("Scan", {"TableName": "plain", "Select": "COUNT"})["Count"] == 100
 
@@ -138,7 +138,7 @@ def test_the_stream_gets_one_record_for_each_change(engine: Engine) -> None:
 # Conditions.
 
 
-def test_every_condition_is_told_and_nothing_is_written(engine: Engine) -> None:
+def test_every_failed_condition_is_reported_and_nothing_is_written(engine: Engine) -> None:
     transact(engine, put(item(id="there", n="1")))
     reasons = cancellation(
         engine,
@@ -155,7 +155,7 @@ def test_every_condition_is_told_and_nothing_is_written(engine: Engine) -> None:
     assert stored(engine, item(id="there2")) is None
 
 
-def test_a_failed_condition_shows_the_item_to_the_action_that_asked(engine: Engine) -> None:
+def test_a_failed_condition_returns_the_item_only_to_the_action_that_requested_it(engine: Engine) -> None:
     there = item(id="there", n="1")
     transact(engine, put(there), put(item(id="too")))
     fails = {"ConditionExpression": "attribute_not_exists(id)"}
@@ -231,7 +231,7 @@ def test_a_failed_condition_shows_the_item_to_the_action_that_asked(engine: Engi
         ),
     ],
 )
-def test_validation_of_one_action(engine: Engine, action: dict[str, Any], message: str) -> None:
+def test_an_invalid_action_cancels_the_transaction(engine: Engine, action: dict[str, Any], message: str) -> None:
     transact(engine, put(item(id="there", n="text")))
     if message.startswith("Invalid UpdateExpression"):
         assert outright(engine, action) == message
@@ -241,7 +241,7 @@ def test_validation_of_one_action(engine: Engine, action: dict[str, Any], messag
     assert stored(engine, item(id="good")) is None
 
 
-def test_only_the_first_key_that_does_not_fit_is_told_and_no_condition(engine: Engine) -> None:
+def test_only_the_first_invalid_key_is_reported_and_no_condition(engine: Engine) -> None:
     reasons = cancellation(
         engine,
         put({"id": {"N": "7"}}),
@@ -251,7 +251,7 @@ def test_only_the_first_key_that_does_not_fit_is_told_and_no_condition(engine: E
     assert [reason["Code"] for reason in reasons] == ["ValidationError", "None", "None"]
 
 
-def test_failures_of_stored_items_are_told_beside_conditions(engine: Engine) -> None:
+def test_failures_of_stored_items_are_reported_next_to_conditions(engine: Engine) -> None:
     reasons = cancellation(
         engine,
         check(item(id="a"), "attribute_exists(id)"),
@@ -310,12 +310,12 @@ def test_failures_of_stored_items_are_told_beside_conditions(engine: Engine) -> 
         ),
     ],
 )
-def test_refused_outright(engine: Engine, action: dict[str, Any], message: str) -> None:
+def test_an_invalid_request_is_rejected_before_any_action(engine: Engine, action: dict[str, Any], message: str) -> None:
     assert outright(engine, put(item(id="good")), action) == message
     assert stored(engine, item(id="good")) is None
 
 
-def test_actions_are_checked_in_order_and_all_before_any_table(engine: Engine) -> None:
+def test_actions_are_checked_in_order_and_before_any_table(engine: Engine) -> None:
     bad_syntax = check(item(id="a"), "attribute_not_exists(")
     too_large = put(of_size("large", 400 * KIB + 1))
     missing = put(item(id="a"), "nowhere")
@@ -324,26 +324,26 @@ def test_actions_are_checked_in_order_and_all_before_any_table(engine: Engine) -
     assert outright(engine, too_large, bad_syntax).startswith("Item size")
 
 
-def test_a_table_that_is_not_there(engine: Engine) -> None:
+def test_a_missing_table_is_rejected(engine: Engine) -> None:
     error = refusal(engine, put({"id": {"N": "5"}}), put(item(id="a"), "nowhere"))
     assert isinstance(error, ResourceNotFoundError)
     assert error.message == "Requested resource not found"
 
 
-def test_a_request_of_more_than_4_mb_is_refused(engine: Engine) -> None:
+def test_a_request_of_more_than_4_mb_is_rejected(engine: Engine) -> None:
     fits = [put(of_size(f"n{number}", 400 * KIB)) for number in range(10)]
     assert "size cannot exceed" in outright(engine, *fits, put(of_size("n10", 100 * KIB)))
     transact(engine, *fits)
 
 
-def test_what_is_deleted_does_not_count_for_the_4_mb(engine: Engine) -> None:
+def test_deleted_items_do_not_count_toward_the_4_mb(engine: Engine) -> None:
     for number in range(12):
         transact(engine, put(of_size(f"n{number}", 400 * KIB)))
     transact(engine, *(delete(item(id=f"n{number}")) for number in range(12)))
     assert stored(engine, item(id="n0")) is None
 
 
-def test_an_update_is_measured_by_what_it_writes_before_anything_is_read(engine: Engine) -> None:
+def test_an_update_counts_its_written_values_before_anything_is_read(engine: Engine) -> None:
     """Charge 22 bytes for its one action; the resulting item is checked later, and cancels."""
     at_most = {"S": "x" * (400 * KIB - 23)}
     transact(engine, update(item(id="a"), "SET n = :v", v=at_most))
@@ -355,7 +355,7 @@ def test_an_update_is_measured_by_what_it_writes_before_anything_is_read(engine:
     )
 
 
-def test_a_full_item_collection_cancels(engine: Engine) -> None:
+def test_a_full_item_collection_cancels_the_transaction(engine: Engine) -> None:
     table = engine.database.table("indexed")
     assert table.collections is not None
     tree, partition = table.collections, partition_bytes_of(table.key.of_key(item(id="full", at="1")))
@@ -406,7 +406,7 @@ def test_indexes_cost_single_units(engine: Engine) -> None:
     }
 
 
-def test_a_check_costs_as_a_write_of_its_item(engine: Engine) -> None:
+def test_a_check_costs_as_much_as_a_write_of_its_item(engine: Engine) -> None:
     transact(engine, put(of_size("a", 3 * KIB)))
     spent = units(
         engine,
@@ -420,13 +420,13 @@ def test_a_check_costs_as_a_write_of_its_item(engine: Engine) -> None:
     ]
 
 
-def test_a_condition_that_holds_costs_nothing(engine: Engine) -> None:
+def test_a_true_condition_costs_nothing(engine: Engine) -> None:
     assert units(engine, put(item(id="a"), ConditionExpression="attribute_not_exists(id)")) == [
         {"TableName": "plain", "CapacityUnits": 2.0, "WriteCapacityUnits": 2.0}
     ]
 
 
-def test_metrics_name_each_collection_that_was_written(engine: Engine) -> None:
+def test_metrics_name_each_written_collection(engine: Engine) -> None:
     answer = transact(
         engine,
         put(item(id="a", at="1"), "indexed"),

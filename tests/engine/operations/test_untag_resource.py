@@ -11,14 +11,14 @@ NOTES = ARN + "notes"
 TAGS = [{"Key": key, "Value": "x"} for key in "abc"]
 
 
-def test_tags_are_taken_away(engine: Engine) -> None:
+def test_tags_are_removed(engine: Engine) -> None:
     create(engine, Tags=TAGS)
     assert engine.call("UntagResource", {"ResourceArn": NOTES, "TagKeys": ["b", "never there"]}) == {}
     assert engine.call("ListTagsOfResource", {"ResourceArn": NOTES}) == {"Tags": [TAGS[0], TAGS[2]]}
 
 
 @pytest.mark.parametrize("key", ["", "k" * 129])
-def test_what_is_no_key(engine: Engine, key: str) -> None:
+def test_an_invalid_key_is_rejected(engine: Engine, key: str) -> None:
     create(engine, Tags=TAGS)
     assert failure(engine, "UntagResource", {"ResourceArn": NOTES, "TagKeys": ["a", key]}) == (
         "ValidationException",
@@ -28,7 +28,7 @@ def test_what_is_no_key(engine: Engine, key: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["aws:mine", "AWS:mine"])
-def test_the_tags_of_the_service_are_not_taken_away(engine: Engine, key: str) -> None:
+def test_reserved_tags_cannot_be_removed(engine: Engine, key: str) -> None:
     create(engine, Tags=TAGS)
     assert failure(engine, "UntagResource", {"ResourceArn": NOTES, "TagKeys": ["a", key]}) == (
         "ValidationException",
@@ -37,7 +37,7 @@ def test_the_tags_of_the_service_are_not_taken_away(engine: Engine, key: str) ->
     assert engine.call("ListTagsOfResource", {"ResourceArn": NOTES}) == {"Tags": TAGS}
 
 
-def test_more_keys_than_a_table_has_tags(engine: Engine) -> None:
+def test_more_keys_than_a_table_can_have_tags_are_rejected(engine: Engine) -> None:
     create(engine)
     assert failure(engine, "UntagResource", {"ResourceArn": NOTES, "TagKeys": [str(each) for each in range(51)]}) == (
         "ValidationException",
@@ -45,7 +45,7 @@ def test_more_keys_than_a_table_has_tags(engine: Engine) -> None:
     )
 
 
-def test_a_table_that_is_not_there(engine: Engine) -> None:
+def test_a_missing_table_is_rejected(engine: Engine) -> None:
     request = {"ResourceArn": NOTES, "TagKeys": ["a"]}
     assert failure(engine, "UntagResource", request) == (
         "ResourceNotFoundException",

@@ -32,7 +32,7 @@ def recovery_of(kept: Kept, table: str = "things") -> dict[str, object]:
     return described
 
 
-def test_a_table_has_no_recovery_until_it_is_turned_on() -> None:
+def test_a_table_has_no_recovery_until_it_is_enabled() -> None:
     kept = Kept()
     assert recovery_of(kept) == OFF
     kept.clock.advance(0.5)
@@ -43,14 +43,14 @@ def test_a_table_has_no_recovery_until_it_is_turned_on() -> None:
     assert recovery_of(kept) == OFF
 
 
-def test_turning_on_what_is_on_keeps_the_history() -> None:
+def test_enabling_recovery_again_keeps_the_history() -> None:
     kept = Kept()
     kept.keep()
     kept.clock.advance(10)
     assert kept.keep() == on(35, NOW, NOW + 10)
 
 
-def test_turning_off_forgets_the_history() -> None:
+def test_disabling_recovery_deletes_the_history() -> None:
     kept = Kept()
     without = stored_trees(kept.engine)
     kept.keep()
@@ -62,14 +62,14 @@ def test_turning_off_forgets_the_history() -> None:
     assert kept.keep() == on(35, NOW + 10, NOW + 10)
 
 
-def test_the_period_ends_how_far_back_it_goes() -> None:
+def test_the_period_limits_the_earliest_restore_time() -> None:
     kept = Kept()
     kept.keep(2)
     kept.clock.advance(3 * DAY_S)
     assert recovery_of(kept) == on(2, NOW + DAY_S, NOW + 3 * DAY_S)
 
 
-def test_a_longer_period_does_not_bring_back_what_was_out_of_reach() -> None:
+def test_a_longer_period_does_not_restore_deleted_history() -> None:
     kept = Kept()
     kept.keep(1)
     kept.clock.advance(3 * DAY_S)
@@ -78,7 +78,7 @@ def test_a_longer_period_does_not_bring_back_what_was_out_of_reach() -> None:
     assert kept.keep(1) == on(1, NOW + 3 * DAY_S, NOW + 4 * DAY_S)
 
 
-def test_the_period_is_35_days_unless_it_is_given() -> None:
+def test_the_period_is_35_days_by_default() -> None:
     kept = Kept()
     kept.keep(7)
     kept.forget()
@@ -86,7 +86,7 @@ def test_the_period_is_35_days_unless_it_is_given() -> None:
 
 
 @pytest.mark.parametrize(("operation", "more"), [("DescribeContinuousBackups", {}), ("UpdateContinuousBackups", ON)])
-def test_a_table_must_be_there(operation: str, more: dict[str, object]) -> None:
+def test_a_missing_table_is_rejected(operation: str, more: dict[str, object]) -> None:
     clock = tables_of.clock()
     with Engine.memory(clock=clock, state_delay_s=5) as engine:
         asked = {"TableName": "things", **more}
@@ -100,7 +100,7 @@ def test_a_table_must_be_there(operation: str, more: dict[str, object]) -> None:
         assert failure(engine, operation, asked) == absent
 
 
-def test_recovery_wakes_the_background() -> None:
+def test_recovery_starts_the_background_thread() -> None:
     with Engine.memory() as engine:
         tables_of.create(engine)
         assert not engine.background.running
@@ -108,7 +108,7 @@ def test_recovery_wakes_the_background() -> None:
         assert engine.background.running
 
 
-def test_writers_of_other_processes_learn_of_it(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_writers_in_other_processes_notice_recovery(tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("shared") / "data.db"
     with Engine.open(path, clock=tables_of.clock()) as one, Engine.open(path, clock=tables_of.clock()) as other:
         tables_of.create(one)

@@ -55,7 +55,7 @@ def with_index(engine: Engine, **more: Any) -> None:
 # Provisioned throughput.
 
 
-def test_the_answer_shows_the_old_units_the_description_the_new_ones(engine: Engine) -> None:
+def test_the_response_has_the_old_units_and_the_description_the_new_ones(engine: Engine) -> None:
     provisioned(engine)
     answer = update(engine, ProvisionedThroughput=units(3, 1))
     assert answer["TableStatus"] == "UPDATING"
@@ -69,7 +69,7 @@ def test_the_answer_shows_the_old_units_the_description_the_new_ones(engine: Eng
     assert capacity["LastIncreaseDateTime"] == capacity["LastDecreaseDateTime"]
 
 
-def test_decreases_are_counted_by_the_day(clock: ManualClock) -> None:
+def test_decreases_are_counted_per_day(clock: ManualClock) -> None:
     with Engine.memory(clock=clock) as engine:
         create(engine, ProvisionedThroughput=units(9, 9))
         for read in (8, 7):
@@ -127,7 +127,7 @@ def test_a_change_takes_as_long_as_the_delay(slow: Engine, clock: ManualClock) -
     assert (table["TableStatus"], table["ProvisionedThroughput"]["ReadCapacityUnits"]) == ("ACTIVE", 3)
 
 
-def test_a_table_that_is_being_deleted_cannot_change(slow: Engine, clock: ManualClock) -> None:
+def test_a_table_being_deleted_cannot_change(slow: Engine, clock: ManualClock) -> None:
     create(slow)
     clock.advance(10.0)
     slow.call("DeleteTable", {"TableName": "notes"})
@@ -137,7 +137,7 @@ def test_a_table_that_is_being_deleted_cannot_change(slow: Engine, clock: Manual
     )
 
 
-def test_a_table_that_is_not_there(engine: Engine) -> None:
+def test_a_missing_table_is_rejected(engine: Engine) -> None:
     assert failure(engine, "UpdateTable", {"TableName": "notes", "BillingMode": "PAY_PER_REQUEST"}) == (
         "ResourceNotFoundException",
         "Requested resource not found: Table: notes not found",
@@ -147,7 +147,7 @@ def test_a_table_that_is_not_there(engine: Engine) -> None:
 # Billing mode.
 
 
-def test_to_on_demand_and_back(engine: Engine) -> None:
+def test_a_table_switches_to_on_demand_and_back(engine: Engine) -> None:
     with_index(
         engine,
         ProvisionedThroughput=units(2, 2),
@@ -192,7 +192,7 @@ def test_every_index_needs_units_too(engine: Engine) -> None:
     )
 
 
-def test_the_same_mode_again_changes_nothing(slow: Engine, clock: ManualClock) -> None:
+def test_switching_to_the_same_mode_changes_nothing(slow: Engine, clock: ManualClock) -> None:
     create(slow)
     clock.advance(10.0)
     before = describe(slow)
@@ -201,7 +201,7 @@ def test_the_same_mode_again_changes_nothing(slow: Engine, clock: ManualClock) -
         assert describe(slow) == before
 
 
-def test_a_switch_waits_for_other_changes_of_capacity(slow: Engine, clock: ManualClock) -> None:
+def test_a_switch_is_rejected_during_other_capacity_changes(slow: Engine, clock: ManualClock) -> None:
     provisioned(slow)
     clock.advance(10.0)
     in_use = ("ResourceInUseException", IN_USE + "Table IOPS are currently being updated. Table: notes")
@@ -213,7 +213,7 @@ def test_a_switch_waits_for_other_changes_of_capacity(slow: Engine, clock: Manua
     assert update_failure(slow, BillingMode="PROVISIONED", ProvisionedThroughput=units(1, 1)) == in_use
 
 
-def test_a_switch_to_provisioned_is_not_taken_back_while_it_lasts(slow: Engine, clock: ManualClock) -> None:
+def test_a_switch_to_provisioned_cannot_be_reverted_in_progress(slow: Engine, clock: ManualClock) -> None:
     create(slow)
     clock.advance(10.0)
     update(slow, BillingMode="PROVISIONED", ProvisionedThroughput=units(1, 1))
@@ -224,7 +224,7 @@ def test_a_switch_to_provisioned_is_not_taken_back_while_it_lasts(slow: Engine, 
     assert table["ProvisionedThroughput"]["ReadCapacityUnits"] == 1
 
 
-def test_a_switch_lifts_the_maxima(engine: Engine) -> None:
+def test_a_switch_removes_the_maxima(engine: Engine) -> None:
     create(engine, OnDemandThroughput={"MaxReadRequestUnits": 5})
     update(engine, BillingMode="PROVISIONED", ProvisionedThroughput=units(1, 1))
     assert "OnDemandThroughput" not in describe(engine)
@@ -233,7 +233,7 @@ def test_a_switch_lifts_the_maxima(engine: Engine) -> None:
 # Maxima and warm throughput.
 
 
-def test_maxima_are_set_and_lifted_one_by_one(engine: Engine) -> None:
+def test_maxima_are_set_and_removed_individually(engine: Engine) -> None:
     create(engine)
     answer = update(engine, OnDemandThroughput={"MaxReadRequestUnits": 10, "MaxWriteRequestUnits": 5})
     assert answer["TableStatus"] == "ACTIVE"
@@ -246,7 +246,7 @@ def test_maxima_are_set_and_lifted_one_by_one(engine: Engine) -> None:
     assert "OnDemandThroughput" not in describe(engine)
 
 
-def test_maxima_that_cannot_be(engine: Engine) -> None:
+def test_invalid_maxima_are_rejected(engine: Engine) -> None:
     create(engine)
     assert update_failure(engine, OnDemandThroughput={"MaxWriteRequestUnits": -2}) == (
         "ValidationException",
@@ -261,7 +261,7 @@ def test_maxima_that_cannot_be(engine: Engine) -> None:
     )
 
 
-def test_warm_throughput_rises(slow: Engine, clock: ManualClock) -> None:
+def test_warm_throughput_increases(slow: Engine, clock: ManualClock) -> None:
     create(slow)
     clock.advance(10.0)
     answer = update(slow, WarmThroughput={"ReadUnitsPerSecond": 12001})
@@ -279,7 +279,7 @@ def test_warm_throughput_rises(slow: Engine, clock: ManualClock) -> None:
     }
 
 
-def test_a_table_and_its_indexes_are_warmed_by_one_request(slow: Engine, clock: ManualClock) -> None:
+def test_one_request_warms_a_table_and_its_indexes(slow: Engine, clock: ManualClock) -> None:
     with_index(slow, GlobalSecondaryIndexes=[index("mine", "by")])
     clock.advance(10.0)
     warm = {"ReadUnitsPerSecond": 12345, "WriteUnitsPerSecond": 4567}
@@ -296,7 +296,7 @@ def test_a_table_and_its_indexes_are_warmed_by_one_request(slow: Engine, clock: 
     assert table["GlobalSecondaryIndexes"][0]["WarmThroughput"] == {**warm, "Status": "ACTIVE"}
 
 
-def test_warm_throughput_never_falls(engine: Engine) -> None:
+def test_warm_throughput_never_decreases(engine: Engine) -> None:
     create(engine, WarmThroughput={"WriteUnitsPerSecond": 4100})
     assert update_failure(engine, WarmThroughput={"WriteUnitsPerSecond": 4099}) == (
         "ValidationException",
@@ -308,7 +308,7 @@ def test_warm_throughput_never_falls(engine: Engine) -> None:
     assert describe(engine)["WarmThroughput"]["Status"] == "ACTIVE"
 
 
-def test_warm_throughput_keeps_the_most_units_ever(engine: Engine) -> None:
+def test_warm_throughput_keeps_the_highest_provisioned_units(engine: Engine) -> None:
     provisioned(engine)
     update(engine, ProvisionedThroughput=units(7, 1))
     update(engine, ProvisionedThroughput=units(1, 1))
@@ -319,7 +319,7 @@ def test_warm_throughput_keeps_the_most_units_ever(engine: Engine) -> None:
 # Stream.
 
 
-def test_a_stream_is_switched_on_and_off(engine: Engine) -> None:
+def test_a_stream_is_enabled_and_disabled(engine: Engine) -> None:
     create(engine)
     answer = update(engine, StreamSpecification=STREAM_ON)
     assert answer["TableStatus"] == "UPDATING"
@@ -344,7 +344,7 @@ def test_a_stream_is_switched_on_and_off(engine: Engine) -> None:
     assert describe(engine)["LatestStreamArn"] != first
 
 
-def test_what_waits_for_a_change_of_the_stream(slow: Engine, clock: ManualClock) -> None:
+def test_changes_are_rejected_during_a_stream_change(slow: Engine, clock: ManualClock) -> None:
     create(slow)
     clock.advance(10.0)
     label = update(slow, StreamSpecification=STREAM_ON)["LatestStreamLabel"]
@@ -363,7 +363,7 @@ def test_what_waits_for_a_change_of_the_stream(slow: Engine, clock: ManualClock)
 # Class, encryption, protection.
 
 
-def test_the_class_changes(engine: Engine) -> None:
+def test_the_table_class_is_changed(engine: Engine) -> None:
     create(engine)
     answer = update(engine, TableClass="STANDARD_INFREQUENT_ACCESS")
     assert answer["TableStatus"] == "UPDATING"
@@ -375,7 +375,7 @@ def test_the_class_changes(engine: Engine) -> None:
     assert describe(engine)["TableClassSummary"]["TableClass"] == "STANDARD"
 
 
-def test_what_waits_for_a_change_of_the_class(slow: Engine, clock: ManualClock) -> None:
+def test_changes_are_rejected_during_a_table_class_change(slow: Engine, clock: ManualClock) -> None:
     create(slow)
     clock.advance(10.0)
     update(slow, TableClass="STANDARD_INFREQUENT_ACCESS")
@@ -393,7 +393,7 @@ def test_what_waits_for_a_change_of_the_class(slow: Engine, clock: ManualClock) 
     update(slow, DeletionProtectionEnabled=True)
 
 
-def test_the_class_that_it_has_anyway_leaves_no_trace(slow: Engine, clock: ManualClock) -> None:
+def test_changing_to_the_current_class_has_no_effect(slow: Engine, clock: ManualClock) -> None:
     create(slow)
     clock.advance(10.0)
     before = describe(slow)
@@ -403,7 +403,7 @@ def test_the_class_that_it_has_anyway_leaves_no_trace(slow: Engine, clock: Manua
     assert "TableClassSummary" not in before
 
 
-def test_encryption_goes_on_and_off(slow: Engine, clock: ManualClock) -> None:
+def test_encryption_is_enabled_and_disabled(slow: Engine, clock: ManualClock) -> None:
     create(slow)
     clock.advance(10.0)
     off = {"Enabled": False}
@@ -435,7 +435,7 @@ def test_encryption_goes_on_and_off(slow: Engine, clock: ManualClock) -> None:
     assert "SSEDescription" not in describe(slow)
 
 
-def test_protection_changes_at_once(slow: Engine, clock: ManualClock) -> None:
+def test_deletion_protection_changes_immediately(slow: Engine, clock: ManualClock) -> None:
     create(slow)
     clock.advance(10.0)
     answer = update(slow, DeletionProtectionEnabled=True)
@@ -483,7 +483,7 @@ def test_protection_changes_at_once(slow: Engine, clock: ManualClock) -> None:
         ),
     ],
 )
-def test_changes_that_cannot_be_made_together(engine: Engine, changes: dict[str, Any], message: str) -> None:
+def test_changes_that_cannot_be_combined_are_rejected(engine: Engine, changes: dict[str, Any], message: str) -> None:
     provisioned(engine)
     before = describe(engine)
     assert update_failure(engine, **changes) == ("ValidationException", INVALID + message)
@@ -491,7 +491,7 @@ def test_changes_that_cannot_be_made_together(engine: Engine, changes: dict[str,
 
 
 @pytest.mark.parametrize("empty", ["WarmThroughput", "OnDemandThroughput"])
-def test_an_empty_maximum_is_no_change_beside_another(engine: Engine, empty: str) -> None:
+def test_an_empty_maximum_is_ignored_next_to_another_change(engine: Engine, empty: str) -> None:
     create(engine)
     maximum: dict[str, Any] = {empty: {}}
     update(engine, DeletionProtectionEnabled=True, **maximum)
@@ -507,7 +507,7 @@ def test_mode_and_stream_can_be_changed_together(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("operation", ["UpdateTable", "DeleteTable"])
-def test_writers_do_not_wait_until_the_rows_of_a_large_table_are_counted(
+def test_writers_do_not_wait_for_the_row_count_of_a_large_table(
     operation: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(counts, "_FEW_ROWS", 5)

@@ -14,7 +14,7 @@ NOW = 1_790_000_000.0
 @pytest.mark.parametrize(
     ("delay_s", "done_after_s"), [(0.0, 0.001), (10.0, 10.0)], ids=["at once, which is later too", "slowly"]
 )
-def test_more_and_less_capacity(delay_s: float, done_after_s: float) -> None:
+def test_capacity_changes_have_timestamps(delay_s: float, done_after_s: float) -> None:
     clock = ManualClock(NOW)
     with Engine.memory(clock=clock, state_delay_s=delay_s) as engine:
         create(engine, ProvisionedThroughput=units(2, 2))
@@ -26,7 +26,7 @@ def test_more_and_less_capacity(delay_s: float, done_after_s: float) -> None:
         assert capacity["LastIncreaseDateTime"] == capacity["LastDecreaseDateTime"] == NOW + 100.0 + done_after_s
 
 
-def test_going_over_to_on_demand() -> None:
+def test_a_switch_to_on_demand_has_a_timestamp() -> None:
     clock = ManualClock(NOW)
     with Engine.memory(clock=clock, state_delay_s=10.0) as engine:
         create(engine, ProvisionedThroughput=units(2, 2))

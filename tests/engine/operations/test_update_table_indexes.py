@@ -53,7 +53,7 @@ def update_index(name: str, **more: Any) -> dict[str, Any]:
 # Create.
 
 
-def test_the_answer_to_a_new_index(engine: Engine) -> None:
+def test_the_response_describes_the_new_index(engine: Engine) -> None:
     create(engine)
     answer = add_index(engine, "tag")
     assert answer["TableStatus"] == "UPDATING"
@@ -63,7 +63,7 @@ def test_the_answer_to_a_new_index(engine: Engine) -> None:
     assert answer["AttributeDefinitions"] == definitions(id="S", tagKey="S")
 
 
-def test_items_that_were_there_are_in_the_new_index(engine: Engine) -> None:
+def test_existing_items_are_in_the_new_index(engine: Engine) -> None:
     create(engine)
     for number in range(5):
         put(engine, str(number), tagKey={"S": f"key {number % 2}"})
@@ -83,7 +83,7 @@ def test_items_that_were_there_are_in_the_new_index(engine: Engine) -> None:
     [{"N": "7"}, {"S": ""}, {"L": [{"S": "x"}]}, {"M": {}}, {"BOOL": True}, {"S": "x" * 2049}, {"SS": ["x"]}],
     ids=lambda value: next(iter(value)),
 )
-def test_items_that_cannot_be_in_the_index_are_passed_over(engine: Engine, odd: dict[str, Any]) -> None:
+def test_items_with_invalid_index_keys_are_skipped(engine: Engine, odd: dict[str, Any]) -> None:
     create(engine)
     put(engine, "fits", tagKey={"S": "x"})
     put(engine, "odd", tagKey=odd)
@@ -93,7 +93,7 @@ def test_items_that_cannot_be_in_the_index_are_passed_over(engine: Engine, odd: 
     assert scan(engine, "tag") == ["fits"]
 
 
-def test_an_item_that_was_passed_over_enters_when_it_is_mended(engine: Engine) -> None:
+def test_a_skipped_item_enters_the_index_when_it_is_corrected(engine: Engine) -> None:
     create(engine)
     put(engine, "odd", tagKey={"N": "7"})
     add_index(engine, "tag")
@@ -101,7 +101,7 @@ def test_an_item_that_was_passed_over_enters_when_it_is_mended(engine: Engine) -
     assert scan(engine, "tag") == ["odd"]
 
 
-def test_the_new_index_guards_its_key(engine: Engine) -> None:
+def test_the_new_index_validates_its_key(engine: Engine) -> None:
     create(engine)
     add_index(engine, "tag")
     request = {"TableName": "notes", "Item": {"id": {"S": "a"}, "tagKey": {"N": "1"}}}
@@ -110,7 +110,7 @@ def test_the_new_index_guards_its_key(engine: Engine) -> None:
     assert "Type mismatch for Index Key tagKey" in message
 
 
-def test_a_projection_is_kept_by_the_backfill(engine: Engine) -> None:
+def test_the_backfill_applies_the_projection(engine: Engine) -> None:
     create(engine)
     put(engine, "a", tagKey={"S": "x"}, wanted={"S": "yes"}, other={"S": "no"})
     projection = {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["wanted"]}
@@ -123,7 +123,7 @@ def test_a_projection_is_kept_by_the_backfill(engine: Engine) -> None:
     assert items == [{"id": {"S": "a"}, "tagKey": {"S": "x"}, "wanted": {"S": "yes"}}]
 
 
-def test_definitions_that_nothing_uses_count_for_nothing(engine: Engine) -> None:
+def test_unused_attribute_definitions_are_ignored(engine: Engine) -> None:
     create(engine)
     update(engine, AttributeDefinitions=definitions(tagKey="S", idle="N", id="B"), **create_index("tagKey"))
     assert describe(engine)["AttributeDefinitions"] == definitions(id="S", tagKey="S")
@@ -140,7 +140,7 @@ def test_a_key_attribute_keeps_its_type(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("taken", ["local", "over-all"])
-def test_a_name_is_used_once(engine: Engine, taken: str) -> None:
+def test_an_index_name_is_unique(engine: Engine, taken: str) -> None:
     create(
         engine,
         AttributeDefinitions=definitions(id="S", at="S", tagKey="S"),
@@ -155,14 +155,14 @@ def test_a_name_is_used_once(engine: Engine, taken: str) -> None:
     )
 
 
-def test_one_index_at_a_time(engine: Engine) -> None:
+def test_only_one_index_changes_per_request(engine: Engine) -> None:
     with_index(engine)
     two = [{"Create": index("one", "tagKey")}, {"Delete": {"IndexName": "tag"}}]
     changes = {"AttributeDefinitions": definitions(tagKey="S"), "GlobalSecondaryIndexUpdates": two}
     assert update_failure(engine, **changes) == ("LimitExceededException", AT_ONCE)
 
 
-def test_twenty_indexes_are_enough(engine: Engine) -> None:
+def test_more_than_twenty_indexes_are_rejected(engine: Engine) -> None:
     create(
         engine,
         AttributeDefinitions=definitions(id="S", tagKey="S"),
@@ -174,7 +174,7 @@ def test_twenty_indexes_are_enough(engine: Engine) -> None:
     )
 
 
-def test_units_of_a_new_index_follow_the_billing_mode(engine: Engine) -> None:
+def test_units_of_a_new_index_depend_on_the_billing_mode(engine: Engine) -> None:
     create(engine)
     changes = create_index("tagKey", ProvisionedThroughput=units(1, 1))
     assert update_failure(engine, AttributeDefinitions=definitions(tagKey="S"), **changes)[1] == (
@@ -190,7 +190,7 @@ def test_units_of_a_new_index_follow_the_billing_mode(engine: Engine) -> None:
     assert made["ProvisionedThroughput"] == {"NumberOfDecreasesToday": 0, **units(1, 1)}
 
 
-def test_an_index_is_created_in_two_phases_of_the_delay() -> None:
+def test_an_index_is_created_in_two_phases_with_the_delay() -> None:
     clock = ManualClock()
     with Engine.memory(clock=clock, state_delay_s=5.0) as engine:
         create(engine)
@@ -234,7 +234,7 @@ def test_an_index_is_created_in_two_phases_of_the_delay() -> None:
         assert describe(engine)["GlobalSecondaryIndexes"][0]["IndexStatus"] == "ACTIVE"
 
 
-def test_an_index_that_is_being_filled_can_be_deleted() -> None:
+def test_an_index_being_filled_can_be_deleted() -> None:
     clock = ManualClock()
     with Engine.memory(clock=clock, state_delay_s=5.0) as engine:
         create(engine)
@@ -251,7 +251,7 @@ def test_an_index_that_is_being_filled_can_be_deleted() -> None:
 # Delete.
 
 
-def test_a_deleted_index_is_gone_with_its_attribute(engine: Engine) -> None:
+def test_a_deleted_index_is_removed_with_its_attribute(engine: Engine) -> None:
     with_index(engine)
     put(engine, "a", tagKey={"S": "x"})
     answer = update(engine, **delete_index("tag"))
@@ -268,7 +268,7 @@ def test_a_deleted_index_is_gone_with_its_attribute(engine: Engine) -> None:
     )
 
 
-def test_an_attribute_that_another_index_uses_stays(engine: Engine) -> None:
+def test_an_attribute_used_by_another_index_is_kept(engine: Engine) -> None:
     create(
         engine,
         AttributeDefinitions=definitions(id="S", at="S", tagKey="S"),
@@ -284,7 +284,7 @@ def test_an_attribute_that_another_index_uses_stays(engine: Engine) -> None:
     )
 
 
-def test_an_index_can_be_made_anew(engine: Engine) -> None:
+def test_an_index_can_be_created_again(engine: Engine) -> None:
     with_index(engine)
     put(engine, "a", tagKey={"S": "x"})
     update(engine, **delete_index("tag"))
@@ -316,7 +316,7 @@ def test_an_index_is_being_deleted_for_as_long_as_the_delay() -> None:
         assert "GlobalSecondaryIndexes" not in describe(engine)
 
 
-def test_the_billing_mode_stays_while_an_index_is_being_deleted() -> None:
+def test_the_billing_mode_cannot_change_while_an_index_is_being_deleted() -> None:
     clock = ManualClock()
     with Engine.memory(clock=clock, state_delay_s=5.0) as engine:
         with_index(engine, ProvisionedThroughput=units(1, 1), index={"ProvisionedThroughput": units(1, 1)})
@@ -330,7 +330,7 @@ def test_the_billing_mode_stays_while_an_index_is_being_deleted() -> None:
         assert update(engine, BillingMode="PAY_PER_REQUEST")["TableStatus"] == "UPDATING"
 
 
-def test_neither_begins_while_the_table_changes() -> None:
+def test_an_index_is_neither_created_nor_deleted_while_the_table_changes() -> None:
     on = {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}}
     infrequent = {"TableClass": "STANDARD_INFREQUENT_ACCESS"}
     more = {"ProvisionedThroughput": units(3, 3)}
@@ -352,7 +352,7 @@ def test_neither_begins_while_the_table_changes() -> None:
 # Update.
 
 
-def test_units_of_an_index_change(engine: Engine) -> None:
+def test_units_of_an_index_are_changed(engine: Engine) -> None:
     with_index(engine, ProvisionedThroughput=units(1, 1), index={"ProvisionedThroughput": units(2, 2)})
     answer = update(engine, **update_index("tag", ProvisionedThroughput=units(3, 2)))
     assert answer["TableStatus"] == "ACTIVE"
@@ -387,7 +387,7 @@ def test_an_index_of_an_on_demand_table_has_no_units(engine: Engine, changes: di
     )
 
 
-def test_maxima_and_warm_throughput_of_an_index(engine: Engine) -> None:
+def test_maxima_and_warm_throughput_of_an_index_are_changed(engine: Engine) -> None:
     with_index(engine)
     update(engine, **update_index("tag", OnDemandThroughput={"MaxReadRequestUnits": 50}))
     update(engine, **update_index("tag", WarmThroughput={"ReadUnitsPerSecond": 12500}))
@@ -405,7 +405,7 @@ def test_maxima_and_warm_throughput_of_an_index(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("kind", ["Update", "Delete"])
-def test_an_index_that_is_not_there(engine: Engine, kind: str) -> None:
+def test_a_missing_index_is_rejected(engine: Engine, kind: str) -> None:
     create(engine)
     change = {"IndexName": "ghost"}
     if kind == "Update":
@@ -416,7 +416,7 @@ def test_an_index_that_is_not_there(engine: Engine, kind: str) -> None:
     )
 
 
-def test_a_new_index_and_units_of_another_in_one_request(engine: Engine) -> None:
+def test_one_request_adds_an_index_and_changes_units_of_another(engine: Engine) -> None:
     with_index(engine, ProvisionedThroughput=units(1, 1), index={"ProvisionedThroughput": units(1, 1)})
     update(
         engine,
@@ -431,7 +431,7 @@ def test_a_new_index_and_units_of_another_in_one_request(engine: Engine) -> None
     assert second["IndexName"] == "new"
 
 
-def test_a_new_index_cannot_come_with_other_changes(engine: Engine) -> None:
+def test_a_new_index_cannot_be_combined_with_other_changes(engine: Engine) -> None:
     create(engine, ProvisionedThroughput=units(1, 1))
     new = {
         "AttributeDefinitions": definitions(tagKey="S"),

@@ -33,7 +33,7 @@ def expiries(engine: Engine) -> int:
     return 0 if expiry is None else engine.store.view().totals(expiry.tree)[0]
 
 
-def test_on_and_off(engine: Engine) -> None:
+def test_expiry_is_enabled_and_disabled(engine: Engine) -> None:
     create(engine)
     assert described(engine) == {"TimeToLiveStatus": "DISABLED"}
     assert switch(engine, ON) == {"TimeToLiveSpecification": ON}
@@ -60,7 +60,7 @@ def test_on_and_off(engine: Engine) -> None:
         ([ON, OFF], OFF, "TimeToLive is already disabled"),
     ],
 )
-def test_changes_that_cannot_be(
+def test_invalid_changes_are_rejected(
     engine: Engine, before: list[dict[str, Any]], change: dict[str, Any], message: str
 ) -> None:
     create(engine)
@@ -69,7 +69,7 @@ def test_changes_that_cannot_be(
     assert failure(engine, "UpdateTimeToLive", request(change)) == ("ValidationException", message)
 
 
-def test_items_that_are_there_count(engine: Engine) -> None:
+def test_existing_items_expire_too(engine: Engine) -> None:
     create(engine)
     put(engine, "a", until={"N": "1700000000"})
     put(engine, "b", until={"S": "never"})
@@ -80,7 +80,7 @@ def test_items_that_are_there_count(engine: Engine) -> None:
     assert expiries(engine) == 2
 
 
-def test_many_items_are_looked_through_by_the_thread(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_items_are_scanned_by_the_thread(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backfill, "CHUNK_ROWS", 2)
     monkeypatch.setattr(backfill, "CHUNKS_AT_ONCE", 1)
     create(engine)
@@ -92,7 +92,7 @@ def test_many_items_are_looked_through_by_the_thread(engine: Engine, monkeypatch
     assert described(engine)["TimeToLiveStatus"] == "ENABLED"
 
 
-def test_switched_off_half_way(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_expiry_can_be_disabled_during_the_scan(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backfill, "CHUNK_ROWS", 2)
     monkeypatch.setattr(backfill, "CHUNKS_AT_ONCE", 1)
     monkeypatch.setattr(backfill.Backfiller, "wake", lambda self: None)
@@ -108,7 +108,7 @@ def test_switched_off_half_way(engine: Engine, monkeypatch: pytest.MonkeyPatch) 
     assert expiries(engine) == 0
 
 
-def test_it_takes_as_long_as_the_delay() -> None:
+def test_the_change_takes_as_long_as_the_delay() -> None:
     clock = ManualClock()
     with Engine.memory(clock=clock, state_delay_s=4.0) as engine:
         create(engine)
@@ -127,7 +127,7 @@ def test_it_takes_as_long_as_the_delay() -> None:
         assert described(engine) == {"TimeToLiveStatus": "DISABLED"}
 
 
-def test_while_the_table_is_being_updated() -> None:
+def test_a_change_during_a_table_update_is_rejected() -> None:
     clock = ManualClock()
     with Engine.memory(clock=clock, state_delay_s=4.0) as engine:
         create(engine)
@@ -136,7 +136,7 @@ def test_while_the_table_is_being_updated() -> None:
         switch(engine, ON)
 
 
-def test_while_the_table_is_being_deleted() -> None:
+def test_a_change_during_table_deletion_is_accepted() -> None:
     # Observed on the service, 8 and 9 October 2026: accepted, then shown, until the table is gone.
     clock = ManualClock()
     with Engine.memory(clock=clock, state_delay_s=4.0) as engine:
@@ -156,7 +156,7 @@ def test_while_the_table_is_being_deleted() -> None:
         assert described(engine) == {"TimeToLiveStatus": "DISABLED"}
 
 
-def test_a_table_that_is_not_there(engine: Engine) -> None:
+def test_a_missing_table_is_rejected(engine: Engine) -> None:
     assert failure(engine, "UpdateTimeToLive", request(ON)) == (
         "ResourceNotFoundException",
         "Requested resource not found: Table: notes not found",

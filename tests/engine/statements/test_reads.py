@@ -78,7 +78,7 @@ _MAY_BE_REFUSED = ("Overlapping conditions with range keys", "One or more parame
 
 
 @given(condition=_WHERE, limit=st.integers(1, 5), source=st.sampled_from(["t12", '"t12"."by-a"']))
-def test_a_keyed_read_finds_what_a_scan_finds(engine: Engine, condition: str, limit: int, source: str) -> None:
+def test_a_read_by_key_returns_the_items_of_a_scan(engine: Engine, condition: str, limit: int, source: str) -> None:
     # With another branch that does not name a partition it is a scan.
     scan = f"SELECT * FROM {source} WHERE ({condition}) AND n >= 0 OR n < 0"
     try:
@@ -97,7 +97,7 @@ def test_a_keyed_read_finds_what_a_scan_finds(engine: Engine, condition: str, li
     assert found(engine, f"SELECT * FROM {source} WHERE {condition}", Limit=limit) == once
 
 
-def test_order_is_that_of_the_sort_key(engine: Engine) -> None:
+def test_order_by_follows_the_sort_key(engine: Engine) -> None:
     assert found(engine, "SELECT * FROM t12 WHERE pk = 'p' ORDER BY sk DESC", Limit=3) == [("p", sk) for sk in "4321"]
     assert found(engine, "SELECT * FROM t12 WHERE pk IN ['q', 'p'] ORDER BY pk DESC, sk", Limit=3) == [
         *(("q", sk) for sk in SORTS),
@@ -108,14 +108,14 @@ def test_order_is_that_of_the_sort_key(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("token", ["", "x", "e30=", "WzEsMiwzXQ==", "\xff", "MQ==", "bnVsbA=="])
-def test_a_token_that_is_none_is_refused(engine: Engine, token: str) -> None:
+def test_an_invalid_token_is_rejected(engine: Engine, token: str) -> None:
     with pytest.raises(ServiceError) as caught:
         engine.call("ExecuteStatement", {"Statement": "SELECT * FROM t12", "NextToken": token})
     assert caught.value.code == "ValidationException"
 
 
 @pytest.mark.parametrize("pk", ["x", {"S": 5}, {}, {"N": "x"}, {"B": "%"}, None])
-def test_a_token_whose_key_is_altered_is_refused(engine: Engine, pk: Any) -> None:
+def test_a_token_with_a_modified_key_is_rejected(engine: Engine, pk: Any) -> None:
     request = {"Statement": "SELECT * FROM t12", "Limit": 1}
     digest, step, _ = orjson.loads(urlsafe_b64decode(engine.call("ExecuteStatement", request)["NextToken"]))
     token = urlsafe_b64encode(orjson.dumps([digest, step, {"pk": pk, "sk": {"S": "1"}}])).decode()
@@ -130,7 +130,7 @@ def test_an_index_of_thousands_of_digits_is_out_of_range(engine: Engine, digits:
         engine.call("ExecuteStatement", {"Statement": f"SELECT * FROM t12 WHERE a[{digits}] = 1"})
 
 
-def test_a_parameter_with_an_exponent_of_thousands_of_digits_is_no_number(engine: Engine) -> None:
+def test_a_parameter_with_an_exponent_of_thousands_of_digits_is_not_a_number(engine: Engine) -> None:
     parameters = [{"N": f"1e{'9' * 5000}"}]
     with pytest.raises(ServiceError, match="numeric value"):
         engine.call("ExecuteStatement", {"Statement": "SELECT * FROM t12 WHERE a = ?", "Parameters": parameters})

@@ -81,7 +81,7 @@ def _keyed(draw: st.DrawFn, source: Source) -> Node:
     consistent=st.booleans(),
     literals=st.booleans(),
 )
-def test_pages_and_costs_are_the_same(
+def test_pages_and_costs_equal_those_of_the_operations(
     engine: Engine,
     data: st.DataObject,
     source: Source,

@@ -131,7 +131,7 @@ def _written(writing: Writing, actions: list[tuple[str, Node]]) -> tuple[str, st
     on_failure=ON_FAILURE,
     together=st.booleans(),
 )
-def test_an_update_is_an_update_of_an_item_that_is_there(
+def test_an_update_statement_is_an_update_of_an_existing_item(
     engine: Engine,
     before: Value | None,
     actions: list[tuple[str, Node]],
@@ -175,7 +175,7 @@ def test_an_update_is_an_update_of_an_item_that_is_there(
     literals=st.booleans(),
     on_failure=ON_FAILURE,
 )
-def test_a_delete_requires_its_condition_of_an_item_that_is_there(
+def test_a_delete_statement_requires_its_condition_of_an_existing_item(
     engine: Engine, before: Value | None, condition: Node | None, returning: str, literals: bool, on_failure: str
 ) -> None:
     start(engine, before)
@@ -194,7 +194,9 @@ def test_a_delete_requires_its_condition_of_an_item_that_is_there(
 
 
 @given(before=BEFORE, item=written.ITEMS, more=st.dictionaries(st.sampled_from("abc"), written.LEAVES, max_size=1))
-def test_an_insert_is_a_put_where_nothing_is(engine: Engine, before: Value | None, item: Value, more: Value) -> None:
+def test_an_insert_statement_is_a_put_of_a_missing_item(
+    engine: Engine, before: Value | None, item: Value, more: Value
+) -> None:
     start(engine, before)
     item = {**item, **more, **KEY}
     writing = Writing(literals=True)

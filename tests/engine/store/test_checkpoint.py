@@ -75,7 +75,7 @@ def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     assert stage.log.asked.empty()
 
 
-def test_a_checkpoint_comes_each_time_that_the_log_has_grown_by_as_much(stage: Stage) -> None:
+def test_a_checkpoint_runs_whenever_the_log_has_grown_by_the_threshold(stage: Stage) -> None:
     stage.commit(PASSIVE_PAGES - 1)
     stage.commit(PASSIVE_PAGES, PASSIVE)
     stage.commit(PASSIVE_PAGES + 1)
@@ -83,19 +83,19 @@ def test_a_checkpoint_comes_each_time_that_the_log_has_grown_by_as_much(stage: S
     stage.commit(2 * PASSIVE_PAGES, PASSIVE)
 
 
-def test_a_log_that_began_anew_is_measured_from_its_beginning(stage: Stage) -> None:
+def test_a_restarted_log_is_measured_from_its_start(stage: Stage) -> None:
     stage.commit(3 * PASSIVE_PAGES, PASSIVE)
     stage.commit(10)
     stage.commit(PASSIVE_PAGES, PASSIVE)
 
 
-def test_a_long_log_is_made_to_begin_anew(stage: Stage) -> None:
+def test_a_long_log_is_restarted(stage: Stage) -> None:
     stage.commit(RESTART_PAGES, PASSIVE, PASSIVE, RESTART)
     stage.commit(10)
     stage.commit(PASSIVE_PAGES, PASSIVE)
 
 
-def test_writers_wait_for_the_log_to_begin_anew_and_not_for_what_goes_before(stage: Stage) -> None:
+def test_writers_wait_only_for_the_restart_of_the_log(stage: Stage) -> None:
     stage.commit(RESTART_PAGES, PASSIVE, PASSIVE, RESTART)
     assert stage.log.waited == [False, False, True]
 
@@ -107,7 +107,7 @@ def test_the_file_is_synced_before_writers_wait(stage: Stage) -> None:
     assert stage.log.synced == [False, False]
 
 
-def test_writers_do_not_wait_for_a_long_read_however_long_the_log(stage: Stage) -> None:
+def test_writers_do_not_wait_for_a_long_read_with_any_log_size(stage: Stage) -> None:
     stage.log.held = PASSIVE_PAGES
     for pages in range(RESTART_PAGES, 2 * CROWDED_PAGES, PASSIVE_PAGES):
         stage.commit(pages, PASSIVE)
@@ -115,7 +115,7 @@ def test_writers_do_not_wait_for_a_long_read_however_long_the_log(stage: Stage) 
     assert not any(stage.log.waited)
 
 
-def test_a_log_begins_anew_once_the_read_that_held_it_has_ended(stage: Stage) -> None:
+def test_a_log_is_restarted_after_the_blocking_read_has_ended(stage: Stage) -> None:
     stage.log.held = PASSIVE_PAGES
     stage.commit(RESTART_PAGES, PASSIVE)
     assert stage.checkpointer.wait_for_calm()
@@ -123,7 +123,7 @@ def test_a_log_begins_anew_once_the_read_that_held_it_has_ended(stage: Stage) ->
     stage.commit(RESTART_PAGES + PASSIVE_PAGES, PASSIVE, PASSIVE, RESTART)
 
 
-def test_writers_wait_where_they_are_faster_than_the_disk(stage: Stage) -> None:
+def test_writers_wait_if_they_are_faster_than_the_disk(stage: Stage) -> None:
     stage.commit(CROWDED_PAGES, PASSIVE, PASSIVE, RESTART)
     assert all(stage.log.waited)
 
@@ -158,7 +158,7 @@ def test_background_work_does_not_wait_for_a_checkpoint_of_a_short_log(stage: St
     assert stage.log.asked.get(timeout=WAIT_S) == PASSIVE
 
 
-def test_background_work_does_not_wait_for_ever(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_background_work_does_not_wait_forever(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoint, "CALM_S", 0.01)
     end = threading.Event()
     stage.log.held = PASSIVE_PAGES
@@ -169,7 +169,7 @@ def test_background_work_does_not_wait_for_ever(stage: Stage, monkeypatch: pytes
     assert stage.log.asked.get(timeout=WAIT_S) == PASSIVE
 
 
-def test_writers_do_not_wait_for_a_checkpoint_that_no_thread_can_make(
+def test_writers_do_not_wait_for_a_checkpoint_if_no_thread_can_start(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def start(_thread: threading.Thread) -> None:
@@ -182,7 +182,7 @@ def test_writers_do_not_wait_for_a_checkpoint_that_no_thread_can_make(
     stage.commit(CROWDED_PAGES + PASSIVE_PAGES, PASSIVE, PASSIVE, RESTART)
 
 
-def test_where_no_thread_can_be_had_commits_stand_and_the_log_grows(
+def test_without_a_thread_commits_succeed_and_the_log_grows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def start(_thread: threading.Thread) -> None:

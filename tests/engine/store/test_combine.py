@@ -69,13 +69,13 @@ def together(combiner: Combiner, batches: Batches, count: int) -> list[Any]:
     return results
 
 
-def test_calls_that_come_while_a_batch_runs_are_the_next_batch(combiner: Combiner, batches: Batches) -> None:
+def test_calls_that_arrive_during_a_batch_form_the_next_batch(combiner: Combiner, batches: Batches) -> None:
     results = together(combiner, batches, 5)
     assert sorted(results) == [0, 1, 2, 3, 4]
     assert batches.sizes == [1, 5]
 
 
-def test_a_thread_that_leads_lets_those_call_that_were_answered_with_it(
+def test_the_leading_thread_lets_recent_callers_join(
     combiner: Combiner, batches: Batches, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     together(combiner, batches, 3)
@@ -90,7 +90,7 @@ def test_a_thread_that_leads_lets_those_call_that_were_answered_with_it(
     assert batches.sizes == [1, 3, 3]
 
 
-def test_it_waits_in_vain_only_for_so_long_and_expects_fewer_each_time(
+def test_the_leader_waits_a_limited_time_and_expects_fewer_callers_each_time(
     combiner: Combiner, batches: Batches, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     together(combiner, batches, 4)
@@ -103,7 +103,7 @@ def test_it_waits_in_vain_only_for_so_long_and_expects_fewer_each_time(
     assert batches.sizes == [1, 4, 1, 1, 1, 1]
 
 
-def test_a_call_gets_the_error_it_was_given(combiner: Combiner) -> None:
+def test_a_call_raises_its_assigned_error(combiner: Combiner) -> None:
     def settle(batch: list[CombinedCall], _ticket: int) -> None:
         batch[0].error = OSError("full")
 
@@ -144,7 +144,7 @@ def submit_late(combiner: Combiner) -> list[str]:
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="no signals to threads")
-def test_a_thread_interrupted_while_it_waits_holds_up_nobody(combiner: Combiner, batches: Batches) -> None:
+def test_a_thread_interrupted_while_waiting_blocks_no_other(combiner: Combiner, batches: Batches) -> None:
     interrupted = threading.Event()
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
@@ -178,7 +178,7 @@ def test_a_thread_interrupted_while_it_waits_holds_up_nobody(combiner: Combiner,
     assert batches.sizes == [1, 1]
 
 
-def test_a_thread_interrupted_before_it_leads_leaves_that_to_others(
+def test_a_thread_interrupted_before_leading_leaves_the_batch_to_others(
     combiner: Combiner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupt() -> None:
@@ -192,9 +192,7 @@ def test_a_thread_interrupted_before_it_leads_leaves_that_to_others(
     assert submit_late(combiner) == ["late"]
 
 
-def test_a_thread_interrupted_while_it_settles_leaves_that_to_each_of_its_batch(
-    combiner: Combiner, batches: Batches
-) -> None:
+def test_a_thread_interrupted_while_settling_leaves_that_to_each_caller(combiner: Combiner, batches: Batches) -> None:
     settled: list[list[Any]] = []
 
     def settle(batch: list[CombinedCall], ticket: int) -> None:
@@ -219,7 +217,7 @@ def test_a_thread_interrupted_while_it_settles_leaves_that_to_each_of_its_batch(
     assert submit_late(combiner) == ["late"]
 
 
-def test_a_thread_interrupted_while_it_runs_a_batch_tells_the_others_so(combiner: Combiner, batches: Batches) -> None:
+def test_a_thread_interrupted_during_a_batch_reports_it_to_the_others(combiner: Combiner, batches: Batches) -> None:
     true = batches.run
 
     def run(batch: list[CombinedCall]) -> int:

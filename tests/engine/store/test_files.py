@@ -12,7 +12,7 @@ from keyplan.engine.store.sqlite import SqliteStore
 from keyplan.errors import DatabaseCorruptError, DatabaseReadOnlyError, DatabaseVersionError
 
 
-def test_a_newer_file_is_refused(tmp_path: Path) -> None:
+def test_a_newer_file_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "data.db"
     SqliteStore(str(path)).close()
     connection = sqlite3.connect(path)
@@ -22,7 +22,7 @@ def test_a_newer_file_is_refused(tmp_path: Path) -> None:
         SqliteStore(str(path))
 
 
-def test_a_file_of_another_program_is_refused(tmp_path: Path) -> None:
+def test_a_file_of_another_program_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "other.db"
     connection = sqlite3.connect(path)
     connection.execute("CREATE TABLE theirs (a)")
@@ -40,7 +40,7 @@ def test_a_missing_folder_is_a_clear_error(tmp_path: Path) -> None:
         SqliteStore(str(tmp_path / "nowhere" / "data.db"))
 
 
-def test_a_copy_by_sqlites_vacuum_is_a_database_like_any_other(tmp_path: Path) -> None:
+def test_a_copy_made_by_sqlites_vacuum_is_a_valid_database(tmp_path: Path) -> None:
     SqliteStore(str(tmp_path / "data.db")).close()
     connection = sqlite3.connect(tmp_path / "data.db")
     connection.execute("VACUUM INTO ?", (str(tmp_path / "copy.db"),))
@@ -51,7 +51,7 @@ def test_a_copy_by_sqlites_vacuum_is_a_database_like_any_other(tmp_path: Path) -
     store.close()
 
 
-def test_a_log_left_behind_is_not_taken_for_that_of_a_new_copy(tmp_path: Path) -> None:
+def test_an_orphaned_log_is_not_used_for_a_new_copy(tmp_path: Path) -> None:
     gone = SqliteStore(str(tmp_path / "copy.db"))
 
     def put(number: int) -> None:

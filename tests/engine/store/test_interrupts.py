@@ -69,7 +69,7 @@ class Interrupter:
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="no signals to threads")
 @pytest.mark.parametrize("durability", ["normal", "full"])
-def test_an_interrupted_thread_goes_on_and_holds_up_nobody(durability: Durability, tmp_path: Path) -> None:
+def test_an_interrupted_thread_continues_and_blocks_no_other(durability: Durability, tmp_path: Path) -> None:
     store = SqliteStore(str(tmp_path / "data.db"), durability=durability)
     tree: Tree = store.write(lambda transaction: transaction.create_tree())
     over = threading.Event()

@@ -34,7 +34,7 @@ def tree(store: SqliteStore) -> Tree:
     [(b"b", b"z", [b"a", b"c", b"z"]), (b"nowhere", b"z", [b"a", b"b", b"c", b"z"]), (b"b", b"c", [b"a", b"c"])],
     ids=["a row", "one that is not there", "over another"],
 )
-def test_a_moved_row_is_under_its_new_key_alone(
+def test_a_moved_row_is_only_under_its_new_key(
     store: SqliteStore, tree: Tree, old: bytes, new: bytes, keys: list[bytes]
 ) -> None:
     store.write(lambda tx: tx.move(tree, old, new, 7, b"new body"))

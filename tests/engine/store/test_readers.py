@@ -73,7 +73,7 @@ def lent(store: SqliteStore, tree: Tree) -> int:
     return len(made)
 
 
-def test_the_thread_that_wrote_last_reads_through_the_write_connection(store: SqliteStore) -> None:
+def test_the_last_writing_thread_reads_through_the_write_connection(store: SqliteStore) -> None:
     tree = new_tree(store)
     put(store, tree, b"a")
     assert lent(store, tree) == 2
@@ -86,7 +86,7 @@ def test_the_thread_that_wrote_last_reads_through_the_write_connection(store: Sq
     assert read(store, tree, b"a") == b"mine"
 
 
-def test_where_nobody_has_written_the_first_thread_that_reads_does(store: SqliteStore) -> None:
+def test_before_any_write_the_first_reading_thread_uses_the_write_connection(store: SqliteStore) -> None:
     tree = new_tree(store)
     put(store, tree, b"a")
     again = SqliteStore(store.path)
@@ -97,7 +97,7 @@ def test_where_nobody_has_written_the_first_thread_that_reads_does(store: Sqlite
         again.close()
 
 
-def test_many_rows_are_not_read_through_it(store: SqliteStore) -> None:
+def test_many_rows_are_not_read_through_the_write_connection(store: SqliteStore) -> None:
     tree = new_tree(store)
     for number in range(readers.BRIEF_ROWS + 20):
         put(store, tree, b"%03d" % number)
@@ -126,7 +126,7 @@ def test_a_span_of_any_length_is_read_once_and_in_order(store: SqliteStore, coun
         assert [row[0] for row in view.span(tree, b"", None, reverse=reverse, limit=limit)] == ordered[:limit]
 
 
-def test_a_read_in_a_transaction_of_its_own_thread_sees_what_is_committed(store: SqliteStore) -> None:
+def test_a_read_during_its_own_threads_transaction_sees_committed_data(store: SqliteStore) -> None:
     tree = new_tree(store)
     put(store, tree, b"a", b"old")
 
@@ -161,7 +161,7 @@ def test_a_read_never_waits_for_a_writer(store: SqliteStore) -> None:
     assert read(store, tree, b"a") == b"new"
 
 
-def test_a_snapshot_keeps_its_moment_beside_the_same_thread_s_other_reads(store: SqliteStore) -> None:
+def test_a_snapshot_is_not_affected_by_the_threads_other_reads(store: SqliteStore) -> None:
     tree = new_tree(store)
     put(store, tree, b"a", b"old")
     with store.snapshot() as view:
@@ -171,7 +171,7 @@ def test_a_snapshot_keeps_its_moment_beside_the_same_thread_s_other_reads(store:
         assert read(store, tree, b"a") == b"new"
 
 
-def test_threads_that_read_and_write_find_what_they_wrote(store: SqliteStore) -> None:
+def test_threads_that_read_and_write_find_their_writes(store: SqliteStore) -> None:
     tree = new_tree(store)
 
     def work(name: int) -> None:
@@ -201,7 +201,7 @@ def mapped_bytes(store: SqliteStore) -> int:
 
 
 @pytest.mark.usefixtures("looks")
-def test_the_mapping_is_kept_through_own_commits_and_logs_begun_anew(
+def test_the_mapping_is_kept_through_own_commits_and_log_restarts(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checkpoint, "PASSIVE_PAGES", 10)
@@ -214,7 +214,7 @@ def test_the_mapping_is_kept_through_own_commits_and_logs_begun_anew(
 
 
 @pytest.mark.usefixtures("looks")
-def test_the_mapping_is_given_up_where_others_commit_all_the_time(store: SqliteStore) -> None:
+def test_the_mapping_is_dropped_if_others_commit_constantly(store: SqliteStore) -> None:
     tree = new_tree(store)
     put(store, tree, b"a")
     assert read(store, tree, b"a") == b"x"
@@ -235,7 +235,7 @@ def test_the_mapping_is_given_up_where_others_commit_all_the_time(store: SqliteS
 
 
 @pytest.mark.usefixtures("looks")
-def test_the_mapping_is_kept_where_others_commit_now_and_then(store: SqliteStore) -> None:
+def test_the_mapping_is_kept_if_others_commit_occasionally(store: SqliteStore) -> None:
     tree = new_tree(store)
     put(store, tree, b"a")
     other = SqliteStore(store.path)
@@ -250,7 +250,7 @@ def test_the_mapping_is_kept_where_others_commit_now_and_then(store: SqliteStore
 
 
 @pytest.mark.usefixtures("looks")
-def test_a_file_that_has_grown_is_mapped_anew(store: SqliteStore) -> None:
+def test_a_grown_file_is_mapped_again(store: SqliteStore) -> None:
     tree = new_tree(store)
     put(store, tree, b"000", bytes(5000))
     assert read(store, tree, b"000") == bytes(5000)
@@ -263,7 +263,7 @@ def test_a_file_that_has_grown_is_mapped_anew(store: SqliteStore) -> None:
 
 
 @pytest.mark.usefixtures("looks")
-def test_a_file_that_grows_large_is_no_longer_mapped(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_becomes_large_is_no_longer_mapped(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     tree = new_tree(store)
     put(store, tree, b"000", bytes(5000))
     assert read(store, tree, b"000") == bytes(5000)
@@ -292,7 +292,7 @@ def test_a_large_file_is_not_mapped_when_it_is_opened(store: SqliteStore, monkey
 
 @pytest.mark.usefixtures("looks")
 @pytest.mark.skipif(os.name == "nt", reason="an open file cannot be removed")
-def test_a_file_removed_while_it_is_open_can_still_be_read(store: SqliteStore) -> None:
+def test_a_file_removed_while_open_can_still_be_read(store: SqliteStore) -> None:
     tree = new_tree(store)
     put(store, tree, b"a")
     Path(store.path).unlink()
@@ -300,7 +300,7 @@ def test_a_file_removed_while_it_is_open_can_still_be_read(store: SqliteStore) -
 
 
 @pytest.mark.usefixtures("looks")
-def test_a_file_that_grows_by_two_writers_is_read_as_it_is(store: SqliteStore) -> None:
+def test_a_file_grown_by_two_writers_is_read_correctly(store: SqliteStore) -> None:
     """Read rows written after the mapping, in the log and moved into the file."""
     tree = new_tree(store)
     other = SqliteStore(store.path)
@@ -316,7 +316,7 @@ def test_a_file_that_grows_by_two_writers_is_read_as_it_is(store: SqliteStore) -
         other.close()
 
 
-def test_many_threads_keep_little_more_than_a_few(store: SqliteStore) -> None:
+def test_many_threads_use_little_more_memory_than_a_few(store: SqliteStore) -> None:
     threads = 32
     opened = threading.Barrier(threads)
 

@@ -46,13 +46,13 @@ def fill(store: SqliteStore, tree: Tree, count: int) -> list[bytes]:
 
 
 @pytest.mark.parametrize("word", ["Full", "sync", "", None])
-def test_a_durability_that_there_is_not_is_refused_before_there_is_a_file(word: Any, tmp_path: Path) -> None:
+def test_an_unknown_durability_is_rejected_before_a_file_is_created(word: Any, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r'^durability is "normal" or "full", not '):
         SqliteStore(str(tmp_path / "data.db"), durability=word)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_rows_come_back_in_key_order_both_ways(store: SqliteStore) -> None:
+def test_rows_are_returned_in_key_order_in_both_directions(store: SqliteStore) -> None:
     tree = new_tree(store)
     keys = fill(store, tree, 1000)
     view = store.view()
@@ -86,7 +86,7 @@ def test_a_put_replaces_and_a_delete_removes(store: SqliteStore) -> None:
     assert [row[1:] for row in store.view().span(tree, b"", None)] == [(7, b"body 000000"), (9, b"new")]
 
 
-def test_several_rows_are_put_as_one_each(store: SqliteStore) -> None:
+def test_several_rows_are_put_like_single_rows(store: SqliteStore) -> None:
     tree = new_tree(store)
     fill(store, tree, 2)
     store.write(
@@ -134,7 +134,7 @@ def test_a_group_commits_at_its_end_and_isolates_failures(store: SqliteStore) ->
     assert [row[0] for row in store.view().span(tree, b"", None)] == [b"a", b"b"]
 
 
-def test_a_group_in_which_the_store_is_closed_is_not_written(tmp_path: Path) -> None:
+def test_a_group_during_which_the_store_is_closed_is_not_written(tmp_path: Path) -> None:
     store = SqliteStore(str(tmp_path / "data.db"))
 
     def close_in_a_group() -> None:
@@ -200,7 +200,7 @@ def test_threads_share_commits_and_each_gets_its_own_result(store: SqliteStore) 
     assert store.view().point(tree, b"counter") == (288, b"")
 
 
-def test_a_snapshot_does_not_move(tmp_path: Path) -> None:
+def test_a_snapshot_does_not_change(tmp_path: Path) -> None:
     store = SqliteStore(str(tmp_path / "data.db"))
     tree = new_tree(store)
     fill(store, tree, 3)
@@ -236,7 +236,7 @@ def test_logs_keep_order_and_never_reuse_a_sequence(store: SqliteStore) -> None:
     assert store.write(lambda tx: tx.append(log, 300.0, 0, b"next")) == 6
 
 
-def test_documents_and_sequences(store: SqliteStore) -> None:
+def test_documents_and_sequences_are_stored(store: SqliteStore) -> None:
     store.write(lambda tx: tx.put_document("table:b", b"2"))
     store.write(lambda tx: tx.put_document("table:a", b"1"))
     store.write(lambda tx: tx.put_document("other", b"3"))
@@ -251,7 +251,7 @@ def test_documents_and_sequences(store: SqliteStore) -> None:
     assert view.sequence("never") == 0
 
 
-def test_what_was_written_is_there_after_reopening(tmp_path: Path) -> None:
+def test_written_rows_exist_after_reopening(tmp_path: Path) -> None:
     path = str(tmp_path / "data.db")
     store = SqliteStore(path)
     tree = new_tree(store)
@@ -272,7 +272,7 @@ def noticed(transaction: Transaction) -> bool:
     return found
 
 
-def test_another_connection_is_noticed(tmp_path: Path) -> None:
+def test_commits_of_another_connection_are_noticed(tmp_path: Path) -> None:
     path = str(tmp_path / "data.db")
     first, second = SqliteStore(path), SqliteStore(path)
     first.write(noticed)
@@ -285,7 +285,7 @@ def test_another_connection_is_noticed(tmp_path: Path) -> None:
     second.close()
 
 
-def test_one_statement_writes_a_row_while_a_sequence_stands(store: SqliteStore) -> None:
+def test_one_statement_writes_a_row_while_a_sequence_is_unchanged(store: SqliteStore) -> None:
     tree = new_tree(store)
     value = store.write(lambda tx: tx.next_sequence("x"))
     assert store.put_while(tree, (b"a", 1, b"first"), "x", value)
@@ -295,7 +295,7 @@ def test_one_statement_writes_a_row_while_a_sequence_stands(store: SqliteStore) 
     assert store.view().point(tree, b"a") == (2, b"second")
 
 
-def test_after_one_statement_only_what_others_commit_is_foreign(tmp_path: Path) -> None:
+def test_after_one_statement_only_commits_of_others_are_foreign(tmp_path: Path) -> None:
     path = str(tmp_path / "data.db")
     first, second = SqliteStore(path), SqliteStore(path)
     tree = new_tree(first)
@@ -311,7 +311,7 @@ def test_after_one_statement_only_what_others_commit_is_foreign(tmp_path: Path) 
     second.close()
 
 
-def test_one_statement_tells_what_keeps_it_from_writing(tmp_path: Path) -> None:
+def test_one_statement_raises_the_error_that_prevents_the_write(tmp_path: Path) -> None:
     store = SqliteStore(str(tmp_path / "data.db"))
     tree = new_tree(store)
     connection = store._writing.connection
@@ -349,7 +349,7 @@ def test_the_log_is_moved_into_the_file_and_does_not_grow_without_bound(tmp_path
     store.close()
 
 
-def test_a_copy_is_consistent_and_refuses_to_overwrite(tmp_path: Path) -> None:
+def test_a_copy_is_consistent_and_does_not_overwrite(tmp_path: Path) -> None:
     store = SqliteStore(str(tmp_path / "data.db"))
     tree = new_tree(store)
     fill(store, tree, 100)
@@ -366,7 +366,7 @@ def test_a_copy_is_consistent_and_refuses_to_overwrite(tmp_path: Path) -> None:
         each.close()
 
 
-def test_a_copy_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_copy_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = SqliteStore(str(tmp_path / "data.db"))
     target = tmp_path / "copies" / "copy.db"
     target.parent.mkdir()
@@ -385,7 +385,7 @@ def test_a_copy_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Mo
     store.close()
 
 
-def test_a_copy_does_not_take_the_place_of_what_was_made_meanwhile(
+def test_a_copy_does_not_replace_a_file_created_in_the_meantime(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, target = SqliteStore(str(tmp_path / "data.db")), tmp_path / "copies" / "other.db"
@@ -409,7 +409,7 @@ def test_a_copy_does_not_take_the_place_of_what_was_made_meanwhile(
     store.close()
 
 
-def test_threads_may_copy_to_one_place_at_once(tmp_path: Path) -> None:
+def test_threads_may_copy_to_one_path_concurrently(tmp_path: Path) -> None:
     store = SqliteStore(str(tmp_path / "data.db"))
     tree = new_tree(store)
     fill(store, tree, 100)
@@ -431,7 +431,7 @@ def test_threads_may_copy_to_one_place_at_once(tmp_path: Path) -> None:
         each.close()
 
 
-def test_a_database_has_a_path() -> None:
+def test_a_database_requires_a_path() -> None:
     with pytest.raises(StorageError, match="has a path"):
         SqliteStore("")
 

@@ -47,7 +47,7 @@ def log_of(path: Path) -> Path:
     return path.with_name(path.name + "-wal")
 
 
-def test_the_file_is_longer_than_what_is_in_it_by_a_bounded_piece(tmp_path: Path) -> None:
+def test_the_log_file_exceeds_its_content_by_a_bounded_size(tmp_path: Path) -> None:
     store = filled(tmp_path / "x.db", 1)
     first = log_of(tmp_path / "x.db").stat().st_size
     assert LEAST_PIECE_BYTES < first < 4 * LEAST_PIECE_BYTES
@@ -60,7 +60,7 @@ def test_the_file_is_longer_than_what_is_in_it_by_a_bounded_piece(tmp_path: Path
     store.close()
 
 
-def test_what_is_found_after_a_crash_is_every_commit_and_nothing_else(tmp_path: Path) -> None:
+def test_after_a_crash_exactly_the_commits_are_found(tmp_path: Path) -> None:
     path, left = tmp_path / "x.db", tmp_path / "left.db"
     store = filled(path, 150)
     shutil.copy(path, left)  # as a killed process leaves them
@@ -72,7 +72,7 @@ def test_what_is_found_after_a_crash_is_every_commit_and_nothing_else(tmp_path: 
     store.close()
 
 
-def test_stores_that_write_in_turn_leave_each_others_commits_alone(tmp_path: Path) -> None:
+def test_stores_that_write_alternately_keep_each_others_commits(tmp_path: Path) -> None:
     path = tmp_path / "x.db"
     one = filled(path, 0)
     other = SqliteStore(str(path), durability="full")
@@ -84,7 +84,7 @@ def test_stores_that_write_in_turn_leave_each_others_commits_alone(tmp_path: Pat
     one.close()
 
 
-def test_a_disk_without_room_for_the_piece_still_takes_the_commit(
+def test_a_disk_without_room_to_extend_the_log_still_accepts_the_commit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuses(*_: object) -> int:
@@ -109,13 +109,13 @@ def test_a_folder_that_cannot_be_synced_fails_the_commit(tmp_path: Path, monkeyp
     store.close()
 
 
-def test_a_log_that_is_not_synced_is_as_long_as_what_is_in_it(tmp_path: Path) -> None:
+def test_an_unsynced_log_is_not_extended(tmp_path: Path) -> None:
     store = filled(tmp_path / "x.db", 3, durability="normal")
     assert log_of(tmp_path / "x.db").stat().st_size < LEAST_PIECE_BYTES
     store.close()
 
 
-def test_a_commit_that_is_not_synced_yet_when_the_store_is_closed_counts(
+def test_a_commit_still_unsynced_when_the_store_is_closed_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = filled(tmp_path / "x.db", 1)
@@ -140,7 +140,7 @@ def test_a_commit_that_is_not_synced_yet_when_the_store_is_closed_counts(
     again.close()
 
 
-def test_a_commit_that_cannot_be_synced_fails_and_the_store_is_closed(
+def test_a_commit_that_cannot_be_synced_fails_and_closes_the_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = filled(tmp_path / "x.db", 1)

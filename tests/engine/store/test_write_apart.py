@@ -17,7 +17,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> SqliteStore:
     return SqliteStore(str(tmp_path / "data.db"), durability=durability)
 
 
-def test_it_is_committed_with_what_the_group_wrote_before(store: SqliteStore) -> None:
+def test_a_separate_write_commits_earlier_writes_of_the_group(store: SqliteStore) -> None:
     def failing() -> None:
         with store.group():
             store.write(lambda transaction: transaction.put_document("before", b"1"))
@@ -31,7 +31,7 @@ def test_it_is_committed_with_what_the_group_wrote_before(store: SqliteStore) ->
     store.close()
 
 
-def test_the_group_goes_on_afterwards(store: SqliteStore) -> None:
+def test_the_group_continues_after_a_separate_write(store: SqliteStore) -> None:
     with store.group():
         store.write(lambda transaction: transaction.put_document("before", b"1"))
         store.write_apart(lambda transaction: transaction.put_document("apart", b"2"))
@@ -40,7 +40,7 @@ def test_the_group_goes_on_afterwards(store: SqliteStore) -> None:
     store.close()
 
 
-def test_a_failure_undoes_only_its_own_work(store: SqliteStore) -> None:
+def test_a_failed_separate_write_undoes_only_its_own_work(store: SqliteStore) -> None:
     def failing(transaction: Transaction) -> None:
         transaction.put_document("apart", b"2")
         raise ZeroDivisionError

@@ -24,7 +24,7 @@ def clock() -> ManualClock:
     return tables_of.clock()
 
 
-def test_trimming_removes_what_is_older_than_a_day(clock: ManualClock) -> None:
+def test_trimming_removes_records_older_than_a_day(clock: ManualClock) -> None:
     with Engine.memory(clock=clock, stream_shards=3) as engine:
         tables_of.create(engine, **tables_of.with_stream())
         for number in range(10):
@@ -39,7 +39,7 @@ def test_trimming_removes_what_is_older_than_a_day(clock: ManualClock) -> None:
 
 
 @pytest.mark.parametrize("is_gone", [False, True])
-def test_many_records_are_trimmed_a_few_at_a_time(
+def test_many_records_are_trimmed_in_small_batches(
     is_gone: bool, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retention, "TRIM_RECORDS", 3)
@@ -73,7 +73,7 @@ def test_many_records_are_trimmed_a_few_at_a_time(
             assert len(records(engine, stream_arn(engine))) == 1
 
 
-def test_old_records_are_not_seen_even_if_nobody_trimmed(clock: ManualClock) -> None:
+def test_old_records_are_not_visible_even_before_trimming(clock: ManualClock) -> None:
     with Engine.memory(clock=clock) as engine:
         tables_of.create(engine, **tables_of.with_stream())
         put(engine, "a")
@@ -91,7 +91,7 @@ def test_trimming_drops_a_stream_a_day_after_it_ended(clock: ManualClock) -> Non
         assert logs.stored(engine.store.view()) == []
 
 
-def test_numbers_rise_on_after_everything_was_trimmed(clock: ManualClock) -> None:
+def test_sequence_numbers_continue_after_everything_was_trimmed(clock: ManualClock) -> None:
     with Engine.memory(clock=clock) as engine:
         tables_of.create(engine, **tables_of.with_stream())
         put(engine, "a")
@@ -141,14 +141,14 @@ def test_the_background_thread_starts_with_the_first_stream_and_ends_with_the_en
     assert not engine.background.running
 
 
-def test_a_clock_moved_by_hand_needs_no_thread(clock: ManualClock) -> None:
+def test_a_manual_clock_needs_no_thread(clock: ManualClock) -> None:
     with Engine.memory(clock=clock) as engine:
         tables_of.create(engine, **tables_of.with_stream())
         assert not engine.background.running
 
 
 @pytest.mark.parametrize("text", ["", "1", "x" * 21, "-" + "1" * 21, "²" * 21])
-def test_what_is_no_sequence_number_is_refused(text: str) -> None:
+def test_an_invalid_sequence_number_is_rejected(text: str) -> None:
     with pytest.raises(ValidationError):
         streams.sequence_of(text)
 
@@ -158,7 +158,7 @@ def test_sequence_numbers_round_trip() -> None:
 
 
 @pytest.mark.parametrize("wrong_by_s", [-2 * limits.STREAM_RETENTION_S, 2 * limits.STREAM_RETENTION_S])
-def test_records_go_in_order_though_the_clock_was_wrong_for_a_while(clock: ManualClock, wrong_by_s: float) -> None:
+def test_records_stay_in_order_even_if_the_clock_was_wrong_for_a_while(clock: ManualClock, wrong_by_s: float) -> None:
     right = clock.now()
     with Engine.memory(clock=clock) as engine:
         tables_of.create(engine, **tables_of.with_stream())

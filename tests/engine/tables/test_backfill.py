@@ -64,7 +64,7 @@ def remove(engine: Engine, id_: str) -> None:
 
 
 @pytest.mark.usefixtures("small_chunks")
-def test_the_thread_fills_what_the_operation_leaves(anywhere: Engine) -> None:
+def test_the_thread_fills_the_rest_of_the_index(anywhere: Engine) -> None:
     filled(anywhere)
     add_index(anywhere, "tag")
     anywhere.backfiller.wait()
@@ -99,7 +99,7 @@ def test_an_unfinished_index_is_written_but_not_read(anywhere: Engine) -> None:
 
 
 @pytest.mark.usefixtures("by_hand")
-def test_writes_before_and_behind_the_backfill_are_kept(anywhere: Engine) -> None:
+def test_writes_on_both_sides_of_the_backfill_are_kept(anywhere: Engine) -> None:
     filled(anywhere)
     add_index(anywhere, "tag")
     for number in range(20):
@@ -116,7 +116,7 @@ def test_writes_before_and_behind_the_backfill_are_kept(anywhere: Engine) -> Non
 
 
 @pytest.mark.usefixtures("small_chunks")
-def test_an_unfinished_backfill_goes_on_when_the_database_is_opened(
+def test_an_unfinished_backfill_continues_when_the_database_is_opened(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as without_thread, Engine.open(path) as engine:
@@ -144,7 +144,7 @@ def test_two_engines_share_the_work(path: Path) -> None:
 
 
 @pytest.mark.usefixtures("by_hand")
-def test_an_index_can_be_deleted_half_way(anywhere: Engine) -> None:
+def test_an_unfinished_index_can_be_deleted(anywhere: Engine) -> None:
     filled(anywhere)
     add_index(anywhere, "tag")
     update(anywhere, GlobalSecondaryIndexUpdates=[{"Delete": {"IndexName": "tag"}}])
@@ -156,7 +156,7 @@ def test_an_index_can_be_deleted_half_way(anywhere: Engine) -> None:
 
 
 @pytest.mark.usefixtures("by_hand")
-def test_a_table_cannot_be_deleted_half_way(anywhere: Engine) -> None:
+def test_a_table_with_an_unfinished_index_cannot_be_deleted(anywhere: Engine) -> None:
     filled(anywhere)
     add_index(anywhere, "tag")
     assert failure(anywhere, "DeleteTable", {"TableName": "notes"})[0] == "ResourceInUseException"
@@ -181,7 +181,7 @@ def test_closing_ends_the_thread(path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.usefixtures("small_chunks")
 @pytest.mark.parametrize("why", [DatabaseFullError("no room"), DecodeError("stored data is not an item", "{", 0)])
-def test_a_failure_interrupts_until_the_next_look(
+def test_a_failure_pauses_the_backfill_until_the_next_description(
     path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, why: Exception
 ) -> None:
     fill_some = backfill.fill_some
@@ -207,7 +207,7 @@ def test_a_failure_interrupts_until_the_next_look(
 
 
 @pytest.mark.usefixtures("small_chunks")
-def test_an_item_that_cannot_be_read_interrupts_until_the_next_look(
+def test_an_unreadable_item_pauses_the_backfill_until_the_next_description(
     anywhere: Engine, caplog: pytest.LogCaptureFixture
 ) -> None:
     filled(anywhere)
@@ -247,7 +247,7 @@ def test_threads_write_while_the_index_is_filled(path: Path) -> None:
 
 
 @pytest.mark.usefixtures("by_hand")
-def test_a_new_index_in_a_group_of_writes(path: Path) -> None:
+def test_an_index_can_be_added_in_a_group_of_writes(path: Path) -> None:
     def work(engine: Engine) -> Any:
         put(engine, "first", tagKey={"S": "x"})
         add_index(engine, "tag")

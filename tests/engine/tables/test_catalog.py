@@ -18,7 +18,7 @@ from keyplan.engine.tables.catalog import Catalog, CatalogChanged, Table
 from keyplan.errors import ServiceError
 
 
-def test_a_table_that_has_changed_is_noticed_inside_the_write(engine: Engine) -> None:
+def test_a_changed_table_is_noticed_inside_the_write(engine: Engine) -> None:
     create(engine)
     old = engine.database.table("notes")
     add_index(engine, "tag")
@@ -27,7 +27,7 @@ def test_a_table_that_has_changed_is_noticed_inside_the_write(engine: Engine) ->
     engine.database.write(engine.database.table("notes"), lambda transaction: None)
 
 
-def test_what_another_engine_changed_is_noticed_inside_the_write(tmp_path: Path) -> None:
+def test_a_change_by_another_engine_is_noticed_inside_the_write(tmp_path: Path) -> None:
     with Engine.open(tmp_path / "data.db") as one, Engine.open(tmp_path / "data.db") as other:
         create(one)
         old = other.database.table("notes")
@@ -39,7 +39,7 @@ def test_what_another_engine_changed_is_noticed_inside_the_write(tmp_path: Path)
 
 
 @pytest.mark.parametrize("by_statements", [False, True])
-def test_a_change_between_the_looks_of_one_transaction_is_noticed(
+def test_a_change_between_two_lookups_of_one_transaction_is_noticed(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, by_statements: bool
 ) -> None:
     create(engine)
@@ -66,7 +66,7 @@ def test_a_change_between_the_looks_of_one_transaction_is_noticed(
 
 
 @pytest.mark.parametrize("kind", [apsw.SQLError, apsw.SchemaChangeError])
-def test_a_read_that_finds_no_tree_any_more_starts_over(
+def test_a_read_of_a_dropped_tree_starts_over(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, kind: type[apsw.Error]
 ) -> None:
     create(engine)
@@ -83,7 +83,7 @@ def test_a_read_that_finds_no_tree_any_more_starts_over(
     assert not failures
 
 
-def test_an_index_that_another_engine_made_is_read(tmp_path: Path) -> None:
+def test_an_index_created_by_another_engine_is_read(tmp_path: Path) -> None:
     with Engine.open(tmp_path / "data.db") as one, Engine.open(tmp_path / "data.db") as other:
         create(one)
         put(other, "a", tagKey={"S": "x"})
@@ -99,7 +99,7 @@ def test_an_index_that_another_engine_made_is_read(tmp_path: Path) -> None:
         assert other.call("Query", query)["Items"] == []
 
 
-def test_an_index_that_nobody_made(tmp_path: Path) -> None:
+def test_a_missing_index_is_rejected(tmp_path: Path) -> None:
     with Engine.open(tmp_path / "data.db") as one, Engine.open(tmp_path / "data.db") as other:
         create(one)
         put(other, "a")
@@ -108,7 +108,7 @@ def test_an_index_that_nobody_made(tmp_path: Path) -> None:
             other.call("Scan", {"TableName": "notes", "IndexName": "none"})
 
 
-def test_a_refused_change_is_not_remembered(engine: Engine) -> None:
+def test_a_rejected_change_is_not_cached(engine: Engine) -> None:
     create(engine)
     before = engine.database.table("notes")
 
@@ -123,7 +123,7 @@ def test_a_refused_change_is_not_remembered(engine: Engine) -> None:
     assert engine.database.table("notes").document["tags"] == {}
 
 
-def test_a_late_reader_does_not_bring_the_old_tables_back(engine: Engine) -> None:
+def test_a_late_reader_does_not_restore_the_old_catalog(engine: Engine) -> None:
     create(engine)
     stale = _FrozenView(engine)
     add_index(engine, "tag")
@@ -147,7 +147,7 @@ class _FrozenView:
         return self._documents
 
 
-def test_a_table_that_did_not_change_stays_the_same_object(engine: Engine) -> None:
+def test_an_unchanged_table_stays_the_same_object(engine: Engine) -> None:
     create(engine, "one")
     one = engine.database.table("one")
     create(engine, "two")
@@ -172,7 +172,7 @@ def test_a_catalog_of_an_empty_store_is_empty(engine: Engine) -> None:
     assert Catalog(engine.store.view()).known() == []
 
 
-def test_tables_come_and_go_under_writers(tmp_path: Path) -> None:
+def test_tables_are_created_and_deleted_during_writes(tmp_path: Path) -> None:
     with Engine.open(tmp_path / "data.db") as engine:
         create(engine)
         odd: list[BaseException] = []
@@ -205,7 +205,7 @@ def test_tables_come_and_go_under_writers(tmp_path: Path) -> None:
         assert scan(engine, "tag") == sorted(item["id"]["S"] for item in items)
 
 
-def test_a_plain_put_notices_the_index_that_another_engine_made(tmp_path: Path) -> None:
+def test_a_plain_put_notices_an_index_created_by_another_engine(tmp_path: Path) -> None:
     with Engine.open(tmp_path / "data.db") as one, Engine.open(tmp_path / "data.db") as other:
         create(one)
         put(other, "a", tagKey={"S": "x"})
@@ -217,7 +217,7 @@ def test_a_plain_put_notices_the_index_that_another_engine_made(tmp_path: Path) 
         assert sorted(scan(one, "tag")) == ["a", "b"]
 
 
-def test_a_plain_put_notices_that_its_own_engine_has_changed_the_table(engine: Engine) -> None:
+def test_a_plain_put_notices_a_change_by_its_own_engine(engine: Engine) -> None:
     create(engine)
     old = engine.database.table("notes")
     add_index(engine, "tag")

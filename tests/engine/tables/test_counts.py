@@ -49,12 +49,12 @@ def figures_of(counting: Counting) -> Iterator[tuple[TreeCounts, StoreView]]:
     figures.close()
 
 
-def test_figures_of_few_rows_are_always_new() -> None:
+def test_counts_of_few_rows_are_always_current() -> None:
     with figures_of(Counting(ManualClock(), 0)) as (figures, view):
         assert [figures.of(view, TREE) for _ in range(3)] == [(1, 10), (2, 20), (3, 30)]
 
 
-def test_figures_of_many_rows_are_kept_for_a_while() -> None:
+def test_counts_of_many_rows_are_cached_for_a_while() -> None:
     clock = ManualClock()
     with figures_of(Counting(clock, 20_000)) as (figures, view):
         assert figures.of(view, TREE) == (20_001, 200_010)
@@ -64,7 +64,7 @@ def test_figures_of_many_rows_are_kept_for_a_while() -> None:
         assert figures.of(view, TREE) == (20_002, 200_020)
 
 
-def test_a_write_transaction_uses_figures_of_many_rows_of_any_age() -> None:
+def test_a_write_transaction_uses_counts_of_many_rows_of_any_age() -> None:
     clock = ManualClock()
     with figures_of(Counting(clock, 20_000)) as (figures, view):
         assert figures.of(view, TREE, any_age=True) == (20_001, 200_010)
@@ -73,7 +73,7 @@ def test_a_write_transaction_uses_figures_of_many_rows_of_any_age() -> None:
         assert figures.of(view, TREE) == (20_002, 200_020)
 
 
-def test_figures_of_a_tree_that_has_become_small_are_not_kept() -> None:
+def test_counts_of_a_tree_that_has_become_small_are_not_cached() -> None:
     clock = ManualClock()
     counting = Counting(clock, 20_000)
     with figures_of(counting) as (figures, view):
@@ -84,14 +84,14 @@ def test_figures_of_a_tree_that_has_become_small_are_not_kept() -> None:
         assert figures.of(view, TREE, any_age=True) == (2, 20)
 
 
-def test_forgotten_figures_are_made_anew() -> None:
+def test_dropped_counts_are_computed_again() -> None:
     with figures_of(Counting(ManualClock(), 20_000)) as (figures, view):
         figures.of(view, TREE)
         figures.forget(TREE)
         assert figures.of(view, TREE) == (20_002, 200_020)
 
 
-def test_figures_of_very_many_rows_are_an_estimate_until_a_thread_has_counted() -> None:
+def test_counts_of_very_many_rows_are_estimated_until_a_thread_has_counted() -> None:
     counting = Counting(ManualClock(), 5_000_000)
     counting.newest_number = 6_000_000
     counting.counts.clear()
@@ -103,7 +103,7 @@ def test_figures_of_very_many_rows_are_an_estimate_until_a_thread_has_counted() 
         assert figures.of(view, TREE) == (5_000_001, 50_000_010)
 
 
-def test_outdated_figures_of_very_many_rows_are_used_while_a_thread_counts() -> None:
+def test_outdated_counts_of_very_many_rows_are_used_while_a_thread_counts() -> None:
     clock = ManualClock()
     counting = Counting(clock, 5_000_000)
     with figures_of(counting) as (figures, view):
@@ -117,7 +117,7 @@ def test_outdated_figures_of_very_many_rows_are_used_while_a_thread_counts() -> 
         assert figures.of(view, TREE) == (5_000_002, 50_000_020)
 
 
-def test_the_figures_of_a_tree_that_a_thread_finds_gone_are_dropped() -> None:
+def test_counts_of_a_tree_that_no_longer_exists_are_dropped() -> None:
     counting = Counting(ManualClock(), 5_000_000)
     counting.counts.clear()
     with figures_of(counting) as (figures, view):

@@ -46,7 +46,7 @@ def changes_met_by_a_drop(
     return made
 
 
-def test_a_table_is_made_once(engines: tuple[Engine, Engine], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_is_created_once(engines: tuple[Engine, Engine], monkeypatch: pytest.MonkeyPatch) -> None:
     engine, other = engines
     made = changes_met_by_a_drop(monkeypatch, engine, other, "notes")
     assert create(engine)["TableStatus"] == "CREATING"

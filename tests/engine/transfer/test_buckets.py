@@ -28,7 +28,7 @@ def put(buckets: FolderBuckets, key: str, content: bytes = b"x") -> None:
         file.write(content)
 
 
-def test_what_is_written_is_read_and_listed_in_order(buckets: FolderBuckets) -> None:
+def test_written_objects_are_read_and_listed_in_order(buckets: FolderBuckets) -> None:
     for key in ("b/2", "a", "b-1", "b/1", "\u00fc", "b/c/d"):
         put(buckets, key, key.encode())
     assert list(buckets.keys("lake", "")) == ["a", "b-1", "b/1", "b/2", "b/c/d", "\u00fc"]
@@ -41,7 +41,7 @@ def test_what_is_written_is_read_and_listed_in_order(buckets: FolderBuckets) -> 
         assert file.read() == b"b/c/d"
 
 
-def test_what_is_not_written_to_its_end_is_not_there(buckets: FolderBuckets, folder: Path) -> None:
+def test_a_partly_written_object_does_not_exist(buckets: FolderBuckets, folder: Path) -> None:
     put(buckets, "a", b"before")
     with pytest.raises(AttributeError), buckets.writing("lake", "a", {}) as file:
         file.no_such_method(file.write(b"half"))  # type: ignore[attr-defined]
@@ -49,13 +49,13 @@ def test_what_is_not_written_to_its_end_is_not_there(buckets: FolderBuckets, fol
     assert [path.name for path in (folder / "lake").iterdir()] == ["a"]
 
 
-def test_empty_files_and_those_being_written_are_no_objects(buckets: FolderBuckets, folder: Path) -> None:
+def test_empty_and_partly_written_files_are_not_objects(buckets: FolderBuckets, folder: Path) -> None:
     put(buckets, "_started", b"")
     (folder / "lake" / ".keyplan-left.1.2").write_bytes(b"left by a process that died")
     assert list(buckets.keys("lake", "")) == []
 
 
-def test_a_bucket_that_is_not_there_is_told(buckets: FolderBuckets) -> None:
+def test_a_missing_bucket_is_reported(buckets: FolderBuckets) -> None:
     for use in (
         lambda: list(buckets.keys("pond", "")),
         lambda: buckets.writing("pond", "a", {}).__enter__(),
@@ -91,17 +91,17 @@ def test_links_are_not_followed(buckets: FolderBuckets, folder: Path, tmp_path: 
 
 
 @pytest.mark.parametrize("key", ["", "a", "a/b", "a/b/", "a b/c.d", "..a", "a../b", "\u00fc/x"])
-def test_keys_that_can_be_files(buckets: FolderBuckets, key: str) -> None:
+def test_valid_keys_are_accepted(buckets: FolderBuckets, key: str) -> None:
     buckets.check_key(key)
 
 
 @pytest.mark.parametrize("key", ["/", "/a", "..", "../a", "a/..", "a/../b", "a/./b", ".", "a//b", "a\\b", "a\x00b"])
-def test_keys_that_cannot(buckets: FolderBuckets, key: str) -> None:
+def test_invalid_keys_are_rejected(buckets: FolderBuckets, key: str) -> None:
     with pytest.raises(ValidationError):
         buckets.check_key(key)
 
 
-def test_a_folder_must_be_there(tmp_path: Path) -> None:
+def test_the_folder_must_exist(tmp_path: Path) -> None:
     for given in ("", tmp_path / "missing", "s3://lake"):
         with pytest.raises(ValueError, match="buckets="):
             opened(given)
@@ -111,7 +111,7 @@ def test_a_folder_must_be_there(tmp_path: Path) -> None:
     assert opened(made) is made
 
 
-def test_a_folder_that_cannot_be_written_is_told(buckets: FolderBuckets, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unwritable_folder_is_reported(buckets: FolderBuckets, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*args: object, **kwargs: object) -> None:
         raise PermissionError(13, "Permission denied")
 
@@ -121,7 +121,7 @@ def test_a_folder_that_cannot_be_written_is_told(buckets: FolderBuckets, monkeyp
     assert caught.value.code == "S3AccessDenied"
 
 
-def test_a_file_where_a_folder_must_be_is_told(shop: Workshop) -> None:
+def test_a_file_in_place_of_a_folder_is_reported(shop: Workshop) -> None:
     shop.create()
     shop.write("x", "")
     ended = shop.export(S3Prefix="x")
@@ -129,7 +129,7 @@ def test_a_file_where_a_folder_must_be_is_told(shop: Workshop) -> None:
     assert "Not a directory" in ended["FailureMessage"]
 
 
-def test_a_key_that_is_no_name_of_a_file_is_told_as_such(shop: Workshop) -> None:
+def test_a_key_that_is_not_a_valid_file_name_is_reported(shop: Workshop) -> None:
     shop.create()
     ended = shop.export(S3Prefix="x" * 300)
     assert (ended["ExportStatus"], ended["FailureCode"]) == ("FAILED", "S3Error")

@@ -26,7 +26,7 @@ def counts(described: dict[str, Any]) -> tuple[int, int, int]:
     return described["ProcessedItemCount"], described["ImportedItemCount"], described["ErrorCount"]
 
 
-def test_all_is_text_but_the_keys_of_table_and_indexes(shop: Workshop) -> None:
+def test_only_keys_of_table_and_indexes_are_typed(shop: Workshop) -> None:
     content = "id,at,tag,n,empty\r\na,1.50,AAE=,7,\r\nb,-2,,8,x\r\nc,1e1,AAI=,9,\n"
     ended = csv(shop, content, TableCreationParameters=TYPED)
     assert counts(ended) == (3, 2, 1)  # an index key cannot be empty
@@ -39,7 +39,7 @@ def test_all_is_text_but_the_keys_of_table_and_indexes(shop: Workshop) -> None:
     assert len(shop.engine.call("Scan", {"TableName": "copy", "IndexName": "by-tag"})["Items"]) == 2
 
 
-def test_quotes_hold_delimiters_quotes_and_ends_of_lines(shop: Workshop) -> None:
+def test_quotes_enclose_delimiters_quotes_and_line_ends(shop: Workshop) -> None:
     csv(shop, 'id,"the ""text"""\n1,"a, ""b""\nc"\n2,"ü"\n\n3,"last"')
     text = 'the "text"'
     assert shop.scan("copy") == [
@@ -50,26 +50,26 @@ def test_quotes_hold_delimiters_quotes_and_ends_of_lines(shop: Workshop) -> None
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", ":", "|", "\t", " "])
-def test_there_are_six_delimiters(shop: Workshop, delimiter: str) -> None:
+def test_all_six_delimiters_are_accepted(shop: Workshop, delimiter: str) -> None:
     ended = csv(shop, f"id{delimiter}v\n1{delimiter}x\n", {"Delimiter": delimiter})
     assert ended["InputFormatOptions"] == {"Csv": {"Delimiter": delimiter}}
     assert shop.scan("copy") == [item("1", v={"S": "x"})]
 
 
-def test_with_a_list_of_names_the_first_line_is_an_item(shop: Workshop) -> None:
+def test_with_a_header_list_the_first_line_is_an_item(shop: Workshop) -> None:
     ended = csv(shop, "1;x\n2;y", {"Delimiter": ";", "HeaderList": ["id", "v"]})
     assert ended["InputFormatOptions"] == {"Csv": {"Delimiter": ";", "HeaderList": ["id", "v"]}}
     assert shop.scan("copy") == [item("1", v={"S": "x"}), item("2", v={"S": "y"})]
 
 
-def test_a_row_of_another_length_is_passed_over(shop: Workshop) -> None:
+def test_a_row_of_another_length_is_skipped(shop: Workshop) -> None:
     ended = csv(shop, "id,v\n1,x\n2\n3,y,z\n4,w\n")
     assert counts(ended) == (4, 2, 2)
     assert "in.csv, item 1: The row has 1 values, the header 2 names" in ended["FailureMessage"]
     assert [each["id"]["S"] for each in shop.scan("copy")] == ["1", "4"]
 
 
-def test_a_value_that_is_not_of_its_key_is_passed_over(shop: Workshop) -> None:
+def test_a_value_of_the_wrong_key_type_is_skipped(shop: Workshop) -> None:
     ended = csv(shop, "id,at,tag\na,one,AAE=\nb,2,no base64\nc,3,AAE=\n", TableCreationParameters=TYPED)
     assert counts(ended) == (3, 1, 2)
     assert [each["id"]["S"] for each in shop.scan("copy")] == ["c"]
@@ -88,11 +88,11 @@ def test_a_value_that_is_not_of_its_key_is_passed_over(shop: Workshop) -> None:
         (b"\xef\xbb\xbfid,v\n1,x\n", (1, 1, 0)),
     ],
 )
-def test_what_is_no_csv_ends_its_file(shop: Workshop, content: bytes, errors: tuple[int, int, int]) -> None:
+def test_invalid_csv_ends_its_file(shop: Workshop, content: bytes, errors: tuple[int, int, int]) -> None:
     assert counts(csv(shop, content)) == errors
 
 
-def test_a_column_missing_from_the_keys_fails_every_item(shop: Workshop) -> None:
+def test_a_missing_key_column_fails_every_item(shop: Workshop) -> None:
     ended = csv(shop, "title,artist\nThe Dark Side of the Moon,Pink Floyd\n")
     assert (ended["ImportStatus"], ended["FailureCode"], counts(ended)) == ("FAILED", "ItemValidationError", (1, 0, 1))
     assert "Missing the key id in the item" in ended["FailureMessage"]

@@ -44,7 +44,7 @@ ITEMS = st.dictionaries(st.text(min_size=1, max_size=10), st.dictionaries(NAMES,
 
 @settings(max_examples=examples(60))
 @given(ITEMS)
-def test_what_is_exported_and_imported_is_equal(
+def test_imported_items_equal_the_exported_ones(
     tmp_path_factory: pytest.TempPathFactory, items: dict[str, dict[str, Any]]
 ) -> None:
     shop = Workshop(tmp_path_factory.mktemp("law"))
@@ -101,12 +101,12 @@ def round_trip(client: Any, wait: Any) -> None:
         )
 
 
-def test_boto3_in_process(shop: Workshop) -> None:
+def test_boto3_exports_and_imports_in_process(shop: Workshop) -> None:
     with answered_by(shop.engine):
         round_trip(boto3.client("dynamodb", region_name="us-east-1"), shop.engine.jobs.wait)
 
 
-def test_boto3_over_http(tmp_path: Path) -> None:
+def test_boto3_exports_and_imports_over_http(tmp_path: Path) -> None:
     (tmp_path / BUCKET).mkdir()
     with Engine.open(tmp_path / "data.db", buckets=tmp_path) as engine, ThreadedServer(engine) as server:
         client = boto3.client(

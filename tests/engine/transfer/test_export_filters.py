@@ -13,7 +13,7 @@ from keyplan.engine.tables.catalog import Table
 from keyplan.errors import ServiceError
 
 
-def test_a_filter_lets_some_items_through(shop: Workshop) -> None:
+def test_a_filter_selects_exported_items(shop: Workshop) -> None:
     shop.create()
     shop.put(*(item(str(number), n={"N": str(number)}, b={"B": b"\x00"}, x={"S": "x"}) for number in range(10)))
     given = {
@@ -30,7 +30,7 @@ def test_a_filter_lets_some_items_through(shop: Workshop) -> None:
     ]
 
 
-def test_a_key_condition_takes_one_partition(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_condition_selects_one_partition(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     keys = [{"AttributeName": "id", "KeyType": "HASH"}, {"AttributeName": "day", "KeyType": "RANGE"}]
     kinds = [{"AttributeName": "id", "AttributeType": "S"}, {"AttributeName": "day", "AttributeType": "N"}]
     shop.create(KeySchema=keys, AttributeDefinitions=kinds)

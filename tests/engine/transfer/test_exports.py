@@ -20,7 +20,7 @@ def md5(content: bytes) -> str:
     return b64encode(hashlib.md5(content).digest()).decode()
 
 
-def test_an_export_is_begun_and_completed(shop: Workshop) -> None:
+def test_an_export_is_started_and_completed(shop: Workshop) -> None:
     shop.create()
     shop.put(item("1"), item("2"))
     begun = shop.begin_export(ClientToken="t", S3Prefix="out")
@@ -51,7 +51,7 @@ def test_an_export_is_begun_and_completed(shop: Workshop) -> None:
     }
 
 
-def test_an_export_that_takes_long_is_reported(
+def test_a_long_export_is_reported(
     shop: Workshop, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(progress, "FIRST_S", 0.0)
@@ -65,7 +65,7 @@ def test_an_export_that_takes_long_is_reported(
     assert lines[-1].startswith("exporting notes: done after ")
 
 
-def test_the_files_are_those_of_the_service(shop: Workshop) -> None:
+def test_the_files_equal_those_of_the_service(shop: Workshop) -> None:
     shop.create()
     shop.put(*(item(str(number)) for number in range(20)))
     ended = shop.export()
@@ -107,7 +107,7 @@ def test_the_files_are_those_of_the_service(shop: Workshop) -> None:
         assert each["etag"] == hashlib.md5(hashlib.md5(content).digest()).hexdigest() + "-1"
 
 
-def test_every_partition_has_a_file_if_only_an_empty_one(shop: Workshop) -> None:
+def test_every_partition_has_a_file_even_if_it_is_empty(shop: Workshop) -> None:
     shop.create()
     shop.put(item("1"))
     ended = shop.export()
@@ -117,9 +117,7 @@ def test_every_partition_has_a_file_if_only_an_empty_one(shop: Workshop) -> None
     assert shop.lines(ended) == [{"Item": {"id": {"S": "1"}}}]
 
 
-def test_a_file_that_has_become_too_large_is_followed_by_another(
-    shop: Workshop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_file_is_followed_by_another(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(export_files, "FILE_BYTES", 200)
     monkeypatch.setattr(exports, "PIECE_ROWS", 3)
     shop.create()
@@ -132,7 +130,7 @@ def test_a_file_that_has_become_too_large_is_followed_by_another(
     assert sorted(line["Item"]["id"]["S"] for line in shop.lines(ended)) == [f"{number:03}" for number in range(40)]
 
 
-def test_an_export_shows_the_table_as_it_was(shop: Workshop) -> None:
+def test_an_export_shows_the_table_at_its_time(shop: Workshop) -> None:
     shop.create()
     shop.put(item("1", n={"N": "1"}), item("2"))
     shop.clock.advance(10)
@@ -145,7 +143,7 @@ def test_an_export_shows_the_table_as_it_was(shop: Workshop) -> None:
     assert {line["Item"]["id"]["S"] for line in shop.lines(shop.export())} == {"1", "3"}
 
 
-def test_what_is_written_while_an_export_reads_is_not_in_it(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_items_written_during_an_export_are_not_in_it(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exports, "PIECE_ROWS", 2)
     shop.create()
     shop.put(*(item(str(number), n={"N": "0"}) for number in range(10)))
@@ -162,7 +160,7 @@ def test_what_is_written_while_an_export_reads_is_not_in_it(shop: Workshop, monk
     assert all(line["Item"]["n"] == {"N": "0"} for line in lines)
 
 
-def test_a_bucket_that_is_not_there_fails_the_export(shop: Workshop) -> None:
+def test_a_missing_bucket_fails_the_export(shop: Workshop) -> None:
     shop.create()
     ended = shop.export(S3Bucket="nowhere")
     assert (ended["ExportStatus"], ended["FailureCode"]) == ("FAILED", "S3NoSuchBucket")
@@ -170,7 +168,7 @@ def test_a_bucket_that_is_not_there_fails_the_export(shop: Workshop) -> None:
     assert not {"ExportManifest", "ItemCount", "BilledSizeBytes"} & ended.keys()
 
 
-def test_a_table_that_goes_before_it_is_read_fails_the_export(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_deleted_before_it_is_read_fails_the_export(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     shop.create()
     shop.put(item("1"))
     monkeypatch.setattr(shop.engine.database, "wake_jobs", lambda: None)
@@ -183,7 +181,7 @@ def test_a_table_that_goes_before_it_is_read_fails_the_export(shop: Workshop, mo
     assert (ended["ExportStatus"], ended["FailureCode"]) == ("FAILED", "TableNotFoundException")
 
 
-def test_an_error_of_ours_fails_the_export_and_is_logged(
+def test_an_internal_error_fails_the_export_and_is_logged(
     shop: Workshop, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(body: bytes) -> bytes:
@@ -198,7 +196,7 @@ def test_an_error_of_ours_fails_the_export_and_is_logged(
     assert [key for key in shop.objects() if "data" in key and ".keyplan" in key] == []
 
 
-def test_without_buckets_the_request_says_how_to_have_them(shop: Workshop) -> None:
+def test_without_buckets_the_error_names_the_option(shop: Workshop) -> None:
     with shop.engine.copy() as engine:
         request = {"TableArn": "arn:aws:dynamodb:us-east-1:123456789012:table/notes", "S3Bucket": BUCKET}
         code, message = failure(engine, "ExportTableToPointInTime", request)
@@ -207,7 +205,7 @@ def test_without_buckets_the_request_says_how_to_have_them(shop: Workshop) -> No
 
 
 @pytest.mark.parametrize("prefix", ["../out", "/out", "a/../../b", "a//b", "a\\b", "."])
-def test_a_prefix_does_not_lead_out_of_its_bucket(shop: Workshop, prefix: str) -> None:
+def test_a_prefix_cannot_leave_its_bucket(shop: Workshop, prefix: str) -> None:
     shop.create()
     with pytest.raises(ServiceError) as caught:
         shop.begin_export(S3Prefix=prefix)

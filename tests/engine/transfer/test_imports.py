@@ -29,7 +29,7 @@ def counts(described: dict[str, Any]) -> tuple[int, ...]:
     return tuple(described[name] for name in COUNTS)
 
 
-def test_an_import_is_begun_and_completed(shop: Workshop) -> None:
+def test_an_import_is_started_and_completed(shop: Workshop) -> None:
     lines = json_lines(item("1", n={"N": "1.50"}), item("2"))
     shop.write("in/a.json", lines)
     begun = shop.begin_import("in/")
@@ -65,7 +65,7 @@ def test_an_import_is_begun_and_completed(shop: Workshop) -> None:
     assert "import" not in json.dumps(described).lower()
 
 
-def test_the_table_is_being_created_until_the_end(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_is_creating_until_the_end(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     shop.write("a", json_lines(item("1")))
     monkeypatch.setattr(shop.engine.database, "wake_jobs", lambda: None)
     begun = shop.begin_import()
@@ -112,7 +112,7 @@ def test_indexes_are_filled_and_duplicates_overwrite(shop: Workshop, monkeypatch
     assert described["GlobalSecondaryIndexes"][0]["ItemCount"] == 3
 
 
-def test_all_objects_with_the_prefix_are_imported_compressed_or_not(shop: Workshop) -> None:
+def test_all_objects_with_the_prefix_are_imported(shop: Workshop) -> None:
     shop.write("data/1.json", json_lines(item("1")))
     shop.write("data2/x", json_lines(item("2")))
     shop.write("date", json_lines(item("3")))
@@ -127,7 +127,7 @@ def test_all_objects_with_the_prefix_are_imported_compressed_or_not(shop: Worksh
     assert (counts(ended), ended["ProcessedSizeBytes"]) == ((2, 2, 0), len(lines))
 
 
-def test_zstandard_is_read_where_something_reads_it(shop: Workshop) -> None:
+def test_zstandard_is_read_if_a_module_is_installed(shop: Workshop) -> None:
     zstd = pytest.importorskip("backports.zstd")
     lines = json_lines(*(item(str(number)) for number in range(100))).encode()
     shop.write("a", zstd.compress(lines[:1000]) + zstd.compress(lines[1000:]))
@@ -137,13 +137,13 @@ def test_zstandard_is_read_where_something_reads_it(shop: Workshop) -> None:
     assert shop.import_("damaged", "other", InputCompressionType="ZSTD")["ImportStatus"] == "FAILED"
 
 
-def test_without_zstandard_the_request_is_refused(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_zstandard_module_the_request_is_rejected(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("keyplan.engine.transfer.import_files._ZSTD_MODULES", ("no_such_module",))
     with pytest.raises(ServiceError, match="install keyplan"):
         shop.begin_import(InputCompressionType="ZSTD")
 
 
-def test_an_item_that_cannot_be_in_the_table_is_passed_over(shop: Workshop, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_item_that_is_invalid_for_the_table_is_skipped(shop: Workshop, caplog: pytest.LogCaptureFixture) -> None:
     large = {"S": "x" * limits.ITEM_BYTES}
     bad = [{"n": {"N": "1"}}, {"id": {"N": "1"}}, item(""), item("1", n={"N": "1e400"}), item("1", x=large)]
     bad += [item("1", **{"": {"S": ""}}), item("1", group={"N": "1"}), item("1", s={"SS": ["a", "a"]})]
@@ -183,7 +183,7 @@ def test_an_item_that_cannot_be_in_the_table_is_passed_over(shop: Workshop, capl
         "\u00ff\u00fe",
     ],
 )
-def test_a_line_that_is_no_item_ends_its_file(shop: Workshop, line: str) -> None:
+def test_an_invalid_line_ends_its_file(shop: Workshop, line: str) -> None:
     shop.write("1", json_lines(item("1")) + line + "\n" + json_lines(item("2")))
     shop.write("2", json_lines(item("3")))
     ended = shop.import_()
@@ -191,7 +191,7 @@ def test_a_line_that_is_no_item_ends_its_file(shop: Workshop, line: str) -> None
     assert [each["id"]["S"] for each in shop.scan("copy")] == ["1", "3"]
 
 
-def test_a_row_of_many_lines_is_no_longer_than_any_item(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_of_many_lines_is_limited_to_the_size_of_an_item(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(import_files, "LINE_BYTES", 1000)
     many = b"".join(b'%d,"%b\n"\n' % (number, b"x" * 400) for number in range(10))
     endless = b'10,"' + b'\n","'.join([b"x" * 90] * 20) + b'\n"\n'
@@ -201,13 +201,13 @@ def test_a_row_of_many_lines_is_no_longer_than_any_item(shop: Workshop, monkeypa
     assert "The line is longer than any item can be" in described["FailureMessage"]
 
 
-def test_blank_lines_count_for_nothing_and_a_line_may_hold_several_items(shop: Workshop) -> None:
+def test_blank_lines_are_ignored_and_a_line_may_contain_several_items(shop: Workshop) -> None:
     several = "  ".join(json.dumps({"Item": item(str(number))}) for number in range(5))
     shop.write("a", "\n  \r\n" + several + "\r\n\n" + json.dumps({"Item": item("9")}))
     assert counts(shop.import_()) == (6, 6, 0)
 
 
-def test_a_file_that_is_not_compressed_as_said_is_one_error(shop: Workshop) -> None:
+def test_a_file_with_invalid_compression_is_one_error(shop: Workshop) -> None:
     shop.write("1", json_lines(item("1")))
     shop.write("2", gzip.compress(json_lines(item("2")).encode())[:-6])
     shop.write("3", gzip.compress(json_lines(item("3")).encode()))
@@ -218,7 +218,7 @@ def test_a_file_that_is_not_compressed_as_said_is_one_error(shop: Workshop) -> N
     assert (other["ImportStatus"], counts(other)) == ("FAILED", (3, 1, 2))
 
 
-def test_an_object_that_goes_away_is_one_error(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_object_that_disappears_is_one_error(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     shop.write("1", json_lines(item("1")))
     shop.write("2", json_lines(item("2")))
     buckets = shop.engine.buckets
@@ -228,20 +228,20 @@ def test_an_object_that_goes_away_is_one_error(shop: Workshop, monkeypatch: pyte
     assert (ended["FailureCode"], counts(ended)) == ("ItemValidationError", (3, 2, 1))
 
 
-def test_a_bucket_that_is_not_there_leaves_no_table(shop: Workshop) -> None:
+def test_a_missing_bucket_leaves_no_table(shop: Workshop) -> None:
     ended = shop.import_(S3BucketSource={"S3Bucket": "nowhere"})
     assert (ended["ImportStatus"], ended["FailureCode"], counts(ended)) == ("FAILED", "S3NoSuchBucket", (0, 0, 0))
     assert ended["FailureMessage"].startswith("The specified bucket does not exist")
     assert shop.engine.call("ListTables", {})["TableNames"] == []
 
 
-def test_nothing_to_import_is_a_success(shop: Workshop) -> None:
+def test_an_empty_import_succeeds(shop: Workshop) -> None:
     ended = shop.import_("none/")
     assert (ended["ImportStatus"], counts(ended), ended["ProcessedSizeBytes"]) == ("COMPLETED", (0, 0, 0), 0)
     assert (shop.status(), shop.scan("copy")) == ("ACTIVE", [])
 
 
-def test_more_objects_than_there_may_be_are_refused(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_objects_are_rejected(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "IMPORT_OBJECTS", 2)
     for name in "abc":
         shop.write(name, json_lines(item(name)))
@@ -253,7 +253,7 @@ def test_more_objects_than_there_may_be_are_refused(shop: Workshop, monkeypatch:
     assert shop.engine.call("ListTables", {})["TableNames"] == []
 
 
-def test_what_an_export_wrote_can_be_imported_the_folder_of_its_data_alone(shop: Workshop) -> None:
+def test_the_data_folder_of_an_export_can_be_imported(shop: Workshop) -> None:
     shop.create()
     items = [item(str(number), b={"B": bytes([number])}, l={"L": [{"NULL": True}]}) for number in range(50)]
     shop.put(*items)
@@ -267,7 +267,7 @@ def test_what_an_export_wrote_can_be_imported_the_folder_of_its_data_alone(shop:
     assert incremental["ErrorCount"] == len([key for key in shop.objects() if "/data/" in key])
 
 
-def test_faults_do_not_touch_imports(tmp_path: Any) -> None:
+def test_injected_faults_do_not_affect_imports(tmp_path: Any) -> None:
     from keyplan import Faults  # noqa: PLC0415
 
     shop = Workshop(tmp_path, faults=Faults(seed=1, throttle=True, gsi_lag=60.0))

@@ -77,7 +77,7 @@ def test_an_incremental_export_has_each_changed_item_once(shop: Workshop) -> Non
     assert all(key.startswith("AWSDynamoDB/data/") for key in data)
 
 
-def test_an_incremental_export_may_leave_the_old_images_out(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_incremental_export_may_omit_the_old_images(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exports, "PIECE_ROWS", 1)
     changed(shop)
     lines = {line["Keys"]["id"]["S"]: line for line in shop.lines(shop.export(**period(shop, "NEW_IMAGE", NOW + 1100)))}
@@ -86,7 +86,7 @@ def test_an_incremental_export_may_leave_the_old_images_out(shop: Workshop, monk
     assert lines["changes"].keys() == {"Metadata", "Keys", "NewImage"}
 
 
-def test_a_period_holds_its_first_moment_and_not_its_last(shop: Workshop) -> None:
+def test_a_period_includes_its_start_and_not_its_end(shop: Workshop) -> None:
     shop.create()
     shop.clock.advance(100)
     shop.put(item("first"))

@@ -12,7 +12,7 @@ from keyplan import limits
 from keyplan.errors import ServiceError
 
 
-def test_the_same_request_with_its_token_is_the_same_export(shop: Workshop) -> None:
+def test_a_repeated_request_with_its_token_is_the_same_export(shop: Workshop) -> None:
     shop.create()
     shop.create("other")
     first = shop.export(ClientToken="t")
@@ -34,7 +34,7 @@ def test_the_same_request_with_its_token_is_the_same_export(shop: Workshop) -> N
     shop.engine.jobs.wait()
 
 
-def test_the_token_of_an_import_counts_for_its_table(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_token_of_an_import_belongs_to_its_table(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     shop.write("a", json_lines(item("1")))
     monkeypatch.setattr(shop.engine.database, "wake_jobs", lambda: None)
     begun = shop.begin_import(ClientToken="t")
@@ -60,7 +60,7 @@ def test_the_token_of_an_import_counts_for_its_table(shop: Workshop, monkeypatch
     assert shop.import_(ClientToken="t")["ImportArn"] != begun["ImportArn"]
 
 
-def test_exports_are_listed_the_last_first_and_by_the_page(shop: Workshop) -> None:
+def test_exports_are_listed_latest_first_in_pages(shop: Workshop) -> None:
     shop.create()
     shop.create("other")
     arns = []
@@ -90,7 +90,7 @@ def test_exports_are_listed_the_last_first_and_by_the_page(shop: Workshop) -> No
     assert shop.described(arns[5])["ExportStatus"] == "FAILED"
 
 
-def test_imports_are_listed_the_newest_first_and_by_the_page(shop: Workshop) -> None:
+def test_imports_are_listed_newest_first_in_pages(shop: Workshop) -> None:
     arns = []
     for name in ("bbb", "ccc", "aaa"):
         shop.clock.advance(1)
@@ -120,7 +120,7 @@ def test_imports_are_listed_the_newest_first_and_by_the_page(shop: Workshop) -> 
     assert [each["ImportArn"] for each in of_table] == [arns[1]]
 
 
-def test_a_token_of_the_other_list_is_none(shop: Workshop) -> None:
+def test_a_token_of_the_other_list_is_invalid(shop: Workshop) -> None:
     for number in range(2):
         shop.import_("none", f"table{number}")
     token = shop.engine.call("ListImports", {"PageSize": 1})["NextToken"]
@@ -131,7 +131,7 @@ def test_a_token_of_the_other_list_is_none(shop: Workshop) -> None:
         )
 
 
-def test_jobs_are_forgotten_after_90_days(shop: Workshop) -> None:
+def test_jobs_are_removed_after_90_days(shop: Workshop) -> None:
     old = shop.import_("none", "old")["ImportArn"]
     shop.clock.advance(limits.JOB_KEPT_S)
     assert shop.engine.call("ListImports", {})["ImportSummaryList"] == []
@@ -139,7 +139,7 @@ def test_jobs_are_forgotten_after_90_days(shop: Workshop) -> None:
     assert failure(shop.engine, "DescribeImport", {"ImportArn": old})[0] == "ImportNotFoundException"
 
 
-def test_there_may_be_so_many_at_once(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_concurrent_jobs_is_limited(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shop.engine.database, "wake_jobs", lambda: None)
     monkeypatch.setattr(limits, "EXPORTS_AT_ONCE", 1)
     monkeypatch.setattr(limits, "IMPORTS_AT_ONCE", 1)

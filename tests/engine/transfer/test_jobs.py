@@ -47,9 +47,7 @@ def interrupted(shop: Shop, monkeypatch: pytest.MonkeyPatch, after: int) -> Call
 
 
 @pytest.mark.parametrize("after", range(1, 12))
-def test_an_import_goes_on_where_it_was_after_a_restart(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
-) -> None:
+def test_an_import_continues_after_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int) -> None:
     monkeypatch.setattr(imports, "BATCH_ITEMS", 3)
     shop = Shop(tmp_path)
     for file in range(3):
@@ -106,7 +104,7 @@ def crashed(shop: Workshop, kind: str, arn: str) -> None:
     shop.engine.store.write(lambda transaction: jobs.save(transaction, lost))
 
 
-def test_a_job_of_a_killed_process_is_taken_over_when_nothing_was_heard_of_it(
+def test_a_job_of_a_killed_process_is_taken_over_after_a_silence(
     shop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shop.write("a", json_lines(item("1")))
@@ -124,7 +122,7 @@ def test_a_job_of_a_killed_process_is_taken_over_when_nothing_was_heard_of_it(
     assert shop.imported(begun["ImportArn"])["ImportStatus"] == "COMPLETED"
 
 
-def test_processes_of_one_number_are_told_apart() -> None:
+def test_processes_with_equal_ids_are_distinguished() -> None:
     program = (
         "import os; os.getpid = lambda: 1\n"
         "from keyplan.engine.engine import Engine\n"
@@ -134,7 +132,7 @@ def test_processes_of_one_number_are_told_apart() -> None:
     assert len(names) == 2
 
 
-def test_a_job_that_another_took_over_is_left_alone(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_taken_over_by_another_engine_is_not_changed(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(imports, "BATCH_ITEMS", 1)
     shop.write("a", json_lines(item("1"), item("2")))
     write = imports._write
@@ -158,7 +156,7 @@ def test_a_job_that_another_took_over_is_left_alone(shop: Workshop, monkeypatch:
     assert shop.status() == "CREATING"
 
 
-def test_an_engine_that_is_closed_leaves_a_job_that_another_took_over_alone(
+def test_closing_an_engine_does_not_change_a_job_taken_over_by_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shop = Shop(tmp_path)
@@ -181,7 +179,7 @@ def test_an_engine_that_is_closed_leaves_a_job_that_another_took_over_alone(
     assert not escaped
 
 
-def test_a_beat_is_written_now_and_then(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_heartbeat_is_written_regularly(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     shop.create()
     shop.put(*(item(str(number)) for number in range(5)))
     heard: list[float] = []
@@ -199,7 +197,7 @@ def test_a_beat_is_written_now_and_then(shop: Workshop, monkeypatch: pytest.Monk
     assert heard[-1] > NOW
 
 
-def test_without_buckets_after_a_restart_a_job_fails_when_it_is_looked_at(
+def test_without_buckets_after_a_restart_a_job_fails_when_described(
     shop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shop.engine.database, "wake_jobs", lambda: None)
@@ -212,7 +210,7 @@ def test_without_buckets_after_a_restart_a_job_fails_when_it_is_looked_at(
         assert engine.call("ListTables", {})["TableNames"] == []
 
 
-def test_a_thread_works_by_itself_where_time_passes(tmp_path: Path) -> None:
+def test_a_thread_works_on_its_own_with_a_real_clock(tmp_path: Path) -> None:
     shop = Shop(tmp_path, SystemClock())
     shop.write("a", json_lines(item("1")))
     begun = shop.begin_import()

@@ -64,7 +64,7 @@ def test_an_export_to_s3_can_be_imported_from_it(shop: Workshop, s3: Any) -> Non
     assert shop.scan("copy") == shop.scan("notes")
 
 
-def test_a_bucket_of_nobody_fails_both(shop: Workshop, s3: Any) -> None:
+def test_a_missing_bucket_fails_export_and_import(shop: Workshop, s3: Any) -> None:
     shop.create()
     assert shop.export(S3Bucket="nowhere")["FailureCode"] == "S3NoSuchBucket"
     assert shop.import_(S3BucketSource={"S3Bucket": "nowhere"})["FailureCode"] == "S3NoSuchBucket"
@@ -72,7 +72,7 @@ def test_a_bucket_of_nobody_fails_both(shop: Workshop, s3: Any) -> None:
     assert (empty["ImportStatus"], empty["ImportedItemCount"]) == ("COMPLETED", 0)
 
 
-def test_objects_are_listed_to_the_last_page_and_read_by_stream(
+def test_objects_are_listed_over_all_pages_and_streamed(
     shop: Workshop, s3: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(5):
@@ -88,7 +88,7 @@ def test_objects_are_listed_to_the_last_page_and_read_by_stream(
     assert shop.import_("in")["ImportedItemCount"] == 6
 
 
-def test_errors_of_s3_are_told(shop: Workshop, s3: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_of_s3_are_reported(shop: Workshop, s3: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     buckets = shop.engine.buckets
     assert isinstance(buckets, S3Buckets)
 
@@ -103,7 +103,9 @@ def test_errors_of_s3_are_told(shop: Workshop, s3: Any, monkeypatch: pytest.Monk
         buckets.etag(BUCKET, "missing")
 
 
-def test_the_endpoint_may_be_that_of_aws_own_tools(url: str, s3: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_endpoint_is_read_from_the_environment_variables_of_aws(
+    url: str, s3: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name, value in (
         ("AWS_ENDPOINT_URL_S3", url),
         ("AWS_ACCESS_KEY_ID", "k"),

@@ -56,7 +56,7 @@ def item_keys(count: int) -> list[bytes]:
     return [partition_prefix(b"key%d" % number) for number in range(count)]
 
 
-def test_a_hot_key_throttles_about_a_third_once_burst_is_spent() -> None:
+def test_a_hot_key_is_throttled_by_about_a_third_once_burst_is_used_up() -> None:
     model = partitions()
     keys = forever(*item_keys(1))
     refused(model, keys, 1500, range(600))
@@ -64,7 +64,7 @@ def test_a_hot_key_throttles_about_a_third_once_burst_is_spent() -> None:
     assert len(model) == 1
 
 
-def test_burst_is_what_was_not_used_in_five_minutes() -> None:
+def test_burst_is_the_unused_capacity_of_five_minutes() -> None:
     model = partitions()
     keys = forever(*item_keys(1))
     assert refused(model, keys, 1500, range(1000, 1599)) == 0
@@ -72,7 +72,7 @@ def test_burst_is_what_was_not_used_in_five_minutes() -> None:
 
 
 @pytest.mark.parametrize(("units_per_s", "needed"), [(1500, 2), (3500, 4)])
-def test_a_load_over_ten_keys_does_not_after_splits(units_per_s: int, needed: int) -> None:
+def test_a_load_over_ten_keys_is_not_throttled_after_splits(units_per_s: int, needed: int) -> None:
     model = partitions()
     keys = forever(*item_keys(10))
     assert refused(model, keys, units_per_s, range(120)) > 0.1
@@ -97,7 +97,7 @@ def test_a_falling_sort_key_never_recovers() -> None:
     assert len(model) == 1
 
 
-def test_a_hot_item_is_set_apart_from_its_neighbours() -> None:
+def test_a_hot_item_is_isolated_from_its_neighbours() -> None:
     model = partitions()
     hot, *others = sorted(item_keys(7))
     keys = forever(hot, others[0], hot, others[1], hot, others[2])
@@ -105,7 +105,7 @@ def test_a_hot_item_is_set_apart_from_its_neighbours() -> None:
     assert refused(model, keys, 1600, range(300, 400)) == 0
 
 
-def test_a_lowest_item_that_takes_most_is_set_apart_too() -> None:
+def test_a_hot_item_at_the_low_end_is_isolated() -> None:
     model = partitions()
     hot, *others = sorted(item_keys(5))
     keys = forever(hot, hot, hot, others[0], hot, others[1], hot, others[2])
@@ -113,7 +113,7 @@ def test_a_lowest_item_that_takes_most_is_set_apart_too() -> None:
     assert refused(model, keys, 1500, range(300, 400)) == 0
 
 
-def test_a_hot_item_is_set_apart_though_a_little_lies_below_it() -> None:
+def test_a_hot_item_with_little_load_below_it_is_isolated() -> None:
     model = partitions()
     lowest, hot, *others = sorted(item_keys(4))
     keys = forever(lowest, *[hot, hot, hot, *others] * 25)
@@ -125,7 +125,7 @@ def test_a_hot_item_is_set_apart_though_a_little_lies_below_it() -> None:
     ("first", "second", "splits"),
     [((1, 2), (1, 2), True), ((1, 2), (1, 9), True), ((1, 9), (1, 2), False), ((1, 2), (8, 9), False)],
 )
-def test_the_first_half_of_a_minute_says_where_to_split_and_the_second_whether(
+def test_the_first_half_of_a_minute_decides_the_split_point_and_the_second_whether_to_split(
     first: tuple[int, int], second: tuple[int, int], splits: bool
 ) -> None:
     model = partitions()
@@ -136,7 +136,7 @@ def test_the_first_half_of_a_minute_says_where_to_split_and_the_second_whether(
     assert len(model) == (2 if splits else 1)
 
 
-def test_all_of_a_half_is_seen_and_not_only_how_it_begins() -> None:
+def test_the_whole_first_half_is_sampled() -> None:
     model = partitions()
     *low, first, second = sorted(item_keys(6))
     refused(model, forever(*low), 4000, range(2))
@@ -145,7 +145,7 @@ def test_all_of_a_half_is_seen_and_not_only_how_it_begins() -> None:
     assert len(model) == 2
 
 
-def test_a_sample_of_before_a_split_does_not_part_what_is_left() -> None:
+def test_samples_from_before_a_split_do_not_divide_the_remaining_partition() -> None:
     model = partitions()
     keys = item_keys(100)
     low = [key for key in keys if key[0] < 128]
@@ -155,7 +155,7 @@ def test_a_sample_of_before_a_split_does_not_part_what_is_left() -> None:
     assert len(model) == 2
 
 
-def test_collections_that_stay_together_are_not_split_inside() -> None:
+def test_collections_that_stay_together_are_not_split() -> None:
     prefix = partition_prefix(b"one")
     keys = [prefix + bytes([number]) for number in range(20)]
     whole, loose = partitions(collection=partition_bytes_of), partitions()
@@ -165,19 +165,19 @@ def test_collections_that_stay_together_are_not_split_inside() -> None:
     assert refused(loose, forever(*keys), 1500, range(300, 400)) == 0
 
 
-def test_a_partition_that_is_not_hot_is_not_split() -> None:
+def test_a_cold_partition_is_not_split() -> None:
     model = partitions()
     assert refused(model, forever(*item_keys(10)), 800, range(300)) == 0
     assert len(model) == 1
 
 
-def test_a_partition_that_uses_nearly_all_is_split_before_it_throttles() -> None:
+def test_a_partition_near_its_limit_is_split_before_it_is_throttled() -> None:
     model = partitions()
     assert refused(model, forever(*item_keys(10)), 950, range(70)) == 0
     assert len(model) == 2
 
 
-def test_a_partition_that_throttles_for_a_moment_is_split_though_it_uses_little() -> None:
+def test_a_briefly_throttled_partition_is_split_even_with_low_use() -> None:
     model = partitions()
     keys = forever(*item_keys(10))
     assert refused(model, keys, 4000, range(1)) > 0.5
@@ -185,7 +185,7 @@ def test_a_partition_that_throttles_for_a_moment_is_split_though_it_uses_little(
     assert len(model) == 2
 
 
-def test_a_load_of_reads_splits_as_well() -> None:
+def test_a_read_load_splits_partitions_too() -> None:
     model = partitions()
     keys = forever(*item_keys(10))
     for second in range(70):
@@ -197,7 +197,7 @@ def test_a_load_of_reads_splits_as_well() -> None:
 
 
 @pytest.mark.parametrize(("first", "second", "parts"), [(15, 40, 1), (40, 15, 1), (16, 16, 2)])
-def test_too_few_requests_in_a_half_tell_nothing_of_where_to_split(first: int, second: int, parts: int) -> None:
+def test_too_few_requests_in_a_half_cause_no_split(first: int, second: int, parts: int) -> None:
     model = partitions()
     keys = forever(*item_keys(10))
     for time_s in (*[10.0] * first, *[40.0] * second, 60.0):
@@ -205,7 +205,7 @@ def test_too_few_requests_in_a_half_tell_nothing_of_where_to_split(first: int, s
     assert len(model) == parts
 
 
-def test_a_load_that_has_moved_is_not_split_where_it_was() -> None:
+def test_a_load_that_has_moved_is_not_split_at_its_old_position() -> None:
     model = partitions()
     first, *others = sorted(item_keys(9))
     refused(model, forever(first, others[0]), 1500, range(30))
@@ -214,7 +214,7 @@ def test_a_load_that_has_moved_is_not_split_where_it_was() -> None:
     assert len(model) == 1
 
 
-def test_partitions_of_the_beginning_divide_the_keys_evenly() -> None:
+def test_initial_partitions_divide_the_keys_evenly() -> None:
     model = partitions(8)
     assert len(model) == 8
     assert refused(model, iter(item_keys(1000) * 10), 7000, range(1)) < 0.05
@@ -235,7 +235,7 @@ def test_partitions_grow_by_halving_the_widest() -> None:
     assert refused(model, forever(*item_keys(1000)), 7000, range(20)) < 0.05
 
 
-def test_a_bucket_lets_pass_what_is_larger_than_it_only_when_full() -> None:
+def test_a_bucket_admits_oversized_requests_only_when_full() -> None:
     bucket = Bucket(1.0, 0.0)
     assert not bucket.has(1000, 298.0)
     assert bucket.has(1000, 300.0)
@@ -243,7 +243,7 @@ def test_a_bucket_lets_pass_what_is_larger_than_it_only_when_full() -> None:
     assert not bucket.has(1, 600.0)
 
 
-def test_units_keep_coming_at_the_old_rate_until_it_changes() -> None:
+def test_units_accrue_at_the_old_rate_until_it_changes() -> None:
     bucket = Bucket(1.0, 0.0)
     bucket.change_rate(100.0, 99.0)
     assert bucket.units == 100, "one a second, and those of the first second"
@@ -251,7 +251,7 @@ def test_units_keep_coming_at_the_old_rate_until_it_changes() -> None:
     assert bucket.units == 30, "no more than can be kept at the new rate"
 
 
-def test_a_split_shares_what_was_not_used_until_then_and_leaves_other_partitions_alone() -> None:
+def test_a_split_shares_unused_units_and_does_not_affect_other_partitions() -> None:
     model = partitions(2)
     model.grow(3, 9.0)
     for first_byte, units in ((b"\x00", 5_000), (b"\x40", 5_000), (b"\x80", 10_000)):
@@ -283,7 +283,7 @@ def test_an_on_demand_ceiling_rises_to_double_the_peak_after_half_an_hour() -> N
     assert ceiling.partitions("Write") in (16, 17)
 
 
-def test_an_on_demand_ceiling_saves_nothing_and_rises_for_traffic_alone() -> None:
+def test_an_on_demand_ceiling_accumulates_nothing_and_rises_only_with_traffic() -> None:
     ceiling = OnDemandCeiling(4000.0, 0.0)
     for time_s in (GROWTH_S, 3 * GROWTH_S):
         assert ceiling.admits(4000, time_s)
@@ -292,7 +292,7 @@ def test_an_on_demand_ceiling_saves_nothing_and_rises_for_traffic_alone() -> Non
     assert ceiling.units_per_s == 4000
 
 
-def test_a_peak_is_kept_though_less_follows() -> None:
+def test_a_peak_counts_even_if_the_load_falls_afterwards() -> None:
     ceiling = OnDemandCeiling(4000.0, 0.0)
     for second in range(1_800):
         units = 3000 if second < 60 else 10
@@ -303,7 +303,7 @@ def test_a_peak_is_kept_though_less_follows() -> None:
     assert ceiling.units_per_s == 6000
 
 
-def test_a_peak_more_than_half_an_hour_after_the_last_rise_raises_the_ceiling_as_soon_as_it_is_measured() -> None:
+def test_a_late_peak_raises_the_ceiling_as_soon_as_it_is_measured() -> None:
     ceiling = OnDemandCeiling(4000.0, 0.0)
     for second in range(2_100):
         units = 10 if second < 1_900 else 3_000
@@ -321,7 +321,7 @@ def test_a_peak_before_a_pause_counts_in_full() -> None:
     assert ceiling.units_per_s == 6000
 
 
-def test_a_ceiling_that_is_warmed_is_never_lowered_by_it() -> None:
+def test_warming_never_lowers_a_ceiling() -> None:
     ceiling = OnDemandCeiling(4000.0, 0.0)
     ceiling.warm(5000.0, 10.0)
     ceiling.warm(4500.0, 10.0)
@@ -355,19 +355,19 @@ def share_refused(
     return denied / (seconds * writes)
 
 
-def test_one_hot_key_of_a_table_throttles_about_a_third(engine: Engine, clock: ManualClock) -> None:
+def test_one_hot_key_of_a_table_is_throttled_by_about_a_third(engine: Engine, clock: ManualClock) -> None:
     tables_of.create(engine)
     share = share_refused(engine, clock, 120, 1500, lambda _: ("hot", "1"))
     assert share == pytest.approx(1 / 3, abs=0.03)
 
 
-def test_ten_keys_of_a_table_do_not(engine: Engine, clock: ManualClock) -> None:
+def test_ten_keys_of_a_table_are_not_throttled(engine: Engine, clock: ManualClock) -> None:
     tables_of.create(engine)
     share_refused(engine, clock, 120, 1500, lambda number: (str(number % 10), "1"))
     assert share_refused(engine, clock, 60, 1500, lambda number: (str(number % 10), "1")) == 0
 
 
-def test_a_new_on_demand_table_throttles_ten_thousand_a_second_until_it_has_grown(
+def test_a_new_on_demand_table_throttles_ten_thousand_per_second_until_it_has_grown(
     engine: Engine, clock: ManualClock
 ) -> None:
     tables_of.create(engine)
@@ -410,7 +410,7 @@ SORTED = tables_of.with_index(
         "index without",
     ],
 )
-def test_many_items_of_one_key_are_parted_unless_they_must_stay_together(
+def test_many_items_of_one_key_are_split_unless_they_must_stay_together(
     members: dict[str, Any], indexed: bool, recovers: bool, engine: Engine, clock: ManualClock
 ) -> None:
     tables_of.create(engine, **members)
@@ -426,7 +426,7 @@ def test_many_items_of_one_key_are_parted_unless_they_must_stay_together(
     assert (share == 0) if recovers else (share > 0.3)
 
 
-def test_a_refused_index_refuses_the_write_and_says_which(engine: Engine) -> None:
+def test_a_throttled_index_rejects_the_write_and_is_named(engine: Engine) -> None:
     tables_of.create(engine, **tables_of.with_index())
     error = first_refusal(engine, lambda number: put(engine, str(number), g={"S": "a"}, v=kilobytes(250)))
     assert isinstance(error, ThrottlingError)
@@ -472,9 +472,7 @@ def test_provisioned_capacity_is_enforced(engine: Engine, clock: ManualClock) ->
     put(engine, "again")
 
 
-def test_a_page_that_is_refused_uses_nothing_so_that_enough_gathers_for_the_next(
-    engine: Engine, clock: ManualClock
-) -> None:
+def test_a_throttled_page_uses_no_units_so_that_the_next_can_succeed(engine: Engine, clock: ManualClock) -> None:
     tables_of.create(
         engine,
         BillingMode="PROVISIONED",
@@ -526,7 +524,7 @@ def test_reads_are_charged_too(engine: Engine, clock: ManualClock) -> None:
     tables_of.get(engine, "a")
 
 
-def test_the_maximum_of_on_demand_throughput_holds(engine: Engine) -> None:
+def test_the_on_demand_maximum_is_enforced(engine: Engine) -> None:
     tables_of.create(engine, OnDemandThroughput={"MaxWriteRequestUnits": 2})
     error = first_refusal(engine, lambda number: put(engine, str(number)))
     (reason,) = error.members["throttlingReasons"]
@@ -538,7 +536,7 @@ def provision(engine: Engine, read: int, write: int) -> None:
     engine.call("UpdateTable", {"TableName": "things", "ProvisionedThroughput": capacity})
 
 
-def test_more_provisioned_capacity_counts_at_once(engine: Engine, clock: ManualClock) -> None:
+def test_increased_provisioned_capacity_takes_effect_immediately(engine: Engine, clock: ManualClock) -> None:
     capacity = {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1}
     tables_of.create(engine, BillingMode="PROVISIONED", ProvisionedThroughput=capacity)
     put(engine, "a")
@@ -550,7 +548,7 @@ def test_more_provisioned_capacity_counts_at_once(engine: Engine, clock: ManualC
         put(engine, str(number))
 
 
-def test_what_was_not_used_before_more_was_provisioned_is_what_there_was(engine: Engine, clock: ManualClock) -> None:
+def test_unused_capacity_before_an_increase_accrues_at_the_old_rate(engine: Engine, clock: ManualClock) -> None:
     capacity = {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1}
     tables_of.create(engine, BillingMode="PROVISIONED", ProvisionedThroughput=capacity)
     put(engine, "a")
@@ -568,7 +566,7 @@ def test_what_was_not_used_before_more_was_provisioned_is_what_there_was(engine:
     assert passed in range(248, 252), "200 at one a second, 50 at fifty"
 
 
-def test_more_provisioned_capacity_comes_with_partitions_for_it(engine: Engine, clock: ManualClock) -> None:
+def test_increased_provisioned_capacity_adds_partitions(engine: Engine, clock: ManualClock) -> None:
     capacity = {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1}
     tables_of.create(engine, BillingMode="PROVISIONED", ProvisionedThroughput=capacity)
     put(engine, "a")
@@ -577,7 +575,7 @@ def test_more_provisioned_capacity_comes_with_partitions_for_it(engine: Engine, 
     assert share_refused(engine, clock, 4, 4_000, lambda number: (str(number % 997), "1")) < 0.05
 
 
-def test_a_table_that_is_warmed_takes_more_at_once(engine: Engine, clock: ManualClock) -> None:
+def test_a_warmed_table_accepts_more_load_immediately(engine: Engine, clock: ManualClock) -> None:
     tables_of.create(engine)
     spread = lambda number: (str(number % 997), "1")  # noqa: E731
     assert share_refused(engine, clock, 4, 8_000, spread) > 0.3
@@ -587,7 +585,7 @@ def test_a_table_that_is_warmed_takes_more_at_once(engine: Engine, clock: Manual
     assert share_refused(engine, clock, 4, 8_000, spread) < 0.05
 
 
-def test_a_new_table_on_demand_saves_nothing_of_its_ceiling_up(engine: Engine, clock: ManualClock) -> None:
+def test_a_new_on_demand_table_accumulates_no_burst(engine: Engine, clock: ManualClock) -> None:
     tables_of.create(engine)
     clock.advance(100)
     for number in range(4_000 // 250):
@@ -603,9 +601,7 @@ def protect(engine: Engine) -> None:
     engine.call("UpdateTable", {"TableName": "things", "DeletionProtectionEnabled": True})
 
 
-def test_a_ceiling_that_rises_brings_partitions_and_stays_whatever_else_changes(
-    engine: Engine, clock: ManualClock
-) -> None:
+def test_a_raised_ceiling_adds_partitions_and_survives_other_changes(engine: Engine, clock: ManualClock) -> None:
     tables_of.create(engine)
     spread = lambda number: (str(number % 997), "1")  # noqa: E731
     share_refused(engine, clock, 61, 3_000, spread)
@@ -619,7 +615,7 @@ def test_a_ceiling_that_rises_brings_partitions_and_stays_whatever_else_changes(
     assert len(resource.partitions) == 6
 
 
-def test_a_maximum_that_is_used_up_stays_so_whatever_else_changes(engine: Engine) -> None:
+def test_an_exhausted_maximum_stays_exhausted_after_other_changes(engine: Engine) -> None:
     tables_of.create(engine, OnDemandThroughput={"MaxWriteRequestUnits": 2})
     first_refusal(engine, lambda number: put(engine, str(number)))
     protect(engine)
@@ -627,7 +623,7 @@ def test_a_maximum_that_is_used_up_stays_so_whatever_else_changes(engine: Engine
         put(engine, "a")
 
 
-def test_a_maximum_may_be_raised_and_lifted(engine: Engine, clock: ManualClock) -> None:
+def test_a_maximum_may_be_raised_and_removed(engine: Engine, clock: ManualClock) -> None:
     tables_of.create(engine, OnDemandThroughput={"MaxWriteRequestUnits": 2})
     first_refusal(engine, lambda number: put(engine, str(number)))
     maximum = {"TableName": "things", "OnDemandThroughput": {"MaxWriteRequestUnits": 30}}
@@ -644,7 +640,7 @@ def test_a_maximum_may_be_raised_and_lifted(engine: Engine, clock: ManualClock) 
         put(engine, str(number))
 
 
-def test_a_table_that_becomes_provisioned_has_no_burst_from_before(engine: Engine, clock: ManualClock) -> None:
+def test_a_table_switched_to_provisioned_has_no_earlier_burst(engine: Engine, clock: ManualClock) -> None:
     tables_of.create(engine)
     put(engine, "a")
     clock.advance(100)
@@ -656,7 +652,7 @@ def test_a_table_that_becomes_provisioned_has_no_burst_from_before(engine: Engin
         put(engine, "d")
 
 
-def test_a_batch_leaves_undone_what_is_throttled(engine: Engine) -> None:
+def test_a_batch_returns_throttled_writes_as_unprocessed(engine: Engine) -> None:
     capacity = {"ReadCapacityUnits": 3, "WriteCapacityUnits": 3}
     tables_of.create(engine, BillingMode="PROVISIONED", ProvisionedThroughput=capacity)
     puts = [{"PutRequest": {"Item": tables_of.key(name)}} for name in "abcde"]

@@ -37,7 +37,7 @@ def refused(engine: Engine, **attributes: Any) -> list[str]:
 TABLE, INDEX = "TableWriteProvisionedThroughputExceeded", "IndexWriteProvisionedThroughputExceeded"
 
 
-def test_a_write_takes_the_units_of_the_larger_version(engine: Engine) -> None:
+def test_a_write_uses_the_units_of_the_larger_version(engine: Engine) -> None:
     create(engine, table=5 + 5 + 1 + 5 + 5)
     put(engine, "a", v=kilobytes(5))
     put(engine, "a")
@@ -47,14 +47,14 @@ def test_a_write_takes_the_units_of_the_larger_version(engine: Engine) -> None:
     assert refused(engine) == [TABLE]
 
 
-def test_a_delete_of_nothing_takes_one(engine: Engine) -> None:
+def test_a_delete_of_a_missing_item_uses_one_unit(engine: Engine) -> None:
     create(engine, table=2)
     delete(engine, "a")
     delete(engine, "a")
     assert refused(engine) == [TABLE]
 
 
-def test_an_entry_that_comes_or_goes_takes_its_units(engine: Engine) -> None:
+def test_an_added_or_removed_entry_uses_its_units(engine: Engine) -> None:
     create(engine, index=3 + 3)
     put(engine, "a", v=kilobytes(3))
     put(engine, "a", g={"S": "g"}, v=kilobytes(3))
@@ -63,7 +63,7 @@ def test_an_entry_that_comes_or_goes_takes_its_units(engine: Engine) -> None:
     assert refused(engine, g={"S": "g"}) == [INDEX]
 
 
-def test_an_entry_that_changes_takes_the_units_of_the_larger(engine: Engine) -> None:
+def test_a_changed_entry_uses_the_units_of_the_larger_version(engine: Engine) -> None:
     create(engine, index=1 + 4 + 4)
     put(engine, "a", g={"S": "g"})
     put(engine, "a", g={"S": "g"}, v=kilobytes(4))
@@ -71,21 +71,21 @@ def test_an_entry_that_changes_takes_the_units_of_the_larger(engine: Engine) -> 
     assert refused(engine, g={"S": "g"}) == [INDEX]
 
 
-def test_an_entry_that_moves_takes_the_units_of_both(engine: Engine) -> None:
+def test_a_moved_entry_uses_the_units_of_both_places(engine: Engine) -> None:
     create(engine, index=2 + 2 + 3)
     put(engine, "a", g={"S": "g"}, v=kilobytes(2))
     put(engine, "a", g={"S": "h"}, v=kilobytes(3))
     assert refused(engine, g={"S": "g"}) == [INDEX]
 
 
-def test_an_entry_that_stays_takes_nothing(engine: Engine) -> None:
+def test_an_unchanged_entry_uses_no_units(engine: Engine) -> None:
     create(engine, index=1)
     for _ in range(3):
         put(engine, "a", g={"S": "g"})
     assert refused(engine, g={"S": "g"}) == [INDEX]
 
 
-def test_a_refused_index_says_so(engine: Engine) -> None:
+def test_a_throttled_index_is_reported(engine: Engine) -> None:
     create(engine, index=1)
     put(engine, "a", g={"S": "g"})
     with pytest.raises(ProvisionedThroughputExceededError, match="for one or more global secondary indexes") as caught:
@@ -94,7 +94,7 @@ def test_a_refused_index_says_so(engine: Engine) -> None:
     assert reason["resource"].endswith(":table/things/index/by_g")
 
 
-def test_a_read_of_an_index_takes_its_units_and_no_other_ones(engine: Engine) -> None:
+def test_a_read_of_an_index_uses_only_its_units(engine: Engine) -> None:
     create(engine, read=1)
     put(engine, "a", g={"S": "g"})
     query = {
@@ -143,7 +143,7 @@ def test_each_index_has_its_own_capacity(engine: Engine) -> None:
     assert refused(engine, h={"S": "h"}) == [INDEX]
 
 
-def test_a_local_index_takes_the_units_of_its_table(engine: Engine) -> None:
+def test_a_local_index_uses_the_units_of_its_table(engine: Engine) -> None:
     tables_of.create(
         engine, BillingMode="PROVISIONED", ProvisionedThroughput=capacity(write=6), **tables_of.with_local_index()
     )
@@ -152,7 +152,7 @@ def test_a_local_index_takes_the_units_of_its_table(engine: Engine) -> None:
     assert refused(engine, g={"S": "g"}) == [TABLE]
 
 
-def test_the_maximum_of_reads_holds_too_and_says_so(engine: Engine) -> None:
+def test_the_maximum_of_reads_is_enforced_and_reported(engine: Engine) -> None:
     tables_of.create(engine, OnDemandThroughput={"MaxReadRequestUnits": 1})
     get(engine, "a")
     get(engine, "a")
@@ -162,7 +162,7 @@ def test_the_maximum_of_reads_holds_too_and_says_so(engine: Engine) -> None:
     assert reason["reason"] == "TableReadMaxOnDemandThroughputExceeded"
 
 
-def test_a_hot_key_of_a_table_on_demand_says_so(engine: Engine) -> None:
+def test_a_hot_key_of_an_on_demand_table_is_reported(engine: Engine) -> None:
     tables_of.create(engine)
     for _ in range(3):
         put(engine, "a", v=kilobytes(300))
