@@ -13,6 +13,7 @@ from uuid import UUID
 from keyplan.design.entities import EntitySpec
 from keyplan.design.fields.annotations import Kind, attribute_of
 from keyplan.design.fields.stored import StoredField
+from keyplan.design.keys.encodings import PERIODS_S
 from keyplan.design.keys.entity_keys import BoundKeyAttribute
 
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -24,6 +25,7 @@ _ASSIGNEE = re.compile(
     r"|(held|taken|claimed|locked|leased|reserved|booked|assigned)_(by|to))$"
 )
 _STATE = re.compile(r"(^|_)(state|status|stage|phase)$")
+_REST = re.compile(r"(^|_)(balance|stock|inventory|available|remaining|left|free|credits?|funds|allowance)$")
 _FUTURE = re.compile(r"(^|_)(due|deadline|expir\w*|until|start\w*|end\w*|birth\w*|scheduled|planned|valid|next)(_|$)")
 _SEQUENCE = re.compile(r"(^|_)(seq|sequence|serial)(_(no|nr|number))?$")
 _TIME_ORDERED_ID = re.compile(r"(^|_)(ulid|ksuid)$")
@@ -79,6 +81,11 @@ def is_assignee_name(name: str) -> bool:
     return _ASSIGNEE.search(words_of(name)) is not None
 
 
+def is_rest_name(name: str) -> bool:
+    """Return True if a name suggests what is left of something: a balance, a stock, free seats."""
+    return _REST.search(words_of(name)) is not None
+
+
 def increases_with_time(field: StoredField) -> bool:
     """Return True if a field holds the time of writing, so that new items have greater values, as its name suggests."""
     return field.write_time is not None or (is_time_name(field.name) and _FUTURE.search(words_of(field.name)) is None)
@@ -92,6 +99,23 @@ def monotonic_start(parts: Sequence[BoundKeyAttribute], entity: EntitySpec) -> s
     field = entity.fields[name]
     monotonic = increases_with_time(field) or _SEQUENCE.search(words_of(name)) or is_time_ordered_id(field)
     return name if monotonic else None
+
+
+def own_id(entity: EntitySpec) -> StoredField | None:
+    """Return the required field with the ID of an entity, if the entity's key does not contain it."""
+    noun = words_of(entity.name).rpartition("_")[2]
+    for name, field in entity.fields.items():
+        if words_of(name) in {"id", f"{noun}_id"} and name not in entity.key.fields and not field.optional:
+            return field
+    return None
+
+
+def is_key_of_period(entity: EntitySpec) -> bool:
+    """Return True if the sort key of an entity consists of days, months or other periods."""
+    holes = [hole for part in entity.key.sort if part.template is not None for hole in part.template.placeholders]
+    plain = [part.field for part in entity.key.sort if part.template is None and part.field is not None]
+    periods = all(hole.spec in PERIODS_S or hole.field.type is date for hole in holes)
+    return bool(holes or plain) and periods and all(field.annotation is date for field in plain)
 
 
 def is_time_by_type(field: StoredField) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from keyplan.check.field_names import increases_with_time
@@ -27,6 +28,7 @@ from keyplan.design.keys.placeholders import BoundPlaceholder
 from keyplan.design.parameters import CALL_SOURCES, Source
 from keyplan.design.planning.plan import Plan
 from keyplan.design.schema import Index
+from keyplan.design.workload import Distinct
 from keyplan.dynamodb.values.units import write_units
 
 _MOST_SHARDS = 1_000
@@ -36,6 +38,23 @@ _MOST_SHARDS = 1_000
 def is_constant(source: Source) -> bool:
     """Return True if a key value is the same in every call."""
     return source is not None and not isinstance(source, CALL_SOURCES)
+
+
+def _skews(plan: Plan, entities: Iterable[EntitySpec]) -> dict[str, float]:
+    """Return the shares of the most used values of the key fields of a counter, as other entities declare them.
+
+    A third of all votes are for one poll: so is a third of the additions to the poll's number of votes.
+    """
+    counter = plan.entity
+    counts = plan.operation == "UpdateItem" and any(action.name == "add" for action in plan.actions)
+    skews: dict[str, float] = {}
+    for name in counter.key.fields if counts else ():
+        declared = counter.volume.distinct.get(name) if counter.volume is not None else None
+        for other in entities if declared is None else ():
+            values = other.volume.distinct.get(name) if other.volume is not None and other is not counter else None
+            if isinstance(values, Distinct) and values.hottest is not None and same_field(other, counter, name):
+                skews[name] = max(values.hottest, skews.get(name, 0.0))
+    return skews
 
 
 def field_share(entity: EntitySpec, name: str) -> float | None:
@@ -66,17 +85,10 @@ def _hole_share(hole: BoundPlaceholder, entity: EntitySpec) -> float | None:
     return share
 
 
-def key_share(
-    parts: Sequence[BoundKeyAttribute],
-    entity: EntitySpec,
-    sources: Mapping[str, Source],
-    others: Sequence[EntitySpec] = (),
-) -> float | None:
-    """Return the share of load on the most used key that consists of these attributes, or None if it is unknown.
-
-    The share is 1 for a constant key and 1/n for n keys with the same load. Fields of unknown values that form the
-    whole key of the entity, or of one of the others, have as many combinations as that entity has items.
-    """
+def _field_shares(
+    parts: Sequence[BoundKeyAttribute], entity: EntitySpec, sources: Mapping[str, Source], skews: Mapping[str, float]
+) -> dict[str, float | None]:
+    """Return the share of load on the most used value of each field of a key, None where it is unknown."""
     shares: dict[str, float | None] = {}
     for part in parts:
         holes = part.template.placeholders if part.template is not None else ()
@@ -87,6 +99,28 @@ def key_share(
         if part.field is not None:
             name = part.field.name
             shares[name] = 1.0 if is_constant(sources.get(name)) else field_share(entity, name)
+    for name, skew in skews.items():
+        if name in shares and not is_constant(sources.get(name)):
+            shares[name] = max(shares[name] or 0.0, skew)
+    return shares
+
+
+def key_share(
+    parts: Sequence[BoundKeyAttribute],
+    entity: EntitySpec,
+    sources: Mapping[str, Source],
+    others: Sequence[EntitySpec] = (),
+    *,
+    skews: Mapping[str, float] = MappingProxyType({}),
+) -> float | None:
+    """Return the share of load on the most used key that consists of these attributes, or None if it is unknown.
+
+    The share is 1 for a constant key and 1/n for n keys with the same load. Fields of unknown values that form the
+    whole key of the entity, or of one of the others, have as many combinations as that entity has items.
+
+    `skews`: shares of the most used values of fields, known from other entities.
+    """
+    shares = _field_shares(parts, entity, sources, skews)
     total = 1.0
     for owner in sorted((entity, *others), key=lambda one: -len(one.key.fields)):
         names = owner.key.fields
@@ -217,7 +251,7 @@ def _reads(work: Work, index: Index | None) -> bool:
 
 
 def _table_loads(
-    table: Table, works: Iterable[Work], *, items: bool
+    table: Table, works: Iterable[Work], entities: Sequence[EntitySpec], *, items: bool
 ) -> Iterator[tuple[EntitySpec, BoundKey, PatternLoad]]:
     """Yield the loads on keys of the table; local indexes share its partitions."""
     local = [index.name for index in table.schema.indexes if index.kind == "LSI"]
@@ -228,7 +262,8 @@ def _table_loads(
             continue
         entity = work.plan.entity
         parts = entity.key.attributes if items else entity.key.partition
-        share = key_share(parts, entity, _sources(work.plan) | _current_periods(work.plan, parts))
+        sources = _sources(work.plan) | _current_periods(work.plan, parts)
+        share = key_share(parts, entity, sources, skews=_skews(work.plan, entities))
         if share is not None:
             write = work.units.write + sum(work.units.indexes.get(name, 0.0) for name in local)
             yield entity, entity.key, PatternLoad(work.pattern, share, work.units.read, write)
@@ -290,9 +325,11 @@ def _entry_write_units(work: Work, entity: EntitySpec, index: Index) -> float:
 
 def hot_keys_of(tables: Iterable[Table], works: Sequence[Work]) -> Iterator[HotKey]:
     """Yield the most used partition key of every shape, in tables and global indexes."""
+    tables = list(tables)
+    entities = [entity for table in tables for entity in table.entities]
     for table in tables:
         own = [work for work in works if work.plan.schema is table.schema and is_declared(work)]
-        yield from _grouped(table, None, _table_loads(table, own, items=False), items=False)
+        yield from _grouped(table, None, _table_loads(table, own, entities, items=False), items=False)
         for index in table.schema.indexes:
             if index.kind == "GSI":
                 yield from _grouped(table, index, _index_loads(index, own), items=False)
@@ -301,6 +338,8 @@ def hot_keys_of(tables: Iterable[Table], works: Sequence[Work]) -> Iterator[HotK
 
 def hot_items_of(tables: Iterable[Table], works: Sequence[Work]) -> Iterator[HotKey]:
     """Yield the most used item of every shape of primary key."""
+    tables = list(tables)
+    entities = [entity for table in tables for entity in table.entities]
     for table in tables:
         own = [work for work in works if work.plan.schema is table.schema and is_declared(work)]
-        yield from _grouped(table, None, _table_loads(table, own, items=True), items=True)
+        yield from _grouped(table, None, _table_loads(table, own, entities, items=True), items=True)

@@ -93,7 +93,7 @@ def is_state(subject: Subject, entity: EntitySpec, name: str, *, apart_from: Pat
         if plan.reading and pattern.facts.decides == "state" and entity in plan.entities:
             return True
         for step in steps_in(pattern) if pattern is not apart_from and not plan.reading else ():
-            if step.entity is entity and (name in _conditional_fields(step) or _is_set_to_constant(step, name)):
+            if step.entity is entity and (name in conditional_fields(step) or _is_set_to_constant(step, name)):
                 return True
     return False
 
@@ -104,7 +104,8 @@ def _filtered_fields(consumer: Consumer) -> set[str]:
     return {path.field for path in paths_of(consumer.filter)}
 
 
-def _conditional_fields(step: Plan) -> set[str]:
+def conditional_fields(step: Plan) -> set[str]:
+    """Return the fields on which a write states a condition, or a known value."""
     return {path.field for path in paths_of(step.condition)} | set(step.assumed)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
-from keyplan.check.field_names import is_assignee_name, is_identifier, is_state_name, kind_of, words_of
+from keyplan.check.field_names import is_assignee_name, is_identifier, is_state_name, kind_of, own_id
 from keyplan.check.finding import Finding, Severity
 from keyplan.check.partition_load import is_constant
-from keyplan.check.relations import is_state
+from keyplan.check.relations import conditional_fields, is_state, steps_in
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.selectivity import choices_of
@@ -24,7 +24,6 @@ from keyplan.design.conditions.conditions import (
 from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.entities import EntitySpec
 from keyplan.design.fields.annotations import plain_value
-from keyplan.design.fields.stored import StoredField
 from keyplan.design.parameters import Param
 from keyplan.design.planning.plan import Plan
 
@@ -55,7 +54,7 @@ def unconditional_put(subject: Subject) -> Iterator[Finding]:
 def _overwrite(subject: Subject, pattern: Pattern[..., Any], entity: EntitySpec) -> Iterator[Finding]:
     works = subject.writes_of(entity)
     update = next((work.pattern for work in works if work.plan.operation == "UpdateItem"), None)
-    own = _own_id(entity)
+    own = None if any(is_identifier(entity.fields[name]) for name in entity.key.fields) else own_id(entity)
     severity: Severity = "warning"
     if update is not None:
         consequence, other = f" and the changes of {update.name}", update.place
@@ -77,15 +76,7 @@ def _overwrite(subject: Subject, pattern: Pattern[..., Any], entity: EntitySpec)
     )
 
 
-def _own_id(entity: EntitySpec) -> StoredField | None:
-    """Return the required field with the ID of an entity, if its key contains neither this nor another ID."""
-    if any(is_identifier(entity.fields[name]) for name in entity.key.fields):
-        return None
-    noun = words_of(entity.name).rpartition("_")[2]
-    for name, field in entity.fields.items():
-        if words_of(name) in {"id", f"{noun}_id"} and name not in entity.key.fields and not field.optional:
-            return field
-    return None
+_CHANGES_A_PART = frozenset({"add", "append", "add_to_set", "remove_from_set"})
 
 
 @design_rule("KP608", "warning", "advice")
@@ -95,6 +86,8 @@ def lost_update(subject: Subject) -> Iterator[Finding]:
     Finds updates, without a condition on the field, a version or a comparison with the new value, that set a state
     from a parameter, or a field that another pattern adds to; replacements of whole items without a version; and
     updates that set a state and assign the item to a holder (advice unless the field has `Attribute(kind="holder")`).
+    A list, set or map counts as added to if another pattern appends to it or changes a part of it. A state that is set
+    to a constant is reported if another pattern changes it only under a condition on it.
 
     A field with declared choices is a state if something depends on its value: a condition of another write, a read
     with `decides=`, the membership of an index (`only_if=`), a consumer's filter, or another update that sets it to a
@@ -114,7 +107,7 @@ def lost_update(subject: Subject) -> Iterator[Finding]:
         (plan.entity.name, action.path.field): pattern.name
         for _, pattern, plan in subject.patterns
         for action in plan.actions
-        if action.name == "add" and len(action.path.parts) == 1
+        if action.name in _CHANGES_A_PART or len(action.path.parts) > 1
     }
     for _, pattern, plan in subject.patterns:
         if plan.version is not None:
@@ -151,6 +144,10 @@ def _lost_set(
             if taker is not None and choices_of(plan.entity.fields[name]) and not _is_ordered(plan):
                 yield _lost_claim(pattern, plan, name, action.source, taker)
                 return
+            decided = _guarded_transition(subject, pattern, plan.entity, name)
+            if decided is not None and not _is_ordered(plan):
+                yield _unguarded_transition(pattern, plan, name, action.source, decided)
+                return
             continue
         if (plan.entity.name, name) in adding:
             yield _lost_addition(pattern, plan, name, adding[plan.entity.name, name])
@@ -172,6 +169,33 @@ def _lost_set(
             severity="warning" if evident else "advice",
         )
         return
+
+
+def _guarded_transition(
+    subject: Subject, pattern: Pattern[..., Any], entity: EntitySpec, name: str
+) -> Pattern[..., Any] | None:
+    """Return another pattern that changes a state, a field with declared choices, only under a condition on it."""
+    if choices_of(entity.fields[name]) is None or entity.fields[name].type_code == "BOOL":
+        return None
+    for other in subject.design.patterns:
+        for step in steps_in(other) if other is not pattern and not other.plan.reading else ():
+            sets = any(action.name == "set" and action.path.field == name for action in step.actions)
+            if step.entity is entity and step.pattern != pattern.name and sets and name in conditional_fields(step):
+                return other
+    return None
+
+
+def _unguarded_transition(
+    pattern: Pattern[..., Any], plan: Plan, name: str, state: object, other: Pattern[..., Any]
+) -> Finding:
+    return lost_update.finding(
+        pattern.name,
+        f"{pattern.name} overwrites what {other.name} decided: it sets {plan.entity.name}.{name} to"
+        f" {plain_value(state)!r} whatever it is, and {other.name} requires a state",
+        f"add .condition(F.{name} == ...) with the states that {pattern.name} may follow",
+        pattern.place,
+        other.place,
+    )
 
 
 def _assignee(plan: Plan, looked_at: Set[str]) -> str | None:
@@ -218,11 +242,13 @@ def _is_compared_with_new(part: Condition | None, given: Mapping[str, Any]) -> b
 
 
 def _lost_addition(pattern: Pattern[..., Any], plan: Plan, name: str, other: str) -> Finding:
+    is_number = plan.entity.fields[name].type_code == "N"
+    instead = "add the difference" if is_number else "change only the part"
     return lost_update.finding(
         pattern.name,
-        f"{pattern.name} overwrites what {other} added since the read: it sets"
-        f" {plan.entity.name}.{name} without a condition",
-        f"add the difference, or .condition(F.{name} == ...) with the value read, or a version and .if_version(...)",
+        f"{pattern.name} overwrites what {other} {'added' if is_number else 'changed'} since the read: it sets"
+        f" {plan.entity.name}.{name} {'' if is_number else 'as a whole '}without a condition",
+        f"{instead}, or .condition(F.{name} == ...) with the value read, or a version and .if_version(...)",
         pattern.place,
         plan.entity.place,
     )

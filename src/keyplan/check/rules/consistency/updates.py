@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import get_args
 
+from keyplan.check.field_names import is_rest_name
 from keyplan.check.finding import Finding
 from keyplan.check.rule import design_rule, fault_rule
 from keyplan.check.subject import Subject
 from keyplan.design.conditions.builders import FieldUpdate
-from keyplan.design.conditions.conditions import paths_of
+from keyplan.design.conditions.conditions import AndCondition, CompareCondition, Condition, FieldPath, paths_of
 from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import EntitySpec
@@ -162,6 +163,65 @@ def _unchecked_bound(pattern: Pattern[..., object], plan: Plan, action: FieldUpd
         f"add .condition({needed}), or remove the bound of {name}",
         pattern.place,
         plan.entity.place.at(name),
+    )
+
+
+@design_rule("KP620", "warning", "advice")
+def overdrawn_balance(subject: Subject) -> Iterator[Finding]:
+    """Balance can be overdrawn
+
+    Finds updates that subtract from a number without a minimum, and without a condition on it, a known value or a
+    version: a warning if another write of the entity requires that enough is left, advice if only the field's name
+    says that it is what is left (balance, stock, available, remaining, credits). KP617 reports fields with a minimum.
+
+    Why is this bad? Two callers read a balance of 50, and each takes 40. Both succeed, and the balance is -30.
+
+    Fix: `.subtract(balance=amount).condition(F.balance >= amount)`: the second write fails. Declare the minimum too
+    (`Annotated[int, Field(ge=0)]`). Suppress the finding for an account that may be overdrawn.
+
+    Source: developer guide, "Update expressions" (incrementing and decrementing numeric attributes) and "Condition
+    expressions".
+    """
+    required = {
+        (plan.entity.name, path.field): pattern
+        for _, pattern, plan in subject.patterns
+        if not plan.reading
+        for path in _at_least(plan.condition)
+    }
+    for _, pattern, plan in subject.patterns:
+        if plan.operation != "UpdateItem" or plan.version is not None:
+            continue
+        looked_at = {path.field for path in paths_of(plan.condition)} | set(plan.assumed)
+        for action in plan.actions:
+            name = action.path.field
+            other = required.get((plan.entity.name, name))
+            is_plain = action.name == "add" and len(action.path.parts) == 1 and name not in looked_at
+            if not is_plain or not _decreases(action) or plan.entity.fields[name].declared.minimum is not None:
+                continue
+            if other is not None or is_rest_name(name):
+                yield _overdraft(pattern, plan, action, other)
+
+
+def _at_least(condition: Condition | None) -> Iterator[FieldPath]:
+    """Yield the fields that a condition requires to be at least, or more than, a value."""
+    for part in condition.parts if isinstance(condition, AndCondition) else (condition,):
+        if isinstance(part, CompareCondition) and part.op in {">", ">="} and isinstance(part.left, FieldPath):
+            yield part.left
+
+
+def _overdraft(
+    pattern: Pattern[..., object], plan: Plan, action: FieldUpdate, other: Pattern[..., object] | None
+) -> Finding:
+    name = action.path.field
+    needed = f"F.{name} >= {action.source!r}" if action.word == "subtract" else f"F.{name} >= ..."
+    return overdrawn_balance.finding(
+        pattern.name,
+        f"of two callers of {pattern.name}, both succeed although {plan.entity.name}.{name} is enough for one: it"
+        " subtracts without a condition" + (f", which {other.name} has" if other is not None else ""),
+        f"add .condition({needed})",
+        pattern.place,
+        plan.entity.place.at(name) if other is None else other.place,
+        severity="warning" if other is not None else "advice",
     )
 
 

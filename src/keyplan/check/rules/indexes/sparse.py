@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from pydantic_core import PydanticUndefined
+
 from keyplan.check.finding import Finding
 from keyplan.check.load import Work
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.selectivity import choices_of
 from keyplan.design.conditions.conditions import (
+    UNKNOWN,
     AndCondition,
     CompareCondition,
     Condition,
@@ -18,6 +21,7 @@ from keyplan.design.conditions.conditions import (
     InCondition,
     paths_of,
 )
+from keyplan.design.conditions.evaluation import MISSING, holds
 from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.entities import EntitySpec
 from keyplan.design.fields.annotations import plain_value
@@ -88,8 +92,8 @@ def _required_values(plan: Plan) -> set[str]:
 def sparse_index_never_shrinks(subject: Subject) -> Iterator[Finding]:
     """Items never leave a sparse index
 
-    Finds index keys with a condition that no pattern can end: none changes its fields, replaces or deletes the item,
-    and the item does not expire.
+    Finds index keys with a condition that no pattern can end: none changes its fields to other values, replaces or
+    deletes the item, and the item does not expire.
 
     Why is this bad? The index grows like the table, and so do its queries.
 
@@ -126,7 +130,67 @@ def _removes_from_index(work: Work, names: set[str], bound: BoundKey, entity: En
         return plan.exists != "must_not"
     changed = {action.path.field for action in plan.actions}
     optional = {name for name in bound.fields if entity.fields[name].optional}
-    return bool(changed & (names | optional))
+    if changed & optional - names:
+        return True
+    return bool(changed & names) and holds(bound.only_if, _values_after(plan)) is not True
+
+
+def _values_after(plan: Plan) -> dict[str, object]:
+    """Return the values of the fields that an update sets as a whole; others are unknown, removed ones missing."""
+    return {
+        action.path.field: (action.source if action.name == "set" else MISSING)
+        for action in plan.actions
+        if action.name in {"set", "remove"} and len(action.path.parts) == 1
+    }
+
+
+@design_rule("KP415", "warning", of_absence=True)
+def sparse_index_never_filled(subject: Subject) -> Iterator[Finding]:
+    """Nothing enters a sparse index
+
+    Finds index keys with a condition, or with an optional field, that no write can satisfy: no pattern puts whole
+    items, and no update sets the fields to such values.
+
+    Why is this bad? The readers of the index return nothing. A subscription is marked as due only by a job that nobody
+    declared, so no reminder is sent.
+
+    Fix: declare the update that lets items enter the index, such as `.set(status="open")`, or remove the index.
+
+    Source: developer guide, "Take advantage of sparse indexes".
+    """
+    for table, entity in subject.entities:
+        writes = [work.plan for work in subject.writes_of(entity) if work.plan.operation != "DeleteItem"]
+        if not writes or any(plan.item is not None for plan in writes):
+            continue
+        for bound in entity.indexes:
+            readers = [reader for reader in subject.readers_of(table, bound.index) if entity in reader.plan.entities]
+            names = {path.field for path in paths_of(bound.only_if)}
+            names |= {name for name in bound.fields if entity.fields[name].optional}
+            if readers and names and not any(_can_enter(plan, bound, names) for plan in writes):
+                yield sparse_index_never_filled.finding(
+                    bound.index.name,
+                    f"{readers[0].name} returns nothing: no pattern lets a {entity.name} enter index"
+                    f" {bound.index.name}, which depends on {', '.join(sorted(names))}",
+                    f"declare the update that sets {', '.join(sorted(names))}, or remove the index",
+                    bound.place,
+                    readers[0].place,
+                )
+
+
+def _can_enter(plan: Plan, bound: BoundKey, names: set[str]) -> bool:
+    """Return True if an update can give an item a key in an index: of the fields, only new items have defaults."""
+    entity = plan.entity
+    values = _values_after(plan)
+    values |= {action.path.field: UNKNOWN for action in plan.actions if action.path.field not in values}
+    changes = bool(values.keys() & names)
+    if plan.exists == "may":
+        defaults = {name: entity.fields[name].info.get_default(call_default_factory=False) for name in names}
+        known = {name: value for name, value in defaults.items() if value is not PydanticUndefined}
+        values = {name: MISSING if value is None else value for name, value in known.items()} | values
+    elif not changes:
+        return False
+    filled = all(values.get(name) is not MISSING for name in bound.fields if name in values)
+    return filled and holds(bound.only_if, values) is not False
 
 
 _LARGEST_SHARE = 0.5

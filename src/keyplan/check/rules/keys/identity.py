@@ -7,7 +7,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
-from keyplan.check.field_names import is_time_by_type, is_time_name, kind_of, words_of
+from keyplan.check.field_names import (
+    is_identifier,
+    is_key_of_period,
+    is_time_by_type,
+    is_time_name,
+    kind_of,
+    own_id,
+    words_of,
+)
 from keyplan.check.finding import Finding
 from keyplan.check.key_overlap import are_disjoint, as_template, is_unlikely, overlap, shared, skeleton
 from keyplan.check.rule import design_rule, fault_rule
@@ -17,6 +25,7 @@ from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import EntitySpec
 from keyplan.design.errors import Place
 from keyplan.design.fields.annotations import DeclaredField
+from keyplan.design.fields.stored import StoredField
 from keyplan.design.keys.encodings import PERIODS_S
 from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute
 from keyplan.design.keys.overlaps import Overlap
@@ -254,8 +263,13 @@ def timestamp_only_identity(subject: Subject) -> Iterator[Finding]:
     `Attribute(kind="timestamp")`, advice if only the field's name suggests one. One finding lists the entities with
     the same field. Entities that nothing writes, in a table whose other entities are written, are not reported.
 
+    Also finds sort keys that consist of a day or another period if the entity has an ID, which the key does not
+    contain: a receipt with a `receipt_id` under `USER#{user_id}` and `RECEIPT#{day}`.
+
     Why is this bad? Two items of the same partition and millisecond have the same key: a put replaces the first one,
     and a create fails. Clocks can be coarse, imports carry past times, and retries repeat a time.
+
+    Two receipts of one day collide always.
 
     Fix: append an ID to the timestamp: `{at:utc_ms}#{event_id}`. Items stay in order of time.
 
@@ -279,6 +293,24 @@ def timestamp_only_identity(subject: Subject) -> Iterator[Finding]:
                     item=entity.name,
                     cause=" ".join(names),
                 )
+        own = own_id(entity)
+        has_id = any(is_identifier(entity.fields[name]) for name in entity.key.fields)
+        has_put = any(pattern.kind == "put" and pattern.plan.entity is entity for pattern in table.patterns)
+        if own is not None and is_key_of_period(entity) and (has_id or not has_put):  # otherwise KP606 reports the put
+            yield _same_period(entity, own)
+
+
+def _same_period(entity: EntitySpec, own: StoredField) -> Finding:
+    period = entity.key.sort[-1].text
+    return timestamp_only_identity.finding(
+        entity.name,
+        f"two items of {entity.name} with the same {period} overwrite each other: the key ({entity.key.text}) does not"
+        f" contain {own.name}",
+        f"append {{{own.name}}} to the sort key",
+        entity.key.place,
+        entity.place.at(own.name),
+        severity="warning" if kind_of(own) == "id" else "advice",
+    )
 
 
 def _is_timestamp(entity: EntitySpec, part: BoundKeyAttribute, name: str) -> bool:

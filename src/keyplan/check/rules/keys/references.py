@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from difflib import get_close_matches
+from typing import Any
 
-from keyplan.check.field_names import is_tenant_name, kind_of
+from keyplan.check.field_names import is_identifier, is_tenant_name, kind_of
 from keyplan.check.finding import Finding
 from keyplan.check.key_overlap import captured_by, partition_shared, shared
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
-from keyplan.design.declaring.patterns import Facts
+from keyplan.design.conditions.conditions import paths_of
+from keyplan.design.declaring.patterns import Facts, Pattern
 from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import EntitySpec
 from keyplan.design.errors import Place
@@ -198,12 +200,18 @@ def tenant_not_leading_key(subject: Subject) -> Iterator[Finding]:
 
     Source: developer guide, "Using IAM policy conditions for fine-grained access control", dynamodb:LeadingKeys.
     """
-    for _, entity in subject.entities:
-        marked = next((name for name, field in entity.fields.items() if kind_of(field) == "tenant"), None)
-        tenant = marked or next((name for name in entity.fields if is_tenant_name(name)), None)
-        if tenant is None or _is_the_tenant(entity, tenant):
+    for table, entity in subject.entities:
+        tenant = _tenant_of(entity)
+        if tenant is None:
             continue
+        marked = kind_of(entity.fields[tenant]) == "tenant"
         late = [bound for bound in (entity.key, *entity.indexes) if bound.partition[0].fields[:1] != (tenant,)]
+        late = [
+            bound
+            for bound in late
+            if bound.index is None
+            or not any(_reads_all_tenants(read, entity, tenant) for read in subject.readers_of(table, bound.index))
+        ]
         if late:
             where = [entity.schema.where(bound.index) for bound in late]
             yield tenant_not_leading_key.finding(
@@ -215,6 +223,61 @@ def tenant_not_leading_key(subject: Subject) -> Iterator[Finding]:
                 entity.place,
                 severity="warning" if marked else "advice",
             )
+
+
+@design_rule("KP218", "advice", "warning")
+def read_of_all_tenants(subject: Subject) -> Iterator[Finding]:
+    """Query of an index returns items of all tenants
+
+    Finds queries of indexes that neither require the tenant nor an ID, of entities whose primary key starts with a
+    tenant: a warning for a field with `Attribute(kind="tenant")`, advice for one that is only named after a tenant.
+
+    Why is this bad? The table's key isolates customers, and the index does not: `pk(status="open")` returns the open
+    orders of every customer. A caller that forgets to filter shows them to the wrong one, and an IAM policy cannot
+    prevent it.
+
+    Fix: start the index's partition key with the tenant (`TENANT#{tenant_id}#STATUS#{status}`) and require it in the
+    query. Suppress the finding for jobs that process the items of all tenants.
+
+    Source: developer guide, "Using IAM policy conditions for fine-grained access control", dynamodb:LeadingKeys.
+    """
+    for _, pattern, plan in subject.patterns:
+        for entity in plan.entities:
+            tenant = _tenant_of(entity)
+            leads = tenant is not None and tenant in entity.key.partition[0].fields
+            if leads and tenant is not None and _reads_all_tenants(pattern, entity, tenant):
+                index = plan.index
+                yield read_of_all_tenants.finding(
+                    pattern.name,
+                    f"{pattern.name} returns {entity.name} items of every {tenant}: neither the key of"
+                    f" {plan.schema.where(index)} nor a filter requires one",
+                    f"start the index's partition key with {{{tenant}}} and add pk({tenant}={tenant}, ...); suppress"
+                    " this for a job that processes all tenants",
+                    pattern.place,
+                    plan.schema.place_of(index),
+                    severity="warning" if kind_of(entity.fields[tenant]) == "tenant" else "advice",
+                )
+                break
+
+
+def _reads_all_tenants(pattern: Pattern[..., Any], entity: EntitySpec, tenant: str) -> bool:
+    """Return True if a query of an index requires neither the tenant nor an ID, which has one tenant."""
+    plan = pattern.plan
+    if plan.index is None or plan.key is None or entity not in plan.entities:
+        return False
+    given = {name for value in plan.key.values for name in value.sources}
+    given |= {path.field for condition in (plan.filter, plan.residue) for path in paths_of(condition)}
+    unique = {name for rule in entity.uniques for name in rule.fields}
+    return tenant not in given and not any(
+        name in entity.fields and (name in unique or is_identifier(entity.fields[name])) for name in given
+    )
+
+
+def _tenant_of(entity: EntitySpec) -> str | None:
+    """Return the field with the tenant that an entity belongs to, or None; a mark is preferred to a name."""
+    marked = next((name for name, field in entity.fields.items() if kind_of(field) == "tenant"), None)
+    tenant = marked or next((name for name in entity.fields if is_tenant_name(name)), None)
+    return None if tenant is None or _is_the_tenant(entity, tenant) else tenant
 
 
 def _is_the_tenant(entity: EntitySpec, tenant: str) -> bool:

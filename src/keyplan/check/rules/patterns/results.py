@@ -20,6 +20,7 @@ from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.entities import EntitySpec
 from keyplan.design.errors import Place
 from keyplan.design.fields.stored import StoredField
+from keyplan.design.keys.encodings import MONTH, PERIODS_S
 from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute
 from keyplan.design.keys.overlaps import Overlap
 from keyplan.design.keys.placeholders import BoundPlaceholder
@@ -33,8 +34,8 @@ def unbounded_query(subject: Subject) -> Iterator[Finding]:
     """Query has no limit
 
     Finds queries without a limit that read more than a page (1 MB, 128 read units when eventually consistent) by the
-    declared numbers, or a partition of unknown size that all items share. A range counts as the whole partition unless
-    `expected_items=` is declared.
+    declared numbers, a partition of unknown size that all items share, or a whole month or year of an unknown number of
+    items. A range counts as the whole partition unless `expected_items=` is declared.
 
     Why is this bad? A query without a limit reads to the end of its partition: three items in a test can become a
     thousand pages in production.
@@ -58,6 +59,10 @@ def unbounded_query(subject: Subject) -> Iterator[Finding]:
             problem = (
                 f"{pattern.name} reads one partition that all calls share and that grows with each new"
                 f" {plan.entity.name}"
+            )
+        elif not estimate.is_counted and pattern.facts.expected_items is None and (period := _whole_period(plan)):
+            problem = (
+                f"{pattern.name} reads all {plan.entity.name} items of a {period}, and nothing bounds their number"
             )
         else:
             continue
@@ -91,6 +96,14 @@ def _is_constant_partition(plan: Plan) -> bool:
     sources = [source for value in plan.key.partition for source in value.sources.values()]
     fixed = not any(isinstance(source, CALL_SOURCES) for source in sources)
     return fixed and not any(condition.low.sources or condition.high is not None for condition in plan.key.sort)
+
+
+def _whole_period(plan: Plan) -> str:
+    """Return the month or year that a query reads from its start to its end, or no text."""
+    if plan.key is None or plan.key.sort:
+        return ""
+    holes = [hole for value in plan.key.partition if value.template for hole in value.template.placeholders]
+    return next((hole.spec for hole in holes if PERIODS_S.get(hole.spec, 0) >= PERIODS_S[MONTH.name]), "")
 
 
 @design_rule("KP311", "error", conflicts=True)

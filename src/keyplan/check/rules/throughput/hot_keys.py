@@ -8,12 +8,14 @@ from math import ceil
 from keyplan import limits
 from keyplan.check.field_names import has_time_ordered_type, increases_with_time, is_time_by_type, monotonic_start
 from keyplan.check.finding import Finding, number
+from keyplan.check.load import is_declared
 from keyplan.check.partition_load import HotKey
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.selectivity import share_in_index
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys.entity_keys import BoundKey, key_text
+from keyplan.design.schema import Index
 
 
 @design_rule("KP501", "error", "warning")
@@ -189,8 +191,8 @@ def constant_partition_key(subject: Subject) -> Iterator[Finding]:
             known = hot_keys.get((table.name if bound.index is None else bound.index.name, entity.name))
             if not any(part.fields for part in bound.partition):
                 yield from _constant_key(known, bound, entity)
-            elif known is not None:
-                yield from _time_key(known, bound, entity)
+            else:
+                yield from _time_key(subject, known, bound, entity)
 
 
 def _constant_key(hot: HotKey | None, bound: BoundKey | None, entity: EntitySpec) -> Iterator[Finding]:
@@ -217,6 +219,13 @@ def _constant_key(hot: HotKey | None, bound: BoundKey | None, entity: EntitySpec
     )
 
 
+def _peak_of_new_items(subject: Subject, entity: EntitySpec, index: Index | None) -> float:
+    """Return the write units per second at the peak of patterns that put whole items."""
+    works = [work for work in subject.writes_of(entity) if work.plan.item is not None and is_declared(work)]
+    units = [work.units.write if index is None else work.units.indexes.get(index.name, 0.0) for work in works]
+    return sum(each * work.rate.highest for each, work in zip(units, works, strict=True) if work.rate is not None)
+
+
 def _key_text(hot: HotKey | None, bound: BoundKey | None) -> str:
     if bound is not None:
         return " and ".join(part.text for part in bound.partition)
@@ -233,20 +242,24 @@ def _items_under(bound: BoundKey | None, entity: EntitySpec) -> float:
     return entity.volume.count * (share_in_index(entity, bound) if bound is not None else 1.0)
 
 
-def _time_key(hot: HotKey, bound: BoundKey, entity: EntitySpec) -> Iterator[Finding]:
+def _time_key(subject: Subject, hot: HotKey | None, bound: BoundKey, entity: EntitySpec) -> Iterator[Finding]:
     names = [name for part in bound.partition for name in part.fields]
     if not all(increases_with_time(entity.fields[name]) for name in names):
         return
-    units = sum(load.write * (load.peak / load.share) for load in hot.loads if load.share)
+    if hot is not None:
+        units = sum(load.write * (load.peak / load.share) for load in hot.loads if load.share)
+    else:  # the number of values is not declared, but the current one takes all new items
+        units = _peak_of_new_items(subject, entity, bound.index)
     if units <= limits.PARTITION_WRITE_UNITS * _NOTABLE:
         return
+    schema = entity.schema
     yield constant_partition_key.finding(
-        hot.name,
-        f"all current writes to {hot.where} use one key, {number(units)} write units per second at the"
+        schema.name if bound.index is None else bound.index.name,
+        f"all current writes to {schema.where(bound.index)} use one key, {number(units)} write units per second at the"
         f" peak, because it consists of {', '.join(names)}; a partition serves"
         f" {limits.PARTITION_WRITE_UNITS:,}",
         "add a field that varies, or a shard, and read the shards with every_shard()",
-        hot.place,
-        hot.table.schema.place_of(hot.index),
+        bound.place,
+        schema.place_of(bound.index),
         severity="warning" if all(is_time_by_type(entity.fields[name]) for name in names) else "advice",
     )
