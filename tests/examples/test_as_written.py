@@ -41,13 +41,13 @@ CASES = [(name, fault) for name in NAMES for fault in faults(name)]
 
 
 @pytest.mark.parametrize(("name", "fault"), CASES, ids=[fault["id"] for _, fault in CASES])
-def test_each_fault_is_told_by_every_finding_that_is_named_for_it(name: str, fault: dict[str, Any]) -> None:
+def test_each_fault_is_reported_by_its_listed_findings(name: str, fault: dict[str, Any]) -> None:
     assert fault["found"]
     missing = [wanted for wanted in fault["found"] if not told(name, wanted)]
     assert not missing, f"{fault['what']}: not found {missing}"
 
 
-def test_every_design_has_its_table_and_fails() -> None:
+def test_every_design_has_a_fault_table_and_errors() -> None:
     assert sorted(path.stem for path in TABLES.glob("*.toml")) == NAMES
     assert len(NAMES) == 5
     assert all(report(name).failed for name in NAMES)
@@ -68,7 +68,7 @@ def test_every_finding_points_into_the_design(name: str) -> None:
         assert finding.fix
 
 
-def test_all_five_are_checked_within_two_seconds_of_computing() -> None:
+def test_all_five_designs_are_checked_within_two_seconds_of_cpu_time() -> None:
     designs = [Design.load(str(DESIGNS / f"{name}.py")) for name in NAMES]
     before = time.process_time()
     for design in designs:

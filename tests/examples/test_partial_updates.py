@@ -21,11 +21,11 @@ drafts: 0
 """
 
 
-def test_it_prints_the_article_after_each_change() -> None:
+def test_the_example_prints_the_article_after_each_change() -> None:
     run = subprocess.run([sys.executable, str(EXAMPLE)], capture_output=True, text=True, check=True)
     assert run.stdout == PRINTED
 
 
-def test_its_design_has_no_errors_and_no_warnings() -> None:
+def test_the_design_has_no_errors_and_no_warnings() -> None:
     findings = check(Design.load(str(EXAMPLE))).findings
     assert [finding for finding in findings if finding.severity in {"error", "warning"}] == []

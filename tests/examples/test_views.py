@@ -14,7 +14,7 @@ from keyplan.verify.run import verify
 FILE = Path(__file__).parents[2] / "examples" / "views.py"
 
 
-def test_the_example_prints_what_each_read_uses(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_example_prints_the_units_of_each_read(capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(FILE), run_name="__main__")
     lines = capsys.readouterr().out.splitlines()
     assert lines == [
@@ -25,7 +25,7 @@ def test_the_example_prints_what_each_read_uses(capsys: pytest.CaptureFixture[st
     ]
 
 
-def test_the_example_has_no_errors_and_holds() -> None:
+def test_the_example_has_no_errors_and_is_verified() -> None:
     design = Design.load(str(FILE))
     assert not [finding for finding in check(design).findings if finding.severity == "error"]
     assert [problem for pattern in verify(design, items=200).patterns for problem in pattern.problems] == []

@@ -40,7 +40,7 @@ def _pascal(name: str) -> str:
     return "".join(word.capitalize() for word in name.split("-"))
 
 
-def test_options_are_named_and_quoted_as_a_shell_needs_them() -> None:
+def test_options_are_named_and_quoted_for_the_shell() -> None:
     told = command(
         "Query",
         {
@@ -66,13 +66,13 @@ def test_binary_is_base64_in_a_command() -> None:
 
 
 @given(st.dictionaries(st.text(max_size=5), _JSON, min_size=1, max_size=3))
-def test_what_is_written_is_read_as_it_was(item: dict[str, Any]) -> None:
+def test_a_command_can_be_parsed_back_to_its_request(item: dict[str, Any]) -> None:
     request = {"TableName": "notes", "Item": item, "ConsistentRead": True}
     assert read_back(command("PutItem", request)) == ("PutItem", request)
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_the_requests_of_patterns_are_read_as_they_were(name: str) -> None:
+def test_requests_of_patterns_can_be_parsed_back(name: str) -> None:
     told = [example_request(pattern) for pattern in loaded(name).patterns]
     requests = [one for one in told if isinstance(one, ExampleRequest)]
     assert requests

@@ -103,7 +103,7 @@ def test_a_read_is_one_request() -> None:
     assert example_request(member_of) == ExampleRequest("GetItem", {"TableName": "club", "Key": key})
 
 
-def test_a_prefix_stands_before_every_table_of_a_request() -> None:
+def test_a_prefix_is_added_to_every_table_of_a_request() -> None:
     found = request_of(member_of, "dev-")
     assert found.request["TableName"] == "dev-club"
     found = request_of(join_with_card, "dev-")
@@ -116,17 +116,17 @@ def test_a_new_item_with_a_unique_value_is_written_with_its_sentinel() -> None:
     assert [list(one) for one in found.request["TransactItems"]] == [["Put"], ["Put"]]
 
 
-def test_a_write_that_reads_first_has_no_single_request() -> None:
+def test_a_write_that_reads_first_is_not_a_single_request() -> None:
     expected = "it reads the item first: sentinels of unique values (email) depend on the values read"
     assert example_request(move) == example_request(move_with_card) == expected
 
 
-def test_a_write_beside_the_unique_values_is_one_request() -> None:
+def test_a_write_without_unique_values_is_one_request() -> None:
     found = request_of(score)
     assert found.operation == "UpdateItem"
 
 
-def test_a_range_goes_up_though_its_parameters_names_do_not() -> None:
+def test_range_arguments_ascend_even_if_parameter_names_do_not() -> None:
     found = request_of(entries)
     assert found.request["KeyConditionExpression"] == "#owner = :owner AND #day BETWEEN :day_from AND :day_to"
     values = found.request["ExpressionAttributeValues"]
@@ -139,13 +139,13 @@ def test_a_check_is_sent_as_a_transaction() -> None:
     assert [list(one) for one in found.request["TransactItems"]] == [["ConditionCheck"]]
 
 
-def test_a_pattern_that_cannot_work_says_so() -> None:
+def test_an_invalid_pattern_is_explained_by_its_fault() -> None:
     found = example_request(of_nobody)
     assert isinstance(found, str)
     assert found.startswith("it has a fault: KP301, ")
 
 
-def test_an_entity_is_stored_as_its_examples() -> None:
+def test_an_example_item_contains_every_stored_field() -> None:
     assert example_item(club.entities[1]) == {
         "member": {"S": "<member>"},
         "card": {"N": "1"},
@@ -175,7 +175,7 @@ def join_many(members: list[Member]) -> ItemWrite:
     return item(members)
 
 
-def test_the_first_version_of_an_item_is_shown_and_what_has_expired_by_the_example() -> None:
+def test_example_items_have_their_first_version_and_requests_an_example_time() -> None:
     item = example_item(seats.entities[0])
     assert not isinstance(item, str)
     assert item["version"] == {"N": "1"}
@@ -188,7 +188,7 @@ def test_unique_values_are_not_written_in_batches() -> None:
     assert found.startswith("it has a fault: KP605, ")
 
 
-def test_an_entity_that_no_example_fits_is_told() -> None:
+def test_an_entity_without_a_valid_example_is_reported() -> None:
     shapes = Table("shapes", pk="PK")
 
     @shapes.entity(key=key("{number:04d}"))
@@ -201,7 +201,7 @@ def test_an_entity_that_no_example_fits_is_told() -> None:
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_the_service_understands_every_request(name: str) -> None:
+def test_the_service_accepts_every_request(name: str) -> None:
     """It may find a condition untrue, and nothing else to object to."""
     design = loaded(name)
     with Engine.open(":memory:") as engine:

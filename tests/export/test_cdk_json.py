@@ -76,11 +76,11 @@ def _key_problems(keyed: Mapping[str, Any], types: Mapping[str, str], most: int)
 
 
 @pytest.mark.parametrize("name", [*MADE, "shelves"])
-def test_the_generator_refuses_nothing(name: str) -> None:
+def test_the_generator_accepts_every_design(name: str) -> None:
     assert list(problems(made(DESIGN if name == "shelves" else loaded(name)))) == []
 
 
-def test_rules_find_what_breaks_them() -> None:
+def test_validation_finds_violated_rules() -> None:
     data = made(DESIGN)
     data["tables"][0]["AttributeDefinitions"].pop()
     data["tables"][1]["KeySchema"] *= 2
@@ -89,7 +89,7 @@ def test_rules_find_what_breaks_them() -> None:
 
 
 @pytest.mark.parametrize("name", [*MADE, "shelves"])
-def test_the_validation_makes_the_tables_and_puts_the_items(name: str) -> None:
+def test_the_validation_creates_the_tables_and_puts_the_items(name: str) -> None:
     """As model_validation_utils.py does: create_table of all but the expiry, which it does not know, then batches."""
     data = made(DESIGN if name == "shelves" else loaded(name))
     assert list(data) == ["tables", "items", "access_patterns"]
@@ -106,7 +106,7 @@ def test_the_validation_makes_the_tables_and_puts_the_items(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_every_pattern_is_a_command_or_says_why_not(name: str) -> None:
+def test_every_pattern_is_a_command_or_has_a_reason(name: str) -> None:
     design = loaded(name)
     told = made(design)["access_patterns"]
     assert [one["pattern"] for one in told] == [pattern.name for pattern in design.patterns]
@@ -124,7 +124,7 @@ def test_every_pattern_is_a_command_or_says_why_not(name: str) -> None:
             assert set(request) <= set(shape.members)
 
 
-def test_a_pattern_tells_its_table_and_index() -> None:
+def test_a_pattern_has_its_table_and_index() -> None:
     patterns = {one["pattern"]: one for one in made(loaded("todo"), "dev-")["access_patterns"]}
     indexed = [pattern for pattern in patterns.values() if "index" in pattern]
     assert {one["table"] for one in indexed} == {"dev-todo-app-data"}
@@ -135,22 +135,22 @@ def patterns_of(module: ModuleType) -> dict[str, dict[str, Any]]:
     return {one["pattern"]: one for one in made(Design.of(module))["access_patterns"]}
 
 
-def test_a_pattern_is_described_by_its_words_or_its_name() -> None:
+def test_a_pattern_is_described_by_its_docstring_or_name() -> None:
     assert patterns_of(diary)["everything_there"]["description"] == "All of it | every entry."
     assert patterns_of(test_calls)["member_of"]["description"] == "member_of"
 
 
-def test_a_pattern_without_a_request_says_only_why() -> None:
+def test_a_pattern_without_a_request_has_only_a_reason() -> None:
     reason = "it reads the item first: sentinels of unique values (email) depend on the values read"
     assert patterns_of(test_calls)["move"] == {"pattern": "move", "description": "move", "reason": reason}
 
 
-def test_a_transaction_tells_its_table_if_it_is_about_one() -> None:
+def test_a_transaction_has_its_table_if_there_is_only_one() -> None:
     assert patterns_of(test_calls)["join_with_card"]["table"] == "club"
     assert "table" not in patterns_of(test_explain_lines)["join_and_keep"]
 
 
-def test_an_example_of_each_entity_is_put_that_has_one() -> None:
+def test_one_example_of_each_entity_is_put_if_it_has_one() -> None:
     items = made(Design.of(test_explain_lines))["items"]
     assert {name: len(listed) for name, listed in items.items()} == {
         "club": 2,
@@ -167,13 +167,13 @@ def test_an_example_of_each_entity_is_put_that_has_one() -> None:
     ]
 
 
-def test_expiry_is_told_beside_what_create_table_takes() -> None:
+def test_expiry_is_written_next_to_the_members_of_create_table() -> None:
     books = made(DESIGN)["tables"][0]
     assert books["TimeToLiveSpecification"] == {"AttributeName": "gone_at", "Enabled": True}
     assert "TimeToLiveSpecification" not in made(DESIGN)["tables"][1]
 
 
-def test_what_the_generator_does_not_read_is_told() -> None:
+def test_settings_that_the_generator_ignores_are_noted() -> None:
     assert list(unread(resources(DESIGN.tables))) == [
         (
             "the generated CDK app declares table shelf-books without local indexes, the stream, warm throughput,"
@@ -195,12 +195,12 @@ def test_what_the_generator_does_not_read_is_told() -> None:
         (["one", "two"], False),
     ],
 )
-def test_tables_that_the_generator_cannot_tell_apart_are_refused(names: list[str], refused: bool) -> None:
+def test_tables_with_names_that_collide_in_the_generator_are_rejected(names: list[str], refused: bool) -> None:
     found = list(collisions([Table(name, pk="pk") for name in names]))
     assert [fault.code for fault in found] == (["KP109"] if refused else [])
 
 
-def test_an_entity_without_an_example_is_told() -> None:
+def test_an_entity_without_an_example_is_noted() -> None:
     table = Table("shapes", pk="PK")
 
     @table.entity(key=key("{number:04d}"))

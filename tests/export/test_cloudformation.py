@@ -30,18 +30,18 @@ def made(design: Design, prefix: str = "") -> dict[str, Any]:
     return written
 
 
-def test_the_template_of_a_design_is_the_one_that_is_kept() -> None:
+def test_the_template_of_a_design_equals_the_saved_file() -> None:
     assert template(DESIGN, resources(DESIGN.tables)) == EXPECTED.read_text()
 
 
 @given(TABLES)
-def test_a_resource_asks_for_what_connections_ask_for(table: Table) -> None:
+def test_a_resource_has_the_settings_that_connections_request(table: Table) -> None:
     asked = of_cloudformation(properties(TableResource(table, "dev-")))
     declared = create_request(table, f"dev-{table.name}")
     assert asked == Settings(declared, table.schema.ttl, table.schema.point_in_time_recovery)
 
 
-def test_tables_with_indexes_are_made_one_after_another() -> None:
+def test_tables_with_indexes_are_created_one_after_another() -> None:
     indexed = [
         Table("one", pk="pk", indexes=[GSI("index", pk="a")]),
         Table("plain", pk="pk"),
@@ -58,12 +58,12 @@ def test_tables_with_indexes_are_made_one_after_another() -> None:
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_no_table_is_lost_with_its_stack(name: str) -> None:
+def test_tables_are_retained_when_the_stack_is_deleted(name: str) -> None:
     for one in made(loaded(name))["Resources"].values():
         assert (one["DeletionPolicy"], one["UpdateReplacePolicy"]) == ("Retain", "Retain")
 
 
-def test_outputs_tell_names_and_arns_and_no_two_are_one() -> None:
+def test_outputs_have_unique_names_for_table_names_and_arns() -> None:
     names = ["orders", "orders-stream", "ordersStream", "orders-arn", "ordersArn"]
     design = Design("tables", tuple(Table(name, pk="pk", stream="NEW_IMAGE") for name in names))
     written = made(design)["Outputs"]
@@ -73,13 +73,13 @@ def test_outputs_tell_names_and_arns_and_no_two_are_one() -> None:
         assert written[f"{logical_id(table.name)}Name"]["Value"] == {"Ref": logical_id(table.name)}
 
 
-def test_a_prefix_changes_names_of_tables_and_no_ids() -> None:
+def test_a_prefix_changes_table_names_and_not_logical_ids() -> None:
     plain, prefixed = made(DESIGN), made(DESIGN, "dev-")
     assert prefixed["Resources"].keys() == plain["Resources"].keys()
     assert prefixed["Resources"]["Loans"]["Properties"]["TableName"] == "dev-Loans"
 
 
-def test_a_description_is_short_and_plain() -> None:
+def test_a_description_is_short_and_ascii() -> None:
     told = made(Design("d", DESIGN.tables, doc="Größe\nof things. " + "x" * 2000 + "\n\nmore"))["Description"]
     assert told.startswith("Tables of the design d. Gr??e of things. xxx")
     assert len(told.encode()) == 1024
@@ -98,12 +98,12 @@ def lint() -> Callable[[str], list[Any]]:
 
 
 @pytest.mark.parametrize("name", [*MADE, "shelves"])
-def test_cfn_lint_finds_nothing(name: str, lint: Callable[[str], list[Any]]) -> None:
+def test_cfn_lint_reports_nothing(name: str, lint: Callable[[str], list[Any]]) -> None:
     design = DESIGN if name == "shelves" else loaded(name)
     assert lint(template(design, resources([*design.tables, checkpoint_table()]))) == []
 
 
-def test_cfn_lint_is_asked_indeed(lint: Callable[[str], list[Any]]) -> None:
+def test_cfn_lint_reports_a_damaged_template(lint: Callable[[str], list[Any]]) -> None:
     written = made(DESIGN)
     del written["Resources"]["Loans"]["Properties"]["KeySchema"]
     written["Resources"]["ShelfBooksTable"]["Properties"]["Strem"] = {}

@@ -26,7 +26,7 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPa
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_the_cli_takes_every_command(name: str) -> None:
+def test_the_cli_accepts_every_command(name: str) -> None:
     design = loaded(name)
     data = json.loads(model(design, resources(design.tables)))
     commands = [one["implementation"] for one in data["access_patterns"] if "implementation" in one]

@@ -45,7 +45,7 @@ class State(StrEnum):
         (F.parts["a"][3].size() < 2, "size of parts[a][3] < 2"),
     ],
 )  # fmt: skip
-def test_a_condition_reads_as_words(told: Condition | None, words: str) -> None:
+def test_a_condition_is_rendered_as_text(told: Condition | None, words: str) -> None:
     assert condition(told) == words
 
 
@@ -191,9 +191,7 @@ PK = "KIND#{kind}#{level}#{name}"
     ],
     ids=lambda one: getattr(one, "name", ""),
 )
-def test_a_key_condition_says_what_keys_are_made_of_and_constants_as_they_are_stored(
-    pattern: Pattern[..., Any], words: str
-) -> None:
+def test_a_key_condition_shows_templates_and_stored_constants(pattern: Pattern[..., Any], words: str) -> None:
     assert key_condition(pattern.plan) == words
 
 
@@ -201,7 +199,7 @@ def test_a_filter_by_parameters_names_them() -> None:
     assert condition(bigger.plan.filter) == "size > {least} and scores[{player}] = 1"
 
 
-def test_a_write_tells_its_condition_what_it_knows_and_the_version() -> None:
+def test_a_write_shows_its_condition_known_values_and_version() -> None:
     table = Table("notes", pk="id")
 
     @table.entity(version="version")

@@ -67,7 +67,7 @@ def capacity(told: Mapping[str, Any]) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("name", [*MADE, "shelves"])
-def test_a_deployed_template_makes_the_tables_of_the_design(name: str, deployed: tuple[Any, Any]) -> None:
+def test_a_deployed_template_creates_the_tables_of_the_design(name: str, deployed: tuple[Any, Any]) -> None:
     stacks, tables = deployed
     design = Design.of(shelves) if name == "shelves" else loaded(name)
     stacks.create_stack(StackName="design", TemplateBody=template(design, resources(design.tables)))
@@ -80,7 +80,7 @@ def test_a_deployed_template_makes_the_tables_of_the_design(name: str, deployed:
 
 
 @pytest.mark.parametrize("name", [*MADE, "shelves"])
-def test_expiry_is_asked_for_as_a_connection_switches_it_on(name: str) -> None:
+def test_expiry_is_enabled_like_a_connection_does(name: str) -> None:
     """Moto's CloudFormation does not switch it on; what it is asked for is compared instead."""
     design = Design.of(shelves) if name == "shelves" else loaded(name)
     with Engine.open(":memory:") as engine:
@@ -92,7 +92,7 @@ def test_expiry_is_asked_for_as_a_connection_switches_it_on(name: str) -> None:
             assert asked["Enabled"] is (told["TimeToLiveStatus"] == "ENABLED")
 
 
-def test_outputs_name_what_was_made(deployed: tuple[Any, Any]) -> None:
+def test_outputs_name_the_created_resources(deployed: tuple[Any, Any]) -> None:
     stacks, tables = deployed
     design = Design.of(shelves)
     stacks.create_stack(StackName="design", TemplateBody=template(design, resources(design.tables, "dev-")))

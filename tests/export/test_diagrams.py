@@ -182,7 +182,7 @@ def test_entities_have_their_keys_indexes_and_fields() -> None:
     assert picture.findtext("title") == "Entities of table shop"
 
 
-def test_what_an_entity_says_of_an_index_is_joined_to_the_index() -> None:
+def test_the_index_keys_of_an_entity_are_connected_to_the_index() -> None:
     picture = drawn(diagrams.entities(shop, "e"))
     routes = lines(picture, *(f"line colour{number}" for number in range(3)))
     assert len(routes) == 4  # two entities are in one of them
@@ -200,7 +200,7 @@ def test_what_an_entity_says_of_an_index_is_joined_to_the_index() -> None:
     assert order.right < min(lanes) < max(lanes) < box_of(picture, "open, GSI").left
 
 
-def test_parts_of_an_entity_are_ruled_off_each_other() -> None:
+def test_sections_of_an_entity_are_separated_by_rules() -> None:
     picture = drawn(diagrams.entities(shop, "e"))
     area = dict(reversed(texts(picture)))  # the first of each
     ruled = [points[0][1] for points in lines(picture, "rule")]
@@ -221,14 +221,14 @@ def test_parts_of_an_entity_are_ruled_off_each_other() -> None:
     )
 
 
-def test_a_table_of_nothing_is_drawn_too() -> None:
+def test_a_table_without_entities_is_drawn() -> None:
     picture = drawn(diagrams.entities(empty, "e"))
     assert words(picture) == ["table empty", "partition key id"]
     assert told(picture) == "No entities."
     assert words(drawn(diagrams.entities(log, "e"))) == ["Line", "id = {id}", "id S", "table log", "partition key id"]
 
 
-def test_patterns_stand_beside_what_they_read_and_what_they_write() -> None:
+def test_patterns_are_drawn_next_to_their_tables() -> None:
     used: list[Pattern[..., Any]] = [order, open_orders, place, send, place_and_note]
     picture = drawn(diagrams.patterns(shop, used, "p"))
     assert words(picture) == [
@@ -258,7 +258,7 @@ def test_patterns_stand_beside_what_they_read_and_what_they_write() -> None:
         assert pattern.left > table.right
 
 
-def test_a_table_that_nothing_reads_and_one_that_nothing_writes_say_so() -> None:
+def test_tables_without_reads_or_writes_are_described() -> None:
     picture = drawn(diagrams.patterns(log, [note], "p"))
     assert words(picture) == ["table log", "partition key id", "1 entity", "note Put"]
     assert box_of(picture, "table log").left == 0
@@ -266,7 +266,7 @@ def test_a_table_that_nothing_reads_and_one_that_nothing_writes_say_so() -> None
     assert told(drawn(diagrams.patterns(shop, [order], "p"))).endswith("The table is written by no pattern.")
 
 
-def test_consumers_stand_behind_their_tables_and_before_what_becomes_of_failures() -> None:
+def test_consumers_are_drawn_between_their_tables_and_failure_destinations() -> None:
     picture = drawn(diagrams.consumers((shop, empty, log), "c"))
     assert words(picture) == [
         *("table shop", "stream NEW_AND_OLD_IMAGES"),

@@ -85,11 +85,11 @@ def move(part: Part, old: Code, box: int) -> list[WriteCall[Part]]:
         (drop, {"codes": ["AA-000"], "box": 10}),
     ],
 )
-def test_a_parameter_is_like_the_field_that_it_goes_into(pattern: Any, expected: dict[str, Any]) -> None:
+def test_a_parameter_has_an_example_of_its_field(pattern: Any, expected: dict[str, Any]) -> None:
     assert arguments_of(pattern) == expected
 
 
-def test_the_fields_of_an_item_are_such_as_it_declares() -> None:
+def test_the_fields_of_an_example_item_follow_their_declarations() -> None:
     part = arguments_of(store)["part"]
     assert part.model_dump() == {
         "code": "AA-000",
@@ -104,7 +104,7 @@ def test_the_fields_of_an_item_are_such_as_it_declares() -> None:
     Part.model_validate(part.model_dump())
 
 
-def test_a_transaction_gives_what_its_patterns_take() -> None:
+def test_a_transaction_passes_arguments_to_its_patterns() -> None:
     arguments = arguments_of(move)
     assert (arguments["old"], arguments["box"], arguments["part"].code) == ("AA-000", 10, "AA-000")
 
@@ -114,7 +114,7 @@ def test_every_request_is_shown(pattern: Any, book: PriceBook) -> None:
     assert "with example arguments" in explain(pattern, book)
 
 
-def test_a_pattern_that_is_not_understood_leaves_the_name() -> None:
+def test_an_unsupported_regex_gives_the_name_as_example() -> None:
     words = Table("words", pk="word")
 
     @words.entity()
@@ -209,12 +209,12 @@ class Pair:
     ],
     ids=str,
 )  # fmt: skip
-def test_an_example_is_of_its_type_and_within_its_limits(annotation: Any, expected: Any) -> None:
+def test_an_example_has_its_type_and_limits(annotation: Any, expected: Any) -> None:
     found = example(annotation, "x")
     assert (type(found), found) == (type(expected), expected)
 
 
-def test_a_model_within_itself_ends() -> None:
+def test_a_recursive_model_ends() -> None:
     assert dict(example_model(Tree)) == {
         "name": "<name>",
         "left": "<left>",
@@ -235,7 +235,7 @@ def store_again(part: Part, same: Part) -> list[WriteCall[Part]]:
     return [store(part), rename(same.code, 12, same.label, "slugs")]
 
 
-def test_what_lies_in_a_parameter_says_nothing_of_the_parameter() -> None:
+def test_fields_of_an_object_parameter_do_not_affect_the_parameter() -> None:
     assert set(arguments_of(store_again)["same"].model_dump()) == set(arguments_of(store)["part"].model_dump())
 
 
@@ -325,7 +325,7 @@ def test_parameters_of_one_model_differ_in_every_field_that_can_differ() -> None
         Person.model_validate(person.model_dump())
 
 
-def test_parameters_for_one_field_take_its_examples_in_turn() -> None:
+def test_parameters_of_one_field_use_its_examples_in_turn() -> None:
     arguments = arguments_of(exchange)
     assert [arguments[name] for name in ("old", "new", "last")] == [
         "ada@example.com", "bob@example.com", "ada@example.com",
@@ -334,7 +334,7 @@ def test_parameters_for_one_field_take_its_examples_in_turn() -> None:
 
 
 @pytest.mark.parametrize("pattern", [add_both, exchange])
-def test_a_transaction_writes_to_no_item_twice(pattern: Any) -> None:
+def test_a_transaction_writes_each_item_once(pattern: Any) -> None:
     with Engine.memory() as engine:
         connect(engine=engine).create_tables(parts)
         request = example_request(pattern)
@@ -343,7 +343,7 @@ def test_a_transaction_writes_to_no_item_twice(pattern: Any) -> None:
             engine.call(request.operation, request.request)
 
 
-def test_a_list_is_of_the_field_only_where_its_elements_are() -> None:
+def test_a_list_has_examples_of_the_field_only_if_its_elements_belong_to_it() -> None:
     arguments = arguments_of(labelled)
     assert (arguments["other"], arguments["wanted"]) == ([1], ["<wanted>"])
     assert arguments["made"] == [date(2026, 3, 1)]
@@ -380,5 +380,5 @@ def test_a_parameter_of_a_limited_type_is_within_its_limits(name: str) -> None:
     TypeAdapter(kind).validate_python(example(kind, name))
 
 
-def test_limits_that_nothing_is_found_for_leave_the_example() -> None:
+def test_unsatisfiable_limits_leave_the_default_example() -> None:
     assert example(Annotated[int, Field(gt=1, lt=2)], "n") == 1

@@ -34,7 +34,7 @@ DESIGN = Design.of(diary)
 
 
 @pytest.mark.parametrize("name", [pattern.name for pattern in DESIGN.patterns])
-def test_a_pattern_is_explained_as_the_file_of_its_name_has_it(name: str, book: PriceBook) -> None:
+def test_explanations_of_patterns_match_the_saved_files(name: str, book: PriceBook) -> None:
     assert explain(DESIGN.pattern(name), book) == (EXPECTED / f"{name}.txt").read_text()
 
 
@@ -42,7 +42,7 @@ def test_every_file_belongs_to_a_pattern() -> None:
     assert {path.stem for path in EXPECTED.glob("*.txt")} == {pattern.name for pattern in DESIGN.patterns}
 
 
-def test_findings_of_the_pattern_are_told_and_those_of_others_are_not(book: PriceBook) -> None:
+def test_only_findings_of_the_pattern_are_shown(book: PriceBook) -> None:
     pattern = DESIGN.pattern("entry")
     mine = Finding("KP901", "warning", "entry", "the problem", "the fix", pattern.place)
     other = Finding("KP902", "error", "publish", "another problem", "another fix", pattern.place)
@@ -51,7 +51,7 @@ def test_findings_of_the_pattern_are_told_and_those_of_others_are_not(book: Pric
     assert "another problem" not in told
 
 
-def test_a_fault_that_is_among_the_findings_is_told_once(book: PriceBook) -> None:
+def test_a_fault_among_the_findings_is_shown_once(book: PriceBook) -> None:
     pattern = DESIGN.pattern("of_day")
     (fault,) = pattern.plan.faults
     told = explain(pattern, book, [Finding.of(fault, "error", "of_day")])

@@ -181,7 +181,7 @@ THERE, MAY = "fails unless the item exists", "succeeds whether or not the item e
     ],
     ids=lambda one: getattr(one, "name", ""),
 )
-def test_the_plan_says_how_it_is_done(pattern: Pattern[..., Any], lines: list[str], book: PriceBook) -> None:
+def test_the_plan_describes_the_read_or_write(pattern: Pattern[..., Any], lines: list[str], book: PriceBook) -> None:
     _, _, after = explain(pattern, book).partition("\nPlan\n")
     assert [line.strip() for line in after.partition("\n\n")[0].splitlines()] == lines
 
@@ -196,11 +196,11 @@ def test_the_plan_says_how_it_is_done(pattern: Pattern[..., Any], lines: list[st
     ],
     ids=lambda one: getattr(one, "name", ""),
 )
-def test_the_head_says_on_what(pattern: Pattern[..., Any], head: str, book: PriceBook) -> None:
+def test_the_heading_names_operation_and_table(pattern: Pattern[..., Any], head: str, book: PriceBook) -> None:
     assert explain(pattern, book).splitlines()[0] == head
 
 
-def test_binary_is_shown_as_python_writes_it(book: PriceBook) -> None:
+def test_binary_is_shown_in_python_notation(book: PriceBook) -> None:
     told = explain(keep, book)
     assert '"B": "b\'\'"' in told or "b'" in explain(marked, book)
     assert "\"b'bytes'\"" in explain(marked, book)
@@ -219,11 +219,11 @@ def shape(number: int) -> ItemKey:
     return item(number=number)
 
 
-def test_a_request_that_no_example_fits_is_not_shown(book: PriceBook) -> None:
+def test_a_request_without_valid_examples_is_not_shown(book: PriceBook) -> None:
     assert "Request\n  not shown: no valid example arguments: " in explain(shape, book)
 
 
-def test_a_write_that_keeps_unique_values_is_shown_and_priced_as_the_transaction_that_goes_out(book: PriceBook) -> None:
+def test_a_write_with_unique_values_is_shown_and_priced_as_a_transaction(book: PriceBook) -> None:
     told = explain(join, book)
     assert '"TransactItems"' in told
     assert told.count('"Put"') == 2

@@ -61,7 +61,7 @@ def made(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", DESIGNS)
-def test_a_page_is_well_formed_and_every_link_in_it_leads_somewhere(name: str) -> None:
+def test_a_page_is_well_formed_and_every_link_has_a_target(name: str) -> None:
     read = Page(made(name))
     assert made(name).startswith("<!DOCTYPE html>\n<html lang=")
     links = [told["href"] for tag, told in read.tags if tag == "a"]
@@ -73,7 +73,7 @@ def test_a_page_is_well_formed_and_every_link_in_it_leads_somewhere(name: str) -
 
 
 @pytest.mark.parametrize("name", DESIGNS)
-def test_a_page_loads_and_runs_nothing(name: str) -> None:
+def test_a_page_loads_and_executes_nothing(name: str) -> None:
     read = Page(made(name))
     tags = {tag for tag, _ in read.tags}
     assert not tags & {"script", "link", "img", "iframe", "object", "embed", "form", "use", "image", "foreignobject"}
@@ -86,14 +86,14 @@ def test_a_page_loads_and_runs_nothing(name: str) -> None:
     assert "default-src 'none'" in made(name)
 
 
-def test_what_a_design_says_is_shown_as_it_is_written() -> None:
+def test_texts_of_a_design_are_escaped() -> None:
     read = Page(made("hostile"))
     assert read.text.count(EVIL) > 10
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]", made("hostile"))
 
 
 @pytest.mark.parametrize("name", DESIGNS)
-def test_every_text_of_a_diagram_is_within_its_box_and_meets_no_other(name: str) -> None:
+def test_every_text_of_a_diagram_is_inside_its_box_and_overlaps_no_other(name: str) -> None:
     found = pictures(made(name))
     assert len(found) >= 2
     for picture in found:
@@ -107,7 +107,7 @@ def test_every_text_of_a_diagram_is_within_its_box_and_meets_no_other(name: str)
 
 
 @pytest.mark.parametrize("name", DESIGNS)
-def test_boxes_hold_each_other_or_do_not_meet(name: str) -> None:
+def test_boxes_are_nested_or_disjoint(name: str) -> None:
     for picture in pictures(made(name)):
         areas = boxes(picture)
         for number, one in enumerate(areas):
@@ -116,7 +116,7 @@ def test_boxes_hold_each_other_or_do_not_meet(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", DESIGNS)
-def test_every_diagram_says_what_it_shows(name: str) -> None:
+def test_every_diagram_has_a_description(name: str) -> None:
     for picture in pictures(made(name)):
         assert picture.attrib["role"] == "img"
         title, description = picture.find("title"), picture.find("desc")
@@ -140,7 +140,7 @@ def test_every_entity_and_every_pattern_is_in_a_diagram(name: str) -> None:
             assert consumer.name in shown
 
 
-def test_a_page_is_the_same_every_time() -> None:
+def test_a_page_is_deterministic() -> None:
     design = told("forum")
     assert page(design, check(design).findings, estimate(design, fixed())) == made("forum")
 
@@ -178,7 +178,7 @@ def two_tables() -> Design:
     return Design("two", (first, second, third), doc="Two tables, and one of nothing.")
 
 
-def test_a_diagram_stands_behind_the_heading_that_it_is_about() -> None:
+def test_a_diagram_follows_its_heading() -> None:
     design = two_tables()
     text = page(design, [], estimate(design, fixed()))
     parts = re.findall(
@@ -203,7 +203,7 @@ def test_a_table_is_drawn_with_its_own_patterns() -> None:
     assert [text for text, _ in texts(second)] == ["table second", "partition key id", "1 entity", "read_second Get"]
 
 
-def test_headings_of_one_text_have_ids_of_their_own() -> None:
+def test_equal_headings_have_different_ids() -> None:
     design = two_tables()
     headings = "# Section\n\n## *\n\n## Thing!\n\n## *"
     made = page(Design("two", design.tables, doc=headings), [], estimate(design, fixed()))
@@ -212,18 +212,18 @@ def test_headings_of_one_text_have_ids_of_their_own() -> None:
     assert [one for one in ids if one.startswith("s-thing")] == ["s-thing", "s-thing-2", "s-thing-3"]
 
 
-def test_a_heading_is_listed_without_its_marks() -> None:
+def test_a_heading_is_listed_without_its_markup() -> None:
     design = two_tables()
     made = page(Design("two", design.tables, doc="## One `of` *them*"), [], estimate(design, fixed()))
     assert '<li class="level2"><a href="#s-one-of-them">One of them</a></li>' in made
 
 
-def test_the_diagram_of_consumers_stands_between_their_heading_and_their_table() -> None:
+def test_the_diagram_of_consumers_is_between_their_heading_and_their_table() -> None:
     behind = made("diary").partition("Change consumers</h2>")[2]
     assert behind.index("<figure>") < behind.index("<table>")
 
 
-def test_tables_scroll_by_themselves() -> None:
+def test_wide_tables_scroll_separately() -> None:
     assert re.findall(r"(<div[^>]*>)\s*<table>", made("diary")) == ['<div class="wide" tabindex="0">'] * made(
         "diary"
     ).count("<table>")

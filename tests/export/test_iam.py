@@ -62,7 +62,7 @@ def denied(policy: Mapping[str, Any], seen: Seen, design: Design, principal: Map
 
 
 @pytest.mark.parametrize("name", DESIGNS)
-def test_all_that_goes_out_is_allowed(name: str) -> None:
+def test_every_sent_request_is_allowed(name: str) -> None:
     design = design_of(name)
     whole = made(runnable(design))
     requests = requests_of(name)
@@ -74,7 +74,7 @@ def test_all_that_goes_out_is_allowed(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", DESIGNS)
-def test_the_policy_of_one_pattern_allows_all_that_it_sends(name: str) -> None:
+def test_the_policy_of_one_pattern_allows_all_its_requests(name: str) -> None:
     design = design_of(name)
     alone = {one.name: made([one]) for one in runnable(design)}
     refused = [one for one in requests_of(name) if denied(alone[one.pattern], one, design)]
@@ -82,7 +82,7 @@ def test_the_policy_of_one_pattern_allows_all_that_it_sends(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_nothing_is_allowed_that_no_pattern_does(name: str) -> None:
+def test_nothing_that_no_pattern_does_is_allowed(name: str) -> None:
     design = design_of(name)
     whole = made(runnable(design))
     done = {(one.operation, one.request.get("TableName")) for one in requests_of(name)}
@@ -96,7 +96,7 @@ def test_nothing_is_allowed_that_no_pattern_does(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", DESIGNS)
-def test_every_policy_fits_a_managed_policy_and_has_legal_statements(name: str) -> None:
+def test_every_policy_fits_a_managed_policy_and_has_valid_statements(name: str) -> None:
     whole = made(runnable(design_of(name)))
     assert size(whole) <= 6144
     sids = [one["Sid"] for one in whole["Statement"]]
@@ -122,7 +122,7 @@ def in_template(document: Mapping[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_cfn_lint_finds_nothing(name: str, lint: Callable[[str], list[Any]]) -> None:
+def test_cfn_lint_reports_nothing(name: str, lint: Callable[[str], list[Any]]) -> None:
     design = design_of(name)
     bindings = Bindings({}) if name != "todo" else Bindings({"user_id": OWN})
     grants = [grant for one in runnable(design) for grant in of_pattern(one, bindings)]
@@ -131,7 +131,7 @@ def test_cfn_lint_finds_nothing(name: str, lint: Callable[[str], list[Any]]) -> 
     assert lint(in_template(policy(grants, ACCOUNT))) == []
 
 
-def test_cfn_lint_is_asked_indeed(lint: Callable[[str], list[Any]]) -> None:
+def test_cfn_lint_reports_a_damaged_policy(lint: Callable[[str], list[Any]]) -> None:
     document = made([diary.entry])
     document["Statement"][0]["Action"] = ["dynamodb:GetItems"]
     assert lint(in_template(document))
@@ -145,7 +145,7 @@ def partitions(seen: Seen, design: Design) -> set[str]:
     return {key for one in next(iter(ways)) for key in one.context.get("dynamodb:LeadingKeys", ())}
 
 
-def test_a_bound_pattern_reaches_the_principals_own_partitions_only() -> None:
+def test_a_bound_pattern_accesses_only_the_principals_partitions() -> None:
     design = design_of("todo")
     bindings = Bindings({"user_id": OWN})
     tried = 0
@@ -166,7 +166,7 @@ def test_a_bound_pattern_reaches_the_principals_own_partitions_only() -> None:
     assert tried > 100
 
 
-def test_the_field_of_a_whole_item_is_bound_by_its_name_or_with_its_parameter() -> None:
+def test_a_field_of_a_whole_item_is_bound_by_name_or_with_its_parameter() -> None:
     for name in ("author", "entry.author"):
         (statement,) = made([diary.write], Bindings({name: OWN}))["Statement"]
         assert statement["Condition"]["ForAllValues:StringLike"] == {"dynamodb:LeadingKeys": [f"AUTHOR#{OWN}"]}
@@ -175,7 +175,7 @@ def test_the_field_of_a_whole_item_is_bound_by_its_name_or_with_its_parameter() 
 # What statements say.
 
 
-def test_the_policy_of_a_small_design_is_the_one_that_is_written_here() -> None:
+def test_the_policy_of_a_small_design_has_the_expected_statements() -> None:
     assert made([diary.entry, diary.of_day, diary.publish])["Statement"] == [
         {
             "Sid": "DiaryGetUpdate",
@@ -205,7 +205,7 @@ def test_a_scan_has_no_condition() -> None:
     assert "Condition" not in statement
 
 
-def test_steps_of_a_transaction_are_allowed_within_one_only() -> None:
+def test_steps_of_a_transaction_are_allowed_only_in_a_transaction() -> None:
     whole = made([diary.write_counted])
     leading = {"dynamodb:LeadingKeys": ("AUTHOR#ada",)}
     put = Asked("PutItem", ARN + "diary", leading)
@@ -214,7 +214,7 @@ def test_steps_of_a_transaction_are_allowed_within_one_only() -> None:
     assert allows(whole, Asked("PutItem", ARN + "diary", enclosed))
 
 
-def test_a_missing_key_is_no_permission() -> None:
+def test_a_missing_key_does_not_grant_permission() -> None:
     assert not allows(made([diary.entry]), Asked("GetItem", ARN + "diary", {}))
 
 
@@ -234,7 +234,7 @@ def test_partitions_of_several_attributes_are_not_mixed() -> None:
     assert "Condition" not in open_statement
 
 
-def test_what_is_too_long_is_split_between_statements() -> None:
+def test_oversized_statements_are_split() -> None:
     grants = [Grant("GetItem", f"table-{number}", leading=Leading((f"K{number}#*",))) for number in range(9)]
     parts = policies(grants, ACCOUNT, most=700)
     assert len(parts) > 1
@@ -263,7 +263,7 @@ class Noted:
         """Do nothing: the owner of the engine closes it."""
 
 
-def test_all_that_a_runner_sends_is_allowed() -> None:
+def test_every_request_of_a_runner_is_allowed() -> None:
     table = diary.diary
     kept = checkpoint_table()
     with Engine.memory() as engine, connect(engine=engine) as db:
@@ -378,7 +378,7 @@ def test_a_policy_allows_every_operation_of_a_program_that_runs_consumers(*, exi
         assert action in sent.denied(less, "posts"), action
 
 
-def test_an_undeclared_consumer_may_read_the_stream_and_keep_checkpoints_of_that_table_alone(tmp_path: Path) -> None:
+def test_an_undeclared_consumer_may_read_the_stream_and_write_only_its_tables_checkpoints(tmp_path: Path) -> None:
     design = design_of("todo")
     (table,) = design.tables
     kept = checkpoint_table()
@@ -406,7 +406,7 @@ class Kept:
         """Take failures."""
 
 
-def test_looking_at_tables_is_allowed_where_it_is_asked_for() -> None:
+def test_describing_tables_is_allowed_on_request() -> None:
     whole = policy(of_checks(diary.diary), ACCOUNT)
     (statement,) = whole["Statement"]
     looks = ("DescribeTable", "DescribeTimeToLive", "DescribeContinuousBackups")

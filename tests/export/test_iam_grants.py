@@ -224,7 +224,7 @@ def told(pattern: Pattern[..., Any]) -> list[str]:
     ],
     ids=lambda one: getattr(one, "name", ""),
 )
-def test_a_read_is_granted_where_it_reads_and_a_count_sees_no_more_than_it_counts_by(
+def test_a_read_is_granted_on_its_index_and_a_count_only_with_count_access(
     pattern: Pattern[..., Any], expected: list[str]
 ) -> None:
     assert told(pattern) == expected
@@ -251,7 +251,7 @@ OF_EMAIL = "UNIQUE#Member#email#* enclosed"
     ],
     ids=lambda one: getattr(one, "name", ""),
 )
-def test_a_write_is_granted_with_what_it_may_turn_into(pattern: Pattern[..., Any], expected: list[str]) -> None:
+def test_a_write_is_granted_with_its_possible_operations(pattern: Pattern[..., Any], expected: list[str]) -> None:
     assert told(pattern) == expected
 
 
@@ -294,7 +294,7 @@ def test_a_write_is_granted_with_what_it_may_turn_into(pattern: Pattern[..., Any
     ],
     ids=lambda one: getattr(one, "name", ""),
 )
-def test_unique_values_are_written_in_transactions_only(pattern: Pattern[..., Any], expected: list[str]) -> None:
+def test_unique_values_are_granted_only_in_transactions(pattern: Pattern[..., Any], expected: list[str]) -> None:
     assert told(pattern) == expected
 
 
@@ -313,7 +313,7 @@ KEPT = ("Query", "PutItem", "UpdateItem", "DeleteItem")
 STREAM = [("notes", action, "stream/*", ()) for action in ("DescribeStream", "GetRecords", "GetShardIterator")]
 
 
-def test_a_runner_reads_the_stream_and_keeps_how_far_each_consumer_came() -> None:
+def test_a_runner_may_read_the_stream_and_store_checkpoints() -> None:
     marks = checkpoint_table()
     found = [(one.table, one.action, one.under, one.leading.texts) for one in of_consumers(notes, "dev-", marks)]
     assert found == [
@@ -326,13 +326,13 @@ def test_a_runner_reads_the_stream_and_keeps_how_far_each_consumer_came() -> Non
     assert without == [("", "ListStreams", "", ()), *STREAM]
 
 
-def test_only_consumers_whose_failures_go_somewhere_put_them_there() -> None:
+def test_only_consumers_with_a_destination_may_store_failures() -> None:
     kept = failure_table()
     found = [(one.table, one.action, one.leading.texts) for one in of_failures(kept, notes, "")]
     assert found == [(kept.name, "PutItem", ("notes/follow",))]
 
 
-def test_a_table_of_failures_is_known_by_its_key_and_its_items() -> None:
+def test_a_failure_table_is_recognized_by_its_key_and_entity() -> None:
     of_others, of_failure = Table("a", pk="consumer", sk="event_id"), Table("b", pk="PK")
 
     @of_others.entity()
@@ -353,5 +353,5 @@ def test_a_table_of_failures_is_known_by_its_key_and_its_items() -> None:
 @pytest.mark.parametrize(
     ("table", "actions"), [(notes, ["DescribeTable", "DescribeTimeToLive"]), (club, ["DescribeTable"])]
 )
-def test_expiry_is_looked_at_where_it_is_declared(table: Table, actions: list[str]) -> None:
+def test_describing_the_expiry_is_allowed_if_it_is_declared(table: Table, actions: list[str]) -> None:
     assert [(one.action, one.table) for one in of_checks(table)] == [(action, table.name) for action in actions]

@@ -18,19 +18,19 @@ HELD = st.characters(min_codepoint=0x20, max_codepoint=0xFF)
 
 
 @given(st.text(HELD), st.text(HELD))
-def test_literal_text_matches_itself_alone(text: str, other: str) -> None:
+def test_literal_text_matches_only_itself(text: str, other: str) -> None:
     assert _like(literal(text), text, {})
     assert _like(literal(text), other, {}) == (text == other)
 
 
 @given(st.text())
-def test_text_that_a_policy_cannot_hold_is_matched_nevertheless(text: str) -> None:
+def test_text_not_allowed_in_a_policy_is_still_matched(text: str) -> None:
     made = literal(text)
     assert all(" " <= sign <= "\u00ff" for sign in made)
     assert _like(made, text, {})
 
 
-def test_variables_of_a_principals_value_stay_and_the_rest_is_literal() -> None:
+def test_variables_of_a_principals_value_are_kept_and_the_rest_is_literal() -> None:
     assert principal_value("${aws:PrincipalTag/t}") == "${aws:PrincipalTag/t}"
     assert principal_value("a*${aws:username}?$") == "a${*}${aws:username}${?}${$}"
 
@@ -107,7 +107,7 @@ def leading(pattern: Any, **bound: str) -> Leading:
     return Bindings(bound).of_call(pattern.plan.key.partition)
 
 
-def test_what_a_call_fills_in_is_a_star_and_what_the_pattern_says_is_literal() -> None:
+def test_arguments_become_wildcards_and_constants_stay_literal() -> None:
     assert leading(of).texts == ("A${$}#*#*",)
     assert leading(of_seven).texts == ("A${$}#*#007",)
     assert leading(several).texts == ("A${$}#*#*",)
@@ -116,7 +116,7 @@ def test_what_a_call_fills_in_is_a_star_and_what_the_pattern_says_is_literal() -
     assert leading(of_two).texts == ("A${$}#*#*",)
 
 
-def test_stars_beside_each_other_are_one_and_a_single_choice_is_literal() -> None:
+def test_adjacent_wildcards_are_merged_and_a_single_choice_is_literal() -> None:
     assert leading(of_every_shard).texts == leading(of_one_shard).texts == ("S#only#*",)
 
 
@@ -125,20 +125,20 @@ def test_a_shard_is_not_bound() -> None:
     assert (made.texts, made.bound) == (("S#only#007*",), frozenset({"number"}))
 
 
-def test_fields_of_items_written_together_are_bound_by_their_parameter_too() -> None:
+def test_fields_of_items_written_together_are_also_bound_by_their_parameter() -> None:
     for name in ("number", "made.number"):
         made = Bindings({name: "007"}).of_item(put_many.plan.entity.key.partition, put_many.plan.item)
         assert (made.texts, made.bound) == (("S#only#007*",), frozenset({name}))
 
 
-def test_a_bound_parameter_is_the_principals_value() -> None:
+def test_a_bound_parameter_becomes_the_principals_value() -> None:
     made = leading(of, owner="${aws:username}")
     assert (made.texts, made.bound, made.notes) == (("A${$}#${aws:username}#*",), frozenset({"owner"}), ())
     assert leading(several, owners="me").texts == ("A${$}#me#*",)
     assert leading(owned, owner="me").texts == ("me",)
 
 
-def test_a_value_that_is_written_otherwise_or_behind_others_is_told() -> None:
+def test_a_bound_value_that_is_encoded_or_follows_others_is_noted() -> None:
     notes = leading(of, number="${aws:PrincipalTag/n}").notes
     assert notes == (
         "A$#{owner}#{number:03d} contains number encoded as 03d: the principal's value must be encoded too",

@@ -42,7 +42,7 @@ def like(**texts: list[str]) -> dict[str, Any]:
         ),
     ],
 )
-def test_an_arn_names_what_is_under_the_table(account: Account, under: str, arn: str) -> None:
+def test_an_arn_names_resources_of_the_table(account: Account, under: str, arn: str) -> None:
     assert account.arn("t", under) == arn
     assert account.arn("", under) == "*"
 
@@ -62,7 +62,7 @@ def test_an_arn_names_what_is_under_the_table(account: Account, under: str, arn:
         ),
     ],
 )
-def test_what_a_request_must_be_like_is_a_condition(limits: Limits, conditions: dict[str, Any]) -> None:
+def test_limits_of_a_request_become_conditions(limits: Limits, conditions: dict[str, Any]) -> None:
     (bound,) = statements(put("A#*", limits=limits))
     assert bound["Condition"] == {**like(LeadingKeys=["A#*"]), **conditions}
     (free,) = statements(Grant("Scan", "t", limits=limits))
@@ -109,11 +109,11 @@ def test_each_attribute_of_a_partition_key_has_its_condition_key(texts: tuple[st
         ),
     ],
 )
-def test_partitions_that_are_allowed_anyway_are_not_said_again(grants: list[Grant], expected: list[Any]) -> None:
+def test_partitions_that_are_already_allowed_are_not_repeated(grants: list[Grant], expected: list[Any]) -> None:
     assert [statement.get("Condition", {}) for statement in statements(*grants)] == expected
 
 
-def test_actions_and_places_that_are_alike_are_joined() -> None:
+def test_actions_and_resources_with_equal_conditions_are_merged() -> None:
     grants = [
         Grant(action, "t", under, Leading(("A#*",))) for under in ("index/i", "index/j") for action in ("Query", "Scan")
     ]
@@ -133,23 +133,23 @@ def test_actions_and_places_that_are_alike_are_joined() -> None:
         ([Grant("GetItem", f"a{sign}b", leading=Leading((sign,))) for sign in "-_."], ["ABGet", "ABGet2", "ABGet3"]),
     ],
 )  # fmt: skip
-def test_statements_are_called_by_what_they_allow_each_otherwise(grants: list[Grant], sids: list[str]) -> None:
+def test_statements_are_named_by_their_actions_with_unique_names(grants: list[Grant], sids: list[str]) -> None:
     assert [statement["Sid"] for statement in statements(*grants)] == sids
 
 
-def test_a_statement_that_is_too_long_alone_is_a_policy_of_its_own() -> None:
+def test_an_oversized_statement_is_a_separate_policy() -> None:
     grants = [Grant("GetItem", f"table-{number}", leading=Leading((f"K{number}#*",))) for number in range(3)]
     assert [len(one["Statement"]) for one in policies(grants, ANYWHERE, most=1)] == [1, 1, 1]
 
 
-def test_a_policy_may_be_just_as_long_as_it_may_be() -> None:
+def test_a_policy_may_have_exactly_the_maximum_size() -> None:
     grants = [Grant("GetItem", f"table-{number}", leading=Leading((f"K{number}#*",))) for number in range(3)]
     whole = size(policy(grants, ANYWHERE))
     assert [len(one["Statement"]) for one in policies(grants, ANYWHERE, most=whole)] == [3]
     assert [len(one["Statement"]) for one in policies(grants, ANYWHERE, most=whole - 1)] == [2, 1]
 
 
-def test_what_names_no_partition_is_open() -> None:
+def test_a_grant_without_a_partition_is_open() -> None:
     assert NOWHERE.is_open
     assert Leading(("*", "*")).is_open
     assert not Leading(("*", "a")).is_open

@@ -23,11 +23,11 @@ def made(book: PriceBook) -> str:
     return document(DESIGN, findings, estimate(DESIGN, book))
 
 
-def test_the_document_of_a_design_is_the_one_that_is_kept(book: PriceBook) -> None:
+def test_the_document_of_a_design_equals_the_saved_file(book: PriceBook) -> None:
     assert made(book) == EXPECTED.read_text()
 
 
-def test_every_table_has_as_many_cells_in_each_row_as_in_its_head(book: PriceBook) -> None:
+def test_every_row_of_a_table_has_as_many_cells_as_its_heading(book: PriceBook) -> None:
     head = 0
     for line in made(book).splitlines():
         if not line.startswith("|"):
@@ -38,15 +38,15 @@ def test_every_table_has_as_many_cells_in_each_row_as_in_its_head(book: PriceBoo
         assert cells == head, line
 
 
-def test_what_would_break_a_table_is_escaped() -> None:
+def test_characters_that_would_break_a_table_are_escaped() -> None:
     assert rows(["a"], [["one | two\nthree"]]) == "| a |\n| --- |\n| one \\| two three |"
 
 
-def test_a_design_without_findings_says_so(book: PriceBook) -> None:
+def test_a_design_without_findings_has_an_empty_section(book: PriceBook) -> None:
     assert document(DESIGN, [], estimate(DESIGN, book)).endswith("## Findings\n\nNone.\n")
 
 
-def test_a_table_says_what_it_has_not() -> None:
+def test_missing_settings_of_a_table_are_listed_as_none() -> None:
     facts = list(of_table(Table("plain", pk="id")))[1].splitlines()[2:]
     assert facts == [
         "| Partition key | `id` |",
@@ -59,16 +59,16 @@ def test_a_table_says_what_it_has_not() -> None:
     ]
 
 
-def test_an_index_says_what_it_has_not() -> None:
+def test_missing_settings_of_an_index_are_listed_as_none() -> None:
     indexes = list(of_table(Table("plain", pk="id", indexes=[GSI("by_name", pk="name")])))[3]
     assert indexes.splitlines()[-1] == "| by_name | GSI | `name` | none | all |"
 
 
-def test_a_table_says_what_names_its_entities() -> None:
+def test_a_table_lists_its_discriminator() -> None:
     assert "| Entity name in | `kind` |" in list(of_table(Table("plain", pk="id", discriminator="kind")))[1]
 
 
-def test_a_pattern_is_told_by_the_first_line_of_its_docstring() -> None:
+def test_a_pattern_is_described_by_the_first_line_of_its_docstring() -> None:
     table = Table("plain", pk="id")
 
     @table.entity()
@@ -87,7 +87,7 @@ def test_a_pattern_is_told_by_the_first_line_of_its_docstring() -> None:
     assert row.startswith("| `thing`: One thing. | GetItem | plain |")
 
 
-def test_a_pattern_says_how_much_it_reads_and_which_way() -> None:
+def test_a_pattern_lists_its_limit_and_order() -> None:
     table = Table("plain", pk="owner", sk="day")
 
     @table.entity()

@@ -101,7 +101,7 @@ def test_an_entity_is_a_facet_with_templates_and_two_sample_items() -> None:
     ]
 
 
-def test_a_facet_without_keys_in_indexes_has_sample_items_only() -> None:
+def test_a_facet_without_index_keys_has_sample_items_only() -> None:
     facet = made(orders)["DataModel"][0]["TableFacets"][1]
     assert [item["SK"] for item in facet["TableData"]] == [{"S": "PROFILE"}] * 2
     assert facet["TableData"][0]["picture"] == {"B": "cG5n"}
@@ -112,7 +112,7 @@ def test_the_items_of_a_table_are_those_of_its_facets() -> None:
     assert table["TableData"] == [item for facet in table["TableFacets"] for item in facet["TableData"]]
 
 
-def test_facets_of_one_name_have_the_name_of_their_table() -> None:
+def test_facets_with_equal_names_are_named_after_their_table() -> None:
     other = Table("archive", pk="PK", sk="SK")
 
     @other.entity(key=key("USER#{user_id}", "PROFILE"), name="User")
@@ -184,7 +184,7 @@ def test_an_exported_system_is_imported_with_the_same_tables_entities_and_keys(n
                 reader_of(spec).entity(item)
 
 
-def test_a_condition_of_an_index_stays_in_the_design() -> None:
+def test_an_index_condition_is_not_exported() -> None:
     table = Table("flags", pk="flag", indexes=[GSI("set", pk="state", sk="GSK")])
 
     @table.entity(key=key("{flag_id}"), indexes={"set": key("SET", "{flag_id}", only_if=F.is_on == True)})  # noqa: E712

@@ -23,30 +23,30 @@ TABLES = Design.of(shelves).tables
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_designs_that_connections_refuse_are_refused_with_every_fault(name: str) -> None:
+def test_designs_that_connections_reject_are_rejected_with_every_fault(name: str) -> None:
     assert [fault.code for fault in obstacles(tables_of(name))] == REFUSED.get(name, [])
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_a_resource_is_asked_for_as_connections_ask(name: str) -> None:
+def test_a_resource_has_the_request_that_connections_send(name: str) -> None:
     for resource, table in zip(resources(tables_of(name), "dev-"), tables_of(name), strict=True):
         assert resource.name == f"dev-{table.name}"
         assert resource.request == create_request(table, resource.name)
 
 
-def test_what_cannot_be_made_is_raised() -> None:
+def test_an_invalid_table_is_rejected() -> None:
     with pytest.raises(DesignError, match="the design does not declare the stream view of table odd"):
         resources([Table("odd", pk="pk", stream="UNSTATED")])
 
 
-def test_two_tables_of_one_name_are_refused() -> None:
+def test_two_tables_with_one_name_are_rejected() -> None:
     one, two = Table("same", pk="pk"), Table("same", pk="pk")
     (fault,) = obstacles([one, two])
     assert (fault.code, fault.problem) == ("KP109", "two tables are called same")
     assert fault.other == one.schema.place
 
 
-def test_faults_of_all_tables_are_told_together() -> None:
+def test_faults_of_all_tables_are_reported_together() -> None:
     flags = Table("flags", pk="active")
 
     @flags.entity()
@@ -59,18 +59,18 @@ def test_faults_of_all_tables_are_told_together() -> None:
 @pytest.mark.parametrize(
     ("prefix", "allowed"), [("", True), ("dev-", True), ("a b", False), ("x" * 244, True), ("x" * 245, False)]
 )
-def test_a_prefix_is_part_of_a_name(prefix: str, allowed: bool) -> None:
+def test_a_prefix_has_the_characters_of_a_name(prefix: str, allowed: bool) -> None:
     assert is_prefix(prefix, [Table("shelf-books", pk="pk")]) is allowed
 
 
-def test_every_name_must_have_room_for_the_prefix() -> None:
+def test_every_name_has_room_for_the_prefix() -> None:
     tables = [Table("abc", pk="pk"), Table("x" * 250, pk="pk")]
     assert is_prefix("12345", tables)
     assert not is_prefix("123456", tables)
     assert not is_prefix("123456", tables[::-1])
 
 
-def test_a_fault_of_the_stream_points_at_what_is_said_of_it() -> None:
+def test_a_fault_of_the_stream_points_at_its_argument() -> None:
     odd = Table("odd", pk="pk", stream="UNSTATED")
     (fault,) = obstacles([odd])
     assert fault.place == odd.schema.place.at("stream=")
@@ -87,7 +87,7 @@ def test_a_fault_of_the_stream_points_at_what_is_said_of_it() -> None:
         ),
     ],
 )
-def test_where_failed_records_go_is_told_once_in_order(destinations: list[str | None], told: str) -> None:
+def test_failure_destinations_are_noted_once_in_order(destinations: list[str | None], told: str) -> None:
     log = Table("log", pk="line", stream="NEW_IMAGE")
 
     @log.entity()
@@ -105,7 +105,7 @@ def test_where_failed_records_go_is_told_once_in_order(destinations: list[str | 
     ]
 
 
-def test_what_no_file_says_is_told() -> None:
+def test_settings_that_are_not_exported_are_noted() -> None:
     assert list(left_out(resources(TABLES))) == [
         (
             "consumers of shelf-books (greet) run in a keyplan.streams.Runner: they are not exported, and"
@@ -128,7 +128,7 @@ def test_what_no_file_says_is_told() -> None:
         ("OrdersTable", "OrdersTablec0aaeeb2"),
     ],
 )
-def test_logical_ids_are_made_of_the_words_of_a_name(name: str, logical: str) -> None:
+def test_logical_ids_consist_of_the_words_of_a_name(name: str, logical: str) -> None:
     assert logical_id(name) == logical
 
 
@@ -142,14 +142,14 @@ def test_logical_ids_are_made_of_the_words_of_a_name(name: str, logical: str) ->
         ("a.b", "table_a_b2e7336dc"),
     ],
 )
-def test_identifiers_are_the_names_where_these_may_be_identifiers(name: str, expected: str) -> None:
+def test_identifiers_equal_the_names_if_they_are_valid(name: str, expected: str) -> None:
     assert identifier(name) == expected
 
 
 @given(st.sets(NAMES | st.from_regex(r"[A-Za-z0-9_.-]{3,255}", fullmatch=True), min_size=2, max_size=4))
 @example({"a-b", "a.b", "aB", "AB", "ABTable", "a_b", "a--b", "-a-b", "A-B"})
 @example({"orders-table", "ordersTable", "OrdersTable", "orders.table"})
-def test_names_in_files_are_allowed_and_as_many_as_names_of_tables(names: set[str]) -> None:
+def test_exported_names_are_valid_and_unique(names: set[str]) -> None:
     logical, identifiers = {logical_id(name) for name in names}, {identifier(name) for name in names}
     assert len(logical) == len(identifiers) == len(names)
     assert all(re.fullmatch(r"[A-Za-z0-9]{1,255}", one) for one in logical)
@@ -157,7 +157,7 @@ def test_names_in_files_are_allowed_and_as_many_as_names_of_tables(names: set[st
 
 
 @given(NAMES)
-def test_the_name_that_a_name_gets_is_none_that_another_may_have(name: str) -> None:
+def test_a_changed_name_differs_from_every_unchanged_name(name: str) -> None:
     made = logical_id(name)
     if made != name:  # a table may be called what this one's id is
         assert logical_id(made) != made

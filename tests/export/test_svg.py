@@ -28,7 +28,7 @@ def test_wrapped_lines_fit_and_lose_nothing(text: str, most: int) -> None:
     assert "".join("".join(lines).split()) == "".join(printable(text).split())
 
 
-def test_templates_are_broken_where_they_have_a_joint() -> None:
+def test_templates_are_wrapped_after_delimiters() -> None:
     template = "PK = TENANT#{tenant_id}#USER#{user_id}"
     assert wrapped(template, 20) == ["PK = TENANT#", "  {tenant_id}#USER#", "  {user_id}"]
 
@@ -40,20 +40,20 @@ def test_listed_items_fit_and_lose_nothing(items: list[str], most: int) -> None:
     assert "".join("".join(lines).split()) == "".join(printable(",".join(items)).split())
 
 
-def test_listed_items_stay_whole() -> None:
+def test_listed_items_are_not_broken() -> None:
     assert listed(["user_id S", "name S", "age N"], 18) == ["user_id S, name S,", "age N"]
 
 
-def test_wide_characters_take_two_cells_and_marks_none() -> None:
+def test_wide_characters_use_two_cells_and_combining_marks_none() -> None:
     assert [cells(text) for text in ("ab", "日本", "e\u0301", "🙂")] == [2, 4, 1, 2]
     assert [cells(text) for text in ("ñ", "☆", "\U0001f321")] == [1, 2, 2]  # of one cell; wide in some fonts; a picture
 
 
-def test_characters_without_a_picture_are_replaced() -> None:
+def test_unprintable_characters_are_replaced() -> None:
     assert printable("a\x00b\u202ec\nd") == "a\ufffdb\ufffdc d"
 
 
-def test_a_drawing_is_as_large_as_what_is_on_it() -> None:
+def test_a_drawing_is_as_large_as_its_content() -> None:
     drawing = Drawing()
     lines = [Line("name", "name"), Line("a < b", note="c")]
     drawing.box(Rect(10, 20, width_of(lines), 0), lines, "entity")
@@ -78,24 +78,24 @@ def test_an_arrow_has_its_tip_at_its_end() -> None:
     assert '<path class="line tip" d="M4 1.5 L10 5 L4 8.5"/>' in drawing.svg("x", "t", "d")
 
 
-def test_a_box_without_lines_has_room_for_none() -> None:
+def test_a_box_without_lines_has_only_padding() -> None:
     assert width_of([]) == 2 * PAD
     assert height_of([]) == PAD
 
 
-def test_a_text_makes_room_for_itself() -> None:
+def test_a_text_enlarges_the_drawing() -> None:
     drawing = Drawing()
     drawing.text(5, 7, Line("abc"))
     assert (drawing.width, drawing.height) == (5 + 3 * CELL, 7 + LINE)
 
 
-def test_a_rule_is_a_line_across() -> None:
+def test_a_rule_is_a_horizontal_line() -> None:
     drawing = Drawing()
     drawing.rule(1, 9, 4)
     assert '<path class="rule" d="M1 4 L9 4"/>' in drawing.svg("x", "t", "d")
 
 
-def test_a_word_that_fills_a_line_stays_whole() -> None:
+def test_a_word_that_fills_a_line_is_not_broken() -> None:
     assert wrapped("abcd efgh", 9) == ["abcd efgh"]
     assert wrapped("abcdefgh", 4, indent="") == ["abcd", "efgh"]
     assert wrapped("abcdef gh#ijkl", 8, indent="") == ["abcdef", "gh#ijkl"]

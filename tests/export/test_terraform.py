@@ -85,23 +85,23 @@ def unknown(block: Mapping[str, Any], known: Mapping[str, Any], path: str = "") 
             yield path + name
 
 
-def test_the_configuration_of_a_design_is_the_one_that_is_kept() -> None:
+def test_the_configuration_of_a_design_equals_the_saved_file() -> None:
     assert configuration(DESIGN, resources(DESIGN.tables)) == EXPECTED.read_text()
 
 
 @pytest.mark.parametrize("name", [*MADE, "shelves"])
-def test_every_argument_is_one_of_the_providers(name: str) -> None:
+def test_every_argument_exists_in_the_provider(name: str) -> None:
     blocks = made(DESIGN if name == "shelves" else loaded(name))["resource"]["aws_dynamodb_table"]
     assert [problem for block in blocks.values() for problem in unknown(block, ARGUMENTS)] == []
 
 
-def test_an_argument_that_the_provider_has_not_is_found() -> None:
+def test_an_unknown_provider_argument_is_found() -> None:
     block = {"hash_keys": "a", "ttl": {"enabled": "yes"}, "attribute": [{"name": "a", "kind": "S"}]}
     assert list(unknown(block, ARGUMENTS)) == ["hash_keys", "ttl.enabled", "attribute.kind"]
 
 
 @given(TABLES)
-def test_a_block_asks_for_what_connections_ask_for(table: Table) -> None:
+def test_a_block_has_the_settings_that_connections_request(table: Table) -> None:
     declared = create_request(table, table.name)
     block = block_of(table)
     assert of_terraform(block) == Settings(declared, table.schema.ttl, table.schema.point_in_time_recovery)
@@ -109,7 +109,7 @@ def test_a_block_asks_for_what_connections_ask_for(table: Table) -> None:
 
 
 @given(TABLES)
-def test_attributes_are_those_of_keys_and_no_other(table: Table) -> None:
+def test_only_key_attributes_are_declared(table: Table) -> None:
     """The provider refuses both others: validateTableAttributes in table.go."""
     settings = of_terraform(block_of(table)).request
     indexes = [*settings.get("GlobalSecondaryIndexes", ()), *settings.get("LocalSecondaryIndexes", ())]
@@ -127,12 +127,12 @@ def test_attributes_are_those_of_keys_and_no_other(table: Table) -> None:
         (Table("longer", pk="pk", indexes=[GSI("index", pk="a", sk=("b", "c"))]), "6.37.0"),
     ],
 )
-def test_a_version_is_asked_for_that_has_what_is_said(table: Table, version: str) -> None:
+def test_the_required_provider_version_supports_the_settings(table: Table, version: str) -> None:
     written = made(Design("one", (Table("other", pk="pk"), table)))
     assert written["terraform"]["required_providers"]["aws"]["version"] == f">= {version}, < 7.0.0"
 
 
-def test_indexes_of_a_table_have_their_keys_in_one_form() -> None:
+def test_indexes_of_a_table_declare_their_keys_in_one_form() -> None:
     long = GSI("long", pk=("a", "b"), sk="c")
     blocks = made(Design("d", (Table("mixed", pk="pk", indexes=[GSI("short", pk="a"), long]),)))
     short, other = blocks["resource"]["aws_dynamodb_table"]["mixed"]["global_secondary_index"]
@@ -150,10 +150,10 @@ def test_outputs_refer_to_the_tables() -> None:
     assert "Loans_stream" not in made(DESIGN)["output"]
 
 
-def test_a_prefix_changes_names_of_tables_and_no_identifiers() -> None:
+def test_a_prefix_changes_table_names_and_not_identifiers() -> None:
     assert made(DESIGN, "dev-")["resource"]["aws_dynamodb_table"]["Loans"]["name"] == "dev-Loans"
 
 
 @pytest.mark.parametrize(("text", "written"), [("a$b", "a$b"), ("${a}", "$${a}"), ("%{a}%", "%%{a}%")])
-def test_text_is_no_template(text: str, written: str) -> None:
+def test_text_is_escaped_and_not_interpolated(text: str, written: str) -> None:
     assert literal(text) == written

@@ -19,40 +19,40 @@ def test_a_table_without_a_name_has_its_logical_id() -> None:
     assert found.gaps == ("TableName is missing: CloudFormation generates a name; the logical ID is used here",)
 
 
-def test_so_has_one_whose_name_is_open() -> None:
+def test_a_table_with_an_unresolved_name_has_its_logical_id() -> None:
     found = table({**TABLE, "TableName": {"Fn::Sub": "${AWS::StackName}-things"}})
     assert found.name == "Things"
     assert "pass --parameter AWS::StackName=VALUE" in found.gaps[0]
 
 
-def test_so_has_one_whose_name_another_tool_is_to_fill_in() -> None:
+def test_a_table_with_a_placeholder_name_has_its_logical_id() -> None:
     found = table({**TABLE, "TableName": "${self:service}-things"})
     assert found.name == "Things"
     assert found.gaps[0].endswith("'${self:service}-things' is not a table name")
 
 
 @pytest.mark.parametrize("name", ["ab", "a b", "things/", "x" * 256])
-def test_so_has_one_whose_name_no_table_can_have(name: str) -> None:
+def test_a_table_with_an_invalid_name_has_its_logical_id(name: str) -> None:
     found = table({**TABLE, "TableName": name})
     assert found.name == "Things"
     assert found.gaps == (f"TableName cannot be determined, so the logical ID is used: {name!r} is not a table name",)
 
 
 @pytest.mark.parametrize("name", ["abc", "A.b_c-1", "x" * 255])
-def test_a_name_that_a_table_can_have_is_kept(name: str) -> None:
+def test_a_valid_name_is_kept(name: str) -> None:
     assert (table({**TABLE, "TableName": name}).name, table({**TABLE, "TableName": name}).gaps) == (name, ())
 
 
 @pytest.mark.parametrize("member", ["DeletionPolicy", "UpdateReplacePolicy"])
 @pytest.mark.parametrize(("policy", "is_told"), [("Retain", True), ("Snapshot", True), ("Delete", False)])
-def test_what_becomes_of_a_table_is_told_where_it_is_kept(member: str, policy: str, is_told: bool) -> None:
+def test_a_deletion_policy_is_noted_if_it_retains_the_table(member: str, policy: str, is_told: bool) -> None:
     things = {"Type": "AWS::DynamoDB::Table", "Properties": TABLE, member: policy}
     (found,) = imported({"Resources": {"T": things}}).tables
     told = f"{member} {policy}: deletion policies are not part of a design"
     assert found.gaps == ((told,) if is_told else ())
 
 
-def test_a_given_parameter_makes_the_name() -> None:
+def test_a_parameter_is_substituted_in_the_name() -> None:
     properties = {**TABLE, "TableName": {"Fn::Sub": "${AWS::StackName}-things"}}
     template = {"Resources": {"T": {"Type": "AWS::DynamoDB::Table", "Properties": properties}}}
     assert imported(template, **{"AWS::StackName": "shop"}).tables[0].name == "shop-things"
@@ -62,17 +62,17 @@ def test_a_given_parameter_makes_the_name() -> None:
     "member",
     ["Tags", "SSESpecification", "KinesisStreamSpecification", "ResourcePolicy", "ContributorInsightsSpecification"],
 )
-def test_what_a_design_has_no_place_for_is_told(member: str) -> None:
+def test_members_that_are_not_part_of_a_design_are_noted(member: str) -> None:
     (gap,) = table({**TABLE, member: {"Ref": "Anything"}}).gaps
     assert gap.startswith(f"{member}: ")
     assert "part of a design" in gap
 
 
-def test_so_is_what_is_not_known() -> None:
+def test_unknown_members_are_noted() -> None:
     assert table({**TABLE, "BilingMode": 1}).gaps == ("BilingMode: unknown member",)
 
 
-def test_indexes_tell_their_own_gaps() -> None:
+def test_gaps_of_indexes_are_noted() -> None:
     index = gsi(ContributorInsightsSpecification={"Enabled": True}, WarmThroughput={"ReadUnitsPerSecond": 20_000})
     found = table({**TABLE, "GlobalSecondaryIndexes": [index]})
     assert found.gaps == (
@@ -84,14 +84,14 @@ def test_indexes_tell_their_own_gaps() -> None:
     )
 
 
-def test_a_warm_table_stays_warm() -> None:
+def test_warm_throughput_is_imported() -> None:
     warm = {"ReadUnitsPerSecond": 20_000, "WriteUnitsPerSecond": 5_000}
     found = table({**TABLE, "WarmThroughput": warm, "GlobalSecondaryIndexes": [gsi(WarmThroughput=warm)]})
     assert found.billing == OnDemand(warm_read=20_000, warm_write=5_000)
     assert found.gaps == ()
 
 
-def test_expiry_by_a_text_and_expiry_that_is_off_are_told() -> None:
+def test_expiry_by_a_text_and_disabled_expiry_are_noted() -> None:
     by_text = table({**TABLE, "TimeToLiveSpecification": {"AttributeName": "a", "Enabled": True}})
     off = table({**TABLE, "TimeToLiveSpecification": {"AttributeName": "x", "Enabled": False}})
     assert by_text.ttl is None
@@ -100,13 +100,13 @@ def test_expiry_by_a_text_and_expiry_that_is_off_are_told() -> None:
     assert off.gaps == ("TimeToLiveSpecification names 'x' but is not enabled: items do not expire",)
 
 
-def test_numbers_and_truths_may_be_texts() -> None:
+def test_numbers_and_booleans_may_be_strings() -> None:
     throughput = {"ReadCapacityUnits": "7", "WriteCapacityUnits": 8}
     found = table({**KEY, "TableName": 2026, "ProvisionedThroughput": throughput, "DeletionProtectionEnabled": "true"})
     assert (found.name, found.billing, found.deletion_protection) == ("2026", Provisioned(read=7, write=8), True)
 
 
-def test_a_table_whose_condition_does_not_hold_is_left_out_and_told() -> None:
+def test_a_table_with_a_false_condition_is_omitted_and_noted() -> None:
     things = {"Type": "AWS::DynamoDB::Table", "Properties": TABLE}
     template = {
         "Conditions": {"No": {"Fn::Equals": ["a", "b"]}},
@@ -117,7 +117,7 @@ def test_a_table_whose_condition_does_not_hold_is_left_out_and_told() -> None:
     assert found.gaps == ("Resources.B is not created: its condition No is false",)
 
 
-def test_a_table_whose_condition_holds_is_made() -> None:
+def test_a_table_with_a_true_condition_is_imported() -> None:
     things = {"Type": "AWS::DynamoDB::Table", "Properties": TABLE, "Condition": "Yes"}
     found = imported({"Conditions": {"Yes": {"Fn::Equals": ["a", "a"]}}, "Resources": {"A": things}})
     assert ([one.name for one in found.tables], found.gaps) == (["things"], ())
@@ -132,20 +132,20 @@ def test_a_table_whose_condition_holds_is_made() -> None:
         (None, 0),
     ],
 )
-def test_what_all_simple_tables_share_is_told(shared: Any, gaps: int) -> None:
+def test_global_settings_of_simple_tables_are_noted(shared: Any, gaps: int) -> None:
     simple = {"Type": "AWS::Serverless::SimpleTable"}
     found = imported({"Globals": shared, "Resources": {"A": simple}})
     assert found.gaps == ("Globals.SimpleTable: how tables are encrypted is not part of a design",) * gaps
 
 
-def test_scaling_and_loops_are_told() -> None:
+def test_auto_scaling_and_loops_are_noted() -> None:
     target = {"Type": "AWS::ApplicationAutoScaling::ScalableTarget", "Properties": {"ServiceNamespace": "dynamodb"}}
     things = {"Type": "AWS::DynamoDB::Table", "Properties": TABLE}
     found = imported({"Resources": {"A": things, "S": target, "Fn::ForEach::X": [], "Q": {"Type": "AWS::SQS::Queue"}}})
     assert [gap.split()[0] for gap in found.gaps] == ["S", "Fn::ForEach::X"]
 
 
-def test_what_may_lie_behind_other_resources_is_told() -> None:
+def test_resources_that_may_contain_tables_are_noted() -> None:
     kinds = ("AWS::CloudFormation::Stack", "AWS::Serverless::Application", "Custom::DynamoDBReplica")
     others = {f"R{number}": {"Type": kind, "Properties": {}} for number, kind in enumerate(kinds)}
     found = imported({"Resources": {"A": {"Type": "AWS::DynamoDB::Table", "Properties": TABLE}, **others}})
@@ -156,13 +156,13 @@ def test_what_may_lie_behind_other_resources_is_told() -> None:
     )
 
 
-def test_what_else_scales_is_not_told() -> None:
+def test_scaling_of_other_services_is_not_noted() -> None:
     target = {"Type": "AWS::ApplicationAutoScaling::ScalableTarget", "Properties": {"ServiceNamespace": "ecs"}}
     things = {"Type": "AWS::DynamoDB::Table", "Properties": TABLE}
     assert imported({"Resources": {"A": things, "S": target}}).gaps == ()
 
 
-def test_the_title_names_all_files_and_what_the_first_is_about() -> None:
+def test_the_title_names_all_files_and_the_description_of_the_first() -> None:
     template = {"Resources": {"T": {"Type": "AWS::DynamoDB::Table", "Properties": TABLE}}}
     documents = [
         Document("one.json", {**template, "Description": 5}),
@@ -235,13 +235,13 @@ NOWHERE = "t.json: Resources.Things.Properties"
         ({"Ref": "Nothing"}, f"{NOWHERE}: the template does not declare 'Nothing'"),
     ],
 )
-def test_a_table_that_means_nothing_is_refused_with_its_place(properties: dict[str, Any], problem: str) -> None:
+def test_an_invalid_table_is_rejected_with_its_place(properties: dict[str, Any], problem: str) -> None:
     with pytest.raises(ImportSourceError) as refused:
         table(properties)
     assert str(refused.value).startswith(problem)
 
 
-def test_a_template_without_tables_is_refused_with_what_it_has() -> None:
+def test_a_template_without_tables_is_rejected_with_its_resource_types() -> None:
     with pytest.raises(ImportSourceError, match=r"t\.json declares no table: its resources are AWS::SQS::Queue"):
         imported({"Resources": {"Q": {"Type": "AWS::SQS::Queue"}}})
     with pytest.raises(ImportSourceError, match="declares no table: it is empty"):
@@ -256,7 +256,7 @@ def test_a_template_without_tables_is_refused_with_what_it_has() -> None:
         ("FEDCBA", "A, B, C, D, E, ..."),
     ],
 )
-def test_up_to_five_kinds_of_resources_are_named(kinds: str, told: str) -> None:
+def test_up_to_five_resource_types_are_named(kinds: str, told: str) -> None:
     resources: dict[str, Any] = {f"R{number}": {"Type": kind} for number, kind in enumerate(kinds)}
     resources |= {"Fn::ForEach::X": ["Type"], "Untyped": {}}
     with pytest.raises(ImportSourceError) as refused:
@@ -264,24 +264,24 @@ def test_up_to_five_kinds_of_resources_are_named(kinds: str, told: str) -> None:
     assert str(refused.value) == f"t.json declares no table: its resources are {told}"
 
 
-def test_a_resource_that_is_none_is_refused() -> None:
+def test_an_invalid_resource_is_rejected() -> None:
     with pytest.raises(ImportSourceError, match=r"t\.json: Resources\.Q is not a resource: 5"):
         imported({"Resources": {"Q": 5}})
 
 
-def test_an_undecided_condition_of_a_table_is_refused() -> None:
+def test_a_table_with_an_undecided_condition_is_rejected() -> None:
     things = {"Type": "AWS::DynamoDB::Table", "Properties": TABLE, "Condition": "Open"}
     conditions = {"Open": {"Fn::Equals": [{"Ref": "AWS::Region"}, "eu-west-1"]}}
     with pytest.raises(ImportSourceError, match=r"Resources\.A: the condition Open cannot be decided: AWS::Region"):
         imported({"Conditions": conditions, "Resources": {"A": things}})
 
 
-def test_a_parameter_that_no_template_has_is_refused() -> None:
+def test_an_unknown_parameter_is_rejected() -> None:
     with pytest.raises(ImportSourceError, match="--parameter Stage: unknown parameter; known parameters: none"):
         imported({"Resources": {"T": {"Type": "AWS::DynamoDB::Table", "Properties": TABLE}}}, Stage="x")
 
 
-def test_a_global_table_is_its_first_replica() -> None:
+def test_a_global_table_is_imported_as_its_first_replica() -> None:
     found = table(GLOBAL, "AWS::DynamoDB::GlobalTable")
     assert found.billing == Provisioned(read=30, write=5)
     assert found.indexes[0].billing == Provisioned(read=4, write=5)
@@ -315,7 +315,7 @@ FIXED = {"WriteProvisionedThroughputSettings": {"WriteCapacityAutoScalingSetting
         (None, None, 30, 30),
     ],
 )
-def test_reads_of_an_index_are_those_of_the_replicas_index_then_its_own_then_those_of_the_table(
+def test_read_capacity_of_an_index_comes_from_the_replica_then_the_index_then_the_table(
     of_replica: int | None, of_index: int | None, of_table: int, expected: int
 ) -> None:
     def reads(units: int | None) -> dict[str, Any]:
@@ -333,7 +333,7 @@ def test_reads_of_an_index_are_those_of_the_replicas_index_then_its_own_then_tho
     assert not [gap for gap in found.gaps if "no member that is known" in gap]
 
 
-def test_a_capacity_to_begin_with_goes_before_the_least() -> None:
+def test_seed_capacity_takes_precedence_over_the_minimum() -> None:
     writes = {
         "WriteProvisionedThroughputSettings": {"WriteCapacityAutoScalingSettings": {**SCALING, "SeedCapacity": 8}}
     }
@@ -346,7 +346,7 @@ def test_a_capacity_to_begin_with_goes_before_the_least() -> None:
     )
 
 
-def test_most_throughput_on_demand_is_told_wherever_it_is_said() -> None:
+def test_maximum_on_demand_throughput_is_noted_everywhere() -> None:
     most: dict[str, Any] = {"ReadOnDemandThroughputSettings": {}, "WriteOnDemandThroughputSettings": {}}
     on_demand = {**TABLE, **most, "GlobalSecondaryIndexes": [gsi(**most)]}
     told = "OnDemandThroughputSettings: maximum on-demand throughput is not part of a design"
@@ -358,7 +358,7 @@ def test_most_throughput_on_demand_is_told_wherever_it_is_said() -> None:
     )
 
 
-def test_every_other_region_is_told() -> None:
+def test_other_regions_are_noted() -> None:
     replicas = [{"Region": name} for name in ("eu-west-1", "eu-west-2", "us-east-1")]
     assert table({**TABLE, "Replicas": replicas}, "AWS::DynamoDB::GlobalTable").gaps == (
         "Replicas: a design is of one region, here eu-west-1; omitted are eu-west-2, us-east-1",
@@ -371,7 +371,7 @@ def test_a_simple_table_has_an_id() -> None:
     assert (found.key, found.types, found.billing) == (("id",), {"id": "S"}, OnDemand())
 
 
-def test_a_simple_table_says_its_key_and_capacity() -> None:
+def test_a_simple_table_has_its_key_and_capacity() -> None:
     throughput = {"ReadCapacityUnits": 1, "WriteCapacityUnits": 2}
     key = {"PrimaryKey": {"Name": "n", "Type": "Number"}}
     found = table({**key, "ProvisionedThroughput": throughput}, "AWS::Serverless::SimpleTable")
@@ -379,17 +379,17 @@ def test_a_simple_table_says_its_key_and_capacity() -> None:
 
 
 @pytest.mark.parametrize(("kind", "code"), [("String", "S"), ("Number", "N"), ("Binary", "B")])
-def test_the_key_of_a_simple_table_is_of_each_type(kind: str, code: str) -> None:
+def test_the_key_of_a_simple_table_may_have_any_type(kind: str, code: str) -> None:
     found = table({"TableName": "few", "PrimaryKey": {"Name": "k", "Type": kind}}, "AWS::Serverless::SimpleTable")
     assert (found.name, found.key, found.types, found.gaps) == ("few", ("k",), {"k": code}, ())
 
 
-def test_a_global_table_without_capacity_is_refused() -> None:
+def test_a_global_table_without_capacity_is_rejected() -> None:
     with pytest.raises(ImportSourceError, match="ReadProvisionedThroughputSettings is missing, and the table is not"):
         table({**KEY, "TableName": "wide"}, "AWS::DynamoDB::GlobalTable")
 
 
-def test_an_index_without_reads_is_refused_by_its_place() -> None:
+def test_an_index_without_read_capacity_is_rejected_with_its_place() -> None:
     replica = {"Region": "eu-west-1", "ReadProvisionedThroughputSettings": {"ReadCapacityUnits": 3}}
     whole = {**KEY, "TableName": "wide", **FIXED, "Replicas": [replica], "GlobalSecondaryIndexes": [gsi()]}
     with pytest.raises(ImportSourceError, match=r"GlobalSecondaryIndexes\[0\]: ReadProvisionedThroughput"):

@@ -87,7 +87,7 @@ def damaged(value: Any, path: tuple[Any, ...], put: Any) -> Any:
 
 @settings(max_examples=examples(300), deadline=None)
 @given(st.data())
-def test_a_damaged_document_is_imported_or_refused(data: st.DataObject) -> None:
+def test_a_damaged_document_is_imported_or_rejected(data: st.DataObject) -> None:
     value, read = data.draw(st.sampled_from(READERS))
     for _ in range(data.draw(st.integers(1, 2))):
         value = damaged(value, data.draw(st.sampled_from(list(places(value)))), data.draw(_values))

@@ -53,7 +53,7 @@ def tables(*values: Any) -> tuple[SourceTable, ...]:
 @pytest.mark.parametrize(
     "value", [{"Table": TABLE}, TABLE, {"TableDescription": TABLE}, [TABLE], [{"Table": TABLE}]], ids=str
 )
-def test_a_description_is_taken_in_every_form(value: Any) -> None:
+def test_a_description_is_accepted_in_every_form(value: Any) -> None:
     (found,) = tables(value)
     assert (found.name, found.key, found.billing) == ("orders", ("id",), Provisioned(read=3, write=4))
     assert found.figures == TableStatistics(8, 125, {"by_state": 2})
@@ -65,7 +65,7 @@ def test_several_tables_of_one_file_stay_in_order() -> None:
     assert [table.name for table in describe_table(documents("t.json", text)).tables] == ["one", "two"]
 
 
-def test_expiry_backups_and_tags_are_of_the_table_before_them() -> None:
+def test_expiry_backups_and_tags_belong_to_the_preceding_table() -> None:
     expiry = {"TimeToLiveDescription": {"TimeToLiveStatus": "ENABLED", "AttributeName": "gone"}}
     backups = {"PointInTimeRecoveryDescription": {"PointInTimeRecoveryStatus": "ENABLED", "RecoveryPeriodInDays": 35}}
     more = [expiry, {"ContinuousBackupsDescription": {"ContinuousBackupsStatus": "ENABLED", **backups}}]
@@ -76,14 +76,14 @@ def test_expiry_backups_and_tags_are_of_the_table_before_them() -> None:
 
 
 @pytest.mark.parametrize("said", [{"TimeToLiveStatus": "DISABLED"}, {}])
-def test_expiry_that_is_off_is_none(said: dict[str, str]) -> None:
+def test_disabled_expiry_is_none(said: dict[str, str]) -> None:
     assert tables(TABLE, {"TimeToLiveDescription": said})[0].ttl is None
 
 
 @pytest.mark.parametrize(
     ("status", "expected"), [("ENABLED", "gone"), ("ENABLING", "gone"), ("DISABLING", None), ("DISABLED", None)]
 )
-def test_expiry_that_is_on_its_way_is_as_it_will_be(status: str, expected: str | None) -> None:
+def test_expiry_in_transition_has_its_target_state(status: str, expected: str | None) -> None:
     expiry = {"TimeToLiveDescription": {"TimeToLiveStatus": status, "AttributeName": "gone"}}
     (found,) = tables(TABLE, expiry)
     told = () if expected else ("TimeToLiveSpecification names 'gone' but is not enabled: items do not expire",)
@@ -101,14 +101,14 @@ def test_expiry_that_is_on_its_way_is_as_it_will_be(status: str, expected: str |
         (None, False, 0),
     ],
 )
-def test_backups_are_kept_only_where_they_are_on(recovery: Any, expected: bool, gaps: int) -> None:
+def test_point_in_time_recovery_is_imported_only_if_enabled(recovery: Any, expected: bool, gaps: int) -> None:
     described = {"ContinuousBackupsStatus": "ENABLED", "PointInTimeRecoveryDescription": recovery}
     (found,) = tables(TABLE, {"ContinuousBackupsDescription": described})
     assert found.point_in_time_recovery is expected
     assert [gap.partition(":")[0] for gap in found.gaps] == ["RecoveryPeriodInDays"] * gaps
 
 
-def test_the_class_and_mode_that_are_in_force_are_taken() -> None:
+def test_the_current_table_class_and_billing_mode_are_imported() -> None:
     summaries = {
         "BillingModeSummary": {"BillingMode": "PROVISIONED"},
         "TableThroughputModeSummary": {"TableThroughputMode": "PROVISIONED"},
@@ -127,12 +127,12 @@ OF_THE_MOMENT = {
 
 
 @pytest.mark.parametrize("member", OF_THE_MOMENT)
-def test_what_is_of_the_moment_is_not_told(member: str) -> None:
+def test_temporary_state_is_not_noted(member: str) -> None:
     assert tables({**TABLE, member: OF_THE_MOMENT[member]})[0].gaps == ()
 
 
 @pytest.mark.parametrize("member", ["Backfilling", "IndexArn"])
-def test_nor_is_it_of_indexes(member: str) -> None:
+def test_temporary_state_of_indexes_is_not_noted(member: str) -> None:
     (index,) = TABLE["GlobalSecondaryIndexes"]
     assert tables({**TABLE, "GlobalSecondaryIndexes": [{**index, member: True}]})[0].gaps == ()
 
@@ -151,18 +151,18 @@ def test_local_indexes_are_counted_too() -> None:
     assert found.gaps == ()
 
 
-def test_an_index_that_is_being_filled_has_no_number_yet() -> None:
+def test_an_index_being_filled_has_no_item_count() -> None:
     index = {**TABLE["GlobalSecondaryIndexes"][0], "IndexStatus": "CREATING", "Backfilling": True, "ItemCount": 0}
     (found,) = tables({**TABLE, "GlobalSecondaryIndexes": [index]})
     assert found.figures == TableStatistics(8, 125, {})
 
 
 @pytest.mark.parametrize("member", ["ItemCount", "TableSizeBytes"])
-def test_a_table_without_a_number_has_no_figures(member: str) -> None:
+def test_a_table_without_counts_has_no_statistics(member: str) -> None:
     assert tables({name: told for name, told in TABLE.items() if name != member})[0].figures is None
 
 
-def test_the_request_that_creates_a_table_says_its_mode_itself() -> None:
+def test_a_create_table_request_has_its_billing_mode() -> None:
     request = {name: TABLE[name] for name in ("TableName", "AttributeDefinitions", "KeySchema")}
     index = {name: TABLE["GlobalSecondaryIndexes"][0][name] for name in ("IndexName", "KeySchema", "Projection")}
     (found,) = tables({**request, "BillingMode": "PAY_PER_REQUEST", "GlobalSecondaryIndexes": [index]})
@@ -170,7 +170,7 @@ def test_the_request_that_creates_a_table_says_its_mode_itself() -> None:
     assert found.gaps == ()
 
 
-def test_on_demand_tables_say_zeros() -> None:
+def test_zeros_of_on_demand_tables_are_ignored() -> None:
     summary = {"BillingModeSummary": {"BillingMode": "PAY_PER_REQUEST"}}
     zeros = {"ProvisionedThroughput": {"ReadCapacityUnits": 0, "WriteCapacityUnits": 0}}
     index = {**TABLE["GlobalSecondaryIndexes"][0], **zeros}
@@ -179,7 +179,7 @@ def test_on_demand_tables_say_zeros() -> None:
     assert found.indexes[0].billing is None
 
 
-def test_what_a_design_cannot_say_is_told() -> None:
+def test_settings_that_are_not_part_of_a_design_are_noted() -> None:
     (found,) = tables({**TABLE, "SSEDescription": {"Status": "ENABLED"}, "Replicas": [{"RegionName": "eu-west-1"}]})
     assert found.gaps == (
         "SSEDescription: encryption is not part of a design",
@@ -187,7 +187,7 @@ def test_what_a_design_cannot_say_is_told() -> None:
     )
 
 
-def test_the_warmth_of_a_provisioned_table_is_told_where_it_is_more_than_its_capacity() -> None:
+def test_warm_throughput_above_the_provisioned_capacity_is_noted() -> None:
     cold, warm = ({"ReadUnitsPerSecond": units, "WriteUnitsPerSecond": 4, "Status": "ACTIVE"} for units in (3, 900))
     assert tables({**TABLE, "WarmThroughput": cold})[0].gaps == ()
     assert tables({**TABLE, "WarmThroughput": warm})[0].gaps == (
@@ -195,7 +195,7 @@ def test_the_warmth_of_a_provisioned_table_is_told_where_it_is_more_than_its_cap
     )
 
 
-def test_numbers_and_shares_become_the_workload() -> None:
+def test_counts_and_shares_become_the_workload() -> None:
     text = "".join(design_text(ImportSource("orders", tables(TABLE))).split())
     assert 'volume=Volume(count=8,bytes=Bytes(average=125),present={"state":0.25})' in text
 
@@ -211,7 +211,7 @@ def test_numbers_and_shares_become_the_workload() -> None:
         (2, ("state", "at"), ""),
     ],
 )
-def test_an_index_tells_the_share_of_its_one_attribute_where_it_is_sparse(
+def test_the_share_of_a_sparse_index_belongs_to_its_single_attribute(
     held: int, attributes: tuple[str, ...], present: str
 ) -> None:
     types = ("HASH", "RANGE")
@@ -237,7 +237,7 @@ def test_shares_have_four_decimals() -> None:
     assert 'present={"state": 0.3333}' in design_text(ImportSource("orders", tables(counted)))
 
 
-def test_an_empty_table_has_no_figures() -> None:
+def test_an_empty_table_has_no_statistics() -> None:
     assert tables({**TABLE, "ItemCount": 0, "TableSizeBytes": 0})[0].figures is None
 
 
@@ -257,7 +257,7 @@ def test_an_empty_table_has_no_figures() -> None:
         ([{**TABLE, "GlobalSecondaryIndexes": [{}]}], "t.json: orders.GlobalSecondaryIndexes[0]: IndexName is missing"),
     ],
 )
-def test_what_describes_no_table_is_refused(values: list[Any], problem: str) -> None:
+def test_a_document_that_describes_no_table_is_rejected(values: list[Any], problem: str) -> None:
     with pytest.raises(ImportSourceError) as refused:
         tables(*values)
     assert str(refused.value).startswith(problem)
@@ -277,16 +277,16 @@ def names(url: str, *wanted: str) -> list[str]:
     return [table.name for table in describe_table(fetch_descriptions(url, wanted)).tables]
 
 
-def test_all_tables_of_a_prefix_are_found(database: str) -> None:
+def test_all_tables_with_a_prefix_are_found(database: str) -> None:
     assert len(names(database)) == 103
     assert len(names(f"{database}?table_prefix=mine-")) == 102
 
 
-def test_a_prefix_stands_before_names(database: str) -> None:
+def test_a_prefix_is_added_to_names(database: str) -> None:
     assert names(f"{database}?table_prefix=other-", "007") == ["other-007"]
 
 
-def test_a_place_without_tables_and_a_table_that_is_not_there_are_refused(database: str) -> None:
+def test_an_endpoint_without_tables_and_a_missing_table_are_rejected(database: str) -> None:
     with pytest.raises(KeyplanError, match="no table exists there"):
         fetch_descriptions(f"{database}?table_prefix=none-", [])
     with pytest.raises(KeyplanError, match="Table: absent not found"):
@@ -338,7 +338,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch, answers: Mapping[str, Any]) -> Fak
     return fake
 
 
-def test_everything_is_asked_of_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_description_of_a_table_is_requested(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = stand_in(monkeypatch, {})
     found = describe_table(fetch_descriptions("aws://eu-west-1", []))
     assert fake.asked == [
@@ -354,7 +354,7 @@ def test_everything_is_asked_of_the_table(monkeypatch: pytest.MonkeyPatch) -> No
     assert fake.is_closed
 
 
-def test_pages_of_names_are_asked_for_until_there_are_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_of_names_are_requested_until_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
     pages: Iterator[dict[str, Any]] = iter(
         [{"TableNames": ["orders"], "LastEvaluatedTableName": "orders"}, {"TableNames": []}]
     )
@@ -373,7 +373,9 @@ def test_pages_of_names_are_asked_for_until_there_are_no_more(monkeypatch: pytes
 
 
 @pytest.mark.parametrize("operation", ["DescribeTimeToLive", "DescribeContinuousBackups", "ListTagsOfResource"])
-def test_what_a_stand_in_does_not_know_is_left_out(operation: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_operations_that_an_emulator_does_not_support_are_skipped(
+    operation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stand_in(monkeypatch, {operation: UnknownOperationError("no")})
     (found,) = describe_table(fetch_descriptions("http://localhost:8000", ["orders"])).tables
     assert [found.ttl is None, not found.point_in_time_recovery, not found.gaps] == [
@@ -384,19 +386,19 @@ def test_what_a_stand_in_does_not_know_is_left_out(operation: str, monkeypatch: 
 
 
 @pytest.mark.parametrize("operation", ["DescribeTimeToLive", "DescribeTable"])
-def test_what_is_not_allowed_is_refused(operation: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_forbidden_operation_is_rejected(operation: str, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in(monkeypatch, {operation: AccessDeniedError("not you")})
     with pytest.raises(AccessDeniedError, match="not you"):
         fetch_descriptions("aws://eu-west-1", ["orders"])
 
 
-def test_a_table_that_is_not_known_by_the_operation_is_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_emulator_without_describe_table_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in(monkeypatch, {"DescribeTable": UnknownOperationError("no")})
     with pytest.raises(UnknownOperationError):
         fetch_descriptions("aws://eu-west-1", ["orders"])
 
 
-def test_what_a_client_fails_with_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_failure_is_reported_on_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in(monkeypatch, {"ListTables": RuntimeError("Unable to locate credentials")})
     with pytest.raises(ImportSourceError) as refused:
         fetch_descriptions("aws://eu-west-1", [])
@@ -404,13 +406,13 @@ def test_what_a_client_fails_with_is_told_in_a_line(monkeypatch: pytest.MonkeyPa
     assert str(refused.value) == told
 
 
-def test_a_fault_of_the_engine_is_not_hidden(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_failure_is_raised_unchanged(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in(monkeypatch, {"ListTables": RuntimeError("a fault")})
     with pytest.raises(RuntimeError, match="a fault"):
         fetch_descriptions(database, [])
 
 
-def test_an_answer_of_another_service_is_told_with_its_operation(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_response_of_another_service_is_reported_with_its_operation(monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in(monkeypatch, {"ListTables": {"Tables": []}})
     with pytest.raises(ImportSourceError, match="--from aws://eu-west-1: ListTables: TableNames is missing"):
         fetch_descriptions("aws://eu-west-1", [])
@@ -420,6 +422,6 @@ def test_an_answer_of_another_service_is_told_with_its_operation(monkeypatch: py
     ("url", "called"),
     [("http://localhost:8000", "http://localhost:8000"), ("aws://eu-west-1?table_prefix=or", "aws://eu-west-1")],
 )
-def test_a_place_is_called_by_its_address(url: str, called: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_source_is_named_by_its_address(url: str, called: str, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in(monkeypatch, {})
     assert fetch_descriptions(url, [])[0].name == called

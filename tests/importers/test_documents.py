@@ -10,21 +10,21 @@ from keyplan.importers.documents import CLOUDFORMATION, DESCRIBE_TABLE, WORKBENC
 from keyplan.importers.nodes import ImportSourceError
 
 
-def test_several_answers_may_follow_each_other() -> None:
+def test_several_documents_may_follow_each_other() -> None:
     assert [document.value for document in documents("a/t.json", '{"a": 1}\n{"b": [2]}\n')] == [{"a": 1}, {"b": [2]}]
 
 
-def test_a_mark_of_the_byte_order_is_no_part_of_the_text() -> None:
+def test_a_byte_order_mark_is_not_part_of_the_text() -> None:
     assert [document.value for document in documents("t.json", '\ufeff{"a": 1}[2]')] == [{"a": 1}, [2]]
     assert [document.value for document in documents("t.yaml", "\ufeffa: 1")] == [{"a": 1}]
 
 
 @pytest.mark.parametrize(("path", "called"), [("some/t.json", "t.json"), ("t.json", "t.json"), ("/", "/")])
-def test_a_document_is_called_by_its_files_name(path: str, called: str) -> None:
+def test_a_document_is_named_by_its_file(path: str, called: str) -> None:
     assert documents(path, "{}")[0].name == called
 
 
-def test_short_forms_of_functions_are_read_as_the_full_ones() -> None:
+def test_short_forms_of_functions_equal_the_full_ones() -> None:
     text = """
     a: !Ref Name
     b: !GetAtt Topic.Arn.x
@@ -64,14 +64,14 @@ def test_short_forms_of_functions_are_read_as_the_full_ones() -> None:
         ("a: !!int x", "t is not YAML: invalid literal"),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_its_place(text: str, problem: str) -> None:
+def test_an_unreadable_document_is_rejected_with_its_place(text: str, problem: str) -> None:
     with pytest.raises(ImportSourceError) as refused:
         documents("some/t", text)
     assert str(refused.value).startswith(problem)
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, "a: " + "[" * 20_000])
-def test_what_is_nested_too_deeply_is_refused(text: str) -> None:
+def test_a_document_that_is_nested_too_deeply_is_rejected(text: str) -> None:
     with pytest.raises(ImportSourceError):
         documents("t", text)
 
@@ -125,7 +125,7 @@ def test_yaml_without_its_library_names_the_extra(monkeypatch: pytest.MonkeyPatc
         ("x" * 99, WORKBENCH, f"it is only the text '{'x' * 40}'"),
     ],
 )
-def test_another_document_is_told_by_what_it_looks_like(value: object, what: str, seen: str) -> None:
+def test_a_document_of_another_kind_is_described(value: object, what: str, seen: str) -> None:
     told = str(wrong_kind(what, Document("t", value)))
     assert told.startswith(f"t is not {what}: {seen}")
     assert told.endswith(seen) or "looks like" in seen

@@ -82,7 +82,7 @@ def key(**pattern: Any) -> tuple[str | None, ...]:
         ({"pk": {"field": "pk", "template": "{${mall}}", "casing": "none"}}, ("{{{mall}}}",)),
     ],
 )
-def test_templates_make_the_keys_of_electrodb(pattern: dict[str, Any], expected: tuple[str, ...]) -> None:
+def test_templates_render_the_keys_of_electrodb(pattern: dict[str, Any], expected: tuple[str, ...]) -> None:
     assert key(**pattern) == expected
 
 
@@ -109,14 +109,14 @@ def test_labels_and_paddings_of_attributes_are_part_of_keys() -> None:
     assert "MallStore.mall: padding: key templates do not pad texts" in only(source).gaps
 
 
-def test_an_attribute_that_is_the_key_itself_stays_a_field() -> None:
+def test_an_attribute_that_is_the_whole_key_stays_a_field() -> None:
     made = planned({**schema(), "indexes": {"store": {"pk": {"field": "id", "composite": ["id"], "casing": "none"}}}})
     assert [(part.attribute, part.template) for part in made.key] == [("id", None)]
     lowered = imported({**schema(), "indexes": {"store": {"pk": {"field": "id", "composite": ["id"]}}}})
     assert "MallStore.id: ElectroDB stores its key in lower or upper case" in only(lowered).gaps
 
 
-def test_a_number_alone_is_a_number_in_the_key() -> None:
+def test_a_single_number_is_a_number_in_the_key() -> None:
     by = {"pk": PK | {"field": "gpk"}, "sk": {"field": "gsk", "template": "${unit}"}, "index": "by"}
     table = only(imported(schema(by=by)))
     (made,) = plan_entities(table, "__edb_e__")
@@ -124,7 +124,7 @@ def test_a_number_alone_is_a_number_in_the_key() -> None:
     assert [(part.attribute, part.is_copy, part.fields) for part in made.indexes["by"]][1] == ("gsk", True, ("unit",))
 
 
-def test_a_key_of_a_type_that_no_template_accepts_is_a_plain_field() -> None:
+def test_a_key_of_an_unsupported_type_is_a_plain_field() -> None:
     attributes = {**ATTRIBUTES, "open": {"type": "boolean"}}
     table = only(imported(schema(attributes, by={"pk": {"field": "gpk", "composite": ["open"]}, "index": "by"})))
     assert "MallStore: gpk is a plain field: its key has open, which is neither text nor a number" in table.gaps
@@ -153,12 +153,12 @@ def test_types_and_defaults_of_attributes(attribute: Any, annotation: str, defau
     assert (made.annotation, made.default) == (annotation, default)
 
 
-def test_an_attribute_is_stored_under_its_field_and_may_be_required() -> None:
+def test_an_attribute_is_stored_under_its_field_name_and_may_be_required() -> None:
     made = planned(schema({**ATTRIBUTES, "x": {"type": "string", "field": "y", "required": True}})).fields["x"]
     assert (made.attribute, made.is_required) == ("y", True)
 
 
-def test_members_that_a_design_does_not_have_are_listed() -> None:
+def test_members_that_are_not_part_of_a_design_are_noted() -> None:
     found = only(imported(schema({**ATTRIBUTES, "x": {"type": "string", "hidden": True, "novelty": 1}})))
     assert "MallStore.x: hidden: a design does not hide attributes: remove it from the program's output" in (found.gaps)
     assert "MallStore.x: novelty: it is not part of a design" in found.gaps
@@ -206,7 +206,7 @@ def test_an_index_with_the_partition_key_of_the_table_is_local() -> None:
         (schema({**ATTRIBUTES, "x": {"type": "text"}}), "one of string, number"),
     ],
 )
-def test_a_schema_that_is_invalid_is_refused_with_its_place(value: Any, problem: str) -> None:
+def test_an_invalid_schema_is_rejected_with_its_place(value: Any, problem: str) -> None:
     with pytest.raises(ImportSourceError, match=r"e\.json") as refused:
         electrodb([Document("e.json", value)])
     assert problem in str(refused.value)
@@ -277,7 +277,7 @@ def test_sort_keys_of_a_collection_start_with_its_name(changes: dict[str, Any], 
     }
 
 
-def test_a_collection_of_one_entity_is_no_query_of_its_own() -> None:
+def test_a_collection_of_one_entity_is_not_a_separate_query() -> None:
     assert (
         only(imported({**schema(), "indexes": {"store": {"pk": PK, "sk": SK, "collection": "malls"}}})).collections
         == ()

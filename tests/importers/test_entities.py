@@ -71,7 +71,7 @@ def templates(made: PlannedEntity) -> list[str | None]:
         ("B", ["text", "x"], "bytes"),
     ],
 )
-def test_a_key_attribute_is_of_a_type_that_its_key_can_have(code: str, values: list[Any], expected: str) -> None:
+def test_a_key_attribute_has_a_valid_key_type(code: str, values: list[Any], expected: str) -> None:
     made = entity(*({"PK": f"a{at}", "SK": value} for at, value in enumerate(values)), types={"PK": "S", "SK": code})
     assert annotations_of(made)["SK"] == expected
 
@@ -88,12 +88,12 @@ def test_a_key_attribute_is_of_a_type_that_its_key_can_have(code: str, values: l
         ([{"BOOL": True}], "bool"),
     ],
 )
-def test_the_expiry_is_a_moment_where_it_is_whole_seconds(values: list[Any], expected: str) -> None:
+def test_the_expiry_is_a_timestamp_if_it_is_whole_seconds(values: list[Any], expected: str) -> None:
     made = entity(*({"PK": "a", "SK": "b", "gone": value} for value in values), ttl="gone")
     assert annotations_of(made)["gone"] == expected
 
 
-def test_a_text_in_a_key_by_which_items_expire_stays_whole() -> None:
+def test_a_text_key_that_is_the_expiry_is_not_split() -> None:
     made = entity({"PK": "A#1", "SK": "B#1"}, {"PK": "A#2", "SK": "B#2"}, ttl="SK")
     assert templates(made) == ["A#{a_id}", None]
 
@@ -105,13 +105,13 @@ def test_a_text_in_a_key_by_which_items_expire_stays_whole() -> None:
     ("alias", "called"),
     [("UserId", "UserId"), ("", "PK"), ("user id", "PK"), ("other", "PK"), ("SK", "PK")],
 )
-def test_a_key_attribute_is_called_by_its_alias_if_that_is_a_name_of_its_own(alias: str, called: str) -> None:
+def test_a_key_attribute_is_named_by_its_alias_if_the_alias_is_unique(alias: str, called: str) -> None:
     told = ({"PK": "ann", "SK": "x", "other": "1"}, {"PK": "bob", "SK": "y", "other": "2"})
     made = entity(*told, aliases={"PK": alias})
     assert next(field.name for field in made.fields.values() if field.attribute == "PK") == called
 
 
-def test_a_value_is_not_called_as_an_attribute_that_it_is_not() -> None:
+def test_a_value_does_not_use_the_name_of_a_different_attribute() -> None:
     told = ({"PK": "USER#1", "SK": "x", "user_id": "7"}, {"PK": "USER#2", "SK": "y", "user_id": "8"})
     made = entity(*told)
     assert templates(made) == ["USER#{user_id_}", None]
@@ -149,7 +149,7 @@ def test_a_value_is_an_attribute_if_they_are_equal_and_not_by_chance(
     assert templates(entity(*samples))[0] == expected
 
 
-def test_one_sample_is_enough_where_the_alias_names_the_attribute() -> None:
+def test_one_sample_is_enough_if_the_alias_names_the_attribute() -> None:
     made = entity({"PK": "USER#1", "SK": "x", "userId": "1"}, aliases={"PK": "USER#userId"})
     assert templates(made)[0] == "USER#{userId}"
     assert made.keeps_key_fields
@@ -158,7 +158,7 @@ def test_one_sample_is_enough_where_the_alias_names_the_attribute() -> None:
 @pytest.mark.parametrize(
     "odd", [{"PK": {"N": "3"}, "SK": "x"}, {"SK": "x"}, {"PK": {"S": 3}, "SK": "x"}], ids=["number", "none", "no text"]
 )
-def test_a_key_that_is_no_text_in_one_sample_is_not_taken_apart(odd: dict[str, Any]) -> None:
+def test_a_key_that_is_not_text_in_one_sample_is_not_split(odd: dict[str, Any]) -> None:
     assert templates(entity({"PK": "USER#1", "SK": "x"}, {"PK": "USER#2", "SK": "y"}, odd))[0] is None
 
 
@@ -178,7 +178,7 @@ def test_an_index_with_one_template_is_templated() -> None:
     assert made.is_guessed
 
 
-def test_an_index_by_fields_is_not() -> None:
+def test_an_index_by_fields_has_no_template() -> None:
     index = Index("by_state", "GSI", ("state",), ("at",), "all")
     made = in_index(
         {"PK": "a", "SK": "x", "state": "s", "at": "1"}, {"PK": "b", "SK": "y", "state": "t", "at": "2"}, index=index
@@ -188,7 +188,7 @@ def test_an_index_by_fields_is_not() -> None:
     assert not made.is_guessed
 
 
-def test_only_what_is_named_for_an_index_is_made_of_another_field() -> None:
+def test_only_composed_index_attributes_consist_of_other_fields() -> None:
     index = Index("by_owner", "GSI", ("owner",), ("GSI1SK",), "all")
     told = [{"PK": f"USER#{at}", "SK": "x", "owner": str(at), "GSI1SK": str(at)} for at in (1, 2)]
     made = in_index(*told, index=index)
@@ -197,14 +197,14 @@ def test_only_what_is_named_for_an_index_is_made_of_another_field() -> None:
     assert "GSI1SK" not in made.fields
 
 
-def test_a_part_of_an_index_that_no_field_holds_stays_an_attribute() -> None:
+def test_an_index_value_that_no_field_contains_stays_an_attribute() -> None:
     told = [{"PK": f"USER#{at}", "SK": "x", "GSI1PK": f"ALL#z{at}", "GSI1SK": "s"} for at in (1, 2)]
     made = in_index(*told)
     assert [part.template for part in made.indexes["GSI1"]] == [None, None]
     assert {"GSI1PK", "GSI1SK"} <= set(made.fields)
 
 
-def test_the_key_of_the_table_may_be_the_key_of_an_index_too() -> None:
+def test_the_table_key_may_also_be_an_index_key() -> None:
     told = [{"PK": name, "SK": "x", "GSI1PK": name, "GSI1SK": f"s {name}"} for name in ("ann", "bob")]
     assert [part.template for part in in_index(*told).indexes["GSI1"]] == ["{PK}", None]
 
@@ -223,12 +223,12 @@ def test_keys_come_before_other_fields() -> None:
         ({"PK": "v {at}", "SK": "w {at}"}, True),
     ],
 )
-def test_fields_that_only_keys_hold_are_no_attributes(told: dict[str, str], keeps: bool) -> None:
+def test_fields_stored_only_in_keys_are_not_attributes(told: dict[str, str], keeps: bool) -> None:
     made = entity(*({name: text.format(at=at) for name, text in told.items()} for at in (1, 2)))
     assert made.keeps_key_fields is keeps
 
 
-def test_keys_of_the_table_are_themselves_in_an_index() -> None:
+def test_an_inverted_index_uses_the_table_keys() -> None:
     index = Index("inverted", "GSI", ("SK",), ("PK",), "all")
     made = in_index(*({"PK": f"USER#{at}", "SK": f"ORDER#{at}{at}"} for at in (1, 2)), index=index)
     assert [part.template for part in made.indexes["inverted"]] == ["ORDER#{order_id}", "USER#{user_id}"]
@@ -256,17 +256,17 @@ B1, C1 = {"PK": "3", "SK": "1", "kind": "B"}, {"PK": "4", "SK": "1", "kind": "C"
         ([], (None, ())),
     ],
 )
-def test_kinds_are_told_apart_by_what_is_another_text_in_each(kinds: list[Any], expected: Any) -> None:
+def test_entities_are_distinguished_by_an_attribute_with_different_texts(kinds: list[Any], expected: Any) -> None:
     told = table(*(kind(str(number), *samples) for number, samples in enumerate(kinds)))
     assert discriminator(told) == expected
 
 
-def test_an_attribute_of_a_key_tells_nothing_apart() -> None:
+def test_a_key_attribute_is_not_a_discriminator() -> None:
     told = table(kind("a", {"PK": "1", "SK": "A"}), kind("b", {"PK": "1", "SK": "B"}))
     assert discriminator(told) == (None, ())
 
 
-def test_what_tells_kinds_apart_is_no_field() -> None:
+def test_a_discriminator_is_not_a_field() -> None:
     first, _ = plan_entities(table(kind("a", A1, A2), kind("b", B1)), "kind")
     assert "kind" not in first.fields
     index = Index("by_kind", "GSI", ("kind",), (), "all")
@@ -274,7 +274,7 @@ def test_what_tells_kinds_apart_is_no_field() -> None:
     assert "kind" in first.fields
 
 
-def test_attributes_that_no_kind_names_are_fields_of_each() -> None:
+def test_attributes_that_no_entity_names_are_fields_of_each() -> None:
     index = Index("by_x", "GSI", ("x",), (), ("y",))
     more: dict[str, Any] = {"types": {**KEYS, "x": "S"}, "indexes": (index,), "ttl": "gone"}
     assert [
@@ -302,7 +302,7 @@ def test_attributes_that_no_kind_names_are_fields_of_each() -> None:
         (None, "Any"),
     ],
 )
-def test_a_type_without_values_is_what_reads_them_all(code: str | None, expected: str) -> None:
+def test_a_type_without_values_accepts_all_of_them(code: str | None, expected: str) -> None:
     assert python_type(code, []) == expected
 
 
@@ -325,7 +325,7 @@ def test_a_type_without_values_is_what_reads_them_all(code: str | None, expected
         ([{"ODD": 1}], "Any"),
     ],
 )
-def test_values_go_before_the_type_that_is_said(values: list[dict[str, Any]], expected: str) -> None:
+def test_values_take_precedence_over_the_declared_type(values: list[dict[str, Any]], expected: str) -> None:
     assert python_type("BOOL", values) == expected
 
 
@@ -345,5 +345,5 @@ def test_values_go_before_the_type_that_is_said(values: list[dict[str, Any]], ex
         ("x", False),
     ],
 )
-def test_an_item_gives_each_attribute_a_type_with_its_content(value: Any, expected: bool) -> None:
+def test_an_item_maps_each_attribute_to_a_type_and_a_value(value: Any, expected: bool) -> None:
     assert is_item(value) is expected

@@ -42,7 +42,7 @@ def test_a_mapping_without_settings_has_the_defaults_of_lambda() -> None:
     assert found.events == ("Inserted", "Modified", "Removed")
 
 
-def test_settings_of_batches_retries_and_failures() -> None:
+def test_batches_retries_and_failures_are_imported() -> None:
     failed = {"OnFailure": {"Destination": {"Fn::GetAtt": ["Unsent", "Arn"]}}}
     found = consumer(BatchSize=10, MaximumRetryAttempts=3, BisectBatchOnFunctionError=True, DestinationConfig=failed)
     assert (found.batch, found.retries, found.on_failure, found.bisect) == (10, 3, "Unsent", True)
@@ -55,7 +55,7 @@ def test_a_destination_in_another_stack_is_named_by_its_arn() -> None:
     assert consumer(DestinationConfig={"OnFailure": {"Destination": arn}}).on_failure == "unsent"
 
 
-def test_settings_that_a_consumer_does_not_have_are_listed() -> None:
+def test_settings_that_a_consumer_does_not_have_are_noted() -> None:
     found = consumer(ParallelizationFactor=2, Novelty=1, Enabled=False)
     assert found.gaps == (
         "ParallelizationFactor: a runner handles the batches of one shard in sequence",
@@ -82,9 +82,7 @@ def test_settings_that_a_consumer_does_not_have_are_listed() -> None:
         ("{", ("Inserted", "Modified", "Removed", "Expired"), False),
     ],
 )
-def test_filters_by_event_decide_which_changes_it_accepts(
-    pattern: Any, events: tuple[str, ...], is_whole: bool
-) -> None:
+def test_filters_by_event_determine_the_accepted_changes(pattern: Any, events: tuple[str, ...], is_whole: bool) -> None:
     text = pattern if isinstance(pattern, str) else json.dumps(pattern)
     properties = {**THINGS["Properties"], "TimeToLiveSpecification": {"AttributeName": "gone", "Enabled": True}}
     table = {**THINGS, "Properties": properties}
@@ -117,7 +115,7 @@ def test_a_filter_of_expired_items_matches_nothing_in_a_table_without_ttl() -> N
         ({"Fn::GetAtt": ["Other", "StreamArn"]}, False),
     ],
 )
-def test_a_stream_is_that_of_a_table_of_the_template_or_reported(stream: Any, is_found: bool) -> None:
+def test_a_stream_belongs_to_a_table_of_the_template_or_is_reported(stream: Any, is_found: bool) -> None:
     found = source(M=mapping(EventSourceArn=stream))
     assert bool(found.tables[0].consumers) is is_found
     assert found.gaps == (() if is_found else ("Mailer reads the stream of a table that t.json does not declare",))
@@ -129,7 +127,7 @@ def test_other_event_sources_are_not_consumers() -> None:
     assert (found.tables[0].consumers, found.gaps) == ((), ())
 
 
-def test_events_of_a_sam_function() -> None:
+def test_events_of_a_sam_function_are_imported() -> None:
     event = {"Type": "DynamoDB", "Properties": {"Stream": STREAM, "StartingPosition": "LATEST", "BatchSize": 5}}
     function = {
         "Type": "AWS::Serverless::Function",
@@ -140,7 +138,7 @@ def test_events_of_a_sam_function() -> None:
     assert found.about == "Deployed as the Lambda function Mailer (handler mail.handler), which handles the changes."
 
 
-def test_a_resource_whose_condition_does_not_hold_is_no_consumer() -> None:
+def test_a_resource_with_a_false_condition_is_not_a_consumer() -> None:
     conditions = {"Never": {"Fn::Equals": ["a", "b"]}}
     resources = {"Things": THINGS, "M": {**mapping(), "Condition": "Never"}}
     (table,) = imported({"Conditions": conditions, "Resources": resources}).tables
@@ -153,7 +151,7 @@ def test_a_function_in_another_stack_is_named_by_its_arn() -> None:
     assert consumer(FunctionName={"Fn::ImportValue": "x"}).name == "Mapping"
 
 
-def test_a_setting_that_is_not_a_number_is_refused_with_its_place() -> None:
+def test_a_setting_that_is_not_a_number_is_rejected_with_its_place() -> None:
     with pytest.raises(ImportSourceError, match=r"Resources\.Mapping\.Properties\.BatchSize: expected a whole number"):
         consumer(BatchSize="many")
 

@@ -87,7 +87,7 @@ def resolved(value: Any, **given: str) -> Any:
         ({"deep": [{"Ref": "Stage"}]}, {"deep": ["prod"]}),
     ],
 )
-def test_what_is_decided(value: Any, expected: Any) -> None:
+def test_functions_are_resolved(value: Any, expected: Any) -> None:
     assert resolved(value) == expected
 
 
@@ -153,13 +153,13 @@ def test_what_is_decided(value: Any, expected: Any) -> None:
         ("{{resolve:ssm:/name}}", "{{resolve:ssm:/name}} is resolved when the stack is created"),
     ],
 )
-def test_what_is_not_is_unknown_with_a_reason(value: Any, reason: str) -> None:
+def test_an_unresolved_function_has_a_reason(value: Any, reason: str) -> None:
     found = resolved(value)
     assert isinstance(found, UnresolvedValue)
     assert found.reason.startswith(reason)
 
 
-def test_given_parameters_go_before_defaults_and_stand_for_pseudo_parameters() -> None:
+def test_given_parameters_override_defaults_and_pseudo_parameters() -> None:
     assert (
         resolved({"Fn::Sub": "${Stage}-${AWS::Region}"}, Stage="dev", **{"AWS::Region": "eu-west-1"}) == "dev-eu-west-1"
     )
@@ -176,5 +176,5 @@ def test_given_parameters_go_before_defaults_and_stand_for_pseudo_parameters() -
         ("String", "a, b"),
     ],
 )
-def test_a_list_that_is_given_for_a_parameter_is_split(kind: str, value: object) -> None:
+def test_a_list_parameter_is_split(kind: str, value: object) -> None:
     assert Resolver({"Parameters": {"Names": {"Type": kind}}}, {"Names": "a, b"}).resolve({"Ref": "Names"}) == value

@@ -46,7 +46,9 @@ from keyplan.importers.schemas import Item
         (["A#1#2024-01-31"], "", "A#{}#{}", ("a_id", "a_date")),
     ],
 )
-def test_what_is_told(texts: list[str], alias: str, shape: str, called: tuple[str, ...]) -> None:
+def test_a_template_is_inferred_from_texts_and_alias(
+    texts: list[str], alias: str, shape: str, called: tuple[str, ...]
+) -> None:
     found = shape_of(texts, alias)
     assert found is not None
     assert (found.text, found.called) == (shape, called)
@@ -73,7 +75,7 @@ def test_what_is_told(texts: list[str], alias: str, shape: str, called: tuple[st
         (["2024-01-31T10:00", "2024-01-31T11:00"], "a time is one value"),
     ],
 )
-def test_what_is_in_doubt_is_no_shape(texts: list[str], why: str) -> None:
+def test_an_ambiguous_key_has_no_template(texts: list[str], why: str) -> None:
     assert shape_of(texts) is None, why
 
 
@@ -86,7 +88,7 @@ def test_the_values_of_each_part_are_kept() -> None:
 @pytest.mark.parametrize(
     ("column", "telling"), [(["1", "2"], True), (["abcdef"], True), (["abcde"], False), (["1"], False)]
 )
-def test_equal_values_tell_if_they_are_several_or_long(column: list[str], telling: bool) -> None:
+def test_equal_values_are_significant_if_they_are_several_or_long(column: list[str], telling: bool) -> None:
     assert is_telling(column) is telling
 
 
@@ -121,13 +123,13 @@ def test_items_are_grouped_and_named_by_the_words_in_their_keys(
     assert kinds(*texts) == expected
 
 
-def test_a_word_in_the_middle_is_literal_where_it_differs_between_kinds() -> None:
+def test_a_word_in_the_middle_is_literal_if_it_differs_between_entities() -> None:
     post, like = item_kinds(items(("user:1:post:7",), ("user:1:like:8",), ("user:2:post:9",)), ("PK",))
     assert (post.name, post.templates) == ("post", {"PK": "user:{user_id}:post:{post_id}"})
     assert (like.name, len(like.samples)) == ("like", 1)
 
 
-def test_an_attribute_that_names_the_kind_goes_before_the_words_of_keys() -> None:
+def test_an_attribute_that_names_the_entity_takes_precedence_over_words_in_keys() -> None:
     samples = [
         *items(("A#1", "A#1"), ("A#2", "A#2"), entityType="Customer"),
         *items(("A#1", "B#1"), ("A#1", "B#2"), entityType="Invoice"),
@@ -171,7 +173,7 @@ def keys(entities: list[PlannedEntity]) -> dict[str, tuple[str | None, ...]]:
     return {entity.name: tuple(part.template for part in entity.key) for entity in entities}
 
 
-def test_a_product_catalog_whose_items_name_their_type() -> None:
+def test_a_product_catalog_has_one_entity_per_type_attribute() -> None:
     entities = imported(
         ("PK", "SK"),
         {"PK": "BRANDS", "SK": "B#1", "type": "BRAND", "brandId": "1"},
@@ -182,7 +184,7 @@ def test_a_product_catalog_whose_items_name_their_type() -> None:
     assert keys(entities) == {"BRAND": ("BRANDS", "B#{brandId}"), "PRODUCT": ("P#{productId}", "METADATA")}
 
 
-def test_employees() -> None:
+def test_employees_are_one_entity() -> None:
     (made,) = imported(
         ("LoginAlias",),
         {"LoginAlias": "johns", "FirstName": "John", "Skills": {"SS": ["software"]}},
@@ -254,7 +256,7 @@ def test_credit_card_offers_with_sparse_indexes() -> None:
     assert offer.only_if == {"by_status": 'F.State == "ASSIGNED"'}
 
 
-def test_bookmarks_with_a_folder_that_only_some_items_have() -> None:
+def test_bookmarks_are_imported_with_a_folder_that_only_some_items_have() -> None:
     index = {
         "IndexName": "ByFolder",
         "KeyAttributes": {"PartitionKey": {"AttributeName": "GSI1PK", "AttributeType": "S"}},
@@ -272,7 +274,7 @@ def test_bookmarks_with_a_folder_that_only_some_items_have() -> None:
     assert (bookmark.only_if, bookmark.fields["folder"].is_required) == ({}, False)
 
 
-def test_an_index_whose_items_no_field_decides_keeps_its_attributes() -> None:
+def test_an_index_that_no_field_determines_keeps_its_attributes() -> None:
     index = {
         "IndexName": "ByTag",
         "KeyAttributes": {"PartitionKey": {"AttributeName": "GSI1PK", "AttributeType": "S"}},

@@ -33,7 +33,7 @@ from keyplan.importers.writing import design_text
 
 @settings(max_examples=examples(50), deadline=None)
 @given(create_requests())
-def test_a_described_table_is_imported_as_a_design_that_makes_the_same(request: dict[str, Any]) -> None:
+def test_a_described_table_is_imported_as_a_design_that_creates_an_equal_table(request: dict[str, Any]) -> None:
     (answer,) = described(request)
     source = describe_table(documents("tables.json", json.dumps(answer)))
     assert source.tables[0].gaps == ()
@@ -47,7 +47,7 @@ def test_a_described_table_is_imported_as_a_design_that_makes_the_same(request: 
 
 @settings(max_examples=examples(30), deadline=None)
 @given(create_requests())
-def test_so_is_a_table_of_a_template(request: dict[str, Any]) -> None:
+def test_a_table_of_a_template_is_imported_as_a_design_that_creates_an_equal_table(request: dict[str, Any]) -> None:
     template = {"Resources": {"One": {"Type": "AWS::DynamoDB::Table", "Properties": request}}}
     source = cloudformation([Document("template.json", template)], {})
     with tempfile.TemporaryDirectory() as folder:
@@ -102,7 +102,7 @@ def _models(draw: st.DrawFn) -> dict[str, Any]:
 
 @settings(max_examples=examples(80), deadline=None)
 @given(_models())
-def test_every_sample_item_is_read_as_the_entity_that_was_guessed_of_it(model: dict[str, Any]) -> None:
+def test_every_sample_item_is_read_as_its_inferred_entity(model: dict[str, Any]) -> None:
     source = nosql_workbench([Document("model.json", model)])
     with tempfile.TemporaryDirectory() as folder:
         _, design = of_design(source, Path(folder))
@@ -113,7 +113,7 @@ def test_every_sample_item_is_read_as_the_entity_that_was_guessed_of_it(model: d
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=60), table_names)
-def test_what_a_source_is_called_and_says_of_itself_is_only_text(about: str, name: str) -> None:
+def test_names_and_descriptions_of_a_source_are_escaped(about: str, name: str) -> None:
     key = {"AttributeDefinitions": [{"AttributeName": "a", "AttributeType": "S"}], "BillingMode": "PAY_PER_REQUEST"}
     key["KeySchema"] = [{"AttributeName": "a", "KeyType": "HASH"}]
     properties = {**key, "TableName": name, about: about}

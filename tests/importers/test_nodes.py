@@ -34,7 +34,7 @@ def node(value: Any) -> Node:
         ("mapping", {"x": 1}, {"x": 1}),
     ],
 )
-def test_what_a_value_is_taken_as(method: str, value: Any, expected: Any) -> None:
+def test_a_value_is_converted(method: str, value: Any, expected: Any) -> None:
     found = getattr(node(value), method)()
     assert (type(found), found) == (type(expected), expected)
 
@@ -67,19 +67,19 @@ def test_what_a_value_is_taken_as(method: str, value: Any, expected: Any) -> Non
         ("items", UnresolvedValue("it is open"), "it is open"),
     ],
 )
-def test_what_is_refused_is_told_with_its_place(method: str, value: Any, wanted: str) -> None:
+def test_an_invalid_value_is_rejected_with_its_path(method: str, value: Any, wanted: str) -> None:
     with pytest.raises(ImportSourceError) as refused:
         getattr(node(value), method)()
     assert str(refused.value) == f"t: a: {wanted}"
 
 
-def test_a_number_may_have_a_least() -> None:
+def test_a_number_may_have_a_minimum() -> None:
     assert node(3).whole(3) == 3
     with pytest.raises(ImportSourceError, match="t: a: expected a whole number from 3, got 2"):
         node(2).whole(3)
 
 
-def test_one_of_some_words() -> None:
+def test_a_value_must_be_one_of_the_allowed_words() -> None:
     assert node("b").one_of("a", "b") == "b"
     with pytest.raises(ImportSourceError, match="t: a: expected one of a, b, got 'c'"):
         node("c").one_of("a", "b")

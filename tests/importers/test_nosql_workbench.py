@@ -49,7 +49,7 @@ def templates(made: PlannedEntity) -> tuple[str | None, ...]:
     return tuple(part.template for part in made.key)
 
 
-def test_capacity_and_its_scaling() -> None:
+def test_capacity_and_its_scaling_are_imported() -> None:
     throughput = {"ProvisionedThroughput": {"ReadCapacityUnits": 5, "WriteCapacityUnits": 6}}
     index = {"IndexName": "by-x", "KeyAttributes": {"PartitionKey": attribute("x")}}
     found = table(
@@ -81,14 +81,14 @@ def test_an_index_has_its_own_capacity_or_that_of_its_table(said: dict[str, Any]
     assert (found.indexes[0].billing, found.gaps) == (expected, ())
 
 
-def test_a_capacity_of_an_index_that_scales_is_told() -> None:
+def test_a_scaling_index_capacity_is_noted() -> None:
     scaling = {"ProvisionedCapacitySettings": {"ProvisionedThroughput": OWN, "AutoScalingWrite": {}}}
     found = table(BillingMode="PROVISIONED", **SETTINGS, GlobalSecondaryIndexes=[{**gsi(), **scaling}])
     told = "GlobalSecondaryIndexes[0].AutoScalingWrite: capacity scales automatically; the initial capacity is imported"
     assert found.gaps == (told,)
 
 
-def test_capacity_without_a_mode_is_bought_and_capacity_on_demand_is_not() -> None:
+def test_capacity_without_a_mode_is_provisioned() -> None:
     members = {name: value for name, value in TABLE.items() if name != "BillingMode"}
     (found,) = imported({**members, **SETTINGS}).tables
     assert (found.billing, found.gaps) == (Provisioned(read=5, write=6), ())
@@ -97,13 +97,13 @@ def test_capacity_without_a_mode_is_bought_and_capacity_on_demand_is_not() -> No
     assert (on_demand.billing, on_demand.indexes[0].billing, on_demand.gaps) == (OnDemand(), None, ())
 
 
-def test_local_indexes_are_read() -> None:
+def test_local_indexes_are_imported() -> None:
     keys = {"PartitionKey": attribute("PK"), "SortKey": attribute("at", "N")}
     (index,) = table(LocalSecondaryIndexes=[{"IndexName": "by_at", "KeyAttributes": keys}]).indexes
     assert (index.kind, index.partition, index.sort) == ("LSI", ("PK",), ("at",))
 
 
-def test_a_key_without_a_type_has_that_of_the_attribute_or_is_a_text() -> None:
+def test_a_key_without_a_type_has_the_type_of_the_attribute_or_is_text() -> None:
     keys = {"PartitionKey": {"AttributeName": "x"}, "SortKey": {"AttributeName": "y"}}
     index = {"IndexName": "by_x", "KeyAttributes": keys}
     found = table(NonKeyAttributes=[attribute("x", "B")], GlobalSecondaryIndexes=[index])
@@ -111,17 +111,17 @@ def test_a_key_without_a_type_has_that_of_the_attribute_or_is_a_text() -> None:
 
 
 @pytest.mark.parametrize("kind", ["S", "N", "B", "BOOL", "NULL", "M", "L", "SS", "NS", "BS"])
-def test_attributes_are_of_each_type(kind: str) -> None:
+def test_attributes_may_have_any_type(kind: str) -> None:
     assert table(NonKeyAttributes=[attribute("x", kind)]).types["x"] == kind
 
 
 @pytest.mark.parametrize("kind", ["S", "N", "B"])
-def test_keys_are_of_three_types(kind: str) -> None:
+def test_keys_may_have_three_types(kind: str) -> None:
     assert table(KeyAttributes={"PartitionKey": attribute("PK", kind)}).types == {"PK": kind}
 
 
 @pytest.mark.parametrize("member", ["DataAccess", "SampleDataFormats", "TableData", "LocalSecondaryIndexes"])
-def test_what_a_model_has_beside_its_tables_is_not_told(member: str) -> None:
+def test_members_outside_the_tables_are_not_noted(member: str) -> None:
     assert table(**{member: []}).gaps == ()
 
 
@@ -134,7 +134,7 @@ def test_what_a_model_has_beside_its_tables_is_not_told(member: str) -> None:
         ({"ProjectionType": "INCLUDE", "NonKeyAttributes": ["a", "b"]}, ("a", "b")),
     ],
 )
-def test_an_index_holds_what_it_says_or_all(projection: Any, expected: Any) -> None:
+def test_an_index_projects_the_listed_attributes_or_all(projection: Any, expected: Any) -> None:
     assert table(GlobalSecondaryIndexes=[{**gsi(), "Projection": projection}]).indexes[0].project == expected
 
 
@@ -148,31 +148,31 @@ def test_an_index_holds_what_it_says_or_all(projection: Any, expected: Any) -> N
         (None, {}),
     ],
 )
-def test_a_facet_may_call_the_parts_of_the_key(alias: Any, expected: dict[str, str]) -> None:
+def test_a_facet_may_name_the_parts_of_the_key(alias: Any, expected: dict[str, str]) -> None:
     (one,) = table(TableFacets=[{"FacetName": "a", "KeyAttributeAlias": alias}]).entities
     assert one.aliases == expected
 
 
-def test_an_alias_of_a_part_that_the_key_has_not_is_left_out() -> None:
+def test_an_alias_of_a_missing_key_part_is_ignored() -> None:
     alone = {"PartitionKey": attribute("PK")}
     (one,) = table(KeyAttributes=alone, TableFacets=[facet("a", alias=("UserId", "OrderId"))]).entities
     assert one.aliases == {"PK": "UserId"}
 
 
-def test_the_title_and_what_the_model_is_about() -> None:
+def test_the_title_contains_the_description_of_the_model() -> None:
     found = imported(TABLE, ModelMetadata={"AWSService": "Amazon DynamoDB", "Description": "Of things."})
     assert (found.title, found.about, found.gaps) == ("m.json, a NoSQL Workbench model", "m: Of things.", ())
     assert imported(TABLE, ModelMetadata={}).about == "m"
 
 
-def test_a_model_that_says_no_billing_is_on_demand_and_told() -> None:
+def test_a_model_without_a_billing_mode_is_on_demand_and_noted() -> None:
     members = {name: value for name, value in TABLE.items() if name != "BillingMode"}
     (found,) = imported(members).tables
     assert found.billing == OnDemand()
     assert found.gaps == ("BillingMode is missing: the table is imported as on demand",)
 
 
-def test_a_table_without_facets_is_one_kind_of_items() -> None:
+def test_a_table_without_facets_is_one_entity() -> None:
     (made,) = plan_entities(
         table(NonKeyAttributes=[attribute("n", "N"), attribute("ok", "BOOL"), attribute("what", "NULL")])
     )
@@ -181,7 +181,7 @@ def test_a_table_without_facets_is_one_kind_of_items() -> None:
     }  # fmt: skip
 
 
-def test_types_are_those_of_the_samples() -> None:
+def test_types_follow_the_samples() -> None:
     items = [
         {"PK": {"S": "a"}, "SK": {"S": "b"}, "n": {"N": "1"}, "f": {"N": "1.5"}, "x": {"S": "1"}, "s": {"NS": ["1"]}},
         {"PK": {"S": "c"}, "SK": {"S": "d"}, "n": {"N": "2"}, "x": {"N": "1"}, "l": {"L": []}, "o": {"NULL": True}},
@@ -192,7 +192,7 @@ def test_types_are_those_of_the_samples() -> None:
     }  # fmt: skip
 
 
-def test_the_keys_of_a_facet_are_guessed_and_called_as_it_says() -> None:
+def test_keys_of_a_facet_are_inferred_and_named_by_its_aliases() -> None:
     made = entity(facet("order", {"PK": "USER#1", "SK": "ORDER#7"}, alias=("USER#UserId", "ORDER#OrderId")))
     assert templates(made) == ("USER#{UserId}", "ORDER#{OrderId}")
     assert list(made.fields) == ["UserId", "OrderId"]
@@ -226,18 +226,18 @@ def test_an_alias_with_placeholders_is_the_template(alias: str, sample: str, tem
         ("A#{", "A#{"),
     ],
 )
-def test_an_alias_that_a_sample_does_not_fit_is_only_a_name(alias: str, sample: Any) -> None:
+def test_an_alias_that_does_not_match_a_sample_is_only_a_name(alias: str, sample: Any) -> None:
     given = sample if isinstance(sample, dict) else {"PK": "a", "SK": sample}
     assert templates(entity(facet("x", given, alias=("PK", alias))))[1] != alias
 
 
-def test_timestamps_that_are_numbers_are_stored_as_such() -> None:
+def test_numeric_timestamps_are_stored_as_numbers() -> None:
     sample = {"PK": "a", "SK": "AT#2024-01-31T10:00:00Z", "at": {"N": "1706695200"}}
     made = entity(facet("x", sample, alias=("PK", "AT#{at:utc_s}")))
     assert (made.fields["at"].annotation, made.fields["at"].stored) == ("datetime", "epoch_s")
 
 
-def test_what_a_table_without_facets_does_not_state_is_listed() -> None:
+def test_missing_information_of_a_table_without_facets_is_noted() -> None:
     (guess,) = table(NonKeyAttributes=[attribute("x")]).guesses
     assert guess.startswith("no facets and no sample items: all items are one entity with plain keys; add sample items")
     items = [{"PK": {"S": "USER#1"}, "SK": {"S": sort}} for sort in ("PROFILE", "ORDER#1", "ORDER#2")]
@@ -253,7 +253,7 @@ def test_one_value_in_both_keys_is_one_field() -> None:
     assert templates(entity(facet("user", *items))) == ("USER#{user_id}", "PROFILE#{user_id}")
 
 
-def test_a_value_that_is_an_attribute_too_is_that_field() -> None:
+def test_a_value_that_is_also_an_attribute_is_that_field() -> None:
     items = [{"PK": f"USER#u{number}", "SK": "PROFILE", "userId": f"u{number}"} for number in (1, 2)]
     made = entity(facet("user", *items))
     assert templates(made) == ("USER#{userId}", "PROFILE")
@@ -261,7 +261,7 @@ def test_a_value_that_is_an_attribute_too_is_that_field() -> None:
     assert made.keeps_key_fields
 
 
-def test_a_key_in_doubt_is_a_field_called_by_its_alias() -> None:
+def test_an_ambiguous_key_is_a_field_named_by_its_alias() -> None:
     made = entity(facet("user", {"PK": "ann", "SK": "x"}, {"PK": "bob", "SK": "USER#1"}, alias=("UserId", "What")))
     assert templates(made) == (None, None)
     assert {field.name: field.attribute for field in made.fields.values()} == {"UserId": "PK", "What": "SK"}
@@ -272,7 +272,7 @@ def gsi(name: str = "GSI1") -> dict[str, Any]:
     return {"IndexName": name, "KeyAttributes": keys, "Projection": {"ProjectionType": "ALL"}}
 
 
-def test_an_index_is_made_of_fields_that_every_item_has() -> None:
+def test_an_index_consists_of_fields_that_every_item_has() -> None:
     items = [
         {"PK": f"USER#{user}", "SK": f"ORDER#{order}", "GSI1PK": f"ORDER#{order}", "GSI1SK": user}
         for user, order in (("1", "7"), ("2", "8"))
@@ -282,7 +282,7 @@ def test_an_index_is_made_of_fields_that_every_item_has() -> None:
     assert list(made.fields) == ["user_id", "order_id"]
 
 
-def test_an_index_that_some_items_are_not_in_keeps_its_attributes() -> None:
+def test_an_index_without_some_items_keeps_its_attributes() -> None:
     items = [{"PK": "USER#1", "SK": "ORDER#7", "GSI1PK": "USER#1", "GSI1SK": "x"}, {"PK": "USER#2", "SK": "ORDER#8"}]
     made = entity(facet("order", *items), GlobalSecondaryIndexes=[gsi()])
     assert [part.template for part in made.indexes["GSI1"]] == [None, None]
@@ -300,7 +300,7 @@ def test_a_facet_without_an_index_attribute_is_not_in_the_index() -> None:
     assert second.indexes == {}
 
 
-def test_what_one_index_is_made_of_another_may_be_too() -> None:
+def test_two_indexes_may_consist_of_the_same_fields() -> None:
     items = [{"PK": f"USER#{user}", "SK": "PROFILE", "GSI1PK": user, "GSI1SK": "x"} for user in ("1", "2")]
     second = {**gsi(), "IndexName": "GSI2", "KeyAttributes": {"PartitionKey": attribute("GSI1PK")}}
     made = entity(facet("user", *items), GlobalSecondaryIndexes=[gsi(), second])
@@ -308,7 +308,7 @@ def test_what_one_index_is_made_of_another_may_be_too() -> None:
     assert [part.template for part in made.indexes["GSI2"]] == ["{user_id}"]
 
 
-def test_an_attribute_of_an_index_that_items_are_not_in_stays_a_field() -> None:
+def test_an_attribute_of_an_index_without_some_items_stays_a_field() -> None:
     items = [{"PK": f"USER#{user}", "SK": "PROFILE", "GSI1PK": user} for user in ("1", "2")]
     made, _ = plan_entities(
         table(
@@ -319,7 +319,7 @@ def test_an_attribute_of_an_index_that_items_are_not_in_stays_a_field() -> None:
     assert "GSI1PK" in made.fields
 
 
-def test_an_attribute_that_is_another_text_in_each_facet_tells_them_apart() -> None:
+def test_an_attribute_with_a_different_text_in_each_facet_is_the_discriminator() -> None:
     a = facet("a", {"PK": "1", "SK": "1", "kind": "A", "x": "1"}, {"PK": "2", "SK": "1", "kind": "A", "x": "2"})
     b = facet("b", {"PK": "1", "SK": "2", "kind": "B", "x": "1"})
     assert discriminator(table(TableFacets=[a, b])) == ("kind", ("A", "B"))
@@ -352,13 +352,13 @@ def test_an_attribute_that_is_another_text_in_each_facet_tells_them_apart() -> N
         ),
     ],
 )
-def test_a_model_that_means_nothing_is_refused_with_its_place(members: dict[str, Any], problem: str) -> None:
+def test_an_invalid_model_is_rejected_with_its_place(members: dict[str, Any], problem: str) -> None:
     with pytest.raises(ImportSourceError) as refused:
         table(**members)
     assert str(refused.value).startswith(problem)
 
 
-def test_models_of_other_services_and_empty_ones_are_refused() -> None:
+def test_models_of_other_services_and_empty_models_are_rejected() -> None:
     with pytest.raises(ImportSourceError, match="it is a model of Amazon Keyspaces, not of Amazon DynamoDB"):
         imported(TABLE, ModelMetadata={"AWSService": "Amazon Keyspaces"})
     with pytest.raises(ImportSourceError, match=r"m\.json has no table in its DataModel"):
@@ -367,7 +367,7 @@ def test_models_of_other_services_and_empty_ones_are_refused() -> None:
         nosql_workbench([Document("m.json", {"Resources": {}})])
 
 
-def test_an_index_of_another_kind_is_named() -> None:
+def test_an_index_of_another_kind_is_noted() -> None:
     found = table(VectorIndexes=[{"IndexName": "by_meaning"}, {}], OtherIndexes=[])
     assert found.gaps == (
         "index 'by_meaning' is omitted: VectorIndexes indexes are not part of a design",
@@ -375,7 +375,7 @@ def test_an_index_of_another_kind_is_named() -> None:
     )
 
 
-def test_members_that_are_not_known_are_told() -> None:
+def test_unknown_members_are_noted() -> None:
     index = {**gsi(), "Colour": "blue"}
     found = table(Novelty=1, TableFacets=[facet("a", Colour="red")], GlobalSecondaryIndexes=[index])
     assert found.gaps == (

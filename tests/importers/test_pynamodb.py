@@ -148,7 +148,7 @@ def test_attributes_are_fields_under_their_own_names() -> None:
     assert made.version == "version"
 
 
-def test_what_a_design_stores_in_another_way_is_listed() -> None:
+def test_differences_in_storage_are_noted() -> None:
     key, default, timestamp, text = table(FORUM).gaps
     assert key == "Thread.posted: a timestamp in a key is imported as its text, a str"
     assert default == "Thread.posted: its default is computed by the program"
@@ -163,7 +163,7 @@ def test_subclasses_with_a_discriminator_are_the_entities_of_one_table() -> None
     assert (list(cat.fields), list(dog.fields)) == (["name", "lives"], ["name", "barks"])
 
 
-def test_a_base_class_without_a_table_name_gives_its_attributes_only() -> None:
+def test_a_base_class_without_a_table_name_contributes_only_attributes() -> None:
     base = "class Base(Model):\n    id = UnicodeAttribute(hash_key=True)\n    made = NumberAttribute()\n"
     found = table(f"{base}\nclass Thing(Base):\n    class Meta:\n        table_name = 'things'\n")
     assert [entity.name for entity in found.entities] == ["Thing"]
@@ -211,7 +211,7 @@ def test_defaults_are_literals_or_named_in_a_note(attribute: str, default: str |
     assert gaps == (() if default else ("Thing.x: its default is computed by the program",))
 
 
-def test_attributes_of_other_classes_are_named() -> None:
+def test_attributes_of_other_classes_are_noted() -> None:
     own = "class Lower(UnicodeAttribute):\n    def serialize(self, value): return value.lower()\n"
     made, gaps = things("x = Lower()", own)
     assert made.fields["x"].annotation == "str"
@@ -224,7 +224,7 @@ def test_attributes_of_other_classes_are_named() -> None:
     )
 
 
-def test_settings_that_are_not_literals_are_named() -> None:
+def test_settings_that_are_not_literals_are_noted() -> None:
     found = table("""
 import os
 
@@ -270,7 +270,7 @@ class Thing(Model):
         ),
     ],
 )
-def test_models_that_make_no_table_are_refused(text: str, problem: str) -> None:
+def test_models_without_a_valid_table_are_rejected(text: str, problem: str) -> None:
     with pytest.raises(ImportSourceError) as refused:
         tables(text)
     assert str(refused.value).startswith(problem)
@@ -283,7 +283,7 @@ def test_names_that_refer_to_each_other_have_no_value() -> None:
 
 @settings(max_examples=examples(100), deadline=None)
 @given(st.data())
-def test_a_damaged_source_is_imported_or_refused(data: st.DataObject) -> None:
+def test_a_damaged_source_is_imported_or_rejected(data: st.DataObject) -> None:
     lines = (FORUM + ANIMALS).splitlines()
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(lines) - 1))
@@ -319,7 +319,7 @@ def models(text: str, url: str) -> types.SimpleNamespace:
     return types.SimpleNamespace(**names)
 
 
-def test_the_design_makes_the_table_and_reads_the_items_of_pynamodb(
+def test_the_design_creates_the_table_and_reads_the_items_of_pynamodb(
     monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
 ) -> None:
     alone(monkeypatch, tmp_path_factory)

@@ -47,16 +47,16 @@ from keyplan.importers.python_text import (
         ("x" * 59 + "-y", "x" * 59 + "_", "X" + "x" * 58 + "Y", "x" * 59),
     ],
 )
-def test_names_are_made_legal(text: str, field: str, model: str, variable: str) -> None:
+def test_names_are_converted_to_identifiers(text: str, field: str, model: str, variable: str) -> None:
     assert (field_name(text), class_name(text), snake_name(text)) == (field, model, variable)
 
 
-def test_a_name_is_given_once() -> None:
+def test_a_name_is_used_once() -> None:
     names = PythonNames.of_module()
     assert [names.take("orders") for _ in range(3)] == ["orders", "orders_", "orders_2"]
 
 
-def test_names_that_the_file_needs_are_taken() -> None:
+def test_names_that_the_file_uses_are_reserved() -> None:
     assert [PythonNames.of_module().take(one) for one in ("Table", "id", "class")] == ["Table_", "id_", "class_"]
     assert [PythonNames.of_class().take(one) for one in ("pk", "copy", "str", "id", "type")] == [
         "pk_", "copy_", "str_", "id", "type",
@@ -73,17 +73,17 @@ OF_CLASS = (
 )  # fmt: skip
 
 
-def test_each_name_that_means_something_is_given_otherwise() -> None:
+def test_every_reserved_name_is_changed() -> None:
     assert [one for one in OF_MODULE if PythonNames.of_module().take(one) == one] == []
     assert [one for one in OF_CLASS if PythonNames.of_class().take(one) == one] == []
 
 
-def test_words_of_the_language_with_capitals_may_be_fields() -> None:
+def test_capitalized_api_names_may_be_fields() -> None:
     assert [PythonNames.of_class().take(one) for one in ("Table", "Key")] == ["Table", "Key"]
 
 
 @given(st.text())
-def test_every_text_makes_names_that_python_takes_as_they_are(text: str) -> None:
+def test_every_text_is_converted_to_valid_identifiers(text: str) -> None:
     for made in (field_name(text), class_name(text), snake_name(text)):
         assert made.isidentifier()
         assert len(made) <= 75
@@ -95,51 +95,51 @@ def test_every_text_makes_names_that_python_takes_as_they_are(text: str) -> None
 
 
 @given(st.text())
-def test_a_literal_is_the_text_again(text: str) -> None:
+def test_a_literal_evaluates_to_its_text(text: str) -> None:
     written = literal(text)
     assert ast.literal_eval(written) == text
     assert all(one.isprintable() for one in written)
 
 
-def test_a_literal_has_the_quotes_that_need_fewer_escapes() -> None:
+def test_a_literal_uses_the_quotes_with_fewer_escapes() -> None:
     assert [literal(one) for one in ("a", "it's", 'a "b"', "'\"", "\n\x07\u202e")] == [
         '"a"', '"it\'s"', "'a \"b\"'", '"\'\\""', '"\\n\\x07\\u202e"',
     ]  # fmt: skip
 
 
-def test_what_fits_stands_on_one_line() -> None:
+def test_a_short_call_is_on_one_line() -> None:
     part = call("GSI", '"by_day"', 'pk="day"', None, named("billing=", call("Provisioned", "read=5", "write=5")))
     assert lay_out(part, after=",") == 'GSI("by_day", pk="day", billing=Provisioned(read=5, write=5)),'
 
 
-def test_what_does_not_has_a_line_for_each_part() -> None:
+def test_a_long_call_has_one_line_per_argument() -> None:
     part = call("f", *(f"argument_{number}=value" for number in range(6)))
     lines = [f"    argument_{number}=value," for number in range(6)]
     assert lay_out(part, before="x = ").split("\n") == ["x = f(", *lines, ")"]
 
 
-def test_wide_characters_take_two_columns() -> None:
+def test_wide_characters_count_as_two_columns() -> None:
     assert "\n" not in lay_out(call("f", "x" * 85))
     assert "\n" not in lay_out(call("f", "名" * 42 + "x"))
     assert "\n" in lay_out(call("f", "名" * 43))
     assert "\n" in lay_out(call("f", "\uff21" * 43))
 
 
-def test_marks_on_others_take_none() -> None:
+def test_combining_marks_count_as_no_columns() -> None:
     assert "\n" not in lay_out(call("f", "e\u0301" * 85))
     assert "\n" in lay_out(call("f", "e\u0301" * 86))
 
 
-def test_a_call_without_parts_stays_on_its_line() -> None:
+def test_a_call_without_arguments_stays_on_its_line() -> None:
     assert lay_out(call("f" * 90)) == "f" * 90 + "()"
 
 
-def test_one_open_part_is_enough() -> None:
+def test_one_always_open_argument_opens_the_call() -> None:
     part = call("f", Group("[", ["1"], "]", always_open=True), "2")
     assert lay_out(part) == "f(\n    [\n        1,\n    ],\n    2,\n)"
 
 
-def test_what_cannot_be_seen_is_escaped_by_its_short_form() -> None:
+def test_invisible_characters_are_escaped_in_short_form() -> None:
     assert plain("\\ \n\r\t\x07é") == "\\\\ \\n\\r\\t\\x07é"
 
 
@@ -148,7 +148,7 @@ def test_comments_are_wrapped_between_words() -> None:
     assert comment(f"a {word} b", indent="    ", hanging="  ") == ["    # a", f"    #   {word}", "    #   b"]
 
 
-def test_a_docstring_has_a_line_for_its_end_where_it_has_several() -> None:
+def test_a_docstring_of_several_lines_ends_on_its_own_line() -> None:
     assert docstring("One.") == ['"""One."""']
     assert docstring('"One".\n\n  \n\nTwo. ', "  ") == ['  """\'One\'.', "", "  Two.", '  """']
     word = "x-" * 50
@@ -157,12 +157,12 @@ def test_a_docstring_has_a_line_for_its_end_where_it_has_several() -> None:
     assert len(docstring("x" * 40 + " " + "y" * 42)) == 3
 
 
-def test_an_open_part_opens_what_it_stands_in() -> None:
+def test_an_always_open_group_opens_its_parents() -> None:
     assert lay_out(call("f", Group("[", ["1"], "]", always_open=True))) == "f(\n    [\n        1,\n    ],\n)"
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
-def test_comments_and_docstrings_hold_any_text(text: str) -> None:
+def test_comments_and_docstrings_may_contain_any_text(text: str) -> None:
     assert all(line.startswith("# ") and line.isprintable() for line in comment(f"about {text}"))
     body = ast.parse("\n".join(docstring(f"About {text}."))).body
     assert [type(one).__name__ for one in body] == ["Expr"]

@@ -61,12 +61,12 @@ TOLD = {
 
 
 @pytest.mark.parametrize("member", TOLD)
-def test_a_member_that_a_design_has_no_place_for_is_told(member: str) -> None:
+def test_a_member_that_is_not_part_of_a_design_is_noted(member: str) -> None:
     assert read(**{member: {}}).gaps == (f"{member}: {TOLD[member]}",)
 
 
 @pytest.mark.parametrize("member", ["VectorIndexes", "SearchIndexes"])
-def test_an_index_of_another_kind_is_named_and_its_attributes_are_not_called_unused(member: str) -> None:
+def test_an_index_of_another_kind_is_noted_and_its_attributes_are_not_unused(member: str) -> None:
     # CloudFormation Template Reference, "AWS::DynamoDB::Table SearchSchemaElement": its attribute is defined too.
     defined = [*TABLE["AttributeDefinitions"], {"AttributeName": "topic", "AttributeType": "S"}]
     near = {
@@ -83,7 +83,7 @@ def test_an_index_of_another_kind_is_named_and_its_attributes_are_not_called_unu
     assert "topic" in refusal(AttributeDefinitions=defined)
 
 
-def test_a_table_of_nothing_else_has_the_services_defaults() -> None:
+def test_a_minimal_table_has_the_defaults_of_the_service() -> None:
     found = read()
     assert (found.name, found.key, found.types) == ("things", ("a", "b"), {"a": "S", "b": "N"})
     assert (found.billing, found.stream, found.ttl, found.table_class) == (OnDemand(), None, None, "STANDARD")
@@ -123,12 +123,12 @@ DAYS = "RecoveryPeriodInDays: a design only enables recovery, for 35 days"
 
 
 @pytest.mark.parametrize(("days", "gaps"), [(35, ()), ("35", ()), (34, (DAYS,)), ("7", (DAYS,)), (None, ())])
-def test_days_of_recovery_are_told_where_they_are_others(days: Any, gaps: tuple[str, ...]) -> None:
+def test_other_recovery_periods_are_noted(days: Any, gaps: tuple[str, ...]) -> None:
     told = {"PointInTimeRecoveryEnabled": True, "RecoveryPeriodInDays": days}
     assert read(PointInTimeRecoverySpecification=told).gaps == gaps
 
 
-def test_a_policy_of_the_stream_is_told() -> None:
+def test_a_policy_of_the_stream_is_noted() -> None:
     found = read(StreamSpecification={"StreamViewType": "NEW_IMAGE", "ResourcePolicy": {}})
     assert found.gaps == ("StreamSpecification.ResourcePolicy: a policy of the stream is not part of a design",)
     assert found.stream == "NEW_IMAGE"
@@ -142,7 +142,7 @@ NO_CAPACITY = ("ProvisionedThroughput: an on-demand table has none",)
     ("units", "gaps"),
     [(ZEROS, ()), ({}, ()), (UNITS, NO_CAPACITY), ({**ZEROS, "WriteCapacityUnits": 1}, NO_CAPACITY)],
 )
-def test_capacity_of_a_table_on_demand_is_told(units: dict[str, Any], gaps: tuple[str, ...]) -> None:
+def test_capacity_of_an_on_demand_table_is_noted(units: dict[str, Any], gaps: tuple[str, ...]) -> None:
     assert read(ProvisionedThroughput=units).gaps == gaps
 
 
@@ -157,7 +157,9 @@ ONLY_ON_DEMAND = "WarmThroughput: a design sets it only for on-demand tables"
         (warm(5, 6), warm(5, 9), (f"index 'g': {ONLY_ON_DEMAND}",)),
     ],
 )
-def test_warmth_above_what_is_bought_is_told(of_table: Any, of_index: Any, gaps: tuple[str, ...]) -> None:
+def test_warm_throughput_above_the_provisioned_capacity_is_noted(
+    of_table: Any, of_index: Any, gaps: tuple[str, ...]
+) -> None:
     index = {**GSI, "ProvisionedThroughput": UNITS, "WarmThroughput": of_index}
     found = read(BOUGHT, WarmThroughput=of_table, GlobalSecondaryIndexes=[index])
     assert (found.billing, found.indexes[0].billing, found.gaps) == (
@@ -179,7 +181,7 @@ AS_WARM = "in a design, each index has the warm throughput of its table"
         (None, warm(None, 9_000), (f"index 'g': WarmThroughput 12000 read and 9000 write: {AS_WARM}",)),
     ],
 )
-def test_an_index_that_is_warm_otherwise_is_told(of_table: Any, of_index: Any, gaps: tuple[str, ...]) -> None:
+def test_an_index_with_different_warm_throughput_is_noted(of_table: Any, of_index: Any, gaps: tuple[str, ...]) -> None:
     found = read(WarmThroughput=of_table, GlobalSecondaryIndexes=[{**GSI, "WarmThroughput": of_index}])
     assert (found.indexes[0].billing, found.gaps) == (None, gaps)
 
@@ -192,7 +194,7 @@ def test_an_index_that_is_warm_otherwise_is_told(of_table: Any, of_index: Any, g
         ({"ProjectionType": "INCLUDE", "NonKeyAttributes": ["x", "y"]}, ("x", "y")),
     ],
 )
-def test_indexes_of_both_kinds_hold_what_they_say(projection: dict[str, Any], expected: Any) -> None:
+def test_indexes_of_both_kinds_project_the_listed_attributes(projection: dict[str, Any], expected: Any) -> None:
     found = read(
         GlobalSecondaryIndexes=[{**GSI, "Projection": projection}],
         LocalSecondaryIndexes=[{**LSI, "Projection": projection, "Odd": 1}],
@@ -240,11 +242,11 @@ ONE_KEY = "t.KeySchema: a table's key has one HASH attribute, and optionally one
         ),
     ],
 )
-def test_what_no_table_can_be_is_refused(more: dict[str, Any], problem: str) -> None:
+def test_an_invalid_table_is_rejected(more: dict[str, Any], problem: str) -> None:
     assert refusal(**more).startswith(problem)
 
 
-def test_bought_capacity_must_be_said_of_table_and_index() -> None:
+def test_provisioned_capacity_is_required_for_table_and_index() -> None:
     missing = "it has no ProvisionedThroughput, and its table is not PAY_PER_REQUEST"
     assert refusal({**TABLE, "BillingMode": "PROVISIONED"}) == f"t: {missing}"
     assert refusal(BOUGHT, GlobalSecondaryIndexes=[GSI]) == f"t.GlobalSecondaryIndexes[0]: {missing}"

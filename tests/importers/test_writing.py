@@ -35,7 +35,7 @@ def test_the_file_of_a_model_is_as_expected() -> None:
 
 
 @pytest.mark.parametrize("width", ["88", "120"])
-def test_files_are_laid_out_as_ruff_does(tmp_path: Path, width: str) -> None:
+def test_files_are_formatted_like_ruff_does(tmp_path: Path, width: str) -> None:
     for number, name in enumerate(NASTY):
         table: dict[str, Any] = {"TableName": "a-" + "x" * (number * 3 % 120), "BillingMode": "PAY_PER_REQUEST"}
         names = [name, f"{name}2", "y" * (number * 5 % 90 + 1)]
@@ -62,13 +62,13 @@ def test_files_are_laid_out_as_ruff_does(tmp_path: Path, width: str) -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_two_tables_of_one_name_are_refused() -> None:
+def test_two_tables_with_one_name_are_rejected() -> None:
     (table, _) = shelves().tables
     with pytest.raises(ImportSourceError, match="two tables are called 'books-prod'"):
         design_text(ImportSource("twice", (table, table)))
 
 
-def test_a_design_is_made_of_the_file(tmp_path: Path) -> None:
+def test_the_written_file_is_a_valid_design(tmp_path: Path) -> None:
     _, design = of_design(shelves(), tmp_path)
     assert [table.name for table in design.tables] == ["books-prod", "Drafts"]
     assert [pattern.plan.faults for pattern in design.patterns] == [()] * 8

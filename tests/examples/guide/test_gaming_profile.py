@@ -46,7 +46,7 @@ def played(db: Connection) -> None:
     db.run(guide.add_activity(ACTIVITY))
 
 
-def test_the_keys_are_the_guides(stored: Callable[..., list[dict[str, Any]]]) -> None:
+def test_the_keys_match_the_guide(stored: Callable[..., list[dict[str, Any]]]) -> None:
     found = {item["SK"]: item["Type"] for item in stored(guide.profiles) if item["PK"] == "player001"}
     assert found == {
         "#METADATA#player001": "Metadata",
@@ -77,7 +77,7 @@ def test_4_the_items_of_one_type_are_filtered(db: Connection) -> None:
     assert db.run(guide.player_items_of_type("player001", "Weapon")).items == (SWORD,)
 
 
-def test_5_currency_is_taken_only_above_the_minimum(db: Connection) -> None:
+def test_5_currency_is_spent_only_above_the_minimum(db: Connection) -> None:
     assert db.run(guide.spend("player001", 300, 300)).currency == 700
     with pytest.raises(ConditionFailedError):
         db.run(guide.spend("player001", 800, 800))

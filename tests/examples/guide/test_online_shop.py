@@ -140,7 +140,7 @@ def sold(db: Connection) -> None:
     )
 
 
-def test_the_keys_are_the_guides(stored: Callable[..., list[dict[str, Any]]]) -> None:
+def test_the_keys_match_the_guide(stored: Callable[..., list[dict[str, Any]]]) -> None:
     names = ("PK", "SK", "EntityType", "GSI1-PK", "GSI1-SK", "GSI2-PK", "GSI2-SK")
     found = {tuple(item.get(name) for name in names) for item in stored(guide.shop)}
     assert found == {
@@ -252,7 +252,7 @@ def test_16_the_products_of_a_customer_are_found_between_two_dates(db: Connectio
     assert db.run(guide.products_of_customer("12345", june, evening)).items == (ORDER_ITEMS[0],)
 
 
-def test_nothing_is_shipped_that_the_warehouse_does_not_have(db: Connection) -> None:
+def test_the_warehouse_never_ships_more_than_its_stock(db: Connection) -> None:
     late = FROM_BORAS.model_copy(update={"shipment_id": "77777"})
     books = ShippedProduct(product_id="99887", warehouse_id="12376", quantity=3)
     with pytest.raises(TransactionFailedError):

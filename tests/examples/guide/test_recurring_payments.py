@@ -87,7 +87,7 @@ def test_3_a_payment_moves_the_subscription_in_both_indexes(
     assert reminder["NextPaymentDate"] == "2023-06-28"
 
 
-def test_4_due_reminders_of_a_day_are_read_from_what_the_index_holds(db: Connection) -> None:
+def test_4_due_reminders_of_a_day_are_read_from_the_projected_attributes(db: Connection) -> None:
     assert db.run(guide.due_reminders(date(2023, 6, 21))).items == (
         DueReminder(
             account_id="123",
@@ -100,7 +100,7 @@ def test_4_due_reminders_of_a_day_are_read_from_what_the_index_holds(db: Connect
     assert not db.run(guide.due_reminders(date(2023, 6, 22))).items
 
 
-def test_5_due_payments_of_a_day_are_read_from_what_the_index_holds(db: Connection) -> None:
+def test_5_due_payments_of_a_day_are_read_from_the_projected_attributes(db: Connection) -> None:
     assert db.run(guide.due_payments(date(2023, 6, 28))).items == (
         DuePayment(
             account_id="123",
@@ -129,7 +129,7 @@ def test_7_the_receipts_of_an_account_are_listed_until_they_expire(db: Connectio
     assert not db.run(guide.receipts("123")).items
 
 
-def test_a_subscription_without_a_last_reminder_is_reported_as_missing_in_the_index(tmp_path: Path) -> None:
+def test_a_subscription_without_a_last_reminder_is_reported_as_not_projected(tmp_path: Path) -> None:
     source = Path(guide.__file__).read_text()
     optional = re.sub(
         r"last_reminder_date: Annotated\[datetime, (.*)\]",

@@ -62,7 +62,7 @@ def lively(db: Connection) -> None:
         db.run(guide.like(Like(post_id="01H2", user_id=user)))
 
 
-def test_the_keys_are_the_guides(stored: Callable[..., list[dict[str, Any]]]) -> None:
+def test_the_keys_match_the_guide(stored: Callable[..., list[dict[str, Any]]]) -> None:
     keys = {(item["PK"], item["SK"]) for item in stored(guide.network)}
     assert keys > {
         ("u#12345", "count"),
