@@ -51,7 +51,7 @@ def test_an_error_page_keeps_status_and_retry_time_and_escapes_its_message(clien
     assert "<script>alert" not in page.text
 
 
-def test_the_navigation_marks_the_longest_path_that_fits(client: TestClient) -> None:
+def test_the_navigation_marks_the_longest_matching_path(client: TestClient) -> None:
     page = client.get("/notes/app/shared/7").text
     assert '<a href="/notes/app/shared" aria-current="page">' in page
     assert page.count("aria-current") == 1

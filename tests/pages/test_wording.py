@@ -50,7 +50,7 @@ def test_an_entry_with_a_role_is_shown_to_people_with_that_role(roles: frozenset
 
 
 @pytest.mark.parametrize(("is_exact", "current"), [(False, ["Calendar"]), (True, [])])
-def test_pages_below_an_exact_entry_do_not_belong_to_it(is_exact: bool, current: list[str]) -> None:
+def test_pages_below_an_exact_entry_do_not_mark_it(is_exact: bool, current: list[str]) -> None:
     pages = Pages(
         "keyplan.pages", "Venue", nav=(Link("Calendar", "app/", is_exact=is_exact), Link("Inbox", "app/inbox"))
     )

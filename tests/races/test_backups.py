@@ -93,7 +93,7 @@ def check_nothing_is_left(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("durability", ["memory", "normal", "full"])
-def test_copies_under_threads_that_write(tmp_path: Path, durability: str) -> None:
+def test_copies_are_consistent_while_threads_write(tmp_path: Path, durability: str) -> None:
     path = tmp_path / "data.db"
     with Engine.memory() if durability == "memory" else Engine.open(path, durability=durability) as engine:  # type: ignore[arg-type]
         prepare(engine)
@@ -110,7 +110,7 @@ def test_copies_under_threads_that_write(tmp_path: Path, durability: str) -> Non
         check_nothing_is_left(engine)
 
 
-def test_copies_under_processes_that_write(tmp_path: Path) -> None:
+def test_copies_are_consistent_while_processes_write(tmp_path: Path) -> None:
     path = tmp_path / "data.db"
     context = multiprocessing.get_context("spawn")
     with Engine.open(path) as engine:

@@ -154,7 +154,7 @@ def test_processes_share_a_file(tmp_path: Path) -> None:
         assert fsck.check(engine) == []
 
 
-def test_a_table_made_by_one_process_is_known_to_the_other(tmp_path: Path) -> None:
+def test_a_table_created_by_one_process_is_visible_to_another(tmp_path: Path) -> None:
     path = tmp_path / "data.db"
     with Engine.open(path) as first, Engine.open(path) as second:
         create(first)

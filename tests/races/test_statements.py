@@ -52,7 +52,7 @@ def test_one_of_many_inserts_succeeds(engine: Engine) -> None:
     assert len(run(engine, "SELECT * FROM race")) == TURNS
 
 
-def test_a_condition_holds_when_it_is_written(engine: Engine) -> None:
+def test_conditions_are_evaluated_atomically_with_the_write(engine: Engine) -> None:
     run(engine, "INSERT INTO race VALUE {'pk': 'stock', 'n': 50}")
 
     def take(_number: int) -> int:

@@ -179,7 +179,7 @@ def reading(engine: Engine, look: Callable[[Engine], None], writing: Callable[[]
     return lambda: in_threads(write, read)
 
 
-def test_threads_that_transfer_keep_the_total(engine: Engine) -> None:
+def test_transfers_by_threads_keep_the_total(engine: Engine) -> None:
     moved = []
 
     def work(seed: int) -> None:
@@ -192,7 +192,7 @@ def test_threads_that_transfer_keep_the_total(engine: Engine) -> None:
     assert sum(moved) > 0
 
 
-def test_threads_that_turn_the_ring_keep_it_whole(engine: Engine) -> None:
+def test_rotations_by_threads_keep_the_ring_intact(engine: Engine) -> None:
     turned = []
 
     def work(seed: int) -> None:
@@ -249,7 +249,7 @@ def in_processes(work: Callable[[str, int], None], path: Path) -> list[multiproc
     return list(processes)
 
 
-def test_processes_that_transfer_and_turn_keep_total_and_ring(tmp_path: Path) -> None:
+def test_transfers_and_rotations_by_processes_keep_total_and_ring(tmp_path: Path) -> None:
     path = tmp_path / "data.db"
     with Engine.open(path) as engine:
         fill(engine)

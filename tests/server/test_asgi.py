@@ -45,7 +45,7 @@ def put(key: str) -> bytes:
     return orjson.dumps({"Item": {"p": {"S": key}}})
 
 
-def test_a_call(engine: FakeEngine) -> None:
+def test_a_call_is_answered(engine: FakeEngine) -> None:
     reply = asyncio.run(
         ask(DynamoDBApplication(engine), scope_of(headers_for("PutItem")), [put("a")[:5], put("a")[5:]])
     )
@@ -81,7 +81,9 @@ def test_requests_of_one_turn_share_a_commit(engine: FakeEngine) -> None:
         ("/", {"query_string": b"a=b", "raw_path": b"/"}, 200),
     ],
 )
-def test_the_health_page_below_its_mount(engine: FakeEngine, path: str, more: dict[str, Any], status: int) -> None:
+def test_the_health_page_is_served_below_its_mount(
+    engine: FakeEngine, path: str, more: dict[str, Any], status: int
+) -> None:
     reply = asyncio.run(ask(DynamoDBApplication(engine), scope_of({}, "GET", path, **more)))
     assert reply is not None
     assert reply[0] == status
@@ -98,14 +100,16 @@ def test_the_health_page_below_its_mount(engine: FakeEngine, path: str, more: di
         ("/dbx", {"root_path": "/db"}, 404),
     ],
 )
-def test_calls_go_to_the_root_of_the_mount(engine: FakeEngine, path: str, more: dict[str, Any], status: int) -> None:
+def test_calls_are_served_at_the_root_of_the_mount(
+    engine: FakeEngine, path: str, more: dict[str, Any], status: int
+) -> None:
     scope = scope_of(headers_for("ListTables"), path=path, **more)
     reply = asyncio.run(ask(DynamoDBApplication(engine), scope, [b"{}"]))
     assert reply is not None
     assert reply[0] == status
 
 
-def test_a_head_of_over_16_kb_is_a_bad_request(engine: FakeEngine) -> None:
+def test_headers_of_over_16_kb_are_a_bad_request(engine: FakeEngine) -> None:
     for size, status in ((15 * 1024, 200), (16 * 1024, 400)):
         scope = scope_of(headers_for("ListTables", x_filler=b"x" * size))
         reply = asyncio.run(ask(DynamoDBApplication(engine), scope, [b"{}"]))
@@ -113,7 +117,7 @@ def test_a_head_of_over_16_kb_is_a_bad_request(engine: FakeEngine) -> None:
         assert reply[0] == status
 
 
-def test_discovery_and_health_name_the_host_that_was_asked() -> None:
+def test_discovery_and_health_name_the_requested_host() -> None:
     host = {"host": b"127.0.0.1:8001"}
     with Engine.memory() as real:
         app = DynamoDBApplication(real)
@@ -136,7 +140,7 @@ def test_discovery_and_health_name_the_host_that_was_asked() -> None:
         (None, (), 200),
     ],
 )
-def test_a_foreign_host_is_refused_where_the_server_was_reached_at_a_loopback_address(
+def test_a_foreign_host_is_rejected_if_the_server_was_reached_at_a_loopback_address(
     engine: FakeEngine, server: Any, hosts: tuple[str, ...], status: int
 ) -> None:
     app = DynamoDBApplication(engine, hosts=hosts)
@@ -156,13 +160,13 @@ def test_signatures_replace_the_check_of_the_host(engine: FakeEngine) -> None:
     assert reply[0] == 200
 
 
-def test_head_has_no_body(engine: FakeEngine) -> None:
+def test_a_head_request_has_no_body(engine: FakeEngine) -> None:
     reply = asyncio.run(ask(DynamoDBApplication(engine), scope_of({}, "HEAD")))
     assert reply is not None
     assert (reply[0], reply[1][b"content-length"], reply[2]) == (200, b"42", b"")
 
 
-def test_too_large(engine: FakeEngine) -> None:
+def test_an_oversized_request_is_rejected(engine: FakeEngine) -> None:
     chunks = (b" " * 1_000_000 for _ in range(17))
     reply = asyncio.run(ask(DynamoDBApplication(engine), scope_of(headers_for("PutItem")), chunks))
     assert reply is not None
@@ -170,7 +174,7 @@ def test_too_large(engine: FakeEngine) -> None:
     assert engine.calls == []
 
 
-def test_a_client_that_leaves_is_not_answered(engine: FakeEngine) -> None:
+def test_a_disconnected_client_is_not_answered(engine: FakeEngine) -> None:
     sent: list[Any] = []
 
     async def receive() -> Any:
@@ -185,7 +189,7 @@ def test_a_client_that_leaves_is_not_answered(engine: FakeEngine) -> None:
     assert engine.calls == []
 
 
-def test_lifespan_and_other_scopes(engine: FakeEngine) -> None:
+def test_lifespan_events_are_answered_and_other_scopes_ignored(engine: FakeEngine) -> None:
     incoming = [{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}]
     sent: list[Any] = []
 
@@ -205,7 +209,7 @@ def test_lifespan_and_other_scopes(engine: FakeEngine) -> None:
         asyncio.run(app({"type": "smoke"}, receive, send))
 
 
-def test_headers_sent_twice_are_joined(engine: FakeEngine) -> None:
+def test_repeated_headers_are_joined(engine: FakeEngine) -> None:
     headers = [*headers_for("Scan").items(), (b"Accept-Encoding", b"br"), (b"accept-encoding", b"gzip")]
     scope = {"type": "http", "method": "POST", "path": "/", "headers": headers}
     reply = asyncio.run(ask(DynamoDBApplication(engine), scope, [b'{"Size":9999}']))
@@ -213,7 +217,7 @@ def test_headers_sent_twice_are_joined(engine: FakeEngine) -> None:
     assert reply[1][b"content-encoding"] == b"gzip"
 
 
-def test_under_a_real_server(engine: FakeEngine) -> None:
+def test_the_application_runs_under_uvicorn(engine: FakeEngine) -> None:
     uvicorn = pytest.importorskip("uvicorn")
 
     async def serve() -> list[int]:

@@ -24,18 +24,18 @@ def models() -> dict[str, Any]:
 BULK_WRITES = {"CancelBulkOperation", "DescribeBulkOperation", "ListBulkOperations", "StartBulkPutItems"}
 
 
-def test_operations(models: dict[str, Any]) -> None:
+def test_operations_match_botocore(models: dict[str, Any]) -> None:
     """Ignore operations that only a later botocore knows."""
     assert set(models["dynamodb"].operation_names) >= KNOWN - catalogue.STREAM_OPERATIONS - BULK_WRITES
     assert set(models["dynamodbstreams"].operation_names) >= catalogue.STREAM_OPERATIONS
 
 
-def test_prefixes(models: dict[str, Any]) -> None:
+def test_prefixes_match_botocore(models: dict[str, Any]) -> None:
     assert models["dynamodb"].metadata["targetPrefix"] == catalogue.TABLES_PREFIX
     assert models["dynamodbstreams"].metadata["targetPrefix"] == catalogue.STREAMS_PREFIX
 
 
-def test_operations_that_answer_nothing(models: dict[str, Any]) -> None:
+def test_operations_with_empty_responses_match_botocore(models: dict[str, Any]) -> None:
     silent = {
         name
         for model in models.values()
@@ -45,7 +45,7 @@ def test_operations_that_answer_nothing(models: dict[str, Any]) -> None:
     assert silent == catalogue.SILENT_OPERATIONS
 
 
-def test_errors_with_a_capital_message(models: dict[str, Any]) -> None:
+def test_errors_with_a_capitalized_message_match_botocore(models: dict[str, Any]) -> None:
     capital = {
         shape.name
         for model in models.values()
@@ -59,7 +59,7 @@ def test_errors_with_a_capital_message(models: dict[str, Any]) -> None:
     }
 
 
-def test_the_groups_are_apart_and_known() -> None:
+def test_the_groups_are_disjoint_and_known() -> None:
     groups = (catalogue.ITEM_READS, catalogue.ITEM_WRITES, catalogue.STATEMENTS)
     assert sum(map(len, groups)) == len(frozenset().union(*groups))
     assert frozenset().union(*groups) <= OPERATIONS.keys()

@@ -60,17 +60,17 @@ from keyplan.server import compression
         (b"br,identity;q=0.5,gzip;q=0.0001", b"gzip"),
     ],
 )
-def test_negotiation(accept: bytes, coding: bytes | None) -> None:
+def test_the_encoding_is_negotiated(accept: bytes, coding: bytes | None) -> None:
     assert compression.negotiate(accept) == coding
 
 
 @given(st.binary(max_size=60))
-def test_any_header_is_understood_somehow(accept: bytes) -> None:
+def test_any_header_selects_a_supported_encoding_or_none(accept: bytes) -> None:
     assert compression.negotiate(accept) in (b"gzip", b"deflate", None)
 
 
 @given(st.lists(st.binary(max_size=300), max_size=5), st.sampled_from([b"gzip", b"deflate"]))
-def test_what_is_compressed_is_inflated_again(pieces: list[bytes], coding: bytes) -> None:
+def test_a_compressed_body_is_inflated_to_the_same_bytes(pieces: list[bytes], coding: bytes) -> None:
     body = b"".join(pieces)
     packed = compression.compress(body, coding)
     assert compression.inflate(packed, coding, len(body)) == body
@@ -84,7 +84,7 @@ def test_the_limit_is_exact(body: bytes) -> None:
 
 
 @given(st.binary(max_size=300), st.sampled_from([b"gzip", b"deflate"]))
-def test_any_bytes_are_inflated_or_refused(body: bytes, coding: bytes) -> None:
+def test_any_bytes_are_inflated_or_rejected(body: bytes, coding: bytes) -> None:
     try:
         compression.inflate(body, coding, 1000)
     except (compression.BadEncodingError, compression.TooLargeError):
@@ -92,12 +92,12 @@ def test_any_bytes_are_inflated_or_refused(body: bytes, coding: bytes) -> None:
     assert zlib.decompress(body, 47) or body
 
 
-def test_a_bomb_is_given_up_early() -> None:
+def test_a_decompression_bomb_is_rejected_early() -> None:
     bomb = compression.compress(bytes(200_000_000), b"gzip")
     with pytest.raises(compression.TooLargeError):
         compression.inflate(bomb, b"gzip", 1_000_000)
 
 
-def test_a_quality_that_is_no_number_is_unreadable_too() -> None:
+def test_a_quality_that_is_not_a_number_is_ignored() -> None:
     assert compression.negotiate(b"deflate;q=0.5,gzip;q=nan") == b"gzip"
     assert compression.negotiate(b"gzip;q=0.5,deflate;q=nan") == b"deflate"

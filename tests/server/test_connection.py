@@ -26,7 +26,7 @@ def scan(size: int, **more: bytes) -> bytes:
     return raw(headers_for("Scan", **more), orjson.dumps({"Size": size}))
 
 
-def test_head_of_an_answer(client: Client) -> None:
+def test_a_response_has_the_headers_of_the_service(client: Client) -> None:
     reply = client.ask(put("a"))
     assert (reply.status, reply.body) == (200, b"{}")
     reply.check_crc()
@@ -82,7 +82,7 @@ class FakeTransport(asyncio.Transport):
         self.closing = True
 
 
-def test_reading_stops_while_many_requests_wait(engine: FakeEngine) -> None:
+def test_reading_pauses_while_many_requests_wait(engine: FakeEngine) -> None:
     async def run() -> None:
         connection = HttpConnection(Server(DynamoDBProtocol(engine)))
         transport = FakeTransport()
@@ -112,7 +112,7 @@ def packed(key: str) -> bytes:
     return raw(headers_for("PutItem", content_encoding=b"gzip"), gzip.compress(put_body(key)))
 
 
-def test_of_large_requests_in_line_few_are_parsed_and_no_more_are_read(engine: FakeEngine) -> None:
+def test_only_a_few_queued_large_requests_are_parsed(engine: FakeEngine) -> None:
     async def run() -> None:
         connection = HttpConnection(Server(DynamoDBProtocol(engine)))
         transport = FakeTransport()
@@ -148,7 +148,7 @@ def test_errors_keep_their_place_in_the_pipeline(client: Client) -> None:
     assert [client.read().status for _ in range(5)] == [200, 400, 200, 404, 200]
 
 
-def test_bytes_may_come_one_by_one(client: Client) -> None:
+def test_a_request_may_arrive_byte_by_byte(client: Client) -> None:
     for byte in put("slow"):
         client.send(bytes((byte,)))
     assert client.read().status == 200
@@ -156,7 +156,7 @@ def test_bytes_may_come_one_by_one(client: Client) -> None:
 
 
 @pytest.mark.parametrize("cut", [1, 7, 60, 200, 300])
-def test_a_request_may_be_cut_anywhere(client: Client, cut: int) -> None:
+def test_a_request_may_be_split_anywhere(client: Client, cut: int) -> None:
     data = put("x") + get("x")
     for start in range(0, len(data), cut):
         client.send(data[start : start + cut])
@@ -172,14 +172,14 @@ def chunked(body: bytes, size: int, trailer: bytes = b"") -> bytes:
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
-def test_chunked_bodies(client: Client, size: int) -> None:
+def test_chunked_bodies_are_read(client: Client, size: int) -> None:
     body = orjson.dumps({"Item": {"p": {"S": "chunked" * 20}}})
     assert client.ask(chunked(body, size)).status == 200
     assert client.ask(chunked(body, size, trailer=b"X-Amz-Target: other\r\n")).status == 200
     assert client.ask(get("chunked" * 20)).json()["Item"]
 
 
-def test_the_client_may_ask_before_it_sends_the_body(client: Client) -> None:
+def test_a_client_may_wait_for_100_continue(client: Client) -> None:
     data = put("a", expect=b"100-continue")
     head, _, body = data.partition(b"\r\n\r\n")
     client.send(head + b"\r\n\r\n")
@@ -188,7 +188,7 @@ def test_the_client_may_ask_before_it_sends_the_body(client: Client) -> None:
     assert client.read().status == 200
 
 
-def test_the_go_ahead_does_not_overtake_earlier_answers(client: Client) -> None:
+def test_a_100_continue_does_not_overtake_earlier_responses(client: Client) -> None:
     head, _, body = put("b", expect=b"100-continue").partition(b"\r\n\r\n")
     client.send(put("a") + head + b"\r\n\r\n")
     assert [client.read().status, client.read().status] == [200, 100]
@@ -196,12 +196,12 @@ def test_the_go_ahead_does_not_overtake_earlier_answers(client: Client) -> None:
     assert client.read().status == 200
 
 
-def test_a_body_that_came_along_needs_no_go_ahead_read(client: Client) -> None:
+def test_a_client_may_send_the_body_without_waiting_for_100_continue(client: Client) -> None:
     client.send(put("a", expect=b"100-continue"))
     assert [client.read().status, client.read().status] == [100, 200]
 
 
-def test_head_and_http_1_0(client: Client, server: ThreadedServer) -> None:
+def test_head_requests_and_http_1_0_are_supported(client: Client, server: ThreadedServer) -> None:
     reply = client.ask(raw({}, method=b"HEAD"))
     assert (reply.status, reply.headers["content-length"], reply.body) == (200, "19", b"")
     assert client.ask(raw({}, method=b"GET")).status == 200
@@ -212,13 +212,13 @@ def test_head_and_http_1_0(client: Client, server: ThreadedServer) -> None:
         assert old.closed_by_server()
 
 
-def test_close_is_obeyed(client: Client) -> None:
+def test_connection_close_is_respected(client: Client) -> None:
     reply = client.ask(put("a", connection=b"close"))
     assert reply.headers["connection"] == "close"
     assert client.closed_by_server()
 
 
-def test_a_client_that_has_said_all_is_answered(client: Client, engine: FakeEngine) -> None:
+def test_a_half_closed_client_is_answered(client: Client, engine: FakeEngine) -> None:
     client.send(put("a") + put("b") + b"POST / HT")
     client.socket.shutdown(1)
     assert [client.read().status, client.read().status] == [200, 200]
@@ -226,7 +226,7 @@ def test_a_client_that_has_said_all_is_answered(client: Client, engine: FakeEngi
     assert len(engine.items) == 2
 
 
-def test_another_protocol_may_be_offered(client: Client) -> None:
+def test_an_upgrade_offer_is_ignored(client: Client) -> None:
     offer = {"upgrade": b"h2c", "connection": b"Upgrade, HTTP2-Settings"}
     client.send((put("a", **offer) + get("a")) * 3)
     for _ in range(3):
@@ -240,7 +240,7 @@ def test_another_protocol_may_be_offered(client: Client) -> None:
     assert client.closed_by_server()
 
 
-def test_tunnels_are_refused(client: Client) -> None:
+def test_connect_requests_are_rejected(client: Client) -> None:
     assert client.ask(b"CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\nabc").status == 400
     assert client.closed_by_server()
 
@@ -265,7 +265,7 @@ def test_tunnels_are_refused(client: Client) -> None:
         (b"POST /" + b"a" * HEAD_BYTES + b" HTTP/1.1\r\n\r\n", 400),
     ],
 )
-def test_what_is_no_request_is_answered_once(client: Client, engine: FakeEngine, data: bytes, status: int) -> None:
+def test_an_invalid_request_is_answered_once(client: Client, engine: FakeEngine, data: bytes, status: int) -> None:
     client.send(put("before") + data)
     assert client.read().status == 200
     reply = client.read()
@@ -276,14 +276,16 @@ def test_what_is_no_request_is_answered_once(client: Client, engine: FakeEngine,
     assert engine.calls == ["PutItem"]
 
 
-def test_a_head_that_never_ends_is_refused(client: Client) -> None:
+def test_endless_headers_are_rejected(client: Client) -> None:
     client.send(b"POST / HTTP/1.1\r\nHost: a\r\nname: ")
     for _ in range(HEAD_BYTES // 1000 + 2):
         client.send(b"x" * 1000)
     assert client.read().status == 400
 
 
-def test_a_head_of_over_16_kb_is_a_bad_request_and_one_below_is_served(client: Client, engine: FakeEngine) -> None:
+def test_headers_of_over_16_kb_are_a_bad_request_and_smaller_ones_are_served(
+    client: Client, engine: FakeEngine
+) -> None:
     # ScyllaDB's issue 23438, found on the service: "400 Bad Request" above 16 KB of headers in total.
     assert client.ask(put("a", x_filler=b"x" * (15 * 1024))).status == 200
     reply = client.ask(put("b", x_filler=b"x" * 8192, x_more=b"x" * 8192))
@@ -291,7 +293,7 @@ def test_a_head_of_over_16_kb_is_a_bad_request_and_one_below_is_served(client: C
     assert engine.calls == ["PutItem"]
 
 
-def test_a_large_body_in_front_does_not_count_for_the_head_behind_it(client: Client) -> None:
+def test_a_large_body_does_not_count_toward_the_next_headers(client: Client) -> None:
     client.send(raw(headers_for("PutItem"), padded(60_000)) + get("a")[:-20])
     assert client.read().status == 200
     client.send(get("a")[-20:])
@@ -305,7 +307,7 @@ def padded(size: int) -> bytes:
 
 
 @pytest.mark.parametrize("framing", ["length", "chunked"])
-def test_the_limit_of_a_request(client: Client, engine: FakeEngine, framing: str) -> None:
+def test_a_request_of_over_16_mb_is_rejected(client: Client, engine: FakeEngine, framing: str) -> None:
     for size, status in ((16 * MIB, 200), (16 * MIB + 1, 413), (10, 400)):
         body = padded(size) if size > 100 else b"{"
         reply = client.ask(raw(headers_for("PutItem"), body) if framing == "length" else chunked(body, MIB))
@@ -316,33 +318,33 @@ def test_the_limit_of_a_request(client: Client, engine: FakeEngine, framing: str
     assert len(engine.calls) == 1
 
 
-def test_a_body_far_over_the_limit_is_not_read(client: Client) -> None:
+def test_a_body_far_above_the_limit_is_not_read(client: Client) -> None:
     client.send(raw(headers_for("PutItem", content_length=b"%d" % (DISCARD_BYTES + 1))))
     assert client.read().status == 413
     assert client.closed_by_server()
 
 
-def test_nor_is_one_that_asks_first(client: Client) -> None:
+def test_an_announced_oversized_body_is_rejected_before_it_is_sent(client: Client) -> None:
     headers = headers_for("PutItem", content_length=b"17000000", expect=b"100-continue")
     client.send(raw(headers))
     assert client.read().status == 413
 
 
-def test_large_answers_arrive_whole(client: Client) -> None:
+def test_large_responses_arrive_complete(client: Client) -> None:
     for size in (1, 4000, 64 * 1024, 65 * 1024, 5 * MIB):
         reply = client.ask(scan(size))
         assert len(reply.json()["Filler"]) == size
         reply.check_crc()
 
 
-def test_the_checksum_is_over_the_compressed_body(client: Client) -> None:
+def test_the_checksum_covers_the_compressed_body(client: Client) -> None:
     reply = client.ask(scan(100_000, accept_encoding=b"gzip"))
     reply.check_crc()
     assert reply.headers["content-encoding"] == "gzip"
     assert len(orjson.loads(gzip.decompress(reply.body))["Filler"]) == 100_000
 
 
-def test_a_client_that_does_not_read_holds_nobody_up(client: Client, server: ThreadedServer) -> None:
+def test_a_client_that_does_not_read_blocks_no_other(client: Client, server: ThreadedServer) -> None:
     rounds = 40
     sender = threading.Thread(target=client.send, args=(scan(MIB) * rounds,))
     sender.start()
@@ -354,7 +356,7 @@ def test_a_client_that_does_not_read_holds_nobody_up(client: Client, server: Thr
     sender.join()
 
 
-def test_many_connections_at_once(server: ThreadedServer, engine: FakeEngine) -> None:
+def test_many_connections_are_served_concurrently(server: ThreadedServer, engine: FakeEngine) -> None:
     def work(number: int) -> None:
         with Client(server.port) as own:
             for turn in range(20):
@@ -367,7 +369,7 @@ def test_many_connections_at_once(server: ThreadedServer, engine: FakeEngine) ->
     assert len(engine.items) == 32 * 20
 
 
-def test_a_client_that_leaves_early_harms_nobody(server: ThreadedServer) -> None:
+def test_a_client_that_disconnects_early_does_not_affect_others(server: ThreadedServer) -> None:
     for cut in (1, 50, 400, -1, None):
         with Client(server.port) as hasty:
             hasty.send(put("a")[:cut])
@@ -380,7 +382,7 @@ def test_idle_connections_are_closed(engine: FakeEngine) -> None:
         assert silent.closed_by_server()
 
 
-def test_a_connection_is_idle_from_its_last_answer_on(engine: FakeEngine) -> None:
+def test_the_idle_time_starts_with_the_last_response(engine: FakeEngine) -> None:
     async def run() -> None:
         connection = HttpConnection(Server(DynamoDBProtocol(engine)))
         transport = FakeTransport()
@@ -407,7 +409,7 @@ def impatient(engine: FakeEngine) -> Iterator[ThreadedServer]:
 
 
 @pytest.mark.parametrize("part", [b"P", put("a")[:-1], put("a") + put("b")[:100]])
-def test_requests_that_do_not_end_are_refused(impatient: ThreadedServer, part: bytes) -> None:
+def test_incomplete_requests_are_rejected_after_a_timeout(impatient: ThreadedServer, part: bytes) -> None:
     with Client(impatient.port) as slow:
         slow.send(part)
         reply = slow.read()
@@ -416,7 +418,7 @@ def test_requests_that_do_not_end_are_refused(impatient: ThreadedServer, part: b
         assert reply.status == 408
 
 
-def test_clients_that_never_read_are_cut_off(impatient: ThreadedServer) -> None:
+def test_clients_that_never_read_are_disconnected(impatient: ThreadedServer) -> None:
     with Client(impatient.port) as deaf, pytest.raises((BrokenPipeError, ConnectionResetError)):
         send_for_ever(deaf, scan(MIB))
 

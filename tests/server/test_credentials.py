@@ -24,7 +24,7 @@ role_arn = arn:aws:iam::123456789012:role/r
 """
 
 
-def test_keys_by_access_key(tmp_path: Path) -> None:
+def test_keys_are_read_by_access_key(tmp_path: Path) -> None:
     file = tmp_path / "keys"
     file.write_text(GOOD)
     assert read_credentials(str(file)) == {
@@ -48,7 +48,7 @@ def test_keys_by_access_key(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_bad_files_say_what_is_wrong(tmp_path: Path, text: bytes, said: str) -> None:
+def test_an_invalid_file_is_rejected_with_the_reason(tmp_path: Path, text: bytes, said: str) -> None:
     file = tmp_path / "keys"
     file.write_bytes(text)
     with pytest.raises(BadCredentialsError) as caught:
@@ -57,6 +57,6 @@ def test_bad_files_say_what_is_wrong(tmp_path: Path, text: bytes, said: str) -> 
     assert str(file) in str(caught.value)
 
 
-def test_a_missing_file(tmp_path: Path) -> None:
+def test_a_missing_file_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(BadCredentialsError, match="cannot read the credentials file"):
         read_credentials(str(tmp_path / "none"))

@@ -49,7 +49,7 @@ def get(key: str) -> bytes:
     return request("GetItem", Key={"p": {"S": key}})
 
 
-def test_an_item_there_and_back(door: ThreadedServer) -> None:
+def test_an_item_is_written_and_read(door: ThreadedServer) -> None:
     item = {"p": {"S": "ä\u0000\U0001f600"}, "b": {"B": "AAEC"}, "l": {"L": [{"NULL": True}]}}
     with Client(door.port) as client:
         assert client.ask(request("PutItem", Item=item)).body == b"{}"
@@ -64,7 +64,7 @@ def test_a_pipeline_reads_its_own_writes(door: ThreadedServer) -> None:
             assert client.read().json()["Item"]["n"] == {"N": str(number)}
 
 
-def test_counters_of_many_connections_add_up(door: ThreadedServer, real: Engine) -> None:
+def test_increments_of_many_connections_add_up(door: ThreadedServer, real: Engine) -> None:
     add = request(
         "UpdateItem",
         Key={"p": {"S": "counter"}},
@@ -84,7 +84,7 @@ def test_counters_of_many_connections_add_up(door: ThreadedServer, real: Engine)
     assert found["Item"]["n"] == {"N": "400"}
 
 
-def test_a_failed_condition_in_a_group_leaves_its_neighbours(door: ThreadedServer) -> None:
+def test_a_failed_condition_in_a_group_does_not_affect_others(door: ThreadedServer) -> None:
     item = {"p": {"S": "a"}}
     condition = request(
         "PutItem",
@@ -103,7 +103,7 @@ def test_a_failed_condition_in_a_group_leaves_its_neighbours(door: ThreadedServe
     }
 
 
-def test_deep_nesting_is_refused_and_nothing_falls(door: ThreadedServer) -> None:
+def test_deep_nesting_is_rejected_without_a_crash(door: ThreadedServer) -> None:
     with Client(door.port) as client:
         for depth in (33, 100, 500, 1000, 1020, 5000, 200_000):
             nested = b'{"M":{"a":' * depth + b'{"S":"x"}' + b"}}" * depth
@@ -113,7 +113,7 @@ def test_deep_nesting_is_refused_and_nothing_falls(door: ThreadedServer) -> None
         assert client.ask(put("after", 1)).status == 200
 
 
-def test_boto3(door: ThreadedServer) -> None:
+def test_boto3_works_against_the_server(door: ThreadedServer) -> None:
     boto3 = pytest.importorskip("boto3")
     table = boto3.resource(
         "dynamodb",
@@ -130,7 +130,7 @@ def test_boto3(door: ThreadedServer) -> None:
         client.describe_table(TableName="none")
 
 
-def test_mutated_bytes_and_the_real_engine(real: Engine, caplog: pytest.LogCaptureFixture) -> None:
+def test_mutated_requests_never_break_the_real_engine(real: Engine, caplog: pytest.LogCaptureFixture) -> None:
     seen = fuzz(real, count=300, seed=7)
     assert {200, 400} <= set(seen)
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []

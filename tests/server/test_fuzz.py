@@ -22,13 +22,13 @@ VALUES = st.recursive(
 )
 
 
-def test_mutated_bytes(engine: FakeEngine) -> None:
+def test_mutated_requests_are_answered(engine: FakeEngine) -> None:
     seen = fuzz(engine, count=400, seed=20260101)
     assert {200, 400} <= set(seen)
 
 
 @given(VALUES, st.sampled_from(sorted({*OPERATIONS, *UNSUPPORTED})))
-def test_any_json(value: object, operation: str) -> None:
+def test_any_json_is_answered(value: object, operation: str) -> None:
     body = json.dumps(value).encode()
     answer = DynamoDBProtocol(FakeEngine()).answer(Request(b"POST", b"/", headers_for(operation), body))
     assert answer.status in (200, 400)
@@ -55,7 +55,7 @@ def test_any_json(value: object, operation: str) -> None:
     ),
     st.binary(),
 )
-def test_any_request(method: bytes, target: bytes, headers: dict[bytes, bytes], body: bytes) -> None:
+def test_any_request_is_answered(method: bytes, target: bytes, headers: dict[bytes, bytes], body: bytes) -> None:
     protocol = DynamoDBProtocol(FakeEngine())
     answer = protocol.answer(Request(method, target, headers, body))
     assert answer.status in (200, 400, 404, 500)

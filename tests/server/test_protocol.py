@@ -68,7 +68,7 @@ NO_PAGE_CASES = [
 
 
 @pytest.mark.parametrize(("method", "headers", "body"), NO_PAGE_CASES)
-def test_what_is_no_call_gets_a_404(
+def test_unknown_requests_return_404(
     protocol: DynamoDBProtocol, method: bytes, headers: dict[bytes, bytes], body: bytes
 ) -> None:
     answer = ask(protocol, headers, body, method)
@@ -97,7 +97,7 @@ def test_what_is_no_call_gets_a_404(
         ({**LIST_TABLES, b"authorization": b"AWS4"}, b"", 2088342776, MISSING),
     ],
 )
-def test_recorded_errors(
+def test_recorded_errors_are_reproduced(
     protocol: DynamoDBProtocol,
     headers: dict[bytes, bytes],
     body: bytes,
@@ -112,14 +112,14 @@ def test_recorded_errors(
     assert answer.content_type == (JSON_1_0 if sent_1_0 else b"application/json")
 
 
-def test_an_operation_of_the_service_that_there_is_not_is_refused_by_name(protocol: DynamoDBProtocol) -> None:
+def test_an_unsupported_operation_is_rejected_by_name(protocol: DynamoDBProtocol) -> None:
     answer = ask(protocol, {**JSON, b"x-amz-target": b"DynamoDB_20120810.ListGlobalTables"}, b"{}")
     wording = "keyplan does not support the operation ListGlobalTables: it has no replicas in other regions"
     assert orjson.loads(answer.body) == {**UNKNOWN, "message": wording}
 
 
 @pytest.mark.parametrize("target", [b"/", b"/?a=b", b"/ping"])
-def test_the_health_page(protocol: DynamoDBProtocol, target: bytes) -> None:
+def test_the_health_page_is_served(protocol: DynamoDBProtocol, target: bytes) -> None:
     answer = ask(protocol, {}, b"", b"GET", target)
     assert answer.status == 200
     assert answer.body == b"healthy: dynamodb.us-east-1.amazonaws.com "
@@ -132,12 +132,12 @@ def test_the_health_page_names_the_region_of_the_engine(engine: FakeEngine) -> N
 
 
 @pytest.mark.parametrize("target", [b"/abc", b"/-", b"/index.htm", b"/health"])
-def test_there_is_no_other_page(protocol: DynamoDBProtocol, target: bytes) -> None:
+def test_unknown_pages_return_404(protocol: DynamoDBProtocol, target: bytes) -> None:
     assert ask(protocol, {}, b"", b"GET", target).status == 404
 
 
 @pytest.mark.parametrize("target", [b"/garbage", b"/garbage?a=b", b"/ping", b"//", b"http://localhost/garbage"])
-def test_a_call_to_another_path_gets_a_404(protocol: DynamoDBProtocol, engine: FakeEngine, target: bytes) -> None:
+def test_unknown_paths_return_404(protocol: DynamoDBProtocol, engine: FakeEngine, target: bytes) -> None:
     # ScyllaDB's pull request 23442, a test that also runs against AWS: 404 of a signed POST to /garbage.
     answer = ask(protocol, headers_for("PutItem"), b"{}", target=target)
     assert (answer.status, answer.body) == (404, b"<UnknownOperationException/>\n")
@@ -145,18 +145,18 @@ def test_a_call_to_another_path_gets_a_404(protocol: DynamoDBProtocol, engine: F
 
 
 @pytest.mark.parametrize("target", [b"/", b"/?a=b", b"http://localhost:8000/", b"http://localhost:8000"])
-def test_a_call_to_the_root_is_served_however_it_is_written(protocol: DynamoDBProtocol, target: bytes) -> None:
+def test_every_spelling_of_the_root_path_is_served(protocol: DynamoDBProtocol, target: bytes) -> None:
     assert ask(protocol, headers_for("ListTables"), b"{}", target=target).status == 200
 
 
-def test_the_health_page_names_the_host_that_was_asked(protocol: DynamoDBProtocol) -> None:
+def test_the_health_page_names_the_requested_host(protocol: DynamoDBProtocol) -> None:
     # test/alternator/test_health.py of ScyllaDB, which also runs against AWS: the body names host and port of the URL.
     answer = ask(protocol, {b"host": b"localhost:8000"}, b"", b"GET")
     assert answer.body == b"healthy: localhost:8000 "
 
 
 @pytest.mark.parametrize("host", [b"localhost:8000", b"[::1]:8000", b"db.example"])
-def test_discovery_names_the_host_that_was_asked(host: bytes) -> None:
+def test_discovery_names_the_requested_host(host: bytes) -> None:
     # test/alternator/test_describe_endpoints.py of ScyllaDB: the address, without a scheme, answers further requests.
     with Engine.memory() as engine:
         answer = call(DynamoDBProtocol(engine), "DescribeEndpoints", host=host)
@@ -176,14 +176,14 @@ def local(engine: FakeEngine) -> DynamoDBProtocol:
 
 
 @pytest.mark.parametrize("host", [*LOCAL_HOSTS, b"host.docker.internal:8000"])
-def test_hosts_of_this_machine_are_served(local: DynamoDBProtocol, host: bytes) -> None:
+def test_local_hosts_are_served(local: DynamoDBProtocol, host: bytes) -> None:
     for _ in range(2):
         assert call(local, "ListTables", host=host, origin=b"http://" + host).status == 200
 
 
 @pytest.mark.parametrize("host", FOREIGN_HOSTS)
 @pytest.mark.parametrize("method", [b"POST", b"GET", b"OPTIONS", b"PUT"])
-def test_a_name_that_a_page_rebound_is_refused(
+def test_a_rebound_host_name_is_rejected(
     local: DynamoDBProtocol, engine: FakeEngine, host: bytes, method: bytes
 ) -> None:
     for _ in range(2):
@@ -199,7 +199,7 @@ def test_a_name_that_a_page_rebound_is_refused(
 @pytest.mark.parametrize(
     "origin", [b"null", b"http://evil.example", b"http://localhost.evil.example:3000", b"file://", b"x"]
 )
-def test_a_page_of_another_origin_is_refused(local: DynamoDBProtocol, engine: FakeEngine, origin: bytes) -> None:
+def test_a_page_of_another_origin_is_rejected(local: DynamoDBProtocol, engine: FakeEngine, origin: bytes) -> None:
     for method in (b"POST", b"OPTIONS"):
         headers = headers_for("ListTables", host=b"localhost:8000", origin=origin)
         answer = ask(local, headers, b"{}", method)
@@ -208,20 +208,20 @@ def test_a_page_of_another_origin_is_refused(local: DynamoDBProtocol, engine: Fa
     assert engine.calls == []
 
 
-def test_pages_of_this_machine_may_call(local: DynamoDBProtocol) -> None:
+def test_local_pages_may_call(local: DynamoDBProtocol) -> None:
     answer = call(local, "ListTables", host=b"127.0.0.1:8000", origin=b"http://localhost:3000")
     assert answer.status == 200
     assert dict(answer.extra)[b"Access-Control-Allow-Origin"] == b"*"
 
 
-def test_hosts_that_are_remembered_are_bounded(engine: FakeEngine) -> None:
+def test_the_number_of_cached_hosts_is_bounded(engine: FakeEngine) -> None:
     protocol = DynamoDBProtocol(engine, hosts=LocalHosts())
     for port in range(1000):
         assert call(protocol, "ListTables", host=b"localhost:%d" % port).status == 200
     assert call(protocol, "ListTables", host=b"evil.example").status == 403
 
 
-def test_preflight_allows_what_is_asked(protocol: DynamoDBProtocol) -> None:
+def test_preflight_allows_the_requested_method_and_headers(protocol: DynamoDBProtocol) -> None:
     headers = {
         b"origin": b"http://example.com",
         b"access-control-request-headers": b"a, b, c",
@@ -237,7 +237,7 @@ def test_preflight_allows_what_is_asked(protocol: DynamoDBProtocol) -> None:
 
 
 @pytest.mark.parametrize("method", [b"GET", b"POST", b"PUT"])
-def test_an_origin_may_read_the_answer_and_only_then(protocol: DynamoDBProtocol, method: bytes) -> None:
+def test_cors_headers_are_sent_only_with_an_origin(protocol: DynamoDBProtocol, method: bytes) -> None:
     assert ask(protocol, {}, b"", method).extra == ()
     extra = dict(ask(protocol, {b"origin": b"x"}, b"", method).extra)
     assert extra[b"Access-Control-Allow-Origin"] == b"*"
@@ -245,7 +245,7 @@ def test_an_origin_may_read_the_answer_and_only_then(protocol: DynamoDBProtocol,
     assert b"Access-Control-Max-Age" not in extra
 
 
-def test_a_call_reaches_the_engine_and_its_answer_comes_back(protocol: DynamoDBProtocol, engine: FakeEngine) -> None:
+def test_a_call_reaches_the_engine_and_its_response_is_returned(protocol: DynamoDBProtocol, engine: FakeEngine) -> None:
     item = {"p": {"S": "é"}}
     assert call(protocol, "PutItem", {"Item": item}).body == b"{}"
     answer = call(protocol, "GetItem", {"Key": item})
@@ -260,13 +260,13 @@ def test_streams_have_their_own_prefix(protocol: DynamoDBProtocol, engine: FakeE
     assert engine.calls == ["ListStreams"]
 
 
-def test_tagging_answers_nothing(protocol: DynamoDBProtocol) -> None:
+def test_tagging_returns_an_empty_body(protocol: DynamoDBProtocol) -> None:
     answer = call(protocol, "TagResource")
     assert (answer.status, answer.body, answer.crc32) == (200, b"", 0)
 
 
 @pytest.mark.parametrize("operation", ["CreateGlobalTable", "PutResourcePolicy"])
-def test_what_the_service_has_and_we_have_not_is_said_by_name(protocol: DynamoDBProtocol, operation: str) -> None:
+def test_unsupported_operations_are_rejected_by_name(protocol: DynamoDBProtocol, operation: str) -> None:
     answer = call(protocol, operation)
     assert answer.status == 400
     error = orjson.loads(answer.body)
@@ -283,7 +283,7 @@ def test_what_the_service_has_and_we_have_not_is_said_by_name(protocol: DynamoDB
         b'{"a":"\\ud800"}', b'{"a":NaN}', b'{"a":01}', b"{'a':1}", b'{"a":"\x01"}', b"null", b"",
     ],
 )  # fmt: skip
-def test_what_is_no_json_object_is_a_serialization_error(
+def test_a_body_that_is_not_a_json_object_is_a_serialization_error(
     protocol: DynamoDBProtocol, engine: FakeEngine, body: bytes
 ) -> None:
     answer = ask(protocol, headers_for("PutItem"), body)
@@ -304,17 +304,19 @@ def test_what_is_no_json_object_is_a_serialization_error(
         ),
     ],
 )
-def test_other_json_is_refused_with_a_capital_message(protocol: DynamoDBProtocol, body: bytes, message: str) -> None:
+def test_other_json_is_rejected_with_a_capitalized_message(
+    protocol: DynamoDBProtocol, body: bytes, message: str
+) -> None:
     answer = ask(protocol, headers_for("PutItem"), body)
     assert orjson.loads(answer.body) == {**SERIALIZATION, "Message": message}
 
 
-def test_of_a_member_sent_twice_the_last_counts(protocol: DynamoDBProtocol, engine: FakeEngine) -> None:
+def test_the_last_of_two_equal_members_counts(protocol: DynamoDBProtocol, engine: FakeEngine) -> None:
     ask(protocol, headers_for("PutItem"), b'{"Item":{"p":{"S":"a"}},"Item":{"p":{"S":"b"}}}')
     assert list(engine.items.values()) == [{"p": {"S": "b"}}]
 
 
-def test_nesting_that_json_allows_reaches_the_engine(protocol: DynamoDBProtocol, engine: FakeEngine) -> None:
+def test_nesting_allowed_by_json_reaches_the_engine(protocol: DynamoDBProtocol, engine: FakeEngine) -> None:
     body = b'{"Item":' + b'{"M":' * 1000 + b"{}" + b"}" * 1000 + b"}"
     assert ask(protocol, headers_for("UpdateItem"), body).status == 200
 
@@ -373,7 +375,7 @@ def test_nesting_that_json_allows_reaches_the_engine(protocol: DynamoDBProtocol,
         ),
     ],
 )
-def test_errors_on_the_wire(
+def test_errors_have_the_status_and_body_of_the_service(
     protocol: DynamoDBProtocol,
     engine: FakeEngine,
     error: Exception,
@@ -387,7 +389,7 @@ def test_errors_on_the_wire(
 
 
 @pytest.mark.parametrize("error", [KeyError("secret"), RecursionError("secret"), MemoryError()])
-def test_what_nobody_foresaw_is_logged_and_told_without_details(
+def test_unexpected_errors_are_logged_and_returned_without_details(
     protocol: DynamoDBProtocol,
     engine: FakeEngine,
     error: Exception,
@@ -406,14 +408,14 @@ def test_what_nobody_foresaw_is_logged_and_told_without_details(
 @pytest.mark.parametrize(
     "answer", [{"odd": object()}, {"odd": {1, 2}}, {"odd": b"bytes"}], ids=["object", "set", "bytes"]
 )
-def test_an_answer_that_is_no_json_is_an_internal_error(
+def test_a_response_that_is_not_json_is_an_internal_error(
     protocol: DynamoDBProtocol, monkeypatch: pytest.MonkeyPatch, answer: Any
 ) -> None:
     monkeypatch.setattr(protocol, "_call", lambda operation, request: answer)
     assert call(protocol, "GetItem").status == 500
 
 
-def test_members_of_an_error_that_are_no_json_do_not_hide_the_error(
+def test_unserializable_members_of_an_error_are_an_internal_error(
     protocol: DynamoDBProtocol, engine: FakeEngine
 ) -> None:
     engine.raises["PutItem"] = errors.ConditionalCheckFailedError("no", Item=object())
@@ -433,7 +435,7 @@ def test_members_of_an_error_that_are_no_json_do_not_hide_the_error(
         (b"gzip", lambda body: gzip.compress(body) + b"\x00"),
     ],
 )
-def test_compressed_requests_are_read(
+def test_compressed_requests_are_accepted(
     protocol: DynamoDBProtocol, engine: FakeEngine, encoding: bytes, pack: Any
 ) -> None:
     body = pack(b'{"Item":{"p":{"S":"' + b"x" * 100_000 + b'"}}}')
@@ -460,7 +462,7 @@ PACKED = gzip.compress(b'{"Item":{"p":{"S":"x"}}}', mtime=0)  # parallel workers
         (b"gzip, gzip", PACKED),
     ],
 )
-def test_broken_encodings_are_internal_errors_as_the_service_says(
+def test_invalid_encodings_are_internal_errors_as_on_the_service(
     protocol: DynamoDBProtocol, engine: FakeEngine, encoding: bytes, body: bytes
 ) -> None:
     answer = ask(protocol, headers_for("PutItem", content_encoding=encoding), body)
@@ -470,7 +472,7 @@ def test_broken_encodings_are_internal_errors_as_the_service_says(
 
 
 @pytest.mark.parametrize(("encoding", "pack"), [(b"gzip", gzip.compress), (b"deflate", zlib.compress)])
-def test_a_small_body_that_inflates_too_far_is_413(
+def test_a_small_body_that_inflates_beyond_the_limit_returns_413(
     protocol: DynamoDBProtocol, engine: FakeEngine, encoding: bytes, pack: Any
 ) -> None:
     body = pack(b'{"a":1' + b" " * (16 * 1024 * 1024) + b"}")
@@ -480,7 +482,7 @@ def test_a_small_body_that_inflates_too_far_is_413(
     assert engine.calls == []
 
 
-def test_large_answers_are_compressed_when_asked(protocol: DynamoDBProtocol) -> None:
+def test_large_responses_are_compressed_on_request(protocol: DynamoDBProtocol) -> None:
     request = {"Size": 5000}
     plain = call(protocol, "Scan", request)
     packed = call(protocol, "Scan", request, accept_encoding=b"gzip")
@@ -493,14 +495,14 @@ def test_large_answers_are_compressed_when_asked(protocol: DynamoDBProtocol) -> 
     assert len(packed.body) * 30 < len(plain.body)
 
 
-def test_the_threshold_of_compression(protocol: DynamoDBProtocol) -> None:
+def test_responses_are_compressed_from_4_kb(protocol: DynamoDBProtocol) -> None:
     overhead = len(b'{"Filler":""}')
     for size, packed in ((4095 - overhead, False), (4096 - overhead, True)):
         answer = call(protocol, "Scan", {"Size": size}, accept_encoding=b"gzip")
         assert bool(answer.extra) is packed
 
 
-def test_signatures_are_asked_before_the_body_is_looked_at(protocol: DynamoDBProtocol) -> None:
+def test_signatures_are_checked_before_the_body_is_validated(protocol: DynamoDBProtocol) -> None:
     unsigned = {name: value for name, value in headers_for("PutItem").items() if name not in SIGNED}
     assert orjson.loads(ask(protocol, unsigned, b"7").body) == MISSING
     assert orjson.loads(ask(protocol, unsigned, b"{").body) == SERIALIZATION

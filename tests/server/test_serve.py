@@ -79,14 +79,14 @@ def refused(*arguments: str) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
-def test_the_first_line_says_where(process: Process) -> None:
+def test_the_first_line_names_the_address(process: Process) -> None:
     assert process.first_line == f"keyplan serve: listening on http://127.0.0.1:{process.port}"
     with Client(process.port) as client:
         assert client.ask(raw({}, method=b"GET")).status == 200
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_signals_stop_it_cleanly(process: Process, number: signal.Signals) -> None:
+def test_signals_stop_the_server_cleanly(process: Process, number: signal.Signals) -> None:
     with Client(process.port) as idle:
         assert idle.ask(raw({}, method=b"GET")).status == 200
         code, out, err = process.stop(number)
@@ -95,7 +95,7 @@ def test_signals_stop_it_cleanly(process: Process, number: signal.Signals) -> No
         assert idle.closed_by_server()
 
 
-def test_what_was_answered_is_there_after_a_kill(process: Process, database: str) -> None:
+def test_acknowledged_writes_exist_after_a_kill(process: Process, database: str) -> None:
     call(process.port, "CreateTable", CREATE)
     call(process.port, "PutItem", ITEM)
     process.stop(signal.SIGKILL)
@@ -104,7 +104,7 @@ def test_what_was_answered_is_there_after_a_kill(process: Process, database: str
     again.stop()
 
 
-def test_a_page_that_rebound_its_name_cannot_reach_the_tables() -> None:
+def test_a_page_with_a_rebound_host_name_cannot_access_the_tables() -> None:
     running = Process("--db", ":memory:", "--port", "0", "--allow-host", "host.docker.internal")
     body = raw(headers_for("ListTables"), b"{}")
     answers = {}
@@ -115,7 +115,7 @@ def test_a_page_that_rebound_its_name_cannot_reach_the_tables() -> None:
     running.stop()
 
 
-def test_hosts_are_free_beyond_loopback_and_with_credentials(tmp_path: Path) -> None:
+def test_any_host_is_accepted_beyond_loopback_and_with_credentials(tmp_path: Path) -> None:
     keys = tmp_path / "keys"
     keys.write_text("[a]\naws_access_key_id = AKID\naws_secret_access_key = s\n")
     for options, status in ((("--host", "0.0.0.0", "--force-open"), 200), (("--credentials", str(keys)), 400)):
@@ -126,7 +126,7 @@ def test_hosts_are_free_beyond_loopback_and_with_credentials(tmp_path: Path) -> 
         running.stop()
 
 
-def test_buckets_are_a_folder_that_is_there(tmp_path: Path) -> None:
+def test_buckets_must_be_an_existing_folder(tmp_path: Path) -> None:
     (tmp_path / "lake").mkdir()
     running = Process("--db", ":memory:", "--port", "0", "--buckets", str(tmp_path))
     table = {"TableCreationParameters": json.loads(CREATE)}
@@ -137,7 +137,7 @@ def test_buckets_are_a_folder_that_is_there(tmp_path: Path) -> None:
     assert (code, "the folder does not exist" in complaint) == (2, True)
 
 
-def test_memory_and_credentials(tmp_path: Path) -> None:
+def test_an_unknown_key_is_rejected_by_a_server_with_credentials(tmp_path: Path) -> None:
     keys = tmp_path / "keys"
     keys.write_text("[a]\naws_access_key_id = OTHER\naws_secret_access_key = s\n")
     running = Process("--db", ":memory:", "--port", "0", "--host", "0.0.0.0", "--credentials", str(keys))
@@ -167,7 +167,7 @@ def test_signed_requests_are_served(tmp_path: Path) -> None:
     running.stop()
 
 
-def test_a_taken_port() -> None:
+def test_a_port_in_use_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         code, said = refused("--db", ":memory:", "--port", str(port))
@@ -176,7 +176,7 @@ def test_a_taken_port() -> None:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.com"])
-def test_beyond_this_machine_only_with_credentials_or_force(host: str, database: str) -> None:
+def test_listening_beyond_loopback_requires_credentials_or_force_open(host: str, database: str) -> None:
     code, said = refused("--host", host, "--port", "0", "--db", database)
     assert code == 2
     assert "--credentials" in said
@@ -184,26 +184,26 @@ def test_beyond_this_machine_only_with_credentials_or_force(host: str, database:
     assert not Path(database).exists()
 
 
-def test_forced_open() -> None:
+def test_force_open_allows_unauthenticated_access() -> None:
     running = Process("--db", ":memory:", "--host", "0.0.0.0", "--port", "0", "--force-open")
     with Client(running.port) as client:
         assert client.ask(get("a")).status == 400  # a missing table, but served
     running.stop()
 
 
-def test_an_address_that_is_not_ours() -> None:
+def test_a_foreign_address_is_reported() -> None:
     code, said = refused("--db", ":memory:", "--host", "192.0.2.1", "--port", "0", "--force-open")
     assert code == 1
     assert "cannot listen on 192.0.2.1" in said
 
 
-def test_a_bad_credentials_file(tmp_path: Path) -> None:
+def test_an_invalid_credentials_file_is_reported(tmp_path: Path) -> None:
     code, said = refused("--credentials", str(tmp_path / "none"), "--port", "0")
     assert code == 2
     assert "cannot read the credentials file" in said
 
 
-def test_a_file_that_is_no_database(database: str) -> None:
+def test_a_file_that_is_not_a_database_is_reported(database: str) -> None:
     Path(database).write_bytes(b"not a database at all" * 1000)
     code, said = refused("--db", database, "--port", "0")
     assert code == 1
@@ -212,7 +212,7 @@ def test_a_file_that_is_no_database(database: str) -> None:
     assert "Traceback" not in said
 
 
-def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
     code, said = refused("--db", str(tmp_path / "none" / "data.db"), "--port", "0")
     assert code == 1
     assert "cannot open the database" in said
@@ -234,5 +234,5 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
         ("", False),
     ],
 )
-def test_loopback(host: str, here: bool) -> None:
+def test_loopback_addresses_are_recognized(host: str, here: bool) -> None:
     assert is_loopback(host) is here

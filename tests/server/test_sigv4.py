@@ -98,12 +98,12 @@ class TestVerified:
             {"url": "http://localhost:8000/?x=%2F%20y"},
         ],
     )
-    def test_what_botocore_signs_is_accepted(self, arguments: dict[str, Any]) -> None:
+    def test_signatures_of_botocore_are_accepted(self, arguments: dict[str, Any]) -> None:
         verify(signed(**arguments))
 
     @given(body=st.binary(max_size=50), value=st.text("ab \t,;=", max_size=10))
     @settings(deadline=None)
-    def test_any_body_and_header(self, body: bytes, value: str) -> None:
+    def test_any_body_and_header_are_accepted(self, body: bytes, value: str) -> None:
         verify(signed(body=body, headers={"X-Any": value}))
 
     def test_presigned_requests_are_accepted(self) -> None:
@@ -113,7 +113,7 @@ class TestVerified:
         verify(request, NOW + 900)
 
     @pytest.mark.parametrize("access_key", ["AKID", "ASIA"])
-    def test_presigned_with_and_without_token(self, access_key: str) -> None:
+    def test_presigned_requests_are_accepted_with_and_without_a_token(self, access_key: str) -> None:
         verify(presigned(expires=60, access_key=access_key))
 
     def test_a_presigned_request_expires(self) -> None:
@@ -123,14 +123,14 @@ class TestVerified:
         assert message.startswith("Signature expired: 20231114T221320Z")
 
     @pytest.mark.parametrize("digits", [400, 5000])
-    def test_a_time_to_expire_beyond_all_numbers_is_refused_like_another_change(self, digits: int) -> None:
+    def test_an_expiry_of_any_size_is_rejected_like_another_change(self, digits: int) -> None:
         request = presigned(expires=60)
         request.target = request.target.replace(b"X-Amz-Expires=60", b"X-Amz-Expires=" + b"9" * digits)
         code, _ = refusal(request)
         assert code == "InvalidSignatureException"
 
     @pytest.mark.parametrize("part", ["body", "target", "method", "x-amz-target", "x-amz-date"])
-    def test_any_change_is_noticed(self, part: str) -> None:
+    def test_any_change_invalidates_the_signature(self, part: str) -> None:
         request = signed()
         if part == "body":
             request.body += b" "
@@ -151,11 +151,11 @@ class TestVerified:
             ),
         )
 
-    def test_a_wrong_secret(self) -> None:
+    def test_a_wrong_secret_is_rejected(self) -> None:
         assert refusal(signed(secret="wrong"))[0] == "InvalidSignatureException"
 
     @pytest.mark.parametrize("token", [None, b"", b"other"])
-    def test_a_wrong_token(self, token: bytes | None) -> None:
+    def test_a_wrong_token_is_rejected(self, token: bytes | None) -> None:
         unbound = {"ASIA": AccessKey("temporary"), "AKID": AccessKey("secret/+=", token="needed")}
         for access_key in ("AKID", "ASIA"):
             request = signed(access_key=access_key)
@@ -165,7 +165,7 @@ class TestVerified:
                 Verified(unbound, ManualClock(NOW)).check(request)
             assert caught.value.code == "UnrecognizedClientException"
 
-    def test_an_unknown_key(self) -> None:
+    def test_an_unknown_key_is_rejected(self) -> None:
         assert refusal(signed(access_key="NOBODY")) == (
             "UnrecognizedClientException",
             "The security token included in the request is invalid.",
@@ -175,13 +175,13 @@ class TestVerified:
     def test_clocks_may_differ_by_a_quarter_of_an_hour(self, off: int) -> None:
         verify(signed(), NOW + off)
 
-    def test_an_old_signature(self) -> None:
+    def test_an_expired_signature_is_rejected(self) -> None:
         assert refusal(signed(), NOW + 901) == (
             "InvalidSignatureException",
             "Signature expired: 20231114T221320Z is now earlier than 20231114T221321Z (20231114T222821Z - 15 min.)",
         )
 
-    def test_a_signature_of_the_future(self) -> None:
+    def test_a_signature_of_the_future_is_rejected(self) -> None:
         assert refusal(signed(), NOW - 901) == (
             "InvalidSignatureException",
             (
@@ -190,7 +190,7 @@ class TestVerified:
             ),
         )
 
-    def test_commas_without_spaces_divide_as_well(self) -> None:
+    def test_commas_without_spaces_are_accepted(self) -> None:
         request = signed()
         algorithm, *rest = request.headers[b"authorization"].split()
         request.headers[b"authorization"] = algorithm + b" " + b"".join(rest)
@@ -233,7 +233,7 @@ class TestVerified:
             ),
         ],
     )
-    def test_parts_that_are_wrong(self, old: bytes, new: bytes, code: str, message: str) -> None:
+    def test_invalid_parts_are_rejected(self, old: bytes, new: bytes, code: str, message: str) -> None:
         request = signed()
         authorization = request.headers[b"authorization"]
         assert old in authorization
@@ -241,7 +241,7 @@ class TestVerified:
         assert refusal(request) == (code, message)
 
     @pytest.mark.parametrize("date", ["201", "20231314T221320Z", "20231114T221320", "yesterday"])
-    def test_dates_that_are_none(self, date: str) -> None:
+    def test_invalid_dates_are_rejected(self, date: str) -> None:
         request = signed()
         request.headers[b"x-amz-date"] = date.encode()
         assert refusal(request) == (
@@ -249,7 +249,7 @@ class TestVerified:
             f"Date must be in ISO-8601 'basic format'. Got '{date}'. See http://en.wikipedia.org/wiki/ISO_8601",
         )
 
-    def test_a_date_header_serves_too(self) -> None:
+    def test_a_date_header_is_accepted(self) -> None:
         request = signed()
         del request.headers[b"x-amz-date"]
         request.headers[b"date"] = b"Tue, 14 Nov 2023 22:13:20 GMT"
@@ -299,7 +299,7 @@ HEADER = "IncompleteSignatureException"
         ),
     ],
 )
-def test_headers_with_parts_missing(authorization: bytes, date: bytes | None, message: str) -> None:
+def test_headers_with_missing_parts_are_rejected(authorization: bytes, date: bytes | None, message: str) -> None:
     headers = {b"authorization": authorization}
     if date is not None:
         headers[b"date"] = date
@@ -321,7 +321,7 @@ def test_headers_with_parts_missing(authorization: bytes, date: bytes | None, me
         ),
     ],
 )
-def test_queries_with_parts_missing(query: bytes, missing: list[str]) -> None:
+def test_queries_with_missing_parts_are_rejected(query: bytes, missing: list[str]) -> None:
     with pytest.raises(ServiceError) as caught:
         WellFormed().check(Request(b"POST", b"/?" + query, {}, b""))
     assert caught.value.code == HEADER
@@ -339,14 +339,14 @@ def test_queries_with_parts_missing(query: bytes, missing: list[str]) -> None:
         (b"/?X-Amz-Credential=a&X-Amz-Signature=b&X-Amz-SignedHeaders=c&X-Amz-Date=d", {}),
     ],
 )
-def test_no_signature_at_all(target: bytes, headers: dict[bytes, bytes]) -> None:
+def test_a_missing_signature_is_rejected(target: bytes, headers: dict[bytes, bytes]) -> None:
     for signatures in (WellFormed(), Verified(KEYS, ManualClock(NOW))):
         with pytest.raises(ServiceError) as caught:
             signatures.check(Request(b"POST", target, headers, b""))
         assert caught.value.code == "MissingAuthenticationTokenException"
 
 
-def test_two_signatures() -> None:
+def test_two_signatures_are_rejected() -> None:
     with pytest.raises(ServiceError) as caught:
         WellFormed().check(Request(b"POST", b"/?X-Amz-Algorithm", {b"authorization": b"X"}, b""))
     assert caught.value.code == "InvalidSignatureException"
@@ -355,7 +355,7 @@ def test_two_signatures() -> None:
     )
 
 
-def test_unverified_any_key_any_time_and_any_scope_will_do() -> None:
+def test_unverified_signatures_accept_any_key_time_and_scope() -> None:
     WellFormed().check(signed(access_key="NOBODY", secret="any"))
     WellFormed().check(presigned(access_key="NOBODY"))
     plain = {
@@ -366,7 +366,7 @@ def test_unverified_any_key_any_time_and_any_scope_will_do() -> None:
 
 
 @given(st.binary(max_size=80), st.binary(max_size=40))
-def test_any_bytes_are_refused_or_read(authorization: bytes, query: bytes) -> None:
+def test_any_bytes_are_rejected_or_parsed(authorization: bytes, query: bytes) -> None:
     headers = {b"authorization": b"AWS4-" + authorization, b"x-amz-date": b"20231114T221320Z"}
     for signatures in (WellFormed(), Verified(KEYS, ManualClock(NOW))):
         for target in (b"/", b"/?X-Amz-Algorithm=a&" + query):

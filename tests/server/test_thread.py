@@ -16,13 +16,13 @@ LONG_S = 240.0
 """A grace that no machine is too busy for."""
 
 
-def test_the_url_names_the_port_taken(engine: FakeEngine) -> None:
+def test_the_url_names_the_port(engine: FakeEngine) -> None:
     with ThreadedServer(engine) as server:
         assert server.url == f"http://127.0.0.1:{server.port}"
         assert server.port > 0
 
 
-def test_a_taken_port_is_an_error(server: ThreadedServer, engine: FakeEngine) -> None:
+def test_a_port_in_use_is_an_error(server: ThreadedServer, engine: FakeEngine) -> None:
     with pytest.raises(OSError, match="in use"):
         ThreadedServer(engine, port=server.port)
 
@@ -44,7 +44,7 @@ def stopped_and_started(engine: FakeEngine) -> ThreadedServer | None:
         return None
 
 
-def test_stopping_answers_what_is_in_flight(engine: FakeEngine) -> None:
+def test_stopping_answers_requests_in_progress(engine: FakeEngine) -> None:
     engine.gate = threading.Event()
     server = ThreadedServer(engine)
     idle, asking = Client(server.port), Client(server.port)
@@ -64,7 +64,7 @@ def test_stopping_answers_what_is_in_flight(engine: FakeEngine) -> None:
     asking.close()
 
 
-def test_half_a_request_is_cut_off_after_the_grace(engine: FakeEngine) -> None:
+def test_an_incomplete_request_is_closed_after_the_grace_period(engine: FakeEngine) -> None:
     server = ThreadedServer(engine)
     with Client(server.port) as half:
         assert half.ask(put("a")).status == 200
@@ -74,7 +74,7 @@ def test_half_a_request_is_cut_off_after_the_grace(engine: FakeEngine) -> None:
         assert half.closed_by_server()
 
 
-def test_half_a_request_is_answered_within_the_grace(engine: FakeEngine) -> None:
+def test_an_incomplete_request_is_answered_within_the_grace_period(engine: FakeEngine) -> None:
     server = ThreadedServer(engine)
     with Client(server.port) as half, Client(server.port) as other:
         data = put("b")
@@ -89,7 +89,7 @@ def test_half_a_request_is_answered_within_the_grace(engine: FakeEngine) -> None
         stopper.join()
 
 
-def test_signatures_are_checked_when_asked(engine: FakeEngine) -> None:
+def test_signatures_are_verified_if_configured(engine: FakeEngine) -> None:
     signatures = Verified({"OTHER": AccessKey("x")}, ManualClock(1_767_225_600.0))
     with ThreadedServer(engine, signatures=signatures) as server, Client(server.port) as client:
         reply = client.ask(put("a"))

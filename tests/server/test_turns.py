@@ -80,7 +80,7 @@ def test_reads_do_not_wait_for_the_commit(engine: FakeEngine) -> None:
     assert engine.groups == [["PutItem", "UpdateItem"]]
 
 
-def test_reads_are_answered_together_while_their_answers_are_small(engine: FakeEngine) -> None:
+def test_reads_are_answered_together_while_their_responses_are_small(engine: FakeEngine) -> None:
     order: list[str] = []
 
     class Noting(FakeEngine):
@@ -111,7 +111,7 @@ def test_operations_on_tables_run_alone(engine: FakeEngine) -> None:
 
 
 @pytest.mark.parametrize("when", ["begin", "commit"])
-def test_a_failed_commit_fails_every_write_in_it_and_no_read(engine: FakeEngine, when: str) -> None:
+def test_a_failed_commit_fails_its_writes_and_no_read(engine: FakeEngine, when: str) -> None:
     if when == "begin":
         engine.begin_fails = DatabaseLockedError("locked")
     else:
@@ -128,7 +128,7 @@ def test_a_failed_commit_fails_every_write_in_it_and_no_read(engine: FakeEngine,
     assert engine.items == {}
 
 
-def test_a_failed_call_spoils_no_neighbour(engine: FakeEngine) -> None:
+def test_a_failed_call_does_not_affect_others(engine: FakeEngine) -> None:
     engine.raises["UpdateItem"] = ZeroDivisionError()
     lanes = [FakeLane(call(name)) for name in ("PutItem", "UpdateItem", "PutItem")]
     serve(engine, *lanes)
@@ -136,7 +136,7 @@ def test_a_failed_call_spoils_no_neighbour(engine: FakeEngine) -> None:
     assert len(engine.groups) == 1
 
 
-def test_a_stalled_lane_waits_and_the_others_do_not(engine: FakeEngine) -> None:
+def test_a_stalled_lane_does_not_block_the_others(engine: FakeEngine) -> None:
     stalled, free = FakeLane(call("GetItem")), FakeLane(call("GetItem"))
     stalled.stalled = True
     serve(engine, stalled, free)
@@ -144,7 +144,7 @@ def test_a_stalled_lane_waits_and_the_others_do_not(engine: FakeEngine) -> None:
     assert (len(stalled.works), stalled.queued) == (1, False)
 
 
-def test_a_busy_lane_lets_others_in(engine: FakeEngine) -> None:
+def test_a_busy_lane_does_not_block_others(engine: FakeEngine) -> None:
     order: list[str] = []
     busy = FakeLane(*[call("GetItem") for _ in range(500)])
     quick = FakeLane(call("GetItem"))
@@ -203,7 +203,7 @@ def writers(count: int) -> list[FakeLane]:
 
 
 @pytest.mark.parametrize(("waits", "groups"), [(True, [4, 4]), (False, [4, 2, 2])])
-def test_clients_answered_together_are_waited_for_where_commits_wait_for_the_disk(
+def test_expected_writers_are_awaited_only_if_commits_wait_for_the_disk(
     engine: FakeEngine, waits: bool, groups: list[int]
 ) -> None:
     engine.waits_for_disk = waits
@@ -211,7 +211,7 @@ def test_clients_answered_together_are_waited_for_where_commits_wait_for_the_dis
     assert [len(group) for group in engine.groups] == groups
 
 
-def test_a_client_that_went_away_is_not_waited_for_long(engine: FakeEngine) -> None:
+def test_a_disconnected_client_is_not_awaited_for_long(engine: FakeEngine) -> None:
     engine.waits_for_disk = True
     lanes = writers(3)
     serve_in_looks(engine, writers(8), [], lanes)
@@ -219,7 +219,7 @@ def test_a_client_that_went_away_is_not_waited_for_long(engine: FakeEngine) -> N
     assert all(lane.answers for lane in lanes)
 
 
-def test_a_lone_writer_is_not_made_to_wait(engine: FakeEngine) -> None:
+def test_a_single_writer_does_not_wait(engine: FakeEngine) -> None:
     engine.waits_for_disk = True
     first, second = writers(2)
     first.heard = lambda: order.append("first")
@@ -230,7 +230,7 @@ def test_a_lone_writer_is_not_made_to_wait(engine: FakeEngine) -> None:
     assert engine.groups == []
 
 
-def test_reads_are_answered_though_writes_were_expected(engine: FakeEngine) -> None:
+def test_reads_are_answered_while_writes_are_expected(engine: FakeEngine) -> None:
     engine.waits_for_disk = True
     reader = FakeLane(call("GetItem"))
     serve_in_looks(engine, writers(8), [], [reader])

@@ -107,12 +107,12 @@ def _delivered(engine: Engine) -> list[str]:
 
 @pytest.mark.parametrize("seed", range(SEEDS))
 @pytest.mark.parametrize("name", SETTINGS)
-def test_nothing_is_lost_and_nothing_doubled(name: str, seed: int) -> None:
+def test_no_operation_is_lost_or_applied_twice(name: str, seed: int) -> None:
     history, _ = simulate(seed, SETTINGS[name])
     assert bool(history.errors) or name in ("none", "lag")
 
 
-def test_on_a_file_too(tmp_path: Path) -> None:
+def test_the_simulation_passes_on_a_file(tmp_path: Path) -> None:
     simulate(77, EVERYTHING, tmp_path / "data.db")
 
 
@@ -123,7 +123,7 @@ def test_the_same_seed_gives_the_same_run(tmp_path: Path) -> None:
     assert simulate(6, SETTINGS["throttled"])[0].trail != first[0].trail
 
 
-def test_an_internal_error_is_ambiguous_in_both_ways() -> None:
+def test_an_internal_error_has_an_unknown_outcome() -> None:
     """The doubt that the auditor grants is real: some of those writes were applied and some were not."""
     clock = tables_of.clock()
     with Engine.memory(clock=clock, faults=Faults(seed=1, internal_errors=0.4)) as engine:
@@ -144,13 +144,13 @@ def simulate_several(settings: dict[str, Any]) -> None:
         simulate(seed, settings)
 
 
-def test_the_auditor_notices_a_transfer_that_was_made_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_auditor_detects_a_transfer_applied_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transactions, "repeated_sizes", lambda *arguments: None)
     with pytest.raises(AssertionError):
         simulate_several(SETTINGS["ambiguous"])
 
 
-def test_the_auditor_notices_a_lost_write(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_auditor_detects_a_lost_write(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch_write_item, "_unprocessed", lambda request, left: {})
     with pytest.raises(AssertionError):
         simulate_several(SETTINGS["conflicts"])

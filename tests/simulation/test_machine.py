@@ -33,7 +33,7 @@ UNSHRUNK = settings(BOUNDED, max_examples=200, phases=[Phase.generate])
 
 
 @pytest.mark.parametrize("machine", [Machine, FileMachine])
-def test_the_engine_answers_as_the_model_does(machine: type[RuleBasedStateMachine]) -> None:
+def test_the_engine_agrees_with_the_model(machine: type[RuleBasedStateMachine]) -> None:
     run_state_machine_as_test(machine, settings=BOUNDED)
 
 
@@ -63,7 +63,7 @@ def _miscounts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("plant", [_keeps_an_entry, _forgets_a_record, _miscounts])
-def test_a_planted_mistake_is_noticed(plant: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_injected_bug_is_detected(plant: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)
     with pytest.raises(AssertionError):
         run_state_machine_as_test(Machine, settings=UNSHRUNK)

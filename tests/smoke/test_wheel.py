@@ -156,7 +156,7 @@ def _tables(url: str) -> str:
     return text
 
 
-def test_it_needs_only_what_it_declares(keyplan: Installed) -> None:
+def test_the_wheel_needs_only_its_declared_dependencies(keyplan: Installed) -> None:
     missing = keyplan.python("import boto3, fastapi")
     assert "No module named 'boto3'" in missing.stderr
     from keyplan import __version__  # noqa: PLC0415 - of this environment, to compare
@@ -164,7 +164,7 @@ def test_it_needs_only_what_it_declares(keyplan: Installed) -> None:
     assert keyplan("--version").stdout == f"keyplan {__version__}\n"
 
 
-def test_it_serves_and_its_files_are_sound(keyplan: Installed, database: Path) -> None:
+def test_the_wheel_serves_valid_database_files(keyplan: Installed, database: Path) -> None:
     sound = keyplan("fsck", database)
     assert (sound.returncode, sound.stdout) == (0, f"{database}: 1 table(s), no problems\n")
     copied = keyplan("snapshot", database, "copy.db")
@@ -172,7 +172,7 @@ def test_it_serves_and_its_files_are_sound(keyplan: Installed, database: Path) -
     assert keyplan("fsck", "--quiet", "copy.db").returncode == 0
 
 
-def test_it_checks_explains_prices_and_documents_designs(keyplan: Installed) -> None:
+def test_the_wheel_checks_explains_prices_and_documents_designs(keyplan: Installed) -> None:
     checked = keyplan("check", AS_WRITTEN)
     assert checked.returncode == 1
     assert "error[KP605]: two items can have the same User.email" in checked.stdout
@@ -182,7 +182,7 @@ def test_it_checks_explains_prices_and_documents_designs(keyplan: Installed) -> 
     assert keyplan("rule", "KP203").stdout.startswith("KP203 key-collision")
 
 
-def test_it_runs_designs_on_its_own_engine(keyplan: Installed) -> None:
+def test_the_wheel_runs_designs_on_the_embedded_engine(keyplan: Installed) -> None:
     code = """
 import keyplan
 from keyplan import Entity, ItemWrite, Table, item
@@ -211,14 +211,14 @@ with keyplan.connect("things.db") as db:
     ],
     ids=lambda one: one[0] if isinstance(one, tuple) else "",
 )
-def test_what_needs_an_extra_says_which(keyplan: Installed, arguments: tuple[str | Path, ...], extra: str) -> None:
+def test_a_missing_extra_is_named(keyplan: Installed, arguments: tuple[str | Path, ...], extra: str) -> None:
     done = keyplan(*arguments)
     assert done.returncode in {1, 2}
     assert extra in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_a_connection_that_needs_boto3_says_so(keyplan: Installed) -> None:
+def test_a_connection_without_boto3_names_the_extra(keyplan: Installed) -> None:
     done = keyplan.python("import keyplan; keyplan.connect('http://127.0.0.1:1')")
     assert done.stderr.rstrip().endswith("ImportError: boto3 is required for this database: install keyplan[aws]")
 

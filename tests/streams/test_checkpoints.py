@@ -38,7 +38,7 @@ def checkpoints(request: pytest.FixtureRequest, tmp_path: Path) -> Checkpoints:
     return made
 
 
-def test_a_consumer_begins_once(checkpoints: Checkpoints) -> None:
+def test_a_consumer_starts_once(checkpoints: Checkpoints) -> None:
     assert not checkpoints.board("c").is_known
     assert checkpoints.begin("c", 12.5)
     assert not checkpoints.begin("c", 99.0)
@@ -48,7 +48,7 @@ def test_a_consumer_begins_once(checkpoints: Checkpoints) -> None:
     assert checkpoints.board("d").begins_at_s is None
 
 
-def test_a_lane_is_one_runners_until_its_lease_ends(checkpoints: Checkpoints) -> None:
+def test_a_lane_belongs_to_one_runner_until_its_lease_ends(checkpoints: Checkpoints) -> None:
     lane = checkpoints.acquire("c", SHARD, ME, NOW, NOW + 30)
     assert lane is not None
     assert (lane.owner, lane.fence, lane.position) == (ME, 1, None)
@@ -72,7 +72,7 @@ def test_positions_of_forty_digits_are_kept_exactly(checkpoints: Checkpoints) ->
     assert checkpoints.board("other").lanes == {}
 
 
-def test_a_lane_kept_before_shards_beginnings_were_is_still_read(inside: World, tmp_path: Path) -> None:
+def test_a_lane_stored_without_a_shard_start_can_be_read(inside: World, tmp_path: Path) -> None:
     path = tmp_path / "checkpoints.json"
     lane = {"position": "7", "done": False, "owner": None, "until_s": 0.0, "fence": 3}
     path.write_text(json.dumps({"c": {"is_known": True, "begins_at_s": None, "lanes": {SHARD: lane}, "runners": {}}}))
@@ -94,7 +94,7 @@ def test_a_released_lane_keeps_its_position_for_the_next(checkpoints: Checkpoint
     assert (taken.position, taken.fence) == (5, 2)
 
 
-def test_a_lane_that_is_done_is_nobodys_any_more(checkpoints: Checkpoints) -> None:
+def test_a_completed_lane_has_no_owner(checkpoints: Checkpoints) -> None:
     lane = checkpoints.acquire("c", SHARD, ME, NOW, NOW + 30)
     assert lane is not None
     checkpoints.release(replace(lane, position=5, done=True))
@@ -102,7 +102,7 @@ def test_a_lane_that_is_done_is_nobodys_any_more(checkpoints: Checkpoints) -> No
     assert checkpoints.acquire("c", SHARD, OTHER, NOW + 99, NOW + 130) is None
 
 
-def test_who_comes_back_under_its_name_takes_its_lane_up_at_once(checkpoints: Checkpoints) -> None:
+def test_a_runner_restarted_under_its_name_resumes_its_lane_immediately(checkpoints: Checkpoints) -> None:
     first = checkpoints.acquire("c", SHARD, ME, NOW, NOW + 30)
     again = checkpoints.acquire("c", SHARD, ME, NOW + 1, NOW + 31)
     assert first is not None
@@ -122,13 +122,13 @@ def test_runners_are_announced_and_withdrawn(checkpoints: Checkpoints) -> None:
     assert checkpoints.board("c").runners == {ME: NOW + 40}
 
 
-def test_a_missing_table_says_what_to_make(over_http: World) -> None:
+def test_a_missing_table_is_reported_with_a_fix(over_http: World) -> None:
     kept = TableCheckpoints(over_http.db, table="nowhere")
     with pytest.raises(TableMissingError, match=r"missing table nowhere for checkpoints: create it.*create=True"):
         kept.prepare()
 
 
-def test_the_table_carries_the_connections_prefix(engine: Engine) -> None:
+def test_the_table_name_has_the_connections_prefix(engine: Engine) -> None:
     with connect(engine=engine, prefix="test-") as db:
         kept = TableCheckpoints(db)
         kept.prepare()
@@ -136,7 +136,7 @@ def test_the_table_carries_the_connections_prefix(engine: Engine) -> None:
     assert engine.call("ListTables", {})["TableNames"] == ["test-keyplan-checkpoints"]
 
 
-def test_done_lanes_and_dead_runners_are_swept_away_after_a_week(inside: World, clock: ManualClock) -> None:
+def test_completed_lanes_and_dead_runners_are_removed_after_a_week(inside: World, clock: ManualClock) -> None:
     kept = inside.checkpoints()
     kept.prepare()
     lane = kept.acquire("c", SHARD, ME, NOW, NOW + 30)
@@ -150,7 +150,7 @@ def test_done_lanes_and_dead_runners_are_swept_away_after_a_week(inside: World, 
     assert board.runners == {}
 
 
-def test_a_damaged_file_is_told_and_not_overwritten(tmp_path: Path) -> None:
+def test_a_damaged_file_is_reported_and_not_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "checkpoints.json"
     path.write_bytes(b'{"c": {"lan')
     with pytest.raises(ChangesError, match="is damaged"):
@@ -190,7 +190,7 @@ def race(work: Callable[[int], Any]) -> None:
 
 
 @pytest.mark.slow
-def test_threads_never_move_a_lane_together(checkpoints: Checkpoints) -> None:
+def test_threads_never_advance_a_lane_at_the_same_time(checkpoints: Checkpoints) -> None:
     race(lambda number: contend(checkpoints, f"runner-{number}"))
     lane = checkpoints.board("c").lanes[SHARD]
     assert (lane.position, lane.fence, lane.owner) == (TURNS * CONTENDERS, TURNS * CONTENDERS, None)
@@ -205,7 +205,7 @@ def contend_in_process(kind: str, path: str, name: str) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["file", "table"])
-def test_processes_never_move_a_lane_together(kind: str, tmp_path: Path) -> None:
+def test_processes_never_advance_a_lane_at_the_same_time(kind: str, tmp_path: Path) -> None:
     path = str(tmp_path / "kept")
     if kind == "table":
         with connect(path) as db:

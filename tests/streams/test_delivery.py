@@ -29,7 +29,7 @@ class Flaky(Exception):  # noqa: N818 - it is not one of ours
     """What a handler raises in these tests."""
 
 
-def test_lists_hold_as_many_changes_as_the_batch_says(world: World) -> None:
+def test_lists_have_at_most_the_batch_size(world: World) -> None:
     shop, got = world.shop, []
 
     @shop.table.on_change(shop.Order, batch=4)
@@ -41,7 +41,7 @@ def test_lists_hold_as_many_changes_as_the_batch_says(world: World) -> None:
     assert got == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
 
 
-def test_a_failing_delivery_is_tried_again_after_a_wait_and_nothing_overtakes_it(world: World) -> None:
+def test_a_failed_delivery_is_retried_after_a_wait_and_before_later_changes(world: World) -> None:
     shop, got = world.shop, []
 
     @shop.table.on_change(shop.Order, retries=3)
@@ -65,7 +65,7 @@ def test_a_failing_delivery_is_tried_again_after_a_wait_and_nothing_overtakes_it
     assert "Flaky: not yet" in str(world.notices[0])
 
 
-def test_a_handler_that_alters_an_entity_gets_it_unaltered_when_it_is_tried_again(inside: World) -> None:
+def test_a_handler_that_modifies_an_entity_gets_the_original_on_retry(inside: World) -> None:
     shop, got = inside.shop, []
 
     @shop.table.on_change(shop.Order, retries=1)
@@ -80,7 +80,7 @@ def test_a_handler_that_alters_an_entity_gets_it_unaltered_when_it_is_tried_agai
     assert got == [0, 0]
 
 
-def test_halving_finds_the_one_bad_record_among_a_hundred(world: World, tmp_path: Path) -> None:
+def test_bisecting_finds_the_one_bad_record_among_a_hundred(world: World, tmp_path: Path) -> None:
     shop, handled, calls = world.shop, list[int](), list[int]()
 
     @shop.table.on_change(shop.Order, batch=100, retries=2, on_failure="dead")
@@ -105,7 +105,7 @@ def test_halving_finds_the_one_bad_record_among_a_hundred(world: World, tmp_path
     assert world.told(GivenUp)[0].failure == failure
 
 
-def test_without_halving_the_whole_batch_goes_to_the_destination(inside: World, tmp_path: Path) -> None:
+def test_without_bisecting_the_whole_batch_goes_to_the_destination(inside: World, tmp_path: Path) -> None:
     shop, calls = inside.shop, []
 
     @shop.table.on_change(shop.Order, batch=3, retries=1, bisect=False, on_failure="dead")
@@ -121,7 +121,7 @@ def test_without_halving_the_whole_batch_goes_to_the_destination(inside: World, 
     assert [failure.record.keys["SK"]["S"] for failure in dead.read("shop/watch")] == ["ORDER#0", "ORDER#1", "ORDER#2"]
 
 
-def test_without_a_destination_it_stops_at_the_record_and_skips_nothing(world: World) -> None:
+def test_without_a_destination_the_consumer_stops_at_the_record(world: World) -> None:
     shop, got, other = world.shop, [], []
     broken = True
 
@@ -150,7 +150,7 @@ def test_without_a_destination_it_stops_at_the_record_and_skips_nothing(world: W
     assert got == [0, 1, 2, 3, 4]
 
 
-def test_without_a_bound_it_is_tried_until_the_stream_no_longer_keeps_it(inside: World, tmp_path: Path) -> None:
+def test_without_a_retry_limit_a_record_is_retried_until_it_leaves_the_stream(inside: World, tmp_path: Path) -> None:
     shop, tries, dead = inside.shop, [], JsonLinesFolder(tmp_path)
 
     @shop.table.on_change(shop.Order, on_failure="dead")
@@ -168,7 +168,7 @@ def test_without_a_bound_it_is_tried_until_the_stream_no_longer_keeps_it(inside:
     assert failure.attempts == 26
 
 
-def test_a_consumer_that_waits_holds_up_no_other_and_the_stream_is_read_on(inside: World) -> None:
+def test_a_waiting_consumer_does_not_block_others(inside: World) -> None:
     shop, slow, quick = inside.shop, [], []
     broken = True
 
@@ -215,7 +215,7 @@ class Broken:
         self.kept += failures
 
 
-def test_nothing_is_passed_over_while_its_destination_takes_nothing(inside: World) -> None:
+def test_no_record_is_skipped_while_its_destination_fails(inside: World) -> None:
     shop, got, dead = inside.shop, [], Broken()
 
     @shop.table.on_change(shop.Order, retries=0, on_failure="dead")
@@ -237,7 +237,7 @@ def test_nothing_is_passed_over_while_its_destination_takes_nothing(inside: Worl
     assert [failure.record.keys["SK"]["S"] for failure in dead.kept] == ["ORDER#0"]
 
 
-def test_failures_are_kept_in_a_table_once_each_and_can_be_handed_to_the_mended_consumer(inside: World) -> None:
+def test_failures_are_stored_once_and_can_be_replayed(inside: World) -> None:
     shop, got = inside.shop, []
     broken = "broken"
 
@@ -269,7 +269,7 @@ def test_failures_are_kept_in_a_table_once_each_and_can_be_handed_to_the_mended_
     assert sorted(order.number for order in got) == [0, 1, 2]
 
 
-def test_a_failure_too_large_for_an_item_is_kept_without_its_images(inside: World) -> None:
+def test_a_failure_too_large_for_an_item_is_stored_without_its_images(inside: World) -> None:
     shop = inside.shop
 
     @shop.table.on_change(shop.Order, retries=0, on_failure="dead")
@@ -286,7 +286,7 @@ def test_a_failure_too_large_for_an_item_is_kept_without_its_images(inside: Worl
         assert failure.record.new is None
 
 
-def test_a_destination_whose_table_is_missing_says_what_to_make(over_http: World) -> None:
+def test_a_destination_with_a_missing_table_is_reported_with_a_fix(over_http: World) -> None:
     shop = over_http.shop
 
     @shop.table.on_change(shop.Order, retries=0, on_failure="dead")
@@ -303,7 +303,7 @@ def test_a_destination_whose_table_is_missing_says_what_to_make(over_http: World
     assert runner.run_once().failed == 1
 
 
-def test_a_line_that_a_crash_cut_short_harms_no_other(inside: World, tmp_path: Path) -> None:
+def test_a_line_truncated_by_a_crash_does_not_affect_others(inside: World, tmp_path: Path) -> None:
     shop, dead = inside.shop, JsonLinesFolder(tmp_path)
 
     @shop.table.on_change(shop.Order, retries=0, on_failure="dead")
@@ -321,7 +321,7 @@ def test_a_line_that_a_crash_cut_short_harms_no_other(inside: World, tmp_path: P
     assert path.read_bytes().count(b"\n") == 2
 
 
-def test_binary_survives_the_way_to_a_destination_and_back(tmp_path: Path) -> None:
+def test_binary_values_survive_a_round_trip_through_a_destination(tmp_path: Path) -> None:
     from keyplan.streams.records import as_plain, from_plain, record_of  # noqa: PLC0415 - what is tested
 
     item = {

@@ -47,7 +47,7 @@ def kept(request: pytest.FixtureRequest, inside: World, tmp_path: Path) -> Check
     return FileCheckpoints(tmp_path / "checkpoints.json") if request.param == "file" else inside.checkpoints()
 
 
-def test_a_restart_goes_on_behind_the_checkpoint(inside: World, kept: Checkpoints) -> None:
+def test_a_restart_continues_after_the_checkpoint(inside: World, kept: Checkpoints) -> None:
     shop, got = inside.shop, []
 
     @shop.table.on_change(shop.Order)
@@ -63,9 +63,7 @@ def test_a_restart_goes_on_behind_the_checkpoint(inside: World, kept: Checkpoint
     assert got == [0, 1, 2, 3, 4, 5]
 
 
-def test_a_runner_killed_in_the_middle_repeats_at_most_what_was_not_checkpointed(
-    inside: World, kept: Checkpoints
-) -> None:
+def test_a_killed_runner_repeats_at_most_the_changes_after_its_checkpoint(inside: World, kept: Checkpoints) -> None:
     shop, got, effects = inside.shop, [], set()
 
     @shop.table.on_change(shop.Order)
@@ -110,7 +108,7 @@ def test_a_runner_killed_between_the_halves_of_a_batch_repeats_the_second(inside
 
 
 @pytest.mark.parametrize("drain", [True, False])
-def test_a_runner_that_is_told_to_stop_delivers_what_is_left_if_it_is_to_drain(inside: World, drain: bool) -> None:
+def test_a_stopping_runner_delivers_the_remaining_changes_if_it_drains(inside: World, drain: bool) -> None:
     shop, got, stop = inside.shop, [], threading.Event()
 
     @shop.table.on_change(shop.Order)
@@ -123,7 +121,7 @@ def test_a_runner_that_is_told_to_stop_delivers_what_is_left_if_it_is_to_drain(i
     assert got == ([0, 1, 2] if drain else [])
 
 
-def test_waits_are_drawn_up_to_a_bound_that_doubles(clock: ManualClock) -> None:
+def test_waits_are_random_up_to_a_doubling_bound(clock: ManualClock) -> None:
     backoff = Backoff(first_s=1.0, most_s=8.0)
     for attempt, bound in enumerate([1.0, 2.0, 4.0, 8.0, 8.0], start=1):
         waits = [backoff.wait_s(attempt, clock) for _ in range(200)]
@@ -132,7 +130,7 @@ def test_waits_are_drawn_up_to_a_bound_that_doubles(clock: ManualClock) -> None:
     assert backoff.wait_s(10_000, clock) <= 8.0
 
 
-def test_lost_checkpoints_replay_all_that_the_stream_keeps(inside: World, tmp_path: Path) -> None:
+def test_lost_checkpoints_replay_the_whole_stream(inside: World, tmp_path: Path) -> None:
     shop, got = inside.shop, []
 
     @shop.table.on_change(shop.Order)
@@ -146,7 +144,7 @@ def test_lost_checkpoints_replay_all_that_the_stream_keeps(inside: World, tmp_pa
     assert got == [0, 1, 2, 3, 0, 1, 2, 3]
 
 
-def test_several_consumers_are_served_by_one_reading(
+def test_several_consumers_share_one_read_of_the_stream(
     script: ScriptedStream, clock: ManualClock, tmp_path: Path
 ) -> None:
     shop, got = Shop(), []
@@ -214,7 +212,7 @@ def test_two_runners_share_the_shards_and_deliver_each_record_once(world: World)
     assert len({*got["one"], *got["two"]}) == 36, "who is left takes all"
 
 
-def test_of_two_runners_on_one_shard_one_stands_by_and_takes_over_when_the_lease_ends(world: World) -> None:
+def test_a_second_runner_on_a_shard_takes_over_when_the_lease_ends(world: World) -> None:
     world.engine.call("DeleteTable", {"TableName": "shop"})
     world.clock.advance(25 * 3600)
     world.engine.database.settings = replace(world.engine.database.settings, stream_shards=1)
@@ -241,7 +239,7 @@ def test_of_two_runners_on_one_shard_one_stands_by_and_takes_over_when_the_lease
     assert len(got["two"]) == 18
 
 
-def test_a_runner_that_was_held_up_in_a_handler_does_not_move_the_checkpoint_of_the_next(inside: World) -> None:
+def test_a_delayed_runner_does_not_advance_the_checkpoint_of_its_successor(inside: World) -> None:
     shop, got = inside.shop, []
     second: list[Runner] = []
 
@@ -262,7 +260,7 @@ def test_a_runner_that_was_held_up_in_a_handler_does_not_move_the_checkpoint_of_
     assert {lane.owner for lane in lanes if lane.position is not None} == {"next"}
 
 
-def test_a_connections_table_names_are_the_consumers_too(engine: Engine, clock: ManualClock) -> None:
+def test_consumers_use_the_table_names_of_the_connection(engine: Engine, clock: ManualClock) -> None:
     shop, got = Shop(), []
 
     @shop.table.on_change(shop.Order)
@@ -278,7 +276,7 @@ def test_a_connections_table_names_are_the_consumers_too(engine: Engine, clock: 
     assert sorted(engine.call("ListTables", {})["TableNames"]) == ["test-keyplan-checkpoints", "test-shop"]
 
 
-def test_what_a_runner_held_before_it_was_killed_is_free_for_others_once_it_is_back(inside: World) -> None:
+def test_lanes_of_a_killed_runner_are_released_when_it_restarts(inside: World) -> None:
     got = numbers_of(inside)
     many(inside, 1)
     drive(inside, inside.runner(runner="one"))  # and is killed: it gives nothing up
@@ -290,7 +288,7 @@ def test_what_a_runner_held_before_it_was_killed_is_free_for_others_once_it_is_b
     assert len(got["one"]) + len(got["two"]) == 18
 
 
-def test_one_slow_shard_does_not_cost_the_others_their_leases(inside: World) -> None:
+def test_one_slow_shard_does_not_end_the_leases_of_others(inside: World) -> None:
     shop, got = inside.shop, []
 
     @shop.table.on_change(shop.Order)
@@ -308,7 +306,7 @@ def test_one_slow_shard_does_not_cost_the_others_their_leases(inside: World) -> 
     assert inside.told(LeaseLost) == []
 
 
-def test_a_lane_that_is_lost_while_another_is_delivered_ends_nothing_else(inside: World) -> None:
+def test_a_lane_lost_during_another_delivery_affects_only_that_lane(inside: World) -> None:
     shop, got = inside.shop, []
 
     @shop.table.on_change(shop.Order)
@@ -328,7 +326,7 @@ def test_a_lane_that_is_lost_while_another_is_delivered_ends_nothing_else(inside
     assert {lost.consumer for lost in inside.told(LeaseLost)} == {"shop/idle"}
 
 
-def test_what_was_taken_before_a_look_for_shards_failed_is_read_all_the_same(inside: World, tmp_path: Path) -> None:
+def test_lanes_acquired_before_a_failed_shard_lookup_are_read(inside: World, tmp_path: Path) -> None:
     class Failing(FileCheckpoints):
         """Cannot be reached once, when a second shard is to be taken."""
 
@@ -349,7 +347,7 @@ def test_what_was_taken_before_a_look_for_shards_failed_is_read_all_the_same(ins
     assert len(got["one"]) == 9
 
 
-def test_a_runners_thread_delivers_as_changes_come_and_drains_when_it_is_stopped(tmp_path: Path) -> None:
+def test_a_runners_thread_delivers_changes_as_they_arrive_and_drains_on_stop(tmp_path: Path) -> None:
     shop, got, arrived = Shop(), [], threading.Event()
 
     @shop.table.on_change(shop.Order)
@@ -373,7 +371,7 @@ def test_a_runners_thread_delivers_as_changes_come_and_drains_when_it_is_stopped
         assert got == list(range(51))
 
 
-def test_a_runner_that_got_no_thread_can_be_started_again(inside: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_runner_without_a_thread_can_be_started_again(inside: World, monkeypatch: pytest.MonkeyPatch) -> None:
     shop, came = inside.shop, threading.Event()
 
     @shop.table.on_change(shop.Order)
@@ -395,7 +393,7 @@ def test_a_runner_that_got_no_thread_can_be_started_again(inside: World, monkeyp
     runner.stop()
 
 
-def test_what_ends_the_thread_is_raised_by_stop(tmp_path: Path) -> None:
+def test_an_error_that_ends_the_thread_is_raised_by_stop(tmp_path: Path) -> None:
     shop, failed = Shop(), threading.Event()
 
     @shop.table.on_change(shop.Order, retries=0)
@@ -412,9 +410,7 @@ def test_what_ends_the_thread_is_raised_by_stop(tmp_path: Path) -> None:
             runner.stop()
 
 
-def test_a_runner_gives_back_the_client_of_the_streams_that_it_made(
-    over_http: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_runner_closes_the_streams_client_that_it_created(over_http: World, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Any] = []
     closed: list[Any] = []
     true = boto3.client
@@ -457,7 +453,7 @@ class Failing:
         """Nothing is held."""
 
 
-def test_a_thread_goes_on_once_the_service_is_back(inside: World) -> None:
+def test_the_thread_continues_when_the_service_recovers(inside: World) -> None:
     shop, notices, came = inside.shop, list[Notice](), threading.Event()
 
     @shop.table.on_change(shop.Order)
@@ -477,7 +473,7 @@ def test_a_thread_goes_on_once_the_service_is_back(inside: World) -> None:
     assert [type(notice) for notice in notices] == [Trouble, Trouble]
 
 
-def test_run_once_tells_its_caller_that_the_service_is_away(inside: World) -> None:
+def test_run_once_raises_if_the_service_is_unavailable(inside: World) -> None:
     shop = inside.shop
 
     @shop.table.on_change(shop.Order)
@@ -496,7 +492,7 @@ def test_run_once_tells_its_caller_that_the_service_is_away(inside: World) -> No
 
 
 @pytest.mark.parametrize("seed", range(examples(4)))
-def test_among_faults_every_order_is_handled_in_order(clock: ManualClock, seed: int) -> None:
+def test_every_order_is_handled_in_order_under_faults(clock: ManualClock, seed: int) -> None:
     faults = Faults(
         seed=seed,
         internal_errors=0.1,

@@ -40,7 +40,7 @@ def test_replayed_changes_have_their_effect_once(world: World, tmp_path: Path, p
     assert told == [True] * 5 + [False] * 10
 
 
-def test_an_effect_that_fails_leaves_no_mark(inside: World) -> None:
+def test_a_failed_effect_leaves_no_mark(inside: World) -> None:
     shop, seen, got = inside.shop, Seen(inside.shop.table), []
 
     @shop.table.on_change(shop.Order)
@@ -55,7 +55,7 @@ def test_an_effect_that_fails_leaves_no_mark(inside: World) -> None:
     assert seen.apply(inside.db, "watch", got[0], shop.move("ada", 0, "paid"))
 
 
-def test_consumers_mark_changes_apart_and_may_write_marks_in_their_own_transactions(inside: World) -> None:
+def test_consumers_mark_changes_separately_and_may_write_marks_in_their_transactions(inside: World) -> None:
     shop, seen, got = inside.shop, Seen(inside.shop.table), []
 
     @shop.table.on_change(shop.Order)
@@ -71,7 +71,7 @@ def test_consumers_mark_changes_apart_and_may_write_marks_in_their_own_transacti
     assert counted(inside) == 2
 
 
-def test_marks_expire_when_no_change_can_come_again(inside: World) -> None:
+def test_marks_expire_when_no_change_can_be_repeated(inside: World) -> None:
     shop, seen, got = inside.shop, Seen(kept=timedelta(days=2)), []
 
     @shop.table.on_change(shop.Order)
@@ -87,6 +87,6 @@ def test_marks_expire_when_no_change_can_come_again(inside: World) -> None:
     assert inside.engine.sweep() == 1
 
 
-def test_a_table_without_expiry_keeps_no_marks() -> None:
+def test_a_table_without_expiry_is_rejected() -> None:
     with pytest.raises(DesignError, match="marks would never expire"):
         Seen(Table("plain", pk="id"))

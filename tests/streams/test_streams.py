@@ -82,7 +82,7 @@ def test_children_wait_for_their_parents_and_streams_for_earlier_ones() -> None:
     assert ready() == []
 
 
-def test_a_split_is_read_parent_first_even_when_shards_are_listed_otherwise(script: Script) -> None:
+def test_a_split_is_read_parent_first_in_any_listing_order(script: Script) -> None:
     script.stream.shards = {
         "0-child": ScriptedShard("1-parent", [10, 11]),
         "2-child": ScriptedShard("1-parent", [12, 13], closed=True),
@@ -96,7 +96,7 @@ def test_a_split_is_read_parent_first_even_when_shards_are_listed_otherwise(scri
     assert counts.read == 8
 
 
-def test_a_shard_that_closes_while_it_is_read_gives_way_to_its_children(script: Script) -> None:
+def test_a_shard_that_closes_while_it_is_read_is_followed_by_its_children(script: Script) -> None:
     script.stream.shards = {"a": ScriptedShard(None, [1])}
     runner = script.runner()
     runner.run_once()
@@ -108,14 +108,14 @@ def test_a_shard_that_closes_while_it_is_read_gives_way_to_its_children(script: 
     assert script.runner().run_once().read == 0, "closed shards are done for good"
 
 
-def test_empty_pages_within_a_closed_shard_are_not_its_end(script: Script) -> None:
+def test_empty_pages_inside_a_closed_shard_are_not_its_end(script: Script) -> None:
     script.stream.shards = {"a": ScriptedShard(None, [1, 2], closed=True), "b": ScriptedShard("a", [3], closed=True)}
     script.stream.empty_first = True
     script.runner().run_once()
     assert script.got == [1, 2, 3]
 
 
-def test_expired_iterators_are_renewed_where_reading_stood(script: Script) -> None:
+def test_expired_iterators_are_renewed_at_the_last_position(script: Script) -> None:
     script.stream.shards = {"a": ScriptedShard(None, [1, 2])}
     runner = script.runner()
     runner.run_once()
@@ -127,7 +127,7 @@ def test_expired_iterators_are_renewed_where_reading_stood(script: Script) -> No
     assert script.notices == []
 
 
-def test_latest_begins_with_what_comes_and_an_expired_iterator_passes_over_nothing(script: Script) -> None:
+def test_latest_starts_with_new_records_and_an_expired_iterator_skips_nothing(script: Script) -> None:
     script.stream.shards = {"a": ScriptedShard(None, [1, 2])}
     script.clock.advance(10)
     runner = script.runner(start="latest")
@@ -139,7 +139,7 @@ def test_latest_begins_with_what_comes_and_an_expired_iterator_passes_over_nothi
     assert script.stream.asked == [("a", "LATEST"), ("a", "TRIM_HORIZON")]
 
 
-def test_latest_is_kept_over_a_restart_before_the_first_record(script: Script) -> None:
+def test_latest_is_stored_before_the_first_record(script: Script) -> None:
     script.stream.shards = {"a": ScriptedShard(None, [1, 2])}
     script.clock.advance(10)
     script.runner(start="latest").run_once()
@@ -148,7 +148,7 @@ def test_latest_is_kept_over_a_restart_before_the_first_record(script: Script) -
     assert script.got == [11, 12]
 
 
-def test_a_shard_read_too_often_is_left_alone_for_a_while(script: Script) -> None:
+def test_a_throttled_shard_is_not_read_for_a_while(script: Script) -> None:
     script.stream.shards = {"a": ScriptedShard(None, [1])}
     script.stream.busy = 1
     runner = script.runner()
@@ -161,20 +161,20 @@ def test_a_shard_read_too_often_is_left_alone_for_a_while(script: Script) -> Non
     assert script.got == [1]
 
 
-def test_a_page_is_delivered_in_order_and_without_repetition_however_it_comes(script: Script) -> None:
+def test_a_page_is_delivered_in_order_without_duplicates(script: Script) -> None:
     script.stream.shards = {"a": ScriptedShard(None, [2, 1, 2, 4, 3])}
     assert script.runner().run_once().read == 4
     assert script.got == [1, 2, 3, 4]
 
 
-def test_a_record_that_comes_again_on_the_next_page_is_delivered_once(script: Script) -> None:
+def test_a_record_repeated_on_the_next_page_is_delivered_once(script: Script) -> None:
     script.stream.shards = {"a": ScriptedShard(None, [1, 2, 3, 4, 5])}
     script.stream.page, script.stream.repeats = 2, True
     assert script.runner().run_once().read == 5
     assert script.got == [1, 2, 3, 4, 5]
 
 
-def test_a_limit_bounds_what_is_read(script: Script) -> None:
+def test_a_limit_bounds_the_number_of_records_read(script: Script) -> None:
     script.stream.shards = {"a": ScriptedShard(None, list(range(1, 10)))}
     runner = script.runner()
     assert runner.run_once(limit=4).read == 4
@@ -182,7 +182,7 @@ def test_a_limit_bounds_what_is_read(script: Script) -> None:
     assert runner.run_once().read == 5
 
 
-def test_a_shard_that_is_gone_before_its_end_was_read_is_a_gap(script: Script) -> None:
+def test_a_shard_that_disappears_before_its_end_was_read_is_a_gap(script: Script) -> None:
     script.stream.shards = {"a": ScriptedShard(None, [1, 2]), "b": ScriptedShard(None, [5])}
     script.runner().run_once()
     del script.stream.shards["a"]
@@ -193,7 +193,7 @@ def test_a_shard_that_is_gone_before_its_end_was_read_is_a_gap(script: Script) -
     assert runner.run_once().gaps == 0, "it is told once"
 
 
-def test_a_shard_that_was_taken_and_is_gone_before_it_was_read_is_a_gap(
+def test_an_acquired_shard_that_disappears_unread_is_a_gap(
     script: Script, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     script.stream.shards = {"a": ScriptedShard(None, [1]), "b": ScriptedShard(None, [5])}
@@ -219,7 +219,7 @@ def test_a_shard_that_was_taken_and_is_gone_before_it_was_read_is_a_gap(
     assert runner.run_once().gaps == 0, "it is told once"
 
 
-def test_a_shard_that_an_old_list_does_not_hold_is_not_taken_for_gone(script: Script) -> None:
+def test_a_shard_missing_from_an_old_list_is_not_a_gap(script: Script) -> None:
     script.stream.shards = {"a": ScriptedShard(None, [1]), "b": ScriptedShard(None, [5])}
     script.runner().run_once()
     script.stream.unlisted = {"b"}
@@ -265,7 +265,7 @@ def test_all_shards_are_read_and_each_customers_orders_stay_in_order(world: Worl
         assert [number for name, number in got if name == customer] == list(range(5))
 
 
-def test_records_trimmed_unread_are_told_as_a_gap_and_reading_goes_on(world: World) -> None:
+def test_records_trimmed_unread_are_reported_as_a_gap_and_reading_continues(world: World) -> None:
     got = watched(world)
     world.shop.orders(world.db, 2)
     world.runner().run_once()
@@ -281,7 +281,7 @@ def test_records_trimmed_unread_are_told_as_a_gap_and_reading_goes_on(world: Wor
     assert gap.after is not None
 
 
-def test_records_trimmed_before_anything_of_their_shard_was_read_are_told_as_a_gap_once(world: World) -> None:
+def test_records_trimmed_before_their_shard_was_read_are_reported_as_a_gap_once(world: World) -> None:
     got = watched(world)
     world.runner().run_once()
     world.runners[-1].close()
@@ -298,7 +298,7 @@ def test_records_trimmed_before_anything_of_their_shard_was_read_are_told_as_a_g
     assert (gap.consumers, gap.after) == (("shop/watch",), None)
 
 
-def test_what_is_read_and_tried_again_until_it_is_trimmed_is_no_gap(world: World) -> None:
+def test_records_retried_until_they_are_trimmed_are_not_a_gap(world: World) -> None:
     got: list[int] = []
 
     @world.shop.table.on_change(world.shop.Order, retries=None, on_failure="dead")
@@ -315,7 +315,7 @@ def test_what_is_read_and_tried_again_until_it_is_trimmed_is_no_gap(world: World
     assert world.told(Gap) == []
 
 
-def test_a_consumer_of_the_latest_misses_nothing_that_was_trimmed_before_it_began(world: World) -> None:
+def test_records_trimmed_before_a_consumer_of_latest_started_are_not_a_gap(world: World) -> None:
     got = watched(world)
     world.shop.orders(world.db, 2)
     world.clock.advance(10)
@@ -327,7 +327,7 @@ def test_a_consumer_of_the_latest_misses_nothing_that_was_trimmed_before_it_bega
     assert got == [2]
 
 
-def test_what_was_handled_before_it_was_trimmed_is_no_gap(world: World) -> None:
+def test_handled_records_that_are_trimmed_are_not_a_gap(world: World) -> None:
     got = watched(world)
     world.shop.orders(world.db, 2)
     world.runner().run_once()
@@ -339,7 +339,7 @@ def test_what_was_handled_before_it_was_trimmed_is_no_gap(world: World) -> None:
     assert world.told(Gap) == []
 
 
-def test_a_runner_that_pauses_longer_than_iterators_live_goes_on(world: World) -> None:
+def test_a_runner_that_pauses_longer_than_the_iterator_lifetime_continues(world: World) -> None:
     got = watched(world)
     runner = world.runner()
     world.shop.orders(world.db, 1)
@@ -358,7 +358,7 @@ def switch(world: World, *, on: bool) -> None:
     world.engine.call("UpdateTable", {"TableName": "shop", "StreamSpecification": stream})
 
 
-def test_a_stream_that_is_switched_on_anew_is_read_after_the_rest_of_the_old_one(world: World) -> None:
+def test_a_stream_enabled_again_is_read_after_the_rest_of_the_old_one(world: World) -> None:
     got = watched(world)
     runner = world.runner()
     world.shop.orders(world.db, 2)
@@ -376,7 +376,7 @@ def test_a_stream_that_is_switched_on_anew_is_read_after_the_rest_of_the_old_one
     assert world.told(Gap) == []
 
 
-def test_an_old_stream_that_is_gone_with_its_day_is_a_gap(inside: World) -> None:
+def test_an_expired_old_stream_is_a_gap(inside: World) -> None:
     got = watched(inside)
     inside.shop.orders(inside.db, 1)
     inside.runner().run_once()
@@ -428,7 +428,7 @@ def test_shards_with_short_names_are_read(engine: Engine, clock: ManualClock) ->
     assert got == [0, 1, 2, 3, 4]
 
 
-def test_latest_skips_what_was_there_behind_both_doors(world: World) -> None:
+def test_latest_skips_existing_records_on_every_transport(world: World) -> None:
     got = watched(world)
     world.shop.orders(world.db, 2)
     world.clock.advance(5)

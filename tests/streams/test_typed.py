@@ -12,7 +12,7 @@ from keyplan import DesignError, Expired, F, Inserted, Modified, Removed, change
 from keyplan.streams import ConsumerSetupError, ConsumerStoppedError, JsonLinesFolder
 
 
-def test_each_kind_of_change_comes_as_its_own_type(world: World) -> None:
+def test_each_kind_of_change_has_its_own_type(world: World) -> None:
     shop, got = world.shop, list[Any]()
 
     @shop.table.on_change(shop.Order)
@@ -34,7 +34,7 @@ def test_each_kind_of_change_comes_as_its_own_type(world: World) -> None:
     assert (counts.read, counts.delivered, counts.waiting) == (3, 3, 0)
 
 
-def test_what_expired_is_told_apart_from_what_was_deleted(world: World) -> None:
+def test_expired_items_are_distinguished_from_deleted_ones(world: World) -> None:
     shop, removed, expired = world.shop, [], []
 
     @shop.table.on_change(shop.Order)
@@ -56,7 +56,7 @@ def test_what_expired_is_told_apart_from_what_was_deleted(world: World) -> None:
     assert (counts.read, counts.delivered, counts.skipped) == (4, 2, 6)
 
 
-def test_other_entities_and_sentinels_are_passed_over(world: World) -> None:
+def test_other_entities_and_sentinels_are_skipped(world: World) -> None:
     shop, orders, customers = world.shop, [], []
 
     @shop.table.on_change(shop.Order)
@@ -74,7 +74,7 @@ def test_other_entities_and_sentinels_are_passed_over(world: World) -> None:
     assert counts.read == 3, "the order's sentinel is a record too"
 
 
-def test_an_item_that_was_a_sentinel_before_is_inserted(inside: World) -> None:
+def test_an_item_that_replaces_a_sentinel_is_inserted(inside: World) -> None:
     shop, got = inside.shop, []
 
     @shop.table.on_change(shop.Order)
@@ -88,7 +88,7 @@ def test_an_item_that_was_a_sentinel_before_is_inserted(inside: World) -> None:
     assert got == [Inserted]
 
 
-def test_one_consumer_may_take_several_entities_in_a_list(inside: World) -> None:
+def test_one_consumer_may_receive_several_entities_in_a_list(inside: World) -> None:
     shop, got = inside.shop, []
 
     @shop.table.on_change(shop.Order, shop.Customer)
@@ -136,7 +136,7 @@ def test_an_item_that_becomes_another_entity_is_removed_from_one_and_inserted_in
     assert len({event_id for *_, event_id in got}) == 3
 
 
-def test_changed_fields_are_told_before_delivery(world: World) -> None:
+def test_filters_by_changed_fields_apply_before_delivery(world: World) -> None:
     shop, paid, moved = world.shop, [], []
 
     @shop.table.on_change(shop.Order, filter=changed("state", "paid"))
@@ -173,7 +173,7 @@ def test_changed_fields_are_told_before_delivery(world: World) -> None:
         (F.number.between(1, 2), {1, 2}),
     ],
 )
-def test_conditions_are_decided_on_the_item_as_it_now_is(inside: World, condition: Any, matching: set[int]) -> None:
+def test_conditions_are_evaluated_on_the_new_item(inside: World, condition: Any, matching: set[int]) -> None:
     shop, got = inside.shop, set()
 
     @shop.table.on_change(shop.Order, filter=condition)
@@ -191,7 +191,7 @@ def test_conditions_are_decided_on_the_item_as_it_now_is(inside: World, conditio
     assert got == matching
 
 
-def test_a_condition_on_what_was_removed_is_decided_on_what_it_last_was(inside: World) -> None:
+def test_a_condition_on_a_removed_item_is_evaluated_on_its_last_state(inside: World) -> None:
     shop, got = inside.shop, []
 
     @shop.table.on_change(shop.Order, filter=F.state == "paid")
@@ -212,7 +212,7 @@ def spoil(world: World, number: int) -> None:
     world.engine.call("PutItem", {"TableName": "shop", "Item": item})
 
 
-def test_an_item_that_is_not_its_entity_is_a_failed_record_and_no_crash(world: World, tmp_path: Any) -> None:
+def test_an_invalid_item_is_a_failed_record(world: World, tmp_path: Any) -> None:
     shop, got, dead = world.shop, [], JsonLinesFolder(tmp_path)
 
     @shop.table.on_change(shop.Order, on_failure="dead", retries=5)
@@ -244,7 +244,7 @@ def test_without_a_destination_an_unreadable_item_stops_the_consumer(inside: Wor
     assert stopped.value.failure.record.event_name == "INSERT"
 
 
-def test_consumers_that_cannot_run_are_refused_with_what_to_do(inside: World) -> None:
+def test_consumers_that_cannot_run_are_rejected_with_a_fix(inside: World) -> None:
     shop = inside.shop
     with pytest.raises(ConsumerSetupError, match="has no consumer: declare one"):
         inside.runner()
@@ -266,7 +266,7 @@ def test_consumers_that_cannot_run_are_refused_with_what_to_do(inside: World) ->
         inside.runner()
 
 
-def test_a_view_without_the_images_that_are_needed_is_refused(inside: World) -> None:
+def test_a_stream_view_without_the_required_images_is_rejected(inside: World) -> None:
     inside.engine.call("DeleteTable", {"TableName": "shop"})
     shop = inside.shop = Shop(view="NEW_IMAGE")
     inside.db.create_tables(shop.table)
@@ -287,7 +287,7 @@ def test_a_view_without_the_images_that_are_needed_is_refused(inside: World) -> 
             runner.run_once()
 
 
-def test_a_table_without_a_stream_is_refused(inside: World) -> None:
+def test_a_table_without_a_stream_is_rejected(inside: World) -> None:
     inside.engine.call("DeleteTable", {"TableName": "shop"})
     inside.clock.advance(25 * 3600)
     shop = inside.shop = Shop(view=None)
@@ -300,7 +300,7 @@ def test_a_table_without_a_stream_is_refused(inside: World) -> None:
         inside.runner().run_once()
 
 
-def test_an_unknown_field_in_changed_is_refused_where_it_is_declared(inside: World) -> None:
+def test_an_unknown_field_in_changed_is_rejected_where_it_is_declared(inside: World) -> None:
     shop = inside.shop
     with pytest.raises(DesignError, match="has no field colour"):
 
@@ -309,7 +309,7 @@ def test_an_unknown_field_in_changed_is_refused_where_it_is_declared(inside: Wor
             """Never declared."""
 
 
-def test_a_coroutine_function_is_refused_because_nobody_would_await_it(inside: World) -> None:
+def test_a_coroutine_function_is_rejected_because_it_would_not_be_awaited(inside: World) -> None:
     shop = inside.shop
 
     @shop.table.on_change(shop.Order)  # type: ignore[arg-type]  # wrong on purpose
@@ -320,7 +320,7 @@ def test_a_coroutine_function_is_refused_because_nobody_would_await_it(inside: W
         inside.runner()
 
 
-def test_a_handler_may_take_the_place_of_the_declared_function(inside: World) -> None:
+def test_a_handler_may_replace_the_declared_function(inside: World) -> None:
     shop, got = inside.shop, list[Inserted[Any]]()
 
     @shop.table.on_change(shop.Order)
