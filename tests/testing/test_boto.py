@@ -36,17 +36,17 @@ def table_of(client: Any) -> str:
     return name
 
 
-def test_a_client_made_before_the_block_is_answered(client: Any, scripted: Any) -> None:
+def test_a_client_created_before_the_block_is_answered(client: Any, scripted: Any) -> None:
     with answered_by(scripted(named("a"))):
         assert table_of(client) == "a"
 
 
-def test_a_client_made_inside_the_block_is_answered(make_client: Any, scripted: Any) -> None:
+def test_a_client_created_inside_the_block_is_answered(make_client: Any, scripted: Any) -> None:
     with answered_by(scripted(named("a"))):
         assert table_of(make_client()) == "a"
 
 
-def test_the_block_gives_its_engine(scripted: Any) -> None:
+def test_the_block_returns_its_engine(scripted: Any) -> None:
     engine = scripted()
     with answered_by(engine) as given:
         assert given is engine
@@ -59,14 +59,14 @@ def test_the_innermost_block_answers(client: Any, scripted: Any) -> None:
         assert table_of(client) == "outer"
 
 
-def test_after_the_last_block_everything_is_as_it_was(client: Any, scripted: Any) -> None:
+def test_after_the_last_block_botocore_is_restored(client: Any, scripted: Any) -> None:
     before = dict(vars(BaseClient))
     with answered_by(scripted()):
         assert dict(vars(BaseClient)) != before
     assert dict(vars(BaseClient)) == before
 
 
-def test_after_the_block_requests_go_out_again(scripted: Any) -> None:
+def test_after_the_block_requests_are_sent_again(scripted: Any) -> None:
     client = boto3.Session(region_name="eu-west-1", **CREDENTIALS).client("dynamodb", endpoint_url="http://127.0.0.1:9")
     client.meta.events.unregister("needs-retry.dynamodb", unique_id="retry-config-dynamodb")
     with answered_by(scripted(named("a"))):
@@ -75,7 +75,7 @@ def test_after_the_block_requests_go_out_again(scripted: Any) -> None:
         client.list_tables()
 
 
-def test_a_block_that_fails_is_left_as_well(client: Any, scripted: Any) -> None:
+def test_a_failing_block_restores_botocore(client: Any, scripted: Any) -> None:
     before = dict(vars(BaseClient))
     with pytest.raises(KeyError), answered_by(scripted()):
         raise KeyError("test")
@@ -124,12 +124,12 @@ def test_a_block_can_be_entered_again(client: Any, scripted: Any) -> None:
         assert table_of(client) == "a"
 
 
-def test_a_thread_that_entered_no_block_is_answered_by_the_last(client: Any, scripted: Any) -> None:
+def test_a_thread_outside_any_block_is_answered_by_the_last(client: Any, scripted: Any) -> None:
     with answered_by(scripted(named("a"))), ThreadPoolExecutor(1) as pool:
         assert pool.submit(table_of, client).result() == "a"
 
 
-def test_of_two_blocks_the_last_answers_a_thread_that_entered_none(client: Any, scripted: Any) -> None:
+def test_the_last_of_two_blocks_answers_a_thread_outside_any(client: Any, scripted: Any) -> None:
     with (
         answered_by(scripted(named("first"))),
         answered_by(scripted(named("second"))),
@@ -138,7 +138,7 @@ def test_of_two_blocks_the_last_answers_a_thread_that_entered_none(client: Any, 
         assert pool.submit(table_of, client).result() == "second"
 
 
-def test_a_block_that_was_left_keeps_its_engine_no_longer(client: Any, scripted: Any) -> None:
+def test_a_finished_block_releases_its_engine(client: Any, scripted: Any) -> None:
     engine = scripted(named("a"))
     with answered_by(engine):
         table_of(client)
@@ -172,7 +172,7 @@ def test_each_task_is_answered_by_the_block_it_entered(client: Any, scripted: An
     assert asyncio.run(all_of_them()) == ["a", "b", "c"]
 
 
-def test_a_task_that_outlives_its_block_is_answered_by_the_one_around_it(client: Any, scripted: Any) -> None:
+def test_a_task_that_outlives_its_block_is_answered_by_the_outer_one(client: Any, scripted: Any) -> None:
     async def work(left: asyncio.Event) -> str:
         await left.wait()
         return table_of(client)
@@ -188,7 +188,7 @@ def test_a_task_that_outlives_its_block_is_answered_by_the_one_around_it(client:
         assert asyncio.run(both()) == "outer"
 
 
-def test_blocks_may_be_left_in_the_order_they_were_entered(client: Any, scripted: Any) -> None:
+def test_blocks_may_end_in_the_order_they_were_entered(client: Any, scripted: Any) -> None:
     first, second = answered_by(scripted(named("first"))), answered_by(scripted(named("second")))
     first.__enter__()
     second.__enter__()
@@ -197,7 +197,7 @@ def test_blocks_may_be_left_in_the_order_they_were_entered(client: Any, scripted
     second.__exit__(None, None, None)
 
 
-def test_a_mock_put_over_the_method_inside_a_block_is_not_undone(client: Any, scripted: Any) -> None:
+def test_a_mock_of_the_method_is_restored_after_a_block(client: Any, scripted: Any) -> None:
     with mock.patch.object(BaseClient, "_make_api_call", return_value=named("mock")):
         with answered_by(scripted(named("a"))):
             assert table_of(client) == "a"
@@ -241,7 +241,7 @@ async def awaited(client: Any) -> str:
     return name
 
 
-def test_an_attached_client_of_an_event_loop_is_awaited(scripted: Any) -> None:
+def test_an_attached_asynchronous_client_is_awaited(scripted: Any) -> None:
     with looped() as client:
         attach(client, scripted(named("a")))
         assert asyncio.run(awaited(client)) == "a"
@@ -249,19 +249,19 @@ def test_an_attached_client_of_an_event_loop_is_awaited(scripted: Any) -> None:
         assert asyncio.run(awaited(client)) == "sent"
 
 
-def test_clients_of_event_loops_are_answered_in_blocks_only(scripted: Any) -> None:
+def test_asynchronous_clients_are_answered_in_blocks_only(scripted: Any) -> None:
     with looped() as client:
         with answered_by(scripted(named("a"))):
             assert asyncio.run(awaited(client)) == "a"
         assert asyncio.run(awaited(client)) == "sent"
 
 
-def test_clients_of_event_loops_for_other_services_are_not_answered(scripted: Any) -> None:
+def test_asynchronous_clients_for_other_services_are_not_answered(scripted: Any) -> None:
     with looped("sts") as client, answered_by(scripted(named("a"))):
         assert asyncio.run(awaited(client)) == "sent"
 
 
-def test_clients_of_event_loops_are_answered_though_their_package_is_imported_in_the_block(
+def test_asynchronous_clients_are_answered_if_their_package_is_imported_inside_the_block(
     scripted: Any, make_client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     package = sys.modules["aiobotocore.client"]
@@ -290,7 +290,7 @@ def test_a_client_of_another_service_cannot_be_attached(scripted: Any) -> None:
     ("missing", "module"),
     [("botocore", "keyplan.testing.boto"), ("boto3", "keyplan.testing.boto")],
 )
-def test_without_boto3_the_error_says_what_to_install(missing: str, module: str) -> None:
+def test_without_boto3_the_error_names_the_extra_to_install(missing: str, module: str) -> None:
     script = f"import sys; sys.modules[{missing!r}] = None; import {module}"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.stderr.rstrip().endswith("install keyplan[aws]")

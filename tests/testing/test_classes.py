@@ -125,13 +125,13 @@ SUITES = """
 """
 
 
-def test_the_suites_are_collected_and_their_failures_counted_by_pytest(pytester: pytest.Pytester) -> None:
+def test_pytest_collects_the_suites_and_counts_their_failures(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(SUITES)
     result = pytester.runpytest_inprocess("-p", "no:xdist", "-p", "no:cacheprovider")
     result.assert_outcomes(passed=11, failed=3)
 
 
-def test_the_suites_are_collected_and_their_failures_counted_by_unittest(pytester: pytest.Pytester) -> None:
+def test_unittest_collects_the_suites_and_counts_their_failures(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(suites=SUITES)
     result = pytester.run(sys.executable, "-m", "unittest", "suites")
     result.stderr.fnmatch_lines(["Ran 7 tests*", "FAILED (failures=2)"])
@@ -162,7 +162,7 @@ def outcome(suite: type[unittest.TestCase]) -> unittest.TestResult:
     return result
 
 
-def test_what_a_class_prepares_for_all_is_there_for_each(engine: Engine) -> None:
+def test_class_level_setup_is_visible_in_each_test(engine: Engine) -> None:
     @answered_by(engine)
     class Suite(unittest.TestCase):
         @classmethod
@@ -209,7 +209,7 @@ def test_a_subclass_is_answered_by_its_own_engine(engine: Engine) -> None:
             assert (result.testsRun, result.errors, result.failures) == (1, [], [])
 
 
-def test_the_class_is_the_same_and_an_instance_shares_one_copy_until_it_is_gone(engine: Engine) -> None:
+def test_the_class_is_not_replaced_and_an_instance_shares_one_copy(engine: Engine) -> None:
     class Suite:
         def write(self) -> None:
             make("mine")
@@ -229,7 +229,7 @@ def test_the_class_is_the_same_and_an_instance_shares_one_copy_until_it_is_gone(
         copy.call("ListTables", {})
 
 
-def test_an_answering_object_without_copies_answers_itself(scripted: Any) -> None:
+def test_an_engine_without_copy_answers_every_test_itself(scripted: Any) -> None:
     @answered_by(scripted({"TableNames": ["a"]}))
     class Suite:
         def read(self) -> list[str]:

@@ -11,7 +11,7 @@ from keyplan.server import thread
 from keyplan.testing.endpoint import serving
 
 
-def test_a_loop_that_cannot_be_made_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_loop_that_cannot_be_created_raises_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse() -> asyncio.AbstractEventLoop:
         raise OSError("too many open files")
 

@@ -44,14 +44,14 @@ class _Naps(list[float]):
         sleep.side_effect = self.append
 
 
-def test_the_engine_gets_the_request_as_it_is(client: Any, scripted: Any) -> None:
+def test_the_engine_receives_the_request_unchanged(client: Any, scripted: Any) -> None:
     engine = scripted({"Item": KEY})
     attach(client, engine)
     client.get_item(TableName="t", Key=KEY, ConsistentRead=True)
     assert engine.calls == [("GetItem", {"TableName": "t", "Key": KEY, "ConsistentRead": True})]
 
 
-def test_an_answer_has_botocores_metadata(client: Any, scripted: Any) -> None:
+def test_a_response_has_botocores_metadata(client: Any, scripted: Any) -> None:
     attach(client, scripted({"Item": KEY}))
     answer = client.get_item(TableName="t", Key=KEY)
     assert answer["Item"] == KEY
@@ -67,7 +67,7 @@ def test_request_ids_differ(client: Any, scripted: Any) -> None:
     assert len(ids) == 3
 
 
-def test_the_engines_answer_is_not_changed(client: Any, scripted: Any) -> None:
+def test_the_engines_response_is_not_changed(client: Any, scripted: Any) -> None:
     answer = {"Table": {"CreationDateTime": 1.5}}
     attach(client, scripted(answer))
     client.describe_table(TableName="t")
@@ -90,7 +90,7 @@ def test_stream_records_have_datetimes(make_client: Any, scripted: Any) -> None:
     assert given["ApproximateCreationDateTime"].timestamp() == 1_700_000_000
 
 
-def test_a_refusal_is_the_modeled_exception(client: Any, scripted: Any) -> None:
+def test_a_service_error_is_the_modeled_exception(client: Any, scripted: Any) -> None:
     attach(client, scripted(ResourceNotFoundError("Requested resource not found")))
     with pytest.raises(client.exceptions.ResourceNotFoundException) as caught:
         client.get_item(TableName="t", Key=KEY)
@@ -106,7 +106,7 @@ def test_a_refusal_is_the_modeled_exception(client: Any, scripted: Any) -> None:
     )
 
 
-def test_a_refusal_that_is_not_modeled_is_a_plain_client_error(client: Any, scripted: Any) -> None:
+def test_an_unmodeled_service_error_is_a_plain_client_error(client: Any, scripted: Any) -> None:
     attach(client, scripted(UnknownOperationError()))
     with pytest.raises(ClientError) as caught:
         client.list_tables()
@@ -130,7 +130,7 @@ def test_a_cancelled_transaction_carries_its_reasons(client: Any, scripted: Any)
     assert caught.value.response["Message"] == "cancelled"
 
 
-def test_a_refusal_raised_by_a_call_has_no_other_exception_behind_it(client: Any, scripted: Any) -> None:
+def test_a_service_error_has_no_exception_context(client: Any, scripted: Any) -> None:
     attach(client, scripted(ResourceNotFoundError("no")))
     with pytest.raises(ClientError) as caught:
         client.get_item(TableName="t", Key=KEY)
@@ -138,9 +138,7 @@ def test_a_refusal_raised_by_a_call_has_no_other_exception_behind_it(client: Any
 
 
 @pytest.mark.parametrize("mode", ["legacy", "standard", "adaptive"])
-def test_throttling_is_tried_again_as_the_client_is_configured(
-    make_client: Any, scripted: Any, naps: list[float], mode: str
-) -> None:
+def test_throttling_is_retried_as_configured(make_client: Any, scripted: Any, naps: list[float], mode: str) -> None:
     throttled = ProvisionedThroughputExceededError("slow down")
     engine = scripted(throttled, throttled, {"Item": KEY})
     client = make_client(retries={"mode": mode, "total_max_attempts": 3})
@@ -163,7 +161,7 @@ def test_the_last_attempt_raises(make_client: Any, scripted: Any, naps: list[flo
     assert (len(engine.calls), len(naps)) == (2, 1)
 
 
-def test_one_attempt_is_one_attempt(make_client: Any, scripted: Any, naps: list[float]) -> None:
+def test_one_attempt_is_not_retried(make_client: Any, scripted: Any, naps: list[float]) -> None:
     engine = scripted(ProvisionedThroughputExceededError("slow down"))
     client = make_client(retries={"total_max_attempts": 1})
     attach(client, engine)
@@ -172,7 +170,7 @@ def test_one_attempt_is_one_attempt(make_client: Any, scripted: Any, naps: list[
     assert (len(engine.calls), naps) == (1, [])
 
 
-def test_what_cannot_help_is_not_tried_again(client: Any, scripted: Any, naps: list[float]) -> None:
+def test_a_permanent_error_is_not_retried(client: Any, scripted: Any, naps: list[float]) -> None:
     engine = scripted(IdempotentParameterMismatchError("other parameters"))
     attach(client, engine)
     with pytest.raises(client.exceptions.IdempotentParameterMismatchException):
@@ -180,7 +178,7 @@ def test_what_cannot_help_is_not_tried_again(client: Any, scripted: Any, naps: l
     assert (len(engine.calls), naps) == (1, [])
 
 
-def test_a_token_is_made_for_a_transaction(client: Any, scripted: Any) -> None:
+def test_a_token_is_generated_for_a_transaction(client: Any, scripted: Any) -> None:
     engine = scripted()
     attach(client, engine)
     writes = [{"Put": {"TableName": "t", "Item": KEY}}]
@@ -190,7 +188,7 @@ def test_a_token_is_made_for_a_transaction(client: Any, scripted: Any) -> None:
     assert engine.calls[1][1]["ClientRequestToken"] == "mine"
 
 
-def test_handlers_registered_at_any_time_are_heard(client: Any, scripted: Any) -> None:
+def test_handlers_registered_at_any_time_are_called(client: Any, scripted: Any) -> None:
     attach(client, scripted({"Item": KEY}))
     heard: list[str] = []
 
@@ -217,7 +215,7 @@ def test_a_handler_may_replace_the_parameters(client: Any, scripted: Any) -> Non
     assert engine.calls == [("ListTables", {"Limit": 3})]
 
 
-def test_after_call_is_given_the_status_and_the_parsed_answer(client: Any, scripted: Any) -> None:
+def test_after_call_receives_the_status_and_the_parsed_response(client: Any, scripted: Any) -> None:
     attach(client, scripted(ResourceNotFoundError("no")))
     seen: list[tuple[int, str, bytes]] = []
 
@@ -230,7 +228,7 @@ def test_after_call_is_given_the_status_and_the_parsed_answer(client: Any, scrip
     assert seen == [(400, "ResourceNotFoundException", b"")]
 
 
-def test_a_handler_may_say_which_exception_an_error_becomes(client: Any, scripted: Any) -> None:
+def test_a_handler_may_override_the_exception_of_an_error(client: Any, scripted: Any) -> None:
     attach(client, scripted(ValidationError("no")))
 
     def listen(context: dict[str, Any], **kwargs: Any) -> None:
@@ -255,7 +253,7 @@ def test_a_stubbed_client_keeps_its_stubs(client: Any, scripted: Any) -> None:
     assert len(engine.calls) == 1
 
 
-def test_a_resource_speaks_python_values_and_conditions(scripted: Any) -> None:
+def test_a_resource_accepts_python_values_and_conditions(scripted: Any) -> None:
     resource = boto3.Session(region_name="eu-west-1").resource("dynamodb")
     engine = scripted({"Items": [{"id": {"S": "7"}, "tags": {"SS": ["a", "b"]}}], "Count": 1})
     attach(resource, engine)
@@ -275,7 +273,7 @@ def test_a_resource_speaks_python_values_and_conditions(scripted: Any) -> None:
     ]
 
 
-def test_what_is_not_an_answer_of_the_service_goes_through(client: Any) -> None:
+def test_an_unexpected_exception_is_raised_unchanged(client: Any) -> None:
     class Broken:
         def call(self, operation: str, request: dict[str, Any], /) -> dict[str, Any]:
             raise RuntimeError("closed")
@@ -285,7 +283,7 @@ def test_what_is_not_an_answer_of_the_service_goes_through(client: Any) -> None:
         client.list_tables()
 
 
-def test_a_refused_request_that_botocore_would_send_stays_refused(client: Any, scripted: Any) -> None:
+def test_a_valid_request_rejected_by_the_engine_stays_rejected(client: Any, scripted: Any) -> None:
     engine = scripted(ValidationError("no"))
     attach(client, engine)
     with pytest.raises(ClientError, match=r"\(ValidationException\).*: no"):

@@ -54,7 +54,7 @@ REFUSED: dict[str, tuple[str, dict[Any, Any]]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_parameters_that_botocore_refuses_never_reach_the_engine(name: str, client: Any, scripted: Any) -> None:
+def test_parameters_that_botocore_rejects_never_reach_the_engine(name: str, client: Any, scripted: Any) -> None:
     engine = scripted()
     attach(client, engine)
     method, params = REFUSED[name]
@@ -64,13 +64,13 @@ def test_parameters_that_botocore_refuses_never_reach_the_engine(name: str, clie
 
 
 @pytest.mark.parametrize("error", [SerializationError("no"), ValidationError("no")])
-def test_values_that_the_engine_cannot_read_are_shown_to_botocore(client: Any, scripted: Any, error: Exception) -> None:
+def test_unreadable_values_are_validated_by_botocore(client: Any, scripted: Any, error: Exception) -> None:
     attach(client, scripted(error))
     with pytest.raises(ParamValidationError, match=r"Item\.id\.N"):
         client.put_item(TableName="t", Item={"id": {"N": 7}})
 
 
-def test_values_that_botocore_converts_are_given_again_converted(client: Any, scripted: Any) -> None:
+def test_values_that_botocore_converts_are_sent_converted(client: Any, scripted: Any) -> None:
     engine = scripted(SerializationError("no bytes"), {})
     attach(client, engine)
     client.put_item(
@@ -88,14 +88,14 @@ def test_values_that_botocore_converts_are_given_again_converted(client: Any, sc
     }
 
 
-def test_a_tuple_is_a_list(client: Any, scripted: Any) -> None:
+def test_a_tuple_is_sent_as_a_list(client: Any, scripted: Any) -> None:
     engine = scripted()
     attach(client, engine)
     client.batch_get_item(RequestItems={"t": {"Keys": (KEY,)}})
     assert engine.calls == [("BatchGetItem", {"RequestItems": {"t": {"Keys": [KEY]}}})]
 
 
-def test_a_datetime_is_seconds(client: Any, scripted: Any) -> None:
+def test_a_datetime_is_sent_as_seconds(client: Any, scripted: Any) -> None:
     engine = scripted({"BackupSummaries": []})
     attach(client, engine)
     bound = datetime.datetime(2023, 11, 14, 22, 13, 20, tzinfo=datetime.UTC)
@@ -110,7 +110,7 @@ def test_a_client_without_validation_leaves_it_to_the_engine(make_client: Any, s
         client.get_item(TableName="", Key={})
 
 
-def test_a_value_that_is_both_bytes_and_wrong_is_refused_once(client: Any, scripted: Any) -> None:
+def test_a_converted_value_that_is_still_invalid_is_rejected_once(client: Any, scripted: Any) -> None:
     engine = scripted(SerializationError("no bytes"), ValidationError("no"))
     attach(client, engine)
     with pytest.raises(client.exceptions.from_code("ValidationException"), match="no"):

@@ -111,7 +111,7 @@ def test_every_test_has_a_copy_of_the_template(pytester: pytest.Pytester) -> Non
     run(pytester, source).assert_outcomes(passed=3)
 
 
-def test_the_marker_gives_the_engine_options(pytester: pytest.Pytester) -> None:
+def test_the_marker_passes_engine_options(pytester: pytest.Pytester) -> None:
     source = """
     import pytest
     from keyplan.clock import ManualClock
@@ -136,7 +136,7 @@ def test_clients_reach_the_engine(pytester: pytest.Pytester) -> None:
     run(pytester, source).assert_outcomes(passed=1)
 
 
-def test_what_a_test_does_to_its_client_ends_with_it(pytester: pytest.Pytester) -> None:
+def test_changes_to_a_client_end_with_the_test(pytester: pytest.Pytester) -> None:
     source = """
     heard = []
 
@@ -152,7 +152,7 @@ def test_what_a_test_does_to_its_client_ends_with_it(pytester: pytest.Pytester) 
     run(pytester, source).assert_outcomes(passed=2)
 
 
-def test_clients_that_code_makes_itself_are_answered(pytester: pytest.Pytester) -> None:
+def test_clients_created_by_tested_code_are_answered(pytester: pytest.Pytester) -> None:
     source = """
     import boto3
 
@@ -181,7 +181,7 @@ def test_the_endpoint_serves_the_same_engine(pytester: pytest.Pytester) -> None:
     run(pytester, source).assert_outcomes(passed=1)
 
 
-def test_workers_of_xdist_do_not_meet(pytester: pytest.Pytester) -> None:
+def test_xdist_workers_are_independent(pytester: pytest.Pytester) -> None:
     pytest.importorskip("xdist")
     source = """
     import pytest

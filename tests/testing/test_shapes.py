@@ -35,18 +35,18 @@ def test_every_operation_compiles(models: dict[str, ServiceModel]) -> None:
         assert of_answer is None or of_answer({"NoSuchMember": 1}) == {}, "as botocore's parser leaves it out"
 
 
-def test_item_operations_answer_no_timestamps(models: dict[str, ServiceModel]) -> None:
+def test_responses_of_item_operations_have_no_timestamps(models: dict[str, ServiceModel]) -> None:
     model = models["dynamodb"]
     for name in ("GetItem", "PutItem", "Query", "Scan", "TransactGetItems", "BatchGetItem"):
         assert time_reader(model.operation_model(name).output_shape) is None
 
 
-def test_tables_and_records_answer_timestamps(models: dict[str, ServiceModel]) -> None:
+def test_tables_and_records_have_timestamps(models: dict[str, ServiceModel]) -> None:
     assert time_reader(models["dynamodb"].operation_model("DescribeTable").output_shape)
     assert time_reader(models["dynamodbstreams"].operation_model("GetRecords").output_shape)
 
 
-def test_readers_leave_alone_what_has_another_form(models: dict[str, ServiceModel]) -> None:
+def test_readers_ignore_values_of_another_type(models: dict[str, ServiceModel]) -> None:
     read = blob_reader(models["dynamodb"].operation_model("PutItem").input_shape)
     assert read is not None
     odd: list[Any] = [
@@ -63,7 +63,7 @@ def test_readers_leave_alone_what_has_another_form(models: dict[str, ServiceMode
         assert read({"Item": item}) == {"Item": item}
 
 
-def test_a_request_without_members_is_sound_only_when_empty(
+def test_a_request_without_members_is_valid_only_if_empty(
     models: dict[str, ServiceModel],
 ) -> None:
     is_sound = request_check(models["dynamodb"].operation_model("DescribeLimits").input_shape)
@@ -107,7 +107,7 @@ REFUSED: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("name", "request_"), SOUND)
-def test_usual_requests_are_sound(name: str, request_: dict[str, Any], models: dict[str, ServiceModel]) -> None:
+def test_usual_requests_are_valid(name: str, request_: dict[str, Any], models: dict[str, ServiceModel]) -> None:
     shape = models["dynamodb"].operation_model(name).input_shape
     assert shape is not None
     assert not ParamValidator().validate(request_, shape).has_errors()
@@ -115,7 +115,7 @@ def test_usual_requests_are_sound(name: str, request_: dict[str, Any], models: d
 
 
 @pytest.mark.parametrize(("name", "request_"), REFUSED)
-def test_what_botocore_refuses_is_not_sound(
+def test_requests_that_botocore_rejects_are_invalid(
     name: str, request_: dict[str, Any], models: dict[str, ServiceModel]
 ) -> None:
     shape = models["dynamodb"].operation_model(name).input_shape

@@ -46,12 +46,12 @@ def marked(path: Path) -> set[int]:
 
 
 @pytest.mark.parametrize("name", ["right.py", "wrong.py"])
-def test_mypy_finds_the_mistakes_and_nothing_else(name: str, tmp_path: Path) -> None:
+def test_mypy_reports_exactly_the_marked_errors(name: str, tmp_path: Path) -> None:
     assert mypy_lines(HERE / name, tmp_path) == marked(HERE / name)
 
 
 @pytest.mark.parametrize("name", ["right.py", "wrong.py"])
-def test_pyright_finds_the_mistakes_and_nothing_else(name: str, tmp_path: Path) -> None:
+def test_pyright_reports_exactly_the_marked_errors(name: str, tmp_path: Path) -> None:
     assert pyright_lines(HERE / name, tmp_path) == marked(HERE / name)
 
 

@@ -107,7 +107,7 @@ def told(found: ReadMeaning) -> list[tuple[str, str, str]]:
         ("begins_with", "STATUS#OPEN#{first}", None, [("status", "reads", "'OPEN'"), ("at", "begins_with", "first")]),
     ],
 )  # fmt: skip
-def test_holes_are_the_fields_that_they_stand_for(
+def test_placeholders_are_compared_as_their_fields(
     op: str, low: str, high: str | None, expected: list[tuple[str, str, str]]
 ) -> None:
     found = meaning(op, low, high)
@@ -116,13 +116,13 @@ def test_holes_are_the_fields_that_they_stand_for(
 
 
 @pytest.mark.parametrize("low", ["STATE#{status}", "STATUS#OPEN#1#a#b", "{status}", "STATUS##"])
-def test_a_text_that_no_key_is_like_is_known_as_one(low: str) -> None:
+def test_a_text_that_matches_no_key_is_recognized(low: str) -> None:
     found = meaning("=", low)
     assert found.unlike == (low,) or told(found)[-1][1] == "reads"
     assert told(found) == [] or found.unlike == ()
 
 
-def test_a_letter_text_is_compared_as_the_key_has_it() -> None:
+def test_a_literal_text_is_compared_like_the_key() -> None:
     found = meaning("begins_with", "STATUS#OPEN#")
     thing = Thing(owner="o", status="open", at="1", thing="t")
     assert isinstance(found.key_tests[0].low, Param)
@@ -131,7 +131,7 @@ def test_a_letter_text_is_compared_as_the_key_has_it() -> None:
     assert found.of(found.plan.entity, other, {"owner": "o"}, 0) is False
 
 
-def test_a_day_or_the_text_of_one_is_the_beginning_of_a_moment() -> None:
+def test_a_day_or_its_text_is_the_start_of_a_timestamp() -> None:
     logs = Table("logs", pk="PK", sk="SK")
 
     @logs.entity(key=key("DEVICE#{device}", "{state}#{at:utc_s}"), volume=Volume(count=300, distinct={"device": 3}))

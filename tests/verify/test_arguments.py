@@ -47,7 +47,7 @@ def result(report: VerificationReport, name: str) -> PatternResult:
     return next(pattern for pattern in report.patterns if pattern.name == name)
 
 
-def test_every_pattern_runs_as_often_as_is_wanted_and_costs_what_is_predicted(report: VerificationReport) -> None:
+def test_every_pattern_runs_the_planned_number_of_calls_at_the_predicted_cost(report: VerificationReport) -> None:
     for pattern in report.patterns:
         assert pattern.predicted == pattern.measured, pattern.name
         if pattern.name != "unplaced":
@@ -56,21 +56,21 @@ def test_every_pattern_runs_as_often_as_is_wanted_and_costs_what_is_predicted(re
         assert result(report, name).calls == 10, name
 
 
-def test_each_step_of_a_transaction_is_about_another_item(report: VerificationReport) -> None:
+def test_each_step_of_a_transaction_uses_a_different_item(report: VerificationReport) -> None:
     assert result(report, "leave").evaluated == 3, "a player, and as many seats as the list may have"
 
 
-def test_items_of_an_older_form_are_stored_where_an_example_shows_it(report: VerificationReport) -> None:
+def test_items_of_an_older_form_are_stored_if_an_example_has_it(report: VerificationReport) -> None:
     assert result(report, "games_of_old").returned == 1
 
 
-def test_a_filter_that_no_item_can_meet_still_finds_nothing(report: VerificationReport) -> None:
+def test_an_unsatisfiable_filter_finds_nothing(report: VerificationReport) -> None:
     (problem,) = result(report, "unplaced").problems
     assert problem.kind == "wrong"
     assert problem.text.startswith("returned no items in 1 calls for stored items")
 
 
-def test_examples_say_what_goes_together_and_the_design_how_many_there_are() -> None:
+def test_examples_determine_combinations_and_the_design_their_numbers() -> None:
     by_spec = generators(Design.of(club), 4_000, ValueGenerator(1, NOW_S))
     (maker,) = [one for spec, one in by_spec.items() if spec.name == "Game"]
     games = [one for one in maker.all() if isinstance(one, club.Game)]
@@ -83,7 +83,7 @@ def test_examples_say_what_goes_together_and_the_design_how_many_there_are() -> 
     assert len({(game.game, game.number) for game in games}) == 100
 
 
-def test_an_example_that_does_not_fit_is_told_and_the_rest_runs(tmp_path: Path) -> None:
+def test_an_invalid_example_is_reported_and_the_rest_runs(tmp_path: Path) -> None:
     path = tmp_path / "ill.py"
     path.write_text(ILL)
     report = verify(Design.load(str(path)))
@@ -122,7 +122,7 @@ def well(name: str) -> ItemKey:
 """
 
 
-def test_what_lies_in_a_model_a_map_and_a_list_is_found_where_it_lies() -> None:
+def test_nested_values_of_models_maps_and_lists_are_found() -> None:
     class Address(BaseModel):
         street: str
         city: str
@@ -148,7 +148,7 @@ def test_what_lies_in_a_model_a_map_and_a_list_is_found_where_it_lies() -> None:
     assert [(pattern.name, pattern.verdict) for pattern in found.patterns] == [("of_city", "OK"), ("better", "OK")]
 
 
-def test_a_filter_may_be_by_fields_that_only_one_of_several_entities_has() -> None:
+def test_a_filter_may_use_fields_of_only_one_entity() -> None:
     things = Table("things", pk="PK", sk="SK")
 
     @things.entity(key=key("OWNER#{owner}", "NOTE#{id}"), volume=Volume(count=100))
@@ -175,13 +175,13 @@ def test_a_filter_may_be_by_fields_that_only_one_of_several_entities_has() -> No
     assert [(pattern.name, pattern.calls) for pattern in report.patterns] == [("with_status", 20), ("beyond", 2)]
 
 
-def test_what_is_created_begins_as_its_defaults_say_and_enters_the_index_that_they_put_it_in() -> None:
+def test_a_created_item_enters_the_indexes_of_its_defaults() -> None:
     report = verify(Design("loans", (loans(),)), items=200)
     measured = result(report, "begin").measured
     assert [spent.write for spent in measured] == [{"loans": 1, "loans/out": 1}] * 10
 
 
-def test_no_two_steps_of_a_transaction_count_in_one_item_that_need_not_be_there() -> None:
+def test_steps_of_a_transaction_never_increment_the_same_item() -> None:
     people = Table("people", pk="PK", sk="SK")
 
     @people.entity(key=key("{id}", "COUNT"), volume=Volume(count=4))
@@ -219,7 +219,7 @@ def test_no_two_steps_of_a_transaction_count_in_one_item_that_need_not_be_there(
     assert (one.verdict, one.calls) == ("OK", 10)
 
 
-def test_a_batch_is_as_long_as_the_pattern_says() -> None:
+def test_a_batch_has_the_declared_length() -> None:
     notes = Table("notes", pk="id")
 
     @notes.entity(volume=Volume(count=100))
@@ -255,13 +255,13 @@ def send(id: str, text: str) -> ItemWrite:
 
 
 @pytest.mark.parametrize("seed", range(examples(3)))
-def test_an_item_gives_up_a_unique_value_where_a_condition_wants_none(seed: int) -> None:
+def test_a_unique_value_is_released_if_a_condition_requires_none(seed: int) -> None:
     report = verify(Design("bills", (bills,)), seed=seed)
     one = result(report, "number_it")
     assert (one.verdict, one.calls, one.predicted) == ("OK", 10, one.measured)
 
 
-def test_a_write_that_no_item_fits_says_what_none_is_and_what_to_do() -> None:
+def test_a_write_without_matching_items_states_the_condition_and_a_fix() -> None:
     one = result(verify(Design("bills", (bills,))), "send")
     assert one.problems[0].text == (
         "NothingFitsError: no arguments of send match the generated items ((F.state == 'draft') &"
@@ -271,7 +271,7 @@ def test_a_write_that_no_item_fits_says_what_none_is_and_what_to_do() -> None:
 
 
 @pytest.mark.parametrize("seed", range(examples(3)))
-def test_what_few_items_have_is_given_to_those_that_a_condition_wants_it_of(seed: int) -> None:
+def test_rare_attributes_are_added_to_items_that_a_condition_requires(seed: int) -> None:
     tenants = Table("tenants", pk="id")
 
     @tenants.entity(volume=Volume(count=50, present={"left_at": 0.01}))
@@ -288,7 +288,7 @@ def test_what_few_items_have_is_given_to_those_that_a_condition_wants_it_of(seed
 
 
 @pytest.mark.parametrize("seed", range(examples(3)))
-def test_an_expiry_that_a_condition_wants_lies_ahead(seed: int) -> None:
+def test_an_expiry_required_by_a_condition_is_in_the_future(seed: int) -> None:
     guests = Table("guests", pk="id", ttl="until")
 
     @guests.entity(volume=Volume(count=60, present={"until": 0.0}), unique=["email"])
@@ -350,7 +350,7 @@ def place(order: Order) -> list[WriteCall[Order] | WriteCall[Stock]]:
 
 
 @pytest.mark.parametrize("seed", range(examples(3)))
-def test_the_ends_of_ranges_are_such_as_their_own_rules_take(seed: int) -> None:
+def test_bounds_of_ranges_satisfy_their_constraints(seed: int) -> None:
     report = verify(Design("shop", (shop,)), seed=seed)
     assert [(name, result(report, name).verdict) for name in ("reserve", "ordered")] == [
         ("reserve", "OK"),
@@ -359,13 +359,13 @@ def test_the_ends_of_ranges_are_such_as_their_own_rules_take(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(examples(3)))
-def test_what_a_transaction_puts_names_items_that_its_other_steps_find(seed: int) -> None:
+def test_items_put_by_a_transaction_refer_to_items_of_its_other_steps(seed: int) -> None:
     one = result(verify(Design("shop", (shop,), (place,)), seed=seed), "place")
     assert (one.verdict, one.calls, one.evaluated) == ("OK", 10, 4), "an order of three lines"
 
 
 @pytest.mark.parametrize("seed", range(examples(3)))
-def test_what_few_items_lack_is_found_in_the_index_of_those(seed: int) -> None:
+def test_items_without_a_common_attribute_are_found_in_their_sparse_index(seed: int) -> None:
     alerts = Table("alerts", pk="id", indexes=[GSI("open", pk="Open", sk="id")])
 
     @alerts.entity(

@@ -46,7 +46,7 @@ def figures(**told: Any) -> MeasuredPattern:
         ("scales automatically", {}, "unproved"),
     ],
 )
-def test_a_pattern_s_claim_is_judged_by_its_figures(text: str, told: dict[str, Any], standing: str) -> None:
+def test_a_claim_about_a_pattern_is_judged_by_its_measurements(text: str, told: dict[str, Any], standing: str) -> None:
     assert judge(Claim(text), figures(**told)).standing == standing
 
 
@@ -64,7 +64,7 @@ ASSUMED = ("how many values Order.shop has is not declared",)
         ("1 WCU", {"writes": (6.0,)}, "fails"),
     ],
 )
-def test_a_read_that_rests_on_an_assumed_number_neither_proves_nor_disproves_a_claim(
+def test_a_read_that_rests_on_an_assumption_neither_proves_nor_disproves_a_claim(
     text: str, told: dict[str, Any], standing: str
 ) -> None:
     judged = judge(Claim(text), figures(assumed=ASSUMED, **told))
@@ -72,7 +72,7 @@ def test_a_read_that_rests_on_an_assumed_number_neither_proves_nor_disproves_a_c
     assert (ASSUMED[0] in judged.reason) == (standing == "unproved")
 
 
-def test_the_reason_says_where_the_units_go() -> None:
+def test_the_reason_lists_the_units_by_index() -> None:
     judged = judge(Claim("1 WCU"), figures(writes=(5.0,), split="5 WCU (shop 1, shop/due 4)"))
     assert judged.reason == "5 WCU on average: 5 WCU (shop 1, shop/due 4)"
 
@@ -92,7 +92,7 @@ def test_the_reason_says_where_the_units_go() -> None:
         ("everything in single-digit milliseconds", "fails"),
     ],
 )
-def test_a_design_s_claim_is_judged_by_prices_and_by_its_slowest_pattern(text: str, standing: str) -> None:
+def test_a_claim_about_a_design_is_judged_by_prices_and_the_slowest_pattern(text: str, standing: str) -> None:
     prices = book().with_prices({"read_unit": 1.25e-7, "write_unit": 6.25e-7})
     month = estimate(Design.of(shop), prices)
     judged = judge_of_design(Claim(text), month, prices, [("quick", 0.1), ("slow", 90.0)])
@@ -100,7 +100,7 @@ def test_a_design_s_claim_is_judged_by_prices_and_by_its_slowest_pattern(text: s
     assert ("slow: " in judged.reason) == text.startswith("everything")
 
 
-def test_a_slow_pattern_of_assumed_numbers_does_not_hide_one_of_declared_numbers() -> None:
+def test_a_slow_pattern_with_assumed_numbers_does_not_hide_one_with_declared_numbers() -> None:
     month = estimate(Design.of(shop), book())
     long = [("declared", 20.0), ("assumed", 90.0)]
     claim = Claim("everything in single-digit milliseconds")

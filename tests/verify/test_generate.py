@@ -74,7 +74,7 @@ def test_partitions_keep_their_size_when_data_is_scaled_down(made: tuple[EntityG
     assert maker.amount.values["shelf"] == 7, "no partition key is made of it"
 
 
-def test_shares_presence_and_the_hottest_value_are_as_declared(made: tuple[EntityGenerator, list[Note]]) -> None:
+def test_shares_presence_and_the_hottest_value_match_the_declarations(made: tuple[EntityGenerator, list[Note]]) -> None:
     _, notes = made
     kinds = Counter(note.kind for note in notes)
     assert kinds["long"] / len(notes) == pytest.approx(0.1, abs=0.005)
@@ -91,7 +91,7 @@ def test_sizes_have_the_declared_average_and_99th_percentile(made: tuple[EntityG
     assert all(2 <= len(note.title) <= 40 for note in notes)
 
 
-def test_optional_fields_of_one_index_key_are_there_together() -> None:
+def test_optional_fields_of_one_index_key_are_present_together() -> None:
     cases = Table("cases", pk="id", indexes=[GSI("escalated", pk="to", sk="since")])
 
     @cases.entity(volume=Volume(count=1_000, present={"to": 0.1, "since": 0.1}))
@@ -106,7 +106,7 @@ def test_optional_fields_of_one_index_key_are_there_together() -> None:
     assert len(there) == pytest.approx(100, rel=0.3)
 
 
-def test_of_values_that_are_unique_together_only_one_is_another_in_each_item() -> None:
+def test_one_field_of_a_unique_combination_differs_in_each_item() -> None:
     lots = Table("lots", pk="seller", sk="lot")
 
     @lots.entity(unique=[unique("seller", "ref")], volume=Volume(count=200, distinct={"seller": 4}))
@@ -120,7 +120,7 @@ def test_of_values_that_are_unique_together_only_one_is_another_in_each_item() -
     assert (len({one.seller for one in made}), len({one.ref for one in made})) == (4, 200)
 
 
-def test_moments_lie_in_as_many_months_as_are_declared_of_a_key_that_is_cut_to_them() -> None:
+def test_timestamps_are_in_the_declared_number_of_months() -> None:
     bank = Table("bank", pk="PK", sk="SK")
 
     @bank.entity(
@@ -137,18 +137,18 @@ def test_moments_lie_in_as_many_months_as_are_declared_of_a_key_that_is_cut_to_t
     assert len(months) == pytest.approx(24, abs=1)
 
 
-def test_nothing_has_expired(made: tuple[EntityGenerator, list[Note]]) -> None:
+def test_generated_items_have_not_expired(made: tuple[EntityGenerator, list[Note]]) -> None:
     assert all(note.gone_at > NOW_S for note in made[1])
 
 
-def test_entities_that_others_name_are_as_many_and_have_the_same_names() -> None:
+def test_referenced_entities_have_matching_keys() -> None:
     by_spec = generators(Design("book", (book,)), 1_000, ValueGenerator(5, NOW_S))
     told = {spec.name: list(maker.all()) for spec, maker in by_spec.items()}
     readers = {one.reader for one in told["Reader"] if isinstance(one, Reader)}
     assert {one.reader for one in told["Note"] if isinstance(one, Note)} <= readers
 
 
-def test_the_same_seed_makes_the_same_entities() -> None:
+def test_the_same_seed_generates_the_same_entities() -> None:
     def all_of(seed: int) -> list[object]:
         return [
             one
@@ -175,14 +175,14 @@ def test_target_sizes_keep_the_average(average: int, factor: float, count: int, 
 
 
 @given(text=st.text(min_size=1, max_size=30), by=st.integers(-60, 200))
-def test_a_text_is_stretched_by_what_was_asked_or_as_far_as_it_goes(text: str, by: int) -> None:
+def test_a_text_is_lengthened_by_the_requested_or_the_possible_bytes(text: str, by: int) -> None:
     longer, done = stretch(str, text, by)
     assert len(longer.encode()) - len(text.encode()) == done
     assert done == by or by < 0
     assert longer
 
 
-def test_texts_within_models_and_lists_are_stretched_and_those_with_a_form_are_not() -> None:
+def test_texts_inside_models_and_lists_are_lengthened_unless_they_have_a_format() -> None:
     page = Page(number=1, text="a")
     longer, done = stretch(list[Page], [page], 100)
     assert done == 100
@@ -193,7 +193,7 @@ def test_texts_within_models_and_lists_are_stretched_and_those_with_a_form_are_n
     assert length_limits(Annotated[str, Field(min_length=2, max_length=9)], ()) == (2, 9)
 
 
-def test_a_type_with_too_few_values_says_so() -> None:
+def test_a_type_with_too_few_values_is_reported() -> None:
     class Few(BaseModel):
         choice: Literal["a", "b"]
 
@@ -204,7 +204,7 @@ def test_a_type_with_too_few_values_says_so() -> None:
     assert samples.up_to(Few, "choice", 7) in {"a", "b"}
 
 
-def test_a_field_of_few_values_does_not_tell_the_keys_apart_where_another_can() -> None:
+def test_a_field_with_few_values_is_repeated_if_another_field_distinguishes_the_keys() -> None:
     boxes = Table("boxes", pk="PK", sk="SK")
 
     @boxes.entity(key=key("PART#{code}", "BOX#{box:02d}"))
@@ -216,7 +216,7 @@ def test_a_field_of_few_values_does_not_tell_the_keys_apart_where_another_can() 
     assert len({(one.code, one.box) for one in maker.all() if isinstance(one, Box)}) == 100
 
 
-def test_a_field_of_few_values_may_come_again_where_other_fields_of_the_key_tell_items_apart() -> None:
+def test_a_field_with_few_values_may_repeat_if_other_key_fields_distinguish_items() -> None:
     seats = Table("seats", pk="PK", sk="SK")
 
     @seats.entity(key=key("HALL#{hall}", "SEAT#{row:02d}#{seat:03d}"))

@@ -13,7 +13,7 @@ from keyplan.verify import verify
 DESIGN = Design.of(oddments)
 
 
-def test_every_pattern_is_called_and_holds() -> None:
+def test_every_pattern_is_called_and_verified() -> None:
     report = verify(DESIGN, items=300)
     assert list(report.problems) == []
     assert all(pattern.calls and pattern.predicted == pattern.measured for pattern in report.patterns)
@@ -21,14 +21,14 @@ def test_every_pattern_is_called_and_holds() -> None:
     assert (loaded["Totals"], loaded["Price"]) == (1, 4), "as many as there can be keys"
 
 
-def test_every_pattern_whose_parameters_say_what_they_are_is_explained_with_a_request() -> None:
+def test_every_pattern_with_typed_parameters_is_explained_with_a_request() -> None:
     findings = check(DESIGN).findings
     for pattern in DESIGN.patterns:
         told = explain(pattern, book(), findings)
         assert ("Request, with example arguments" in told) is (pattern.name != "of_whoever"), pattern.name
 
 
-def test_a_transaction_over_a_table_of_another_module_says_what_to_import() -> None:
+def test_a_transaction_on_a_table_of_another_module_names_the_import() -> None:
     table = oddments.oddments
     elsewhere = Design("elsewhere", (), DESIGN.transactions)
     (result,) = verify(elsewhere, items=50).patterns

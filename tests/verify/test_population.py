@@ -88,23 +88,23 @@ def keys_of(items: Sequence[Any], *names: str) -> set[tuple[Any, ...]]:
     return {tuple(getattr(item, name) for name in names) for item in items}
 
 
-def test_every_task_belongs_to_a_project_that_is_made_after_it(made: dict[str, list[Any]]) -> None:
+def test_every_task_belongs_to_a_later_generated_project(made: dict[str, list[Any]]) -> None:
     projects = keys_of(made["Project"], "org", "project")
     assert keys_of(made["Task"], "org", "project") <= projects
     sizes = Counter((one.org, one.project) for one in made["Task"])
     assert sum(sizes.values()) / len(projects) == pytest.approx(40, rel=0.2), "partitions keep their size"
 
 
-def test_what_belongs_to_a_task_belongs_to_its_project_too(made: dict[str, list[Any]]) -> None:
+def test_notes_of_a_task_belong_to_its_project_too(made: dict[str, list[Any]]) -> None:
     assert keys_of(made["Note"], "org", "project", "task") <= keys_of(made["Task"], "org", "project", "task")
 
 
-def test_there_is_one_for_each_where_both_have_the_same_key(made: dict[str, list[Any]]) -> None:
+def test_entities_with_equal_keys_are_generated_one_to_one(made: dict[str, list[Any]]) -> None:
     assert keys_of(made["Plan"], "org", "project") <= keys_of(made["Project"], "org", "project")
     assert len(keys_of(made["Plan"], "org", "project")) == len(made["Plan"]) < len(made["Project"])
 
 
-def test_declared_shares_stay_and_nothing_that_is_left_out_is_named(made: dict[str, list[Any]]) -> None:
+def test_declared_shares_are_kept_and_omitted_items_are_not_referenced(made: dict[str, list[Any]]) -> None:
     about = [one for one in made["Letter"] if one.project is not None]
     assert keys_of(about, "org", "project") <= keys_of(made["Project"], "org", "project")
     assert len(about) == pytest.approx(len(made["Letter"]) / 2, rel=0.25)
@@ -112,7 +112,7 @@ def test_declared_shares_stay_and_nothing_that_is_left_out_is_named(made: dict[s
     assert hottest / len(made["Letter"]) == pytest.approx(0.4, rel=0.2)
 
 
-def test_as_many_are_made_as_are_asked_for_beyond_those_that_are_loaded(made: dict[str, list[Any]]) -> None:
+def test_more_items_than_loaded_can_be_generated(made: dict[str, list[Any]]) -> None:
     by_name: dict[str, EntityGenerator] = {
         spec.name: maker for spec, maker in generators(DESIGN, 5_000, ValueGenerator(1, 1_767_225_600.0)).items()
     }
@@ -120,13 +120,13 @@ def test_as_many_are_made_as_are_asked_for_beyond_those_that_are_loaded(made: di
     assert len(keys_of(one, "org", "project")) == len(one)
 
 
-def test_a_partition_is_read_with_what_belongs_to_it() -> None:
+def test_a_partition_is_read_with_its_child_items() -> None:
     (result,) = verify(DESIGN, items=2_000, pattern="with_tasks").patterns
     assert result.verdict == "OK"
     assert result.evaluated > 20
 
 
-def test_too_few_keys_are_told_of_the_entity_that_has_them_alone() -> None:
+def test_too_few_keys_are_reported_for_the_entity_that_owns_them() -> None:
     few = Table("few", pk="PK", sk="SK")
 
     @few.entity(key=key("ROOM#{house}#{room}", "ROOM"), volume=Volume(count=50))
@@ -145,7 +145,7 @@ def test_too_few_keys_are_told_of_the_entity_that_has_them_alone() -> None:
     assert [(name, loaded) for name, loaded, _ in table.loaded if name == "Guest"] == [("Guest", 60)]
 
 
-def test_an_items_own_key_is_not_taken_from_what_belongs_to_it() -> None:
+def test_the_key_of_an_item_is_not_taken_from_its_children() -> None:
     cab = Table("cab", pk="PK", sk="SK")
 
     @cab.entity(key=key("DRIVER#{driver}", "DRIVER"), volume=Volume(count=50))
@@ -163,7 +163,7 @@ def test_an_items_own_key_is_not_taken_from_what_belongs_to_it() -> None:
     assert len(keys_of(drivers, "driver")) == 50
 
 
-def test_what_is_unique_names_one_that_no_other_names() -> None:
+def test_a_unique_entity_references_an_item_that_no_other_references() -> None:
     site = Table("site", pk="PK", sk="SK")
 
     @site.entity(key=key("SITE#{site}", "ARTICLE#{article}"), unique=[unique("site", "slug")], volume=Volume(count=200))
@@ -190,7 +190,7 @@ def test_what_is_unique_names_one_that_no_other_names() -> None:
     assert keys_of(articles, "site", "slug") == keys_of(slugs, "site", "slug")
 
 
-def test_what_belongs_to_an_item_is_spread_over_all_of_them() -> None:
+def test_child_items_are_distributed_over_all_parents() -> None:
     repo = Table("repo", pk="PK", sk="SK")
 
     @repo.entity(key=key("ISSUE#{name}", "{number:06d}"), volume=Volume(count=200, distinct={"name": 5}))

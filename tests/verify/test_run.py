@@ -45,7 +45,7 @@ def todo() -> VerificationReport:
     return verify(Design.load(str(AS_WRITTEN / "todo.py")), items=1500)
 
 
-def test_a_design_without_faults_holds_in_all_it_can_have(whole: VerificationReport) -> None:
+def test_a_design_without_faults_is_verified_with_every_feature(whole: VerificationReport) -> None:
     assert list(whole.problems) == []
     assert not whole.failed
     assert all(pattern.calls for pattern in whole.patterns)
@@ -55,7 +55,7 @@ def test_a_design_without_faults_holds_in_all_it_can_have(whole: VerificationRep
     }  # fmt: skip
 
 
-def test_predictions_equal_receipts_call_by_call_and_place_by_place(whole: VerificationReport) -> None:
+def test_predictions_equal_receipts_per_call_and_index(whole: VerificationReport) -> None:
     for pattern in whole.patterns:
         assert pattern.predicted == pattern.measured, pattern.name
     written = result(whole, "place").measured
@@ -66,14 +66,14 @@ def test_predictions_equal_receipts_call_by_call_and_place_by_place(whole: Verif
         assert all(set(call.read) == {"shop", "shop/by_total"} for call in result(whole, name).measured), name
 
 
-def test_a_call_that_reads_by_pages_of_a_size_costs_one_page(whole: VerificationReport) -> None:
+def test_a_call_with_a_page_size_costs_one_page(whole: VerificationReport) -> None:
     paged = result(whole, "all_by_status")
     assert paged.returned == paged.evaluated == 100  # of more, which are read to see that all are right
     assert shop.all_by_status.plan.page_size == 100
     assert result(whole, "orders_with").evaluated > 100
 
 
-def test_reads_are_about_items_that_are_there(whole: VerificationReport) -> None:
+def test_reads_use_existing_items(whole: VerificationReport) -> None:
     for name in ("customer", "customer_with_orders", "due_between", "placed_before", "some_products"):
         assert result(whole, name).returned > 0, name
 
@@ -92,7 +92,7 @@ def test_one_pattern_can_be_run_alone() -> None:
         verify(Design.of(shop), items=100, pattern="customers")
 
 
-def test_an_equality_on_the_beginning_of_a_key_is_found_to_return_nothing(todo: VerificationReport) -> None:
+def test_an_equality_on_a_key_prefix_returns_nothing_and_is_reported(todo: VerificationReport) -> None:
     (problem,) = texts(todo, "tasks_by_specific_status", "wrong")
     assert problem.startswith("returns 0 items, ")
     assert "user_id = " in problem
@@ -100,18 +100,18 @@ def test_an_equality_on_the_beginning_of_a_key_is_found_to_return_nothing(todo: 
     assert "(20 of 20 calls)" in problem
 
 
-def test_a_between_that_loses_the_last_day_is_found(todo: VerificationReport) -> None:
+def test_a_between_that_loses_the_last_day_is_reported(todo: VerificationReport) -> None:
     (problem,) = texts(todo, "tasks_by_date_range", "wrong")
     assert "due_date from " in problem
     assert "all items with the last due_date of the range are missing" in problem
 
 
-def test_words_that_sort_by_the_alphabet_are_found_not_to_be_in_their_order(todo: VerificationReport) -> None:
+def test_words_sorted_alphabetically_are_reported_as_out_of_order(todo: VerificationReport) -> None:
     (problem,) = texts(todo, "tasks_by_priority", "wrong")
     assert "high, low, medium, urgent" in problem
 
 
-def test_claims_are_held_against_what_was_measured(todo: VerificationReport) -> None:
+def test_claims_are_compared_with_measurements(todo: VerificationReport) -> None:
     assert result(todo, "fetch_user").verdict == "OK"
     (few,) = texts(todo, "all_tasks", "claim")
     assert '"1-5 RCU" (access pattern table): 7.' in few
@@ -121,7 +121,7 @@ def test_claims_are_held_against_what_was_measured(todo: VerificationReport) -> 
     assert "WCU per item on average" in batch
 
 
-def test_a_scan_is_judged_by_the_declared_numbers_and_not_by_the_few_that_were_generated(
+def test_a_scan_is_judged_by_the_declared_numbers_and_not_by_the_generated_ones(
     todo: VerificationReport,
 ) -> None:
     (problem,) = texts(todo, "count_by_status", "claim")
@@ -133,21 +133,21 @@ def test_a_scan_is_judged_by_the_declared_numbers_and_not_by_the_few_that_were_g
     )
 
 
-def test_patterns_with_faults_are_not_run_and_the_rest_is(todo: VerificationReport) -> None:
+def test_patterns_with_faults_are_not_run_and_the_others_are(todo: VerificationReport) -> None:
     (problem,) = texts(todo, "fetch_task_by_task_id", "not run")
     assert problem.startswith("KP301: ")
     assert result(todo, "fetch_task_by_task_id").calls == 0
     assert result(todo, "all_tasks").calls == 20
 
 
-def test_a_table_that_can_be_created_in_spite_of_a_fault_is_used_and_the_fault_told(todo: VerificationReport) -> None:
+def test_a_table_with_a_fault_is_used_if_it_can_be_created_and_the_fault_reported(todo: VerificationReport) -> None:
     (table,) = todo.tables
     assert [problem.kind for problem in table.problems] == ["wrong"]
     assert table.problems[0].text.startswith("KP703: ")
     assert {name: count for name, count, _ in table.loaded}["Task"] > 1000
 
 
-def test_a_table_that_cannot_be_created_is_told_with_its_fault_and_the_others_run() -> None:
+def test_a_table_that_cannot_be_created_is_reported_and_the_others_run() -> None:
     report = verify(Design.load(str(AS_WRITTEN / "ask_a_human.py")), items=400)
     tables = {table.name: table for table in report.tables}
     assert tables["aah-subscriptions"].problems[0].kind == "not run"
@@ -157,14 +157,14 @@ def test_a_table_that_cannot_be_created_is_told_with_its_fault_and_the_others_ru
     assert result(report, "open_questions").returned > 0
 
 
-def test_a_key_that_no_item_can_have_is_found_to_return_nothing() -> None:
+def test_a_key_that_no_item_can_have_returns_nothing_and_is_reported() -> None:
     report = verify(Design.load(str(AS_WRITTEN / "venue_booking.py")), items=400, pattern="events_by_date")
     (problem,) = texts(report, "events_by_date", "wrong")
     assert problem.startswith("returned no items in 20 calls for stored items")
     assert "none has slot = 'MORNING/AFTERNOON'" in problem
 
 
-def test_prices_that_a_document_claims_are_held_against_the_price_book() -> None:
+def test_claimed_prices_are_compared_with_the_price_list() -> None:
     report = verify(Design.load(str(AS_WRITTEN / "venue_booking.py")), items=100)
     told = {judged.claim.text: judged for judged in report.claims}
     assert told["$0.25 per million reads"].standing == "fails"
@@ -172,7 +172,7 @@ def test_prices_that_a_document_claims_are_held_against_the_price_book() -> None
     assert told["transactions across tables are not easy"].standing == "unproved"
 
 
-def test_a_prediction_that_is_wrong_is_reported_as_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_prediction_is_reported_as_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:
     """The canary: were the cost model to forget a unit, verifying must say so."""
 
     def forgetful(*given: Any, **named: Any) -> cost_units.Units:
@@ -186,7 +186,7 @@ def test_a_prediction_that_is_wrong_is_reported_as_a_defect(monkeypatch: pytest.
     assert report.failed
 
 
-def test_the_report_for_machines_has_everything(todo: VerificationReport) -> None:
+def test_the_json_report_is_complete(todo: VerificationReport) -> None:
     told = as_json(todo)
     assert told["holds"] is False
     assert {one["name"] for one in told["patterns"]} == {one.name for one in todo.patterns}
@@ -233,7 +233,7 @@ def of_kind(kind: str) -> KeyCondition:
 """
 
 
-def test_a_limit_that_leaves_others_than_the_first_in_the_order_is_found(tmp_path: Path) -> None:
+def test_a_limit_that_does_not_return_the_first_items_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "scores.py"
     path.write_text(SCORES)
     report = verify(Design.load(str(path)))
@@ -291,7 +291,7 @@ def best_of_all(players: list[str]) -> KeyCondition:
 """
 
 
-def test_items_that_cannot_be_made_up_are_told_and_the_rest_runs(tmp_path: Path) -> None:
+def test_items_that_cannot_be_generated_are_reported_and_the_rest_runs(tmp_path: Path) -> None:
     path = tmp_path / "few.py"
     path.write_text(FEW)
     report = verify(Design.load(str(path)))
@@ -323,7 +323,7 @@ def note(note_id: str) -> ItemKey:
 """
 
 
-def test_a_value_that_parent_and_child_name_differently_is_one_value() -> None:
+def test_a_value_with_different_names_in_parent_and_child_is_one_value() -> None:
     report = verify(Design.of(bank), items=400, pattern="whole")
     (whole,) = report.patterns
     assert whole.problems == ()
@@ -338,7 +338,7 @@ def test_children_are_generated_for_existing_parents() -> None:
     assert len({values["id"] for values in by_name["Line"]}) == len(by_name["Line"])
 
 
-def test_a_pattern_of_long_batches_is_called_less_often() -> None:
+def test_a_pattern_with_long_batches_is_called_less_often() -> None:
     told: list[tuple[str, int, int]] = []
     report = verify(Design.of(bank), items=100, pattern="add_all", running=lambda *one: told.append(one))
     (batch,) = report.patterns
@@ -358,7 +358,7 @@ def test_no_call_starts_after_the_time_limit() -> None:
     assert report.incomplete.endswith(f" items; not verified: {names}")
 
 
-def test_the_report_names_what_was_verified_with_fewer_calls_and_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_report_names_patterns_verified_with_fewer_or_no_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = ManualClock()
     monkeypatch.setattr("keyplan.verify.run._CLOCK", clock)
     report = verify(Design.of(bank), items=100, running=lambda *_: clock.advance(1), seconds=25)
@@ -376,14 +376,14 @@ def test_a_run_within_its_time_limit_is_complete() -> None:
     assert (report.incomplete, report.failed) == ("", False)
 
 
-def test_progress_is_told_while_loading() -> None:
+def test_progress_is_reported_while_loading() -> None:
     told: list[tuple[str, int, int]] = []
     verify(Design.of(shop), items=200, pattern="customer", progress=lambda *one: told.append(one))
     assert told[-1][1] <= told[-1][2]
     assert {what for what, _, _ in told} == {"Customer", "Order", "Product"}
 
 
-def test_a_unique_value_that_is_kept_is_kept_for_as_long_as_the_item_and_one_that_is_given_up_is_free() -> None:
+def test_a_kept_unique_value_expires_with_its_item_and_a_released_one_is_available() -> None:
     guests = Table("guests", pk="id", ttl="until")
 
     @guests.entity(unique=["email", "phone"], volume=Volume(count=1))
@@ -440,7 +440,7 @@ def hit_if_high(id: str, other: str) -> list[WriteCall[Any]]:
     return [hit(id), is_high(other)]
 
 
-def test_a_refused_transaction_names_its_steps_and_the_item(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rejected_transaction_names_its_steps_and_the_item(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ArgumentGenerator, "draw", lambda *_: {"id": "a", "other": "a"})
     report = verify(Design("counters", (counters,), transactions=(hit_both,)), pattern="hit_both")
     (text,) = texts(report, "hit_both", "failed")
@@ -457,7 +457,7 @@ def test_a_cancelled_transaction_names_the_failed_step_and_its_item(monkeypatch:
     assert text.startswith("TransactionFailedError: no write was applied: step 1 hit(id='a'): Counter id='a'")
 
 
-def test_a_transaction_without_suitable_items_names_the_step_that_has_none() -> None:
+def test_a_transaction_without_suitable_items_names_the_step() -> None:
     report = verify(Design("counters", (counters,), transactions=(hit_if_high,)))
     (text,) = texts(report, "hit_if_high", "failed")
     assert text.startswith(

@@ -12,7 +12,7 @@ ITEMS = {"todo": 1_000, "ask_a_human": 250, "venue_booking": 250, "forum": 250, 
 
 
 @pytest.mark.parametrize("system", ITEMS)
-def test_every_pattern_of_a_system_runs_and_holds(system: str) -> None:
+def test_every_pattern_of_a_system_runs_and_is_verified(system: str) -> None:
     design = Design.load(f"keyplan_systems.{system}.design")
     report = verify(design, items=ITEMS[system])
     assert list(report.problems) == []

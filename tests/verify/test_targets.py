@@ -76,16 +76,16 @@ def suited(condition: Condition) -> dict[str, Any]:
         (F.name.size().between(2, 3), {"name": "bl"}),
     ],
 )
-def test_what_is_changed_is_what_the_condition_asks_for(condition: Condition, changes: dict[str, Any]) -> None:
+def test_an_item_is_changed_to_satisfy_the_condition(condition: Condition, changes: dict[str, Any]) -> None:
     assert suited(condition) == changes
 
 
-def test_every_branch_is_a_way_of_its_own() -> None:
+def test_every_branch_is_a_separate_solution() -> None:
     condition = F.opened_at.exists() | (F.seats > 8) | (F.name == "red")
     found = list(satisfying_changes(condition, spec_of(Room), VALUES, CHOSEN.__getitem__))
     assert found == [{"opened_at": CHOSEN["opened_at"]}, {"seats": 9}, {"name": "red"}]
 
 
-def test_no_way_is_told_where_there_is_none() -> None:
+def test_an_unsatisfiable_condition_has_no_solution() -> None:
     for condition in (F.seats.size() > 2, F.tags.size() > 9, F.guests["x"] == "y"):
         assert list(satisfying_changes(condition, spec_of(Room), VALUES, CHOSEN.__getitem__)) == []

@@ -64,14 +64,14 @@ def samples(seed: int = 0) -> ValueGenerator:
     return ValueGenerator(seed, NOW_S)
 
 
-def test_texts_of_a_pattern_match_it_also_where_they_are_cut() -> None:
+def test_generated_texts_match_their_regex_even_if_truncated() -> None:
     made = samples()
     found = {made.of_type(Slug) for _ in range(300)}
     assert all(re.fullmatch(SLUG, one) and len(one) <= 12 for one in found)
     assert any(len(one) == 12 for one in found)
 
 
-def test_values_within_values_are_of_their_types() -> None:
+def test_nested_values_have_their_types() -> None:
     made = samples()
     for _ in range(50):
         sheet = made.model(Sheet, {})
@@ -85,7 +85,7 @@ def test_values_within_values_are_of_their_types() -> None:
         assert 1 <= len(sheet.many) <= 3
 
 
-def test_the_same_seed_makes_the_same_values() -> None:
+def test_the_same_seed_generates_the_same_values() -> None:
     def several(seed: int) -> list[BaseModel]:
         made = samples(seed)
         return [made.model(Sheet, {}) for _ in range(5)]
@@ -94,15 +94,15 @@ def test_the_same_seed_makes_the_same_values() -> None:
     assert several(3) != several(4)
 
 
-def test_an_example_of_a_field_is_read_as_its_type_does() -> None:
+def test_an_example_of_a_field_is_validated_by_its_type() -> None:
     assert samples().field(Sheet, "due") == date(2026, 3, 1)
 
 
-def test_models_that_hold_their_own_kind_come_to_an_end() -> None:
+def test_recursive_models_end() -> None:
     assert isinstance(samples().model(Tree, {}), Tree)
 
 
-def test_what_may_be_left_out_is_left_out_where_a_rule_wants_that() -> None:
+def test_optional_fields_are_omitted_if_a_validator_requires_it() -> None:
     class Visit(BaseModel):
         ended: bool = False
         minutes: int | None = None
@@ -117,7 +117,7 @@ def test_what_may_be_left_out_is_left_out_where_a_rule_wants_that() -> None:
     assert all(isinstance(made.model(Visit, {}), Visit) for _ in range(20))
 
 
-def test_an_example_that_does_not_fit_names_its_model_or_field() -> None:
+def test_an_invalid_example_names_its_model_or_field() -> None:
     class Wrong(BaseModel):
         model_config = ConfigDict(json_schema_extra={"examples": [{"number": 1}, {"number": "many"}]})
         number: int
@@ -129,7 +129,7 @@ def test_an_example_that_does_not_fit_names_its_model_or_field() -> None:
         samples().field(Wrong, "other")
 
 
-def test_examples_that_are_only_inherited_are_used_where_they_fit() -> None:
+def test_inherited_examples_are_used_if_they_are_valid() -> None:
     class More(Answer):
         mark: int
 
@@ -141,7 +141,7 @@ def test_examples_that_are_only_inherited_are_used_where_they_fit() -> None:
         samples().model(More, {})
 
 
-def test_a_rule_that_nothing_fits_is_told_with_what_it_says() -> None:
+def test_an_unsatisfiable_validator_is_reported_with_its_message() -> None:
     def never(_value: Any) -> Any:
         raise ValueError("no such thing")
 
