@@ -88,6 +88,13 @@ def test_a_repeated_transaction_stays_the_same_when_observation_starts_between(e
     assert seen[0].receipts[0]["ReadCapacityUnits"] > 0, "a repeated transaction only reads"
 
 
+def test_requests_that_a_program_compiled_are_observed(engine: Engine) -> None:
+    get, seen = engine.prepared("GetItem"), Seen()
+    engine.observe(seen)
+    get("GetItem", {"TableName": "app", "Key": KEY})
+    assert [observation.operation for observation in seen] == ["GetItem"]
+
+
 def test_tables_and_their_descriptions_are_not_observed(engine: Engine, seen: Seen) -> None:
     engine.call("DescribeTable", {"TableName": "app"})
     assert seen == []

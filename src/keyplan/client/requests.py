@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Awaitable, Callable, Generator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Any, Protocol, TypeVar
 
 from keyplan.client.errors import (
@@ -326,6 +327,10 @@ class Usage:
     """The number of throttled requests."""
     spent: Spent = field(default_factory=Spent)
     """Capacity units by table, and table/index."""
+    failed: int = 0
+    """The number of requests with another error, such as a failed condition."""
+    elapsed_s: float = field(default=0.0, compare=False)
+    """The duration of all requests in seconds, without the waits between them."""
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -333,12 +338,23 @@ class Usage:
             self.requests + other.requests,
             self.throttled + other.throttled,
             self.spent + other.spent,
+            self.failed + other.failed,
+            self.elapsed_s + other.elapsed_s,
         )
 
     @property
     def per_call(self) -> Spent:
         """The average units of a call."""
         return self.spent.divided_by(max(1, self.calls))
+
+
+def _failed(error: ServiceError, elapsed_s: float) -> Usage:
+    throttled = is_throttled(error)
+    return Usage(requests=1, throttled=int(throttled), failed=int(not throttled), elapsed_s=elapsed_s)
+
+
+UNDECLARED = "undeclared "
+"""Start of a meter's names of ad-hoc calls."""
 
 
 class Meter:
@@ -374,14 +390,15 @@ class Meter:
                 operation, request = step
                 if operation in _MEASURED:
                     request = {**request, "ReturnConsumedCapacity": "INDEXES"}
-                usage = replace(usage, requests=usage.requests + 1)
+                start = perf_counter()
                 try:
                     answer = yield operation, request
                 except ServiceError as error:
-                    usage = replace(usage, throttled=usage.throttled + is_throttled(error))
+                    usage += _failed(error, perf_counter() - start)
                     step = program.throw(error)
                 else:
-                    usage = replace(usage, spent=usage.spent + of_receipts(operation, answer))
+                    elapsed_s = perf_counter() - start
+                    usage += Usage(requests=1, spent=of_receipts(operation, answer), elapsed_s=elapsed_s)
                     step = program.send(answer)
         except StopIteration as done:
             result: R = done.value

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
@@ -20,6 +21,7 @@ from starlette.types import ASGIApp
 from keyplan.console import data, design, home, load
 from keyplan.console.access import Access
 from keyplan.console.frame import PATH, Frame
+from keyplan.console.load.room import LoadRoom
 from keyplan.console.source import Source
 from keyplan.pages import ASSETS, assets_of
 
@@ -37,6 +39,7 @@ class Console:
         source: Source,
         *,
         design: Design | None = None,
+        designs: Mapping[str, Design] | None = None,
         token: str | None = None,
         read_only: bool = False,
         access: Access | None = None,
@@ -44,25 +47,26 @@ class Console:
         """Prepare the application.
 
         `token` admits a browser; by default a random one. `read_only` refuses every operation that writes. `access`
-        replaces the check of token, Host and Origin.
+        replaces the check of token, Host and Origin. Each of `designs` has its own pages below designs/NAME/.
         """
         if read_only:
             source.read_only = True
         self.access = access if access is not None else Access(token)
-        self.frame = Frame(source, self.access, design)
         self.source = source
+        self._designs = dict(designs or {})
+        every = [*(() if design is None else (design,)), *self._designs.values()]
+        self.load = LoadRoom(source, every)
+        """What the Load room shows."""
+        self.frame = Frame(source, self.access, design, load=self.load, designs=self._designs)
         self.app: ASGIApp = self.access.guard(self.frame, self._rooms())
         """ASGI application to mount at /console."""
 
     def _rooms(self) -> Starlette:
-        routes = [
-            *home.routes(self.frame),
-            *data.routes(self.frame),
-            *design.routes(self.frame),
-            *load.routes(self.frame),
-            Mount("/static", app=self.frame.pages.assets()),
+        mounts = [
+            Mount(f"/designs/{name}", app=_rooms(Frame(self.source, self.access, one, load=self.load, depth=2)))
+            for name, one in self._designs.items()
         ]
-        return Starlette(routes=routes, exception_handlers=self.frame.exception_handlers())
+        return _rooms(self.frame, *mounts)
 
     def site(self, rest: ASGIApp | None = None) -> Starlette:
         """Return an application with the console and its files, and `rest` at all other paths."""
@@ -79,6 +83,18 @@ class Console:
     def url(self, server: str) -> str:
         """Return the URL that opens the console of a server such as http://127.0.0.1:8000, with the token."""
         return f"{server}{PATH}/?token={self.access.token}"
+
+
+def _rooms(frame: Frame, *mounts: Mount) -> Starlette:
+    routes = [
+        *mounts,
+        *home.routes(frame),
+        *data.routes(frame),
+        *design.routes(frame),
+        *load.routes(frame),
+        Mount("/static", app=frame.pages.assets()),
+    ]
+    return Starlette(routes=routes, exception_handlers=frame.exception_handlers())
 
 
 def _to_console(request: Request) -> RedirectResponse:

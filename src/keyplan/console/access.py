@@ -140,7 +140,7 @@ class Access:
             return pages.refused(request, 403, "This address is not the console's", reason)
         if "token" in request.query_params and request.method == "GET":
             return self._exchanged(request, pages)
-        if _is_static(request) or self.is_admitted(request):
+        if _is_static(request) or self.is_admitted(request) or self.has_bearer_token(request):
             return None
         return pages.refused(
             request,
@@ -206,6 +206,11 @@ class Access:
         if not expires.isdecimal() or not hmac.compare_digest(signature, self._sign("session", expires)):
             return False
         return self._clock.now() < int(expires)
+
+    def has_bearer_token(self, request: Request) -> bool:
+        """Return True if a program sends the token in the header Authorization, as browsers of other sites cannot."""
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        return scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), self.token.encode())
 
     def csrf(self, request: Request) -> str:
         """Return the token that forms of this session send back."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl
 
@@ -15,6 +17,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from keyplan.client.errors import NoAnswerError
+from keyplan.console.load.room import LoadRoom
 from keyplan.console.source import Source, receipts_of_page, recorded
 from keyplan.errors import KeyplanError, ServiceError, UnknownOperationError
 from keyplan.pages import Link, Pages, Viewer
@@ -59,12 +62,26 @@ class PostedForm:
 class Frame:
     """Shared state of the rooms."""
 
-    def __init__(self, source: Source, access: Access, design: Design | None = None) -> None:
+    def __init__(
+        self,
+        source: Source,
+        access: Access,
+        design: Design | None = None,
+        *,
+        load: LoadRoom | None = None,
+        designs: Mapping[str, Design] = MappingProxyType({}),
+        depth: int = 0,
+    ) -> None:
+        """Prepare the pages. `depth`: the number of path segments between the console's root and these pages."""
         self.source, self.access, self.design = source, access, design
+        self.designs, self.up = designs, "../" * depth
+        """Designs with their own pages, by name; and the path from these pages to the console's root."""
+        self.load = load if load is not None else LoadRoom(source, () if design is None else (design,))
+        """What the Load room shows; consoles of several designs share it."""
         self.pages = Pages(
             "keyplan.console",
             "keyplan",
-            nav=_NAV,
+            nav=_NAV if not depth else (replace(_NAV[0], path=self.up), *_NAV[1:]),
             static="static",
             viewer=lambda request: Viewer(csrf=lambda: access.csrf(request)),
         )

@@ -204,6 +204,11 @@ def recorded() -> Iterator[list[CallReceipt]]:
         _current.reset(token)
 
 
+def is_own_call() -> bool:
+    """Return True inside a call of the console itself, whose load does not count."""
+    return _current.get() is not None
+
+
 def receipts_of_page() -> list[CallReceipt]:
     """Return the receipts of the page that is being made, so far."""
     return list(_current.get() or ())

@@ -14,6 +14,8 @@ from markupsafe import Markup, escape
 
 _WIDTH: Final = 640
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 12, 12, 28
+_DOTS: Final = 40
+"""Number of points of a line from which they are not marked."""
 _SERIES: Final = 6
 """Number of series colors in keyplan.css."""
 
@@ -113,9 +115,11 @@ def _line(index: int, points: Sequence[float | None], step: float, bottom: float
         for part in parts
         if len(part) > 1
     ]
+    # Many points make a line of dots: then only those that no line shows are drawn.
+    shown = parts if len(points) <= _DOTS else [part for part in parts if len(part) == 1]
     dots = [
         Markup('<circle class="series-{}" cx="{:.1f}" cy="{:.1f}" r="4"/>').format(color, x, y)
-        for part in parts
+        for part in shown
         for x, y in part
     ]
     return [*drawn, *dots]

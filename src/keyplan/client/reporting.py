@@ -1,0 +1,94 @@
+"""Report the figures of a meter to a web console while a program runs.
+
+meter = Meter()
+with connect("aws://eu-west-1", meter=meter) as db, reporting(meter, console_url, program="orders"):
+    ...
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import secrets
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+from urllib.error import URLError
+from urllib.parse import parse_qs, urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+from keyplan.client.requests import Meter, Usage
+
+_TIMEOUT_S: Final = 5.0
+_log = logging.getLogger("keyplan.reporting")
+
+
+@contextmanager
+def reporting(meter: Meter, console_url: str, *, program: str, every_s: float = 5.0) -> Iterator[None]:
+    """Report a meter's figures every `every_s` seconds, in a thread, and once at the end of the block.
+
+    `console_url`: the link with the token that the console printed. `program`: the name that the console shows.
+    The figures are totals, so a report that fails loses nothing: a warning is logged, and the next one contains it.
+    Do not call `meter.take()` in the block. Raises ValueError for a URL without a token.
+    """
+    url, token = _endpoint(console_url)
+    run = secrets.token_hex(8)
+    ended = threading.Event()
+
+    def repeat() -> None:
+        while not ended.wait(every_s):
+            _send(url, token, document(meter.read(), program, run))
+
+    thread = threading.Thread(target=repeat, name="keyplan-reporting", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        _send(url, token, document(meter.read(), program, run))
+
+
+def document(usage: dict[str, Usage], program: str, run: str) -> dict[str, Any]:
+    """Return a report as the console accepts it."""
+    return {
+        "program": program,
+        "run": run,
+        "usage": {
+            name: {
+                "requests": used.requests,
+                "throttled": used.throttled,
+                "failed": used.failed,
+                "elapsed_s": used.elapsed_s,
+                "read": dict(used.spent.read),
+                "write": dict(used.spent.write),
+            }
+            for name, used in usage.items()
+        },
+    }
+
+
+def _endpoint(console_url: str) -> tuple[str, str]:
+    parts = urlsplit(console_url)
+    token = parse_qs(parts.query).get("token", [""])[-1]
+    if parts.scheme not in {"http", "https"} or not parts.netloc or not token:
+        raise ValueError("expected the console's link with its token, such as http://127.0.0.1:8001/console/?token=...")
+    return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}/load/reports", token
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    """The token must not follow a redirect to another address."""
+
+    def redirect_request(self, *_args: Any, **_kwargs: Any) -> None:
+        return None
+
+
+def _send(url: str, token: str, report: dict[str, Any]) -> None:
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    request = Request(url, json.dumps(report).encode(), headers, method="POST")  # noqa: S310 - _endpoint checks it
+    try:
+        with build_opener(_NoRedirects).open(request, timeout=_TIMEOUT_S):
+            pass
+    except (URLError, OSError) as error:  # HTTPError, too
+        _log.warning("the console did not accept the report: %s", error)

@@ -1,0 +1,276 @@
+"""Load of an embedded engine: observes its operations, and runs the service's partition model beside it.
+
+The engine itself does not limit throughput, unless it injects throttling. The model says which requests the service
+would throttle, and how the load spreads over partitions. With injected throttling, its partitions are shown instead.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from keyplan.client.requests import THROTTLED
+from keyplan.console.load.matching import Matcher, Touched, detail_of, forms, touched
+from keyplan.console.load.recorder import TOTAL, LoadPart, LoadRecorder, key_text
+from keyplan.cost.units import READS, of_receipts
+from keyplan.dynamodb.values.keybytes import joined, partition_prefix, scalar_key
+from keyplan.engine.faults.partitions import KINDS
+from keyplan.engine.faults.throttling import CapacityCharge, Throttle, ThrottledResource
+from keyplan.errors import KeyplanError, ServiceError
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+    from keyplan.engine.observing import Observation
+    from keyplan.engine.tables.catalog import Index, Table
+
+_STATEMENTS: Final = frozenset({"ExecuteStatement", "BatchExecuteStatement", "ExecuteTransaction"})
+
+
+class _Share(NamedTuple):
+    """Units of one partition key value in a table or index."""
+
+    place: str
+    key: str
+    stored: bytes
+    read: float
+    write: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A table or index of the engine's catalog."""
+
+    table: Table
+    index: Index | None
+    names: tuple[str, ...]
+    kinds: tuple[str, ...]
+
+    def values(self, item: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
+        """Return the partition key of an item or key, or None if it is incomplete."""
+        values = [item.get(name) for name in self.names]
+        fits = all(value is not None and kind in value for value, kind in zip(values, self.kinds, strict=True))
+        return [value for value in values if value is not None] if fits else None
+
+
+class EngineLoad:
+    """Observer of an engine, which counts its operations in a recorder."""
+
+    def __init__(
+        self, engine: Engine, recorder: LoadRecorder, matcher: Matcher, is_own: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Prepare the observer. `is_own` returns True in calls that are not counted, such as the console's own."""
+        self._engine, self._recorder, self._matcher, self._is_own = engine, recorder, matcher, is_own
+        self._clock = engine.clock
+        own = engine.faults.throttle if engine.faults is not None else None
+        self.is_throttling = own is not None
+        """True if the engine itself throttles, as the service does."""
+        # Seeded, so that runs repeat: no secret depends on these numbers.
+        self._model = own or Throttle(random.Random(0), engine.catalog.known)  # noqa: S311
+        self._lock = threading.Lock()
+        self._places: dict[str, tuple[Table, _Place]] = {}
+
+    def start(self) -> None:
+        """Start to observe the engine, in place of any earlier observer."""
+        self._engine.observe(self.observe)
+
+    def stop(self) -> None:
+        """Stop to observe the engine."""
+        self._engine.observe(None)
+
+    def observe(self, observation: Observation) -> None:
+        """Count one operation."""
+        if self._is_own():
+            return
+        try:
+            self._count(observation)
+        except (KeyplanError, KeyError, TypeError, ValueError, AttributeError, StopIteration):
+            # A request that the engine refused can have any form: it counts without its parts.
+            self._recorder.add(
+                [LoadPart(TOTAL)],
+                elapsed_s=observation.elapsed_s,
+                failed=observation.error is not None,
+                weight=observation.weight,
+            )
+
+    def _count(self, observation: Observation) -> None:
+        operation, request, receipts, error, elapsed_s, weight = observation
+        items = touched(operation, request, _PartitionNames(self))
+        throttled = error is not None and _is_throttled(error)
+        failed = error is not None and not throttled
+        read, write = _units(operation, request, receipts)
+        places = dict.fromkeys((*read, *write)) or dict.fromkeys(_named_places(items))
+        sums = sum(read.values()), sum(write.values())
+        parts = [LoadPart(TOTAL, *sums, throttled)]
+        name = self._matcher.pattern(operation, items)
+        if name is not None:
+            parts.append(LoadPart(("pattern", name), *sums, throttled))
+        elif error is None or items:
+            form, detail = _form(operation, request, items)
+            parts.append(LoadPart(("undeclared", form), *sums, throttled))
+            self._recorder.add_undeclared(form, detail, parts[-1], weight, failed=failed)
+        parts += [
+            LoadPart(("place", place), read.get(place, 0.0), write.get(place, 0.0), throttled) for place in places
+        ]
+        shares = [] if error is not None and not throttled else self._shares(items, read, write)
+        parts += self._partitions(shares, weight, throttled=throttled)
+        keys = [(share.place, share.key, share.read + share.write) for share in shares]
+        self._recorder.add(parts, elapsed_s=elapsed_s, failed=failed, keys=keys, weight=weight)
+
+    def _shares(self, items: Sequence[Touched], read: Mapping[str, float], write: Mapping[str, float]) -> list[_Share]:
+        """Divide the units of each table and index among the partition key values of the request."""
+        entries: dict[str, list[tuple[str, bytes]]] = {}
+        for one in items:
+            places = [f"{one.table}/{one.index}" if one.index else one.table]
+            if one.operation == "PutItem":  # of other writes, the keys of index entries are unknown
+                places += [place for place in write if place.startswith(f"{one.table}/")]
+            for place in places:
+                known = self.place(place)
+                values = None if known is None else known.values(one.values)
+                if values is not None:
+                    entries.setdefault(place, []).append((key_text(values), _stored(values)))
+        shares = []
+        for place, keys in entries.items():
+            count = len(keys)
+            reads, writes = read.get(place, 0.0) / count, write.get(place, 0.0) / count
+            shares += [_Share(place, key, stored, reads, writes) for key, stored in keys]
+        return shares
+
+    def _partitions(self, shares: Iterable[_Share], weight: int, *, throttled: bool) -> list[LoadPart]:
+        parts = []
+        now = self._clock.now()
+        with self._lock:
+            for share in shares:
+                known = self.place(share.place)
+                if known is None:
+                    continue
+                resource = self._model.resource(known.table, known.index, now)
+                refused = throttled
+                if not self.is_throttling:
+                    refused = False
+                    for kind, units in zip(KINDS, (share.read, share.write), strict=True):
+                        if units:
+                            charge = CapacityCharge(resource, kind, share.stored, units * weight)
+                            refused |= _is_refused(resource, charge, now)
+                low = resource.partitions.low_of(share.stored)
+                name = f"{_own_place(share.place, known.index)} {low.hex()}"
+                parts.append(LoadPart(("partition", name), share.read, share.write, refused))
+        return parts
+
+    def place(self, name: str) -> _Place | None:
+        """Return a table, or table/index, of the catalog."""
+        table_name, _, index_name = name.partition("/")
+        table = self._engine.catalog.known_table(table_name)
+        if table is None:
+            return None
+        cached = self._places.get(name)
+        if cached is not None and cached[0] is table:
+            return cached[1]
+        index = table.indexes.get(index_name) if index_name else None
+        if index_name and index is None:
+            return None
+        schema = table.key.schema if index is None else index.key.schema
+        names, kinds = zip(*schema.partition, strict=True)
+        place = _Place(table, index, tuple(names), tuple(kinds))
+        if len(self._places) >= 1000:
+            self._places.clear()
+        self._places[name] = (table, place)
+        return place
+
+    def partitions(self, name: str) -> tuple[bytes, ...]:
+        """Return the first key of each partition of a table, or table/index; empty for an unknown one."""
+        known = self.place(name)
+        if known is None:
+            return ()
+        with self._lock:
+            return self._model.resource(known.table, known.index, self._clock.now()).partitions.lows
+
+
+def _form(operation: str, request: Mapping[str, Any], items: Sequence[Touched]) -> tuple[str, str]:
+    """Return the form of an undeclared request, and its details with their values."""
+    if operation in _STATEMENTS:
+        statement = str(request.get("Statement", ""))[:400]
+        return f"{operation} {statement[:80]}".strip(), statement
+    return " + ".join(forms(items, operation)) or operation, detail_of(items[0]) if items else ""
+
+
+class _PartitionNames(Mapping[str, Sequence[str]]):
+    """Names of partition key attributes by table, or table/index."""
+
+    def __init__(self, load: EngineLoad) -> None:
+        self._load = load
+
+    def __getitem__(self, name: str) -> Sequence[str]:
+        place = self._load.place(name)
+        if place is None:
+            raise KeyError(name)
+        return place.names
+
+    def __iter__(self) -> Any:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+def _is_refused(resource: ThrottledResource, charge: CapacityCharge, now: float) -> bool:
+    """Return True if the service would throttle these units; otherwise use them."""
+    if resource.refusal(charge, now) is not None:
+        return True
+    resource.take(charge)
+    return False
+
+
+def _own_place(place: str, index: Index | None) -> str:
+    """Return the place whose partitions hold the rows: a local index lies in those of its table."""
+    return place if index is None or index.is_global else place.partition("/")[0]
+
+
+def _stored(values: Sequence[Mapping[str, Any]]) -> bytes:
+    """Return the stored bytes of a partition key value."""
+    parts = []
+    for value in values:
+        ((kind, content),) = value.items()
+        parts.append(bytes(content) if isinstance(content, (bytes, bytearray)) else scalar_key(kind, content))
+    return partition_prefix(parts[0] if len(parts) == 1 else joined(parts))
+
+
+def _units(
+    operation: str, request: Mapping[str, Any], receipts: Any
+) -> tuple[Mapping[str, float], Mapping[str, float]]:
+    """Return the read and write units by table and table/index."""
+    if not receipts:
+        return {}, {}
+    counted = operation
+    if operation in _STATEMENTS:
+        statements = [request, *request.get("Statements", ()), *request.get("TransactStatements", ())]
+        texts = [str(one["Statement"]) for one in statements if "Statement" in one]
+        counted = "Query" if all(text.lstrip()[:6].lower() == "select" for text in texts) else "PutItem"
+    elif operation == "TransactWriteItems" and _is_repeated(receipts):
+        counted = "TransactGetItems"
+    spent = of_receipts(counted if counted in READS else "PutItem", {"ConsumedCapacity": _by_name(receipts)})
+    return spent.read, spent.write
+
+
+def _is_repeated(receipts: Any) -> bool:
+    """Return True for the receipts of a transaction that was not applied again: it only read."""
+    return isinstance(receipts, list) and any("ReadCapacityUnits" in receipt for receipt in receipts)
+
+
+def _by_name(receipts: Any) -> Any:
+    """Return receipts with the names of tables that a request gave as ARNs."""
+    if isinstance(receipts, list):
+        return [_by_name(receipt) for receipt in receipts]
+    name = receipts["TableName"]
+    return {**receipts, "TableName": name.rpartition("/")[2]} if name.startswith("arn:") else receipts
+
+
+def _named_places(items: Iterable[Touched]) -> list[str]:
+    return [f"{one.table}/{one.index}" if one.index else one.table for one in items]
+
+
+def _is_throttled(error: ServiceError) -> bool:
+    reasons = error.members.get("CancellationReasons", ())
+    return error.code in THROTTLED or any(reason.get("Code") in THROTTLED for reason in reasons)

@@ -1,0 +1,85 @@
+"""Forecast against measurement: declared rates and expected units of patterns beside the measured ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from keyplan.console.load.recorder import LoadCounts
+from keyplan.cost.estimate import SECONDS_A_MONTH, price_of_call
+from keyplan.cost.expected import expected
+from keyplan.cost.prices import PriceBook
+from keyplan.design.declaring.design import Design
+
+_DEARER: Final = 1.5
+"""Ratio of measured to expected units from which a pattern is reported."""
+
+
+@dataclass(frozen=True)
+class PatternForecast:
+    """Forecast and measurement of one pattern."""
+
+    name: str
+    design: str
+    table: str
+    declared: float | None
+    """Declared average calls per second; None if the design declares no rate."""
+    peak: float | None
+    measured: float
+    """Measured requests per second."""
+    expected_units: float
+    """Read and write units that the price model expects of a call."""
+    measured_units: float | None
+    """Units of a measured request; None without requests."""
+    forecast: float | None
+    """Monthly price of the declared rate on demand, in dollars; None without a rate."""
+    projected: float
+    """Monthly price if the measured load continues."""
+
+    @property
+    def forecast_or_zero(self) -> float:
+        """Return the forecast; 0 without a rate."""
+        return self.forecast or 0.0
+
+    @property
+    def verdict(self) -> str:
+        """Return what differs: "above peak", "dearer", "cheaper", "as declared", or "" if nothing is measured."""
+        if self.measured_units is None:
+            return ""
+        if self.peak is not None and self.measured > self.peak:
+            return "above peak"
+        if self.expected_units and self.measured_units > _DEARER * self.expected_units:
+            return "dearer"
+        if self.measured_units * _DEARER < self.expected_units:
+            return "cheaper"
+        return "as declared"
+
+
+def compare(
+    designs: Iterable[Design], measured: Mapping[str, LoadCounts], seconds: float, book: PriceBook
+) -> list[PatternForecast]:
+    """Compare every pattern with its counts of the last `seconds`. Sorted by projected, then by forecast cost."""
+    rows = []
+    for design in designs:
+        for pattern in design.patterns:
+            expectation, rate = expected(pattern), pattern.facts.rate
+            counts = measured.get(pattern.name, LoadCounts())
+            price = price_of_call(pattern, expectation, book)
+            table_class = pattern.plan.schema.table_class
+            spent = book.on_demand(counts.read, counts.write, table_class)
+            rows.append(
+                PatternForecast(
+                    pattern.name,
+                    design.name,
+                    pattern.plan.schema.name,
+                    None if rate is None else rate.average,
+                    None if rate is None else rate.highest,
+                    counts.requests / seconds,
+                    expectation.units.read + expectation.units.written,
+                    counts.units / counts.requests if counts.requests else None,
+                    None if rate is None else rate.average * SECONDS_A_MONTH * price,
+                    spent / seconds * SECONDS_A_MONTH,
+                )
+            )
+    return sorted(rows, key=lambda row: (-row.projected, -(row.forecast or 0.0), row.name))

@@ -1,0 +1,116 @@
+"""Heat map of partitions: time from left to right, key ranges from top to bottom, as inline SVG without styles."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from markupsafe import Markup
+
+from keyplan.console.load.recorder import LoadCounts, LoadWindow
+from keyplan.engine.faults.partitions import PARTITION_UNITS
+
+_LEVELS: Final = 5
+_ROUNDING: Final = 1e-9
+_WIDTH: Final = 640
+_ROW: Final = 14
+_ROWS: Final = 24
+"""Rows of a map; further partitions share the last row."""
+
+
+@dataclass(frozen=True)
+class Heat:
+    """Heat of the partitions of one table or index."""
+
+    place: str
+    partitions: int
+    busiest: float
+    """Share of a partition's throughput that the busiest partition used in the busiest bucket: 1 is the limit."""
+    busiest_units: float
+    """Units per second of that partition and bucket."""
+    exceeding: int
+    """Requests above what the service gives one partition or the table."""
+    evenness: float
+    """Share of the units that the busiest partition got in the whole window."""
+    svg: Markup
+
+
+def heat_of(window: LoadWindow, place: str, lows: Sequence[bytes]) -> Heat:
+    """Return the heat of a place whose partitions start at these keys."""
+    names = [f"{place} {low.hex()}" for low in lows]
+    rows: list[list[LoadCounts | None]] = [
+        [bucket.get(("partition", name)) for bucket in window.buckets] for name in names
+    ]
+    lengths = [float(window.span.step_s)] * (len(window.buckets) - 1) + [max(1.0, window.now - window.times[-1])]
+    busiest, busiest_units = 0.0, 0.0
+    for row in rows:
+        for counts, length in zip(row, lengths, strict=True):
+            if counts is not None and (use := _use(counts, length)) >= busiest:
+                busiest, busiest_units = use, counts.units / length
+    totals = [sum(counts.units for counts in row if counts is not None) for row in rows]
+    exceeding = sum(counts.throttled for row in rows for counts in row if counts is not None)
+    whole = sum(totals)
+    scale = max(
+        (
+            _use(counts, length)
+            for row in rows
+            for counts, length in zip(row, lengths, strict=True)
+            if counts is not None and not counts.throttled
+        ),
+        default=busiest,
+    )
+    svg = _map(place, window, rows, lengths, scale)
+    return Heat(
+        place, len(lows), busiest, busiest_units, exceeding, max(totals, default=0.0) / whole if whole else 0.0, svg
+    )
+
+
+def _use(counts: LoadCounts, seconds: float) -> float:
+    """Return the used share of a partition's throughput."""
+    return max(counts.read / PARTITION_UNITS["Read"], counts.write / PARTITION_UNITS["Write"]) / seconds
+
+
+def _map(
+    place: str,
+    window: LoadWindow,
+    rows: Sequence[Sequence[LoadCounts | None]],
+    lengths: Sequence[float],
+    scale: float,
+) -> Markup:
+    shown = min(len(rows), _ROWS)
+    height = shown * _ROW
+    cell = _WIDTH / len(window.buckets)
+    drawn = [Markup('<rect class="heat-ground" x="0" y="0" width="{}" height="{}" rx="4"/>').format(_WIDTH, height)]
+    for number, row in enumerate(rows):
+        y = min(number, shown - 1) * _ROW
+        for place_x, (counts, length) in enumerate(zip(row, lengths, strict=True)):
+            if counts is None:
+                continue
+            use = _use(counts, length)
+            level = "over" if counts.throttled else str(_level(use, scale))
+            drawn.append(
+                Markup(
+                    '<rect class="heat-{}" x="{:.1f}" y="{}" width="{:.1f}" height="{}">'
+                    "<title>{:.1f} units/s, {:.1%} of a partition{}</title></rect>"
+                ).format(
+                    level,
+                    cell * place_x + 0.4,
+                    y + 1,
+                    cell - 0.8,
+                    _ROW - 2,
+                    counts.units / length,
+                    use,
+                    f", {counts.throttled} over the limit" if counts.throttled else "",
+                )
+            )
+    label = f"{len(rows)} partition{'' if len(rows) == 1 else 's'} of {place}: units over time"
+    return Markup('<svg class="heat" role="img" aria-label="{}" viewBox="0 0 {} {}">{}</svg>').format(
+        label, _WIDTH, height, Markup("").join(drawn)
+    )
+
+
+def _level(use: float, busiest: float) -> int:
+    """Return the color of a cell, 0 to 4: a tenth of the busiest cell's load is two levels below it."""
+    return 0 if use <= 0 else max(0, _LEVELS - 1 + math.floor(2 * math.log10(use / busiest) + _ROUNDING))

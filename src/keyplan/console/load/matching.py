@@ -1,0 +1,422 @@
+"""Which declared pattern explains a request: by operation, table and index, the form of its key, and its expressions.
+
+A request from any program is compared with the plans of the design. Of several patterns that explain it, the one whose
+condition, filter and changes are closest to the request counts, of equals the one that is declared first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, TypeAlias
+
+from keyplan.design.declaring.design import Design
+from keyplan.design.declaring.patterns import Pattern
+from keyplan.design.keys.entity_keys import BoundKeyAttribute
+from keyplan.design.planning.plan import KeyValue, Plan
+from keyplan.design.requests.build import expressions
+from keyplan.dynamodb.expressions.compiled import compile_key_condition, compile_update
+from keyplan.errors import KeyplanError
+
+Request: TypeAlias = Mapping[str, Any]
+Values: TypeAlias = Mapping[str, Any]
+"""Attribute values by attribute name: a key, or an item."""
+
+_CACHED: Final = 2000
+_INCIDENTAL: Final = 1_000_000
+"""Added to the number of patterns that read before they write: a declared read explains the request better."""
+_BATCH: Final = "BatchWriteItem"
+_TRANSACTION: Final = "TransactWriteItems"
+_MEMBERS: Final = {"filter": "FilterExpression", "condition": "ConditionExpression", "update": "UpdateExpression"}
+_EXACT: Final = 12
+_WORD: Final = re.compile(r"[#:]?\w+|[<>=]+")
+_EXISTENCE: Final = re.compile(r"(attribute_(?:not_)?exists)\s*\(\s*(#?\w+)\s*\)")
+_PLACE: Final = re.compile(r"{[^}]*}")
+_ACTIONS: Final = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem", "ConditionCheck": "ConditionCheck"}
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """One item, or one item collection, that a request names."""
+
+    operation: str
+    table: str
+    index: str | None
+    values: Values
+    """Key attributes; of a put, the whole item."""
+    request: Request
+    """The part of the request with its expressions."""
+    sort: tuple[tuple[str, str], ...] = ()
+    """Operators of a query's sort key condition, by attribute."""
+
+
+def touched(operation: str, request: Request, partitions: Mapping[str, Sequence[str]]) -> list[Touched]:
+    """Return what a request names. `partitions`: the partition key attributes of each table and table/index."""
+    match operation:
+        case "GetItem" | "DeleteItem" | "UpdateItem":
+            return [Touched(operation, _table(request), None, request["Key"], request)]
+        case "PutItem":
+            return [Touched(operation, _table(request), None, request["Item"], request)]
+        case "Query":
+            return [_query(request, partitions)]
+        case "Scan":
+            return [Touched(operation, _table(request), request.get("IndexName"), {}, request)]
+        case "BatchGetItem":
+            return [
+                Touched(operation, _name(table), None, key, block)
+                for table, block in request["RequestItems"].items()
+                for key in block["Keys"]
+            ]
+        case "BatchWriteItem":
+            return [
+                Touched(operation, _name(table), None, write.get("Item") or write.get("Key") or {}, write)
+                for table, writes in request["RequestItems"].items()
+                for entry in writes
+                for write in entry.values()
+            ]
+        case "TransactGetItems" | "TransactWriteItems":
+            return [
+                Touched(
+                    _ACTIONS.get(kind, "GetItem"), _table(action), None, action.get("Item") or action["Key"], action
+                )
+                for entry in request["TransactItems"]
+                for kind, action in entry.items()
+            ]
+    return []
+
+
+def _table(request: Request) -> str:
+    return _name(str(request["TableName"]))
+
+
+def _name(name_or_arn: str) -> str:
+    return name_or_arn.rpartition("/")[2] if name_or_arn.startswith("arn:") else name_or_arn
+
+
+def _query(request: Request, partitions: Mapping[str, Sequence[str]]) -> Touched:
+    table, index = _table(request), request.get("IndexName")
+    text = request.get("KeyConditionExpression")
+    if text is None:
+        return Touched("Query", table, index, {}, request)
+    values = request.get("ExpressionAttributeValues", {})
+    terms = compile_key_condition(text, request.get("ExpressionAttributeNames")).terms
+    partition = partitions.get(f"{table}/{index}" if index else table, ())
+    named = {name: values[term.values[0]] for name, term in terms.items() if term.values[0] in values}
+    sort = tuple(sorted((name, term.operator) for name, term in terms.items() if name not in partition))
+    return Touched("Query", table, index, named, request, sort)
+
+
+@dataclass(frozen=True, eq=False)
+class _Candidate:
+    """Plan of a pattern that may explain requests."""
+
+    pattern: Pattern[..., Any]
+    plan: Plan
+    number: int
+
+    def explains_key(self, values: Values) -> bool:
+        """Return True if the plan can have made these key attributes."""
+        plan = self.plan
+        if plan.key is not None:
+            exact = all(_fits(value, values) for value in self._values)
+            return exact and all(_fits(value, values) for value in self._prefixes if value.attribute in values)
+        key = plan.entity.key_in(None) if plan.entities else None
+        return key is None or all(_part_fits(part, values) for part in key.attributes)
+
+    @cached_property
+    def _values(self) -> tuple[KeyValue, ...]:
+        assert self.plan.key is not None
+        exact = [one.low for one in self.plan.key.sort if one.op == "="]
+        return (*self.plan.key.partition, *exact)
+
+    @cached_property
+    def _prefixes(self) -> tuple[KeyValue, ...]:
+        """The values of begins_with: a request may have another, of the same literal start."""
+        assert self.plan.key is not None
+        return tuple(one.low for one in self.plan.key.sort if one.op == "begins_with")
+
+    @cached_property
+    def sort(self) -> tuple[tuple[str, str], ...]:
+        return tuple(sorted((one.attribute, one.op) for one in self.plan.key.sort)) if self.plan.key else ()
+
+    @cached_property
+    def changes(self) -> frozenset[str]:
+        """The attributes that its update changes."""
+        fields = self.plan.entity.fields
+        return frozenset(fields[one.path.field].attribute for one in self.plan.actions if one.path.field in fields)
+
+    @cached_property
+    def specificity(self) -> int:
+        """The number of literal characters in its key: of equal plans, the one with the closest key explains."""
+        plan = self.plan
+        if plan.key is not None:
+            templates = [value.template for value in self._values]
+        else:
+            key = plan.entity.key_in(None) if plan.entities else None
+            templates = [] if key is None else [part.template for part in key.attributes]
+        return sum(len(_PLACE.sub("", template.text)) for template in templates if template is not None)
+
+    @cached_property
+    def _words(self) -> Mapping[str, frozenset[str]]:
+        """The words of its expressions, by member of the request."""
+        if self.plan.faults:
+            return {}
+        return {_MEMBERS[kind]: frozenset(_WORD.findall(text)) for kind, text in expressions(self.plan)}
+
+    def score(self, one: Touched) -> int | None:
+        """Return how close the expressions of a request are to the plan's; None if the plan cannot make them."""
+        plan, request = self.plan, one.request
+        if one.operation == "Query" and one.sort != self.sort:
+            if not self.pattern.optional:
+                return None
+            if not set(dict(one.sort)) <= set(dict(self.sort)):
+                return None
+        score = 4 if one.sort == self.sort else 0
+        if one.operation == "UpdateItem":
+            changed = _changed(request)
+            if self.changes and not changed & self.changes:
+                return None
+            score += 8 * len(changed & self.changes) - 2 * len(self.changes - changed)
+        conditions = request.get("ConditionExpression") is not None
+        score += _EXACT * (_existence(request, plan.schema.partition) == plan.exists)
+        score += sum(_likeness(words, request.get(member)) for member, words in self._words.items())
+        score += 2 * (conditions == (plan.condition is not None or plan.exists != "may" or plan.version is not None))
+        score += 2 * (("FilterExpression" in request) == (plan.filter is not None))
+        score += (request.get("ScanIndexForward", True) is False) == plan.descending
+        score += bool(request.get("ConsistentRead")) == plan.consistent
+        score += (request.get("Select") == "COUNT") == (plan.select == "count")
+        return score + (("ProjectionExpression" in request) == (plan.view is not None))
+
+
+class Matcher:
+    """Finder of the pattern that explains a request, for one or several designs."""
+
+    def __init__(self, designs: Iterable[Design]) -> None:
+        self._candidates: dict[tuple[str, str, str | None], list[_Candidate]] = {}
+        self._transactions: list[tuple[Pattern[..., Any], tuple[_Candidate, ...]]] = []
+        self._ranked: dict[tuple[Any, ...], tuple[_Candidate, ...]] = {}
+        self.tables: set[str] = set()
+        for number, pattern in enumerate(pattern for design in designs for pattern in design.patterns):
+            self._add(number, pattern)
+
+    def _add(self, number: int, pattern: Pattern[..., Any]) -> None:
+        plan = pattern.plan
+        for each in plan.steps or (plan,):
+            self.tables.add(each.schema.name)
+        if plan.steps:
+            steps = tuple(_Candidate(pattern, step, number) for step in plan.steps)
+            self._transactions.append((pattern, steps))
+            return
+        candidate = _Candidate(pattern, plan, number)
+        place = (plan.operation, plan.schema.name, plan.index.name if plan.index else None)
+        self._candidates.setdefault(place, []).append(candidate)
+        if plan.hydrated:
+            self._candidates.setdefault(("BatchGetItem", plan.schema.name, None), []).append(candidate)
+        if plan.reads_first:
+            incidental = _Candidate(pattern, plan, number + _INCIDENTAL)
+            self._candidates.setdefault(("GetItem", plan.schema.name, None), []).append(incidental)
+
+    def pattern(self, operation: str, items: Sequence[Touched]) -> str | None:
+        """Return the name of the pattern that explains a request, or None.
+
+        Declared reads or writes that a program joins in a transaction have a name such as transact(take, give).
+        """
+        if not items:
+            return None
+        if operation == _TRANSACTION:
+            return self._transaction(items)
+        names: dict[str, None] = {}
+        for one in items:
+            candidate = self._best(one)
+            if candidate is None:
+                return None
+            names[candidate.pattern.name] = None
+        if operation == "TransactGetItems":
+            return f"read_together({', '.join(names)})"
+        return next(iter(names)) if len(names) == 1 else f"batch({', '.join(names)})"
+
+    def _transaction(self, items: Sequence[Touched]) -> str | None:
+        best: tuple[int, str] | None = None
+        for pattern, steps in self._transactions:
+            scores = [[_explained(step, one) for one in items] for step in steps]
+            needed = [row for row, repeated in zip(scores, pattern.plan.repeats, strict=True) if repeated is None]
+            closest = [[score for row in scores if (score := row[at]) is not None] for at in range(len(items))]
+            if not all(closest) or any(all(score is None for score in row) for row in needed):
+                continue
+            score = sum(map(max, closest))
+            if best is None or score > best[0]:
+                best = score, pattern.name
+        if best is not None:
+            return best[1]
+        candidates = [self._best(one) for one in items]
+        names = dict.fromkeys(one.pattern.name for one in candidates if one is not None)
+        unique = [one for one in candidates if one is not None and one.plan.keeps_unique]
+        if unique:  # the other actions write its sentinels
+            return unique[0].pattern.name
+        return f"transact({', '.join(names)})" if all(candidates) else None
+
+    def _best(self, one: Touched) -> _Candidate | None:
+        signature = _signature(one)
+        ranked = self._ranked.get(signature)
+        if ranked is None:
+            if len(self._ranked) >= _CACHED:
+                self._ranked.clear()
+            ranked = self._ranked[signature] = self._rank(one)
+        for candidate in ranked:
+            if candidate.explains_key(one.values):
+                return candidate
+        return None
+
+    def _rank(self, one: Touched) -> tuple[_Candidate, ...]:
+        candidates = self._candidates.get((one.operation, one.table, one.index), [])
+        scored = [(score, candidate) for candidate in candidates if (score := candidate.score(one)) is not None]
+        return tuple(candidate for _, candidate in sorted(scored, key=_closest))
+
+
+def _likeness(words: frozenset[str], text: str | None) -> int:
+    """Return how many words an expression shares with a plan's, from 0 to _EXACT."""
+    given = frozenset(_WORD.findall(text or ""))
+    return int(_EXACT * len(given & words) / (len(given | words) or 1))
+
+
+def _existence(request: Request, key: str) -> str:
+    """Return whether a condition requires the item to exist, as plans name it: must, must_not or may."""
+    names = request.get("ExpressionAttributeNames") or {}
+    for function, name in _EXISTENCE.findall(request.get("ConditionExpression") or ""):
+        if names.get(name, name) == key:
+            return "must" if function == "attribute_exists" else "must_not"
+    return "may"
+
+
+def _closest(scored: tuple[int, _Candidate]) -> tuple[int, int, int]:
+    score, candidate = scored
+    if candidate.number >= _INCIDENTAL:
+        return 0, 0, candidate.number
+    return -score, -candidate.specificity, candidate.number
+
+
+def _explained(step: _Candidate, one: Touched) -> int | None:
+    """Return how close a step of a transaction is to an action; None if it does not explain it."""
+    same = (step.plan.operation, step.plan.schema.name) == (one.operation, one.table)
+    return step.score(one) if same and step.explains_key(one.values) else None
+
+
+_EXPRESSIONS: Final = (
+    "FilterExpression",
+    "ProjectionExpression",
+    "UpdateExpression",
+    "ConditionExpression",
+    "ScanIndexForward",
+    "Select",
+    "ConsistentRead",
+)
+
+
+def _signature(one: Touched) -> tuple[Any, ...]:
+    names = one.request.get("ExpressionAttributeNames")
+    return (
+        one.operation,
+        one.table,
+        one.index,
+        one.sort,
+        None if names is None else tuple(names.items()),
+        *map(one.request.get, _EXPRESSIONS),
+    )
+
+
+def _changed(request: Request) -> frozenset[str]:
+    """Return the attributes that an update changes."""
+    text = request.get("UpdateExpression")
+    if text is None:
+        return frozenset(request.get("AttributeUpdates") or ())
+    try:
+        return compile_update(text, request.get("ExpressionAttributeNames")).attributes
+    except KeyplanError:
+        return frozenset()
+
+
+def _fits(value: KeyValue, values: Values) -> bool:
+    given = values.get(value.attribute)
+    if given is None or value.type_code not in given:
+        return False
+    if value.template is None:
+        return True
+    text = given["S"]
+    if value.part == "whole":
+        return value.template.pieces(text) is not None
+    return bool(text.startswith(value.template.literal_prefix))
+
+
+def _part_fits(part: BoundKeyAttribute, values: Values) -> bool:
+    given = values.get(part.attribute)
+    if given is None or part.type_code not in given:
+        return False
+    return part.template is None or part.template.pieces(given["S"]) is not None
+
+
+def detail_of(one: Touched) -> str:
+    """Return the condition, filter and changes of a request as text, with the values of its key."""
+    request, parts = one.request, []
+    if "KeyConditionExpression" in request:
+        parts.append(_with_values(request["KeyConditionExpression"], request))
+    elif one.operation not in ("Scan", "PutItem") and one.values:
+        parts.append(" and ".join(f"{name} = {_shown(value)}" for name, value in one.values.items()))
+    for member, word in (("FilterExpression", "filter"), ("UpdateExpression", ""), ("ConditionExpression", "if")):
+        if member in request:
+            parts.append(f"{word} {_with_values(request[member], request)}".strip())
+    if "Statement" in request:
+        parts.append(str(request["Statement"]))
+    return "; ".join(parts)[:400]
+
+
+def _with_values(text: str, request: Request) -> str:
+    names, values = request.get("ExpressionAttributeNames") or {}, request.get("ExpressionAttributeValues") or {}
+
+    def replaced(match: re.Match[str]) -> str:
+        word = match[0]
+        if word in values:
+            return _shown(values[word])
+        return str(names.get(word, word))
+
+    return _PLACEHOLDER.sub(replaced, text)
+
+
+_PLACEHOLDER: Final = re.compile(r"[#:][A-Za-z0-9_]+")
+
+
+def _shown(value: Mapping[str, Any]) -> str:
+    for kind, content in value.items():
+        text = content.hex() if isinstance(content, bytes) else str(content)
+        return f'"{text[:60]}"' if kind == "S" else text[:60]
+    return ""
+
+
+def forms(items: Sequence[Touched], operation: str) -> Iterator[str]:
+    """Yield the forms of a request without values, such as "Query app/open (PK OPEN#…, SK begins_with)"."""
+    yield from dict.fromkeys(_form(one, operation) for one in items)
+
+
+def _form(one: Touched, operation: str) -> str:
+    place = f"{one.table}/{one.index}" if one.index else one.table
+    ranged = dict(one.sort)
+    parts = [
+        f"{name} {match[0]}…"
+        for name, value in one.values.items()
+        if name not in ranged
+        and one.operation != "PutItem"
+        and isinstance(value.get("S"), str)
+        and (match := _KEY_START.match(value["S"]))
+    ]
+    parts += [f"{name} {operator}" for name, operator in one.sort]
+    if one.operation == "UpdateItem":
+        parts += [f"changes {name}" for name in sorted(_changed(one.request))[:_CHANGES_NAMED]]
+    if "FilterExpression" in one.request:
+        parts.append("with filter")
+    return f"{operation} {place}" + (f" ({', '.join(parts)})" if parts else "")
+
+
+_KEY_START: Final = re.compile(r"[A-Za-z_]{1,30}[#:|/]")
+"""Literal start of a key in most designs, before its first value."""
+_CHANGES_NAMED: Final = 5

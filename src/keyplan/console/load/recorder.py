@@ -1,0 +1,376 @@
+"""LoadRecorder of load: counts of requests, units, throttles and errors by name, in time buckets of bounded memory.
+
+Names belong to a kind, such as ("pattern", "tasks_due") or ("place", "app/open"). Every window keeps a fixed number of
+buckets, a bucket at most so many names of a kind; the others are counted together under OTHER. The hottest keys come
+from two generations of counters that are pruned to the largest ones: their counts are upper bounds.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+from keyplan.clock import Clock, SystemClock
+
+Kind: TypeAlias = Literal["pattern", "undeclared", "place", "partition", "total"]
+Name: TypeAlias = tuple[Kind, str]
+OTHER: Final = "(others)"
+TOTAL: Final[Name] = ("total", "")
+"""Name under which each request counts once."""
+_NAMES: Final = 150
+"""Names of one kind in a bucket; more are counted as OTHER."""
+_KEYS: Final = 500
+_KEYS_S: Final = 300.0
+"""Duration of one generation of key counters, in seconds."""
+
+
+@dataclass(frozen=True)
+class LoadSpan:
+    """LoadWindow of time that a page shows."""
+
+    name: str
+    title: str
+    step_s: int
+    """Duration of a bucket in seconds."""
+    buckets: int
+
+    @property
+    def seconds(self) -> int:
+        """Return the duration of the whole window in seconds."""
+        return self.step_s * self.buckets
+
+
+SPANS: Final = (
+    LoadSpan("5m", "5 minutes", 5, 60),
+    LoadSpan("1h", "1 hour", 60, 60),
+    LoadSpan("1d", "1 day", 900, 96),
+)
+"""Windows, the finest first; each step is a multiple of the one before."""
+
+
+class LoadCounts:
+    """LoadCounts of one name in one bucket, or in several."""
+
+    __slots__ = ("errors", "read", "requests", "seconds", "throttled", "write")
+
+    def __init__(self) -> None:
+        self.requests = 0
+        self.read = 0.0
+        """Consumed read units."""
+        self.write = 0.0
+        self.throttled = 0
+        """Requests that were throttled; for a partition, those that exceed what the service gives one partition."""
+        self.errors = 0
+        """Requests that ended with another error, such as a failed condition."""
+        self.seconds = 0.0
+        """Sum of the durations of the requests."""
+
+    def count(self, part: LoadPart, elapsed_s: float, weight: int, *, failed: bool) -> None:
+        """Count a request that stands for `weight` requests."""
+        self.requests += weight
+        self.read += part.read * weight
+        self.write += part.write * weight
+        self.throttled += part.throttled * weight
+        self.errors += failed * weight
+        self.seconds += elapsed_s * weight
+
+    def add(self, other: LoadCounts) -> None:
+        """Add the counts of another object."""
+        self.requests += other.requests
+        self.read += other.read
+        self.write += other.write
+        self.throttled += other.throttled
+        self.errors += other.errors
+        self.seconds += other.seconds
+
+    @property
+    def units(self) -> float:
+        """Return the consumed read and write units."""
+        return self.read + self.write
+
+    @property
+    def mean_ms(self) -> float:
+        """Return the average duration of a request in milliseconds."""
+        return self.seconds / self.requests * 1000 if self.requests else 0.0
+
+
+Bucket: TypeAlias = dict[Name, LoadCounts]
+
+
+class _Ring:
+    """The buckets of one span: the latest ones, each with its number; buckets without requests are missing."""
+
+    def __init__(self, span: LoadSpan) -> None:
+        self.span = span
+        self._buckets: deque[tuple[int, Bucket]] = deque()
+
+    def bucket(self, at: float) -> Bucket:
+        """Return the bucket of a time; buckets that fell out of the window are removed."""
+        number = int(at // self.span.step_s)
+        if self._buckets and self._buckets[-1][0] >= number:
+            return self._buckets[-1][1]
+        bucket: Bucket = {}
+        self._buckets.append((number, bucket))
+        while self._buckets[0][0] <= number - self.span.buckets:
+            self._buckets.popleft()
+        return bucket
+
+    def last(self) -> tuple[int, Bucket] | None:
+        """Return the number and content of the latest bucket, if any."""
+        return self._buckets[-1] if self._buckets else None
+
+    def __iter__(self) -> Iterator[tuple[int, Bucket]]:
+        return iter(self._buckets)
+
+
+class KeyUse(NamedTuple):
+    """Use of one partition key value: an item collection of a table or index."""
+
+    place: str
+    key: str
+    units: float
+    requests: int
+    excess: float
+    """How many of the units, at most, may belong to other keys."""
+
+
+class _TopKeys:
+    """Counters of the largest keys: after twice as many keys, the smaller half is forgotten."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._floor = 0.0
+        self._counters: dict[tuple[str, str], list[float]] = {}
+
+    def add(self, place: str, key: str, units: float, requests: int) -> None:
+        counter = self._counters.get((place, key))
+        if counter is None:
+            if len(self._counters) >= 2 * self._most:
+                self._prune()
+            self._counters[place, key] = [self._floor + units, requests, self._floor]
+        else:
+            counter[0] += units
+            counter[1] += requests
+
+    def _prune(self) -> None:
+        ranked = sorted(self._counters.items(), key=lambda entry: entry[1][0], reverse=True)
+        self._floor = max(self._floor, ranked[self._most][1][0])
+        self._counters = dict(ranked[: self._most])
+
+    def __iter__(self) -> Iterator[tuple[tuple[str, str], list[float]]]:
+        return iter(self._counters.items())
+
+
+@dataclass(frozen=True)
+class LoadPart:
+    """Share of one request that counts for a name."""
+
+    name: Name
+    read: float = 0.0
+    write: float = 0.0
+    throttled: bool = False
+
+
+@dataclass
+class UndeclaredUse:
+    """Requests of one form that no declared pattern explains."""
+
+    form: str
+    """Operation and table or index, such as "Query app/open"."""
+    detail: str
+    """Condition, filter or changes of the latest request, with its values."""
+    first_s: float
+    last_s: float
+    counts: LoadCounts = field(default_factory=LoadCounts)
+
+
+@dataclass(frozen=True)
+class LoadWindow:
+    """The counts of a span of time, as of one point in time."""
+
+    span: LoadSpan
+    now: float
+    since: float
+    """Start of the recording, in seconds since 1970."""
+    buckets: tuple[Mapping[Name, LoadCounts], ...]
+    """One for each step, the oldest first; the last one is not complete."""
+
+    @property
+    def times(self) -> list[float]:
+        """Return the start of each bucket, in seconds since 1970."""
+        last = int(self.now // self.span.step_s)
+        return [
+            (last - self.span.buckets + 1 + number) * float(self.span.step_s) for number in range(len(self.buckets))
+        ]
+
+    @property
+    def seconds(self) -> float:
+        """Return how many seconds of the window were recorded, at least one."""
+        return max(1.0, self.now - max(self.since, self.times[0]))
+
+    def totals(self, kind: Kind) -> dict[str, LoadCounts]:
+        """Return the counts of the whole window by name, the most units first."""
+        totals: dict[str, LoadCounts] = {}
+        for bucket in self.buckets:
+            for (its_kind, name), counts in bucket.items():
+                if its_kind == kind:
+                    totals.setdefault(name, LoadCounts()).add(counts)
+        return dict(sorted(totals.items(), key=lambda entry: (-entry[1].units, -entry[1].requests, entry[0])))
+
+    @property
+    def total(self) -> LoadCounts:
+        """Return the counts of all requests in the window."""
+        return self.totals("total").get("", LoadCounts())
+
+    def series(self, name: Name, attribute: str) -> list[float]:
+        """Return an attribute of a name's counts per second, for each bucket."""
+        last = self.now - self.times[-1]
+        lengths = [float(self.span.step_s)] * (len(self.buckets) - 1) + [max(1.0, last)]
+        return [
+            float(getattr(bucket[name], attribute)) / length if name in bucket else 0.0
+            for bucket, length in zip(self.buckets, lengths, strict=True)
+        ]
+
+
+class LoadRecorder:
+    """LoadCounts of load. Threads may share it."""
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self.clock = clock or SystemClock()
+        self.since = self.clock.now()
+        self._lock = threading.Lock()
+        self._rings = [_Ring(span) for span in SPANS]
+        self._keys, self._earlier = _TopKeys(_KEYS), _TopKeys(_KEYS)
+        self._keys_since = self.since
+        self._undeclared: dict[str, UndeclaredUse] = {}
+
+    def add(
+        self,
+        parts: Iterable[LoadPart],
+        *,
+        elapsed_s: float = 0.0,
+        failed: bool = False,
+        keys: Iterable[tuple[str, str, float]] = (),
+        weight: int = 1,
+    ) -> None:
+        """Count a request under the name of each part.
+
+        `keys`: place, partition key value and units. `weight`: the number of requests that it stands for.
+        """
+        now = self.clock.now()
+        with self._lock:
+            bucket = self._bucket(now)
+            for part in parts:
+                counts = bucket.get(part.name)
+                (counts if counts is not None else _counts_of(bucket, part.name)).count(
+                    part, elapsed_s, weight, failed=failed
+                )
+            top = self._top(now)
+            for place, key, units in keys:
+                top.add(place, key, units * weight, weight)
+
+    def add_counts(self, entries: Mapping[Name, LoadCounts]) -> None:
+        """Add counts of several requests, by name."""
+        now = self.clock.now()
+        with self._lock:
+            bucket = self._bucket(now)
+            for name, counts in entries.items():
+                _counts_of(bucket, name).add(counts)
+
+    def add_undeclared(self, form: str, detail: str, part: LoadPart, weight: int = 1, *, failed: bool = False) -> None:
+        """Count a request that no declared pattern explains."""
+        counts = LoadCounts()
+        counts.count(part, 0.0, weight, failed=failed)
+        self.add_undeclared_counts(form, counts, detail)
+
+    def add_undeclared_counts(self, form: str, counts: LoadCounts, detail: str = "") -> None:
+        """Count requests that no declared pattern explains."""
+        now = self.clock.now()
+        with self._lock:
+            use = self._undeclared.get(form)
+            if use is None:
+                if len(self._undeclared) >= _NAMES:
+                    del self._undeclared[min(self._undeclared, key=lambda name: self._undeclared[name].last_s)]
+                use = self._undeclared[form] = UndeclaredUse(form, detail, now, now)
+            use.detail, use.last_s = detail or use.detail, now
+            use.counts.add(counts)
+
+    def window(self, name: str = "5m") -> LoadWindow:
+        """Return the counts of a span; the first span for an unknown name."""
+        now = self.clock.now()
+        with self._lock:
+            fine = self._bucket(now)
+            ring = next((ring for ring in self._rings if ring.span.name == name), self._rings[0])
+            span = ring.span
+            last = int(now // span.step_s)
+            buckets: list[Bucket] = [{} for _ in range(span.buckets)]
+            for number, bucket in ring:
+                place = number - last + span.buckets - 1
+                if 0 <= place < span.buckets:
+                    _merge(buckets[place], bucket)
+            if ring is not self._rings[0]:
+                _merge(buckets[-1], fine)
+        return LoadWindow(span, now, self.since, tuple(buckets))
+
+    def hottest_keys(self, most: int = 20) -> list[KeyUse]:
+        """Return the keys with the most units in the last five to ten minutes."""
+        now = self.clock.now()
+        with self._lock:
+            self._top(now)
+            merged: dict[tuple[str, str], list[float]] = {}
+            for counters in (self._earlier, self._keys):
+                for key, (units, requests, floor) in counters:
+                    counter = merged.setdefault(key, [0.0, 0.0, 0.0])
+                    counter[0] += units
+                    counter[1] += requests
+                    counter[2] += floor
+        uses = [KeyUse(*key, units, int(requests), floor) for key, (units, requests, floor) in merged.items()]
+        return sorted(uses, key=lambda use: (-use.units, -use.requests, use.place, use.key))[:most]
+
+    def undeclared(self) -> list[UndeclaredUse]:
+        """Return the requests that no declared pattern explains since the start, the most units first."""
+        with self._lock:
+            uses = list(self._undeclared.values())
+        return sorted(uses, key=lambda use: (-use.counts.units, -use.counts.requests, use.form))
+
+    def _bucket(self, now: float) -> Bucket:
+        """Return the finest bucket of a time; a complete one is first added to the buckets of the other spans."""
+        finest = self._rings[0]
+        last = finest.last()
+        bucket = finest.bucket(now)
+        if last is not None and last[1] is not bucket:
+            for ring in self._rings[1:]:
+                _merge(ring.bucket(last[0] * finest.span.step_s), last[1])
+        return bucket
+
+    def _top(self, now: float) -> _TopKeys:
+        if now - self._keys_since >= _KEYS_S:
+            idle = now - self._keys_since >= 2 * _KEYS_S
+            self._earlier = _TopKeys(_KEYS) if idle else self._keys
+            self._keys, self._keys_since = _TopKeys(_KEYS), now
+        return self._keys
+
+
+def _counts_of(bucket: Bucket, name: Name) -> LoadCounts:
+    """Return the counts of a name, or those of OTHER if the bucket holds enough names of its kind."""
+    known = bucket.get(name)
+    if known is not None:
+        return known
+    kind = name[0]
+    if len(bucket) >= _NAMES and sum(each == kind for each, _ in bucket) >= _NAMES:
+        name = (kind, OTHER)
+    return bucket.setdefault(name, LoadCounts())
+
+
+def _merge(into: Bucket, bucket: Mapping[Name, LoadCounts]) -> None:
+    for name, counts in bucket.items():
+        _counts_of(into, name).add(counts)
+
+
+def key_text(values: Iterable[Mapping[str, Any]]) -> str:
+    """Return the values of a partition key as text; binary values as hexadecimal digits."""
+    contents = (content for value in values for content in value.values())
+    return " · ".join(content.hex() if isinstance(content, bytes) else str(content) for content in contents)

@@ -1,0 +1,112 @@
+"""Reports of connected programs: the figures of their meters since they started, added to the recorder.
+
+A report contains totals, so a lost report loses nothing: only the difference to the program's report before counts.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from keyplan.client.requests import UNDECLARED
+from keyplan.console.load.recorder import TOTAL, LoadCounts, LoadRecorder, Name
+
+REPORT_BYTES: Final = 1024 * 1024
+_RUNS: Final = 64
+"""Runs of programs that are remembered; the one that reported least recently is forgotten."""
+_Text = Field(min_length=1, max_length=400)
+
+
+class InvalidReportError(ValueError):
+    """Report that does not have the form of a meter's figures."""
+
+
+class _PatternUsage(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    requests: int = Field(ge=0, le=10**15)
+    throttled: int = Field(default=0, ge=0, le=10**15)
+    failed: int = Field(default=0, ge=0, le=10**15)
+    elapsed_s: float = Field(default=0.0, ge=0, le=1e15)
+    read: dict[str, float] = Field(default_factory=dict, max_length=100)
+    write: dict[str, float] = Field(default_factory=dict, max_length=100)
+
+
+class _Report(BaseModel):
+    program: str = _Text
+    run: str = _Text
+    usage: dict[str, _PatternUsage] = Field(max_length=1000)
+
+
+@dataclass
+class Program:
+    """Connected program, in one of its runs."""
+
+    name: str
+    run: str
+    last_s: float
+    """Time of its last report, in seconds since 1970."""
+    requests: int = 0
+    usage: dict[str, _PatternUsage] = field(default_factory=dict, repr=False)
+
+
+class MeterReports:
+    """Latest report of each program."""
+
+    def __init__(self, recorder: LoadRecorder) -> None:
+        self._recorder = recorder
+        self._lock = threading.Lock()
+        self._programs: OrderedDict[tuple[str, str], Program] = OrderedDict()
+
+    def add(self, document: Any) -> None:
+        """Count what a program did since its last report. Raises InvalidReportError."""
+        try:
+            report = _Report.model_validate(document)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"])) or "the report"
+            raise InvalidReportError(f"{place}: {first['msg']}") from None
+        with self._lock:
+            now = self._recorder.clock.now()
+            key = (report.program, report.run)
+            program = self._programs.pop(key, None) or Program(report.program, report.run, now)
+            self._programs[key] = program
+            while len(self._programs) > _RUNS:
+                self._programs.popitem(last=False)
+            for name, usage in report.usage.items():
+                self._count(name, program.usage.get(name, _PatternUsage(requests=0)), usage)
+            program.usage, program.last_s = report.usage, now
+            program.requests = sum(usage.requests for usage in report.usage.values())
+
+    def programs(self) -> list[Program]:
+        """Return the programs that reported, the latest first."""
+        with self._lock:
+            return sorted(self._programs.values(), key=lambda program: -program.last_s)
+
+    def _count(self, name: str, before: _PatternUsage, now: _PatternUsage) -> None:
+        counts = LoadCounts()
+        counts.requests = max(0, now.requests - before.requests)
+        counts.throttled = max(0, now.throttled - before.throttled)
+        counts.errors = max(0, now.failed - before.failed)
+        counts.seconds = max(0.0, now.elapsed_s - before.elapsed_s)
+        if not counts.requests:
+            return
+        is_undeclared = name.startswith(UNDECLARED)
+        kind: Name = ("undeclared", name) if is_undeclared else ("pattern", name)
+        entries = {kind: counts, TOTAL: counts}
+        for place in dict.fromkeys((*now.read, *now.write)):
+            part = LoadCounts()
+            part.requests, part.throttled, part.errors = counts.requests, counts.throttled, counts.errors
+            part.seconds = counts.seconds
+            part.read = max(0.0, now.read.get(place, 0.0) - before.read.get(place, 0.0))
+            part.write = max(0.0, now.write.get(place, 0.0) - before.write.get(place, 0.0))
+            counts.read += part.read
+            counts.write += part.write
+            entries["place", place] = part
+        self._recorder.add_counts(entries)
+        if is_undeclared:
+            self._recorder.add_undeclared_counts(name, counts)

@@ -1,0 +1,50 @@
+"""What the Load room shows: the recorder of a source, with an observer of its engine or reports of programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from keyplan.console.load.engine import EngineLoad
+from keyplan.console.load.forecast import PatternForecast, compare
+from keyplan.console.load.heat import Heat, heat_of
+from keyplan.console.load.matching import Matcher
+from keyplan.console.load.recorder import LoadRecorder, LoadWindow
+from keyplan.console.load.reports import MeterReports
+from keyplan.console.source import is_own_call
+from keyplan.cost.prices import book
+
+if TYPE_CHECKING:
+    from keyplan.console.source import Source
+    from keyplan.design.declaring.design import Design
+
+_HEAT_MAPS: Final = 8
+"""Tables and indexes whose partitions are drawn."""
+
+
+class LoadRoom:
+    """Load of a source: what is recorded, for all pages of a console."""
+
+    def __init__(self, source: Source, designs: Sequence[Design]) -> None:
+        """Start to observe the source's engine, if it is in this process."""
+        self.source, self.designs = source, tuple(designs)
+        clock = source.engine.clock if source.engine is not None else None
+        self.recorder = LoadRecorder(clock)
+        self.reports = MeterReports(self.recorder)
+        self.matcher = Matcher(self.designs)
+        self.engine: EngineLoad | None = None
+        if source.engine is not None:
+            self.engine = EngineLoad(source.engine, self.recorder, self.matcher, is_own_call)
+            self.engine.start()
+
+    def heat(self, window: LoadWindow, most: int = _HEAT_MAPS) -> list[Heat]:
+        """Return the heat of the tables and indexes with the most units; empty without an embedded engine."""
+        if self.engine is None:
+            return []
+        busy = {name.partition(" ")[0] for name in window.totals("partition")}
+        places = [place for place in window.totals("place") if place in busy][:most]
+        return [heat_of(window, place, self.engine.partitions(place)) for place in places]
+
+    def forecast(self, window: LoadWindow) -> list[PatternForecast]:
+        """Return the declared beside the measured load of each pattern."""
+        return compare(self.designs, window.totals("pattern"), window.seconds, book())
