@@ -19,24 +19,24 @@ from tests.systems.trace import check_trace
         ("venue_booking", "BK", 60, 11, 31),
     ],
 )
-def test_every_requirement_is_there_once_with_words_and_tests_that_exist(
+def test_every_requirement_is_listed_once_with_existing_tests(
     system: str, ids: str, stated: int, behaviour: int, faults: int
 ) -> None:
     check_trace(system, ids, stated=stated, behaviour=behaviour, faults=faults)
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_the_table_of_patterns_is_that_of_the_design(system: str) -> None:
+def test_the_table_of_patterns_matches_the_design(system: str) -> None:
     assert block(system, "patterns") == patterns_of(system)
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_the_costs_are_those_of_now(system: str) -> None:
+def test_the_costs_are_current(system: str) -> None:
     assert block(system, "costs") == costs_of(system)
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_the_files_that_the_readme_names_are_there(system: str) -> None:
+def test_the_files_named_in_the_readme_exist(system: str) -> None:
     folder = readme_of(system).parent
     files = re.findall(r"`([a-z][\w*/]*(?:\.py|/))`", readme_of(system).read_text("utf-8"))
     assert len(files) > 8

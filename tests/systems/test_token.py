@@ -20,7 +20,7 @@ def test_claims_are_in_the_token(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("claim", ["email", "", "=x"])
-def test_what_is_no_claim_is_refused(claim: str, tmp_path: Path) -> None:
+def test_an_invalid_claim_is_rejected(claim: str, tmp_path: Path) -> None:
     found = CliRunner().invoke(app, ["token", "ada", "--folder", str(tmp_path), "--claim", claim])
     assert found.exit_code == 2
     assert found.stdout == ""

@@ -41,7 +41,7 @@ def stored_agent(engine: Engine | ServedEngine, agent: str) -> dict[str, Any]:
     return found
 
 
-def test_answers_are_readable_only_with_the_secret_of_the_agent_that_asked(stage: Stage) -> None:
+def test_answers_are_readable_only_with_the_secret_of_the_asking_agent(stage: Stage) -> None:
     question = stage.asked(agent="asker")
     stage.answer(question, "ada")
     path = f"/agent/questions/{question}"
@@ -56,7 +56,7 @@ def test_answers_are_readable_only_with_the_secret_of_the_agent_that_asked(stage
         assert refused(stage.client.post("/agent/secret", headers=case)) == (401, "UNAUTHORIZED")
 
 
-def test_a_request_under_another_agents_name_uses_up_none_of_its_limits(
+def test_a_request_under_another_agents_name_does_not_count_against_its_limits(
     stage: Stage, engine: Engine | ServedEngine
 ) -> None:
     stage.asked(agent="asker")
@@ -93,11 +93,11 @@ def test_a_registration_without_an_id_gets_a_generated_one(stage: Stage) -> None
 
 
 @pytest.mark.parametrize("agent", ["", "a b", "x" * 129, "\u00fc", "line\n"])
-def test_agent_ids_outside_the_range_are_refused(stage: Stage, agent: str) -> None:
+def test_agent_ids_outside_the_range_are_rejected(stage: Stage, agent: str) -> None:
     assert refused(register(stage, agent_id=agent)) == (400, "VALIDATION_ERROR")
 
 
-def test_of_concurrent_registrations_of_one_id_one_succeeds(stage: Stage) -> None:
+def test_exactly_one_of_concurrent_registrations_of_one_id_succeeds(stage: Stage) -> None:
     answers = at_once([partial(register, stage, agent_id="bot") for _ in range(8)])
     assert Counter(answer.status_code for answer in answers) == {201: 1, 409: 7}
     assert {refused(answer) for answer in answers if answer.status_code == 409} == {(409, "AGENT_ID_TAKEN")}
@@ -105,9 +105,7 @@ def test_of_concurrent_registrations_of_one_id_one_succeeds(stage: Stage) -> Non
     assert stage.client.get("/agent/questions", headers=headers("bot", made["secret"])).status_code == 200
 
 
-def test_an_id_in_use_since_before_agents_had_secrets_cannot_be_registered(
-    stage: Stage, engine: Engine | ServedEngine
-) -> None:
+def test_an_id_used_before_agents_had_secrets_cannot_be_registered(stage: Stage, engine: Engine | ServedEngine) -> None:
     stage.service.questions.ask("older", QuestionRequest.model_validate(TEXT), None)
     assert "secret_hash" not in stored_agent(engine, "older")
     assert refused(register(stage, agent_id="older")) == (409, "AGENT_ID_TAKEN")
@@ -117,7 +115,7 @@ def test_an_id_in_use_since_before_agents_had_secrets_cannot_be_registered(
     assert len(own["questions"]) == 1
 
 
-def test_twenty_registrations_of_agents_an_hour_by_address(stage: Stage, clock: ManualClock) -> None:
+def test_an_address_may_register_twenty_agents_per_hour(stage: Stage, clock: ManualClock) -> None:
     for _ in range(20):
         assert register(stage, "10.0.0.1").status_code == 201
     over = register(stage, "10.9.9.9, 10.0.0.1")
@@ -142,7 +140,7 @@ def accepted(stage: Stage, agent: str, secret: str) -> bool:
     return status == 200
 
 
-def test_a_rotated_secret_replaces_the_other_one_with_its_first_use(stage: Stage) -> None:
+def test_a_rotated_secret_replaces_the_old_one_with_its_first_use(stage: Stage) -> None:
     first = register(stage, agent_id="bot").json()["secret"]
     lost = rotate(stage, "bot", first)
     second = rotate(stage, "bot", first)  # the reply with `lost` never came
@@ -153,14 +151,14 @@ def test_a_rotated_secret_replaces_the_other_one_with_its_first_use(stage: Stage
     assert accepted(stage, "bot", second)
 
 
-def test_a_rotated_secret_can_be_used_first_by_many_requests_at_once(stage: Stage) -> None:
+def test_a_rotated_secret_can_be_used_first_by_concurrent_requests(stage: Stage) -> None:
     first = register(stage, agent_id="bot").json()["secret"]
     second = rotate(stage, "bot", first)
     assert at_once([partial(accepted, stage, "bot", second) for _ in range(8)]) == [True] * 8
     assert not accepted(stage, "bot", first)
 
 
-def test_the_operator_issues_a_secret_in_place_of_a_lost_one(address: str) -> None:
+def test_the_operator_issues_a_secret_that_replaces_a_lost_one(address: str) -> None:
     with keyplan.connect(address) as connection:
         connection.create_tables(*TABLES)
         agents = Service.over(connection, SystemClock()).agents
@@ -203,12 +201,12 @@ def test_the_asynchronous_client_registers_asks_and_rotates(stage: Stage) -> Non
 
 
 @pytest.mark.parametrize("text", ["20", "0/60", "20/0", "x/60"])
-def test_a_malformed_limit_of_addresses_is_refused(text: str) -> None:
+def test_a_malformed_limit_of_addresses_is_rejected(text: str) -> None:
     with keyplan.connect(":memory:") as connection, pytest.raises(ValueError, match="KEYPLAN_ASK_A_HUMAN_AGENT_LIMIT"):
         AddressLimits.over(connection, SystemClock(), {"KEYPLAN_ASK_A_HUMAN_AGENT_LIMIT": text})
 
 
-def test_a_limit_of_addresses_can_be_switched_off() -> None:
+def test_a_limit_of_addresses_can_be_disabled() -> None:
     with keyplan.connect(":memory:") as connection:
         limits = AddressLimits.over(connection, SystemClock(), {"KEYPLAN_ASK_A_HUMAN_AGENT_LIMIT": "off"})
         for _ in range(30):

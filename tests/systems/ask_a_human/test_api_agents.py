@@ -28,7 +28,7 @@ def refused(answer: httpx.Response) -> tuple[int, str]:
     return answer.status_code, body["error"]["code"]
 
 
-def test_a_question_is_made_with_the_documented_defaults_and_answer(
+def test_a_question_is_created_with_the_documented_defaults_and_response(
     stage: Stage, engine: Engine | ServedEngine
 ) -> None:
     answer = stage.ask()
@@ -68,7 +68,7 @@ def test_a_question_is_made_with_the_documented_defaults_and_answer(
         {"unknown": 1},
     ],
 )
-def test_questions_outside_the_ranges_are_refused_and_nothing_is_made(
+def test_questions_outside_the_ranges_are_rejected_and_nothing_is_created(
     stage: Stage, engine: Engine | ServedEngine, body: dict[str, Any]
 ) -> None:
     stage.agent()
@@ -77,7 +77,7 @@ def test_questions_outside_the_ranges_are_refused_and_nothing_is_made(
     assert items(engine, entities.questions) == before
 
 
-def test_bodies_that_are_no_json_and_missing_or_unreadable_names_are_refused(stage: Stage) -> None:
+def test_invalid_json_and_missing_or_invalid_identities_are_rejected(stage: Stage) -> None:
     send = stage.client.post
     assert refused(send("/agent/questions", content=b"{", headers=stage.agent("a"))) == (400, "VALIDATION_ERROR")
     assert refused(send("/agent/questions", json=CHOICE)) == (400, "VALIDATION_ERROR")
@@ -86,7 +86,7 @@ def test_bodies_that_are_no_json_and_missing_or_unreadable_names_are_refused(sta
     assert refused(stage.client.get("/nowhere")) == (404, "NOT_FOUND")
 
 
-def test_a_key_repeats_its_question_for_24_hours_and_creates_nothing(stage: Stage, clock: ManualClock) -> None:
+def test_a_key_returns_its_question_for_24_hours_and_creates_nothing(stage: Stage, clock: ManualClock) -> None:
     first = stage.ask(key="k", min_responses=1)
     in_body = stage.ask(idempotency_key="k", min_responses=1)
     assert in_body.status_code == first.status_code == 201
@@ -135,13 +135,13 @@ def test_a_poll_shows_answers_without_persons_and_the_tally_of_a_choice(stage: S
     assert "summary" not in stage.poll(stage.asked())
 
 
-def test_unknown_questions_are_not_found_whatever_the_id_looks_like(stage: Stage) -> None:
+def test_unknown_questions_are_not_found_in_any_id_format(stage: Stage) -> None:
     for question in (str(uuid.uuid4()), "q_1", "AGENT%23agent", "ERRAND%23PUSH%23x", str(uuid.uuid4()).upper()):
         answer = stage.client.get(f"/agent/questions/{question}", headers=stage.agent())
         assert refused(answer) == (404, "QUESTION_NOT_FOUND")
 
 
-def test_answers_of_the_longest_kind_are_all_read_although_they_are_more_than_a_page(stage: Stage) -> None:
+def test_answers_of_maximum_length_are_all_read_over_several_pages(stage: Stage) -> None:
     question = stage.asked(min_responses=50)
     for number in range(50):
         body = {"question_id": question, "answer": chr(0x1F600 + number) * 5000}
@@ -173,7 +173,9 @@ def test_an_agent_lists_its_own_questions_newest_first_page_by_page(stage: Stage
     assert refused(bad) == (400, "VALIDATION_ERROR")
 
 
-def test_sixty_questions_an_hour_and_the_headers_say_how_many_are_left(stage: Stage, clock: ManualClock) -> None:
+def test_sixty_questions_per_hour_are_allowed_and_headers_show_the_remaining_ones(
+    stage: Stage, clock: ManualClock
+) -> None:
     for number in range(60):
         answer = stage.ask(key=f"k{number}")
         assert answer.status_code == 201
@@ -191,7 +193,7 @@ def test_sixty_questions_an_hour_and_the_headers_say_how_many_are_left(stage: St
     assert stage.ask().status_code == 201
 
 
-def test_six_hundred_polls_an_hour_lists_included(stage: Stage, engine: Engine | ServedEngine) -> None:
+def test_six_hundred_polls_per_hour_are_allowed_including_lists(stage: Stage, engine: Engine | ServedEngine) -> None:
     question, other = stage.asked(agent="a"), stage.asked(agent="b")
     assert stage.client.get(f"/agent/questions/{question}", headers=stage.agent("a")).headers[
         "X-RateLimit-Remaining"
@@ -205,7 +207,9 @@ def test_six_hundred_polls_an_hour_lists_included(stage: Stage, engine: Engine |
     assert stage.poll(other)["status"] == "OPEN"
 
 
-def test_a_hundred_open_questions_and_answers_and_sweeps_make_room(stage: Stage, clock: ManualClock) -> None:
+def test_a_hundred_open_questions_are_allowed_and_answers_and_sweeps_free_places(
+    stage: Stage, clock: ManualClock
+) -> None:
     ids = [stage.asked(timeout_seconds=86_400, min_responses=1) for _ in range(50)]
     clock.advance(3600)
     ids += [stage.asked(timeout_seconds=3600, min_responses=1) for _ in range(50)]
@@ -243,7 +247,7 @@ def test_the_openapi_document_shows_every_route_with_examples(stage: Stage) -> N
     assert stage.ask(**asked["schema"]["examples"][0] if "examples" in asked["schema"] else asked["examples"][0])
 
 
-def test_failures_are_told_without_their_inside_and_say_when_to_try_again(
+def test_failures_are_returned_without_internal_details_and_with_a_retry_time(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def failing(error: Exception) -> Callable[..., None]:

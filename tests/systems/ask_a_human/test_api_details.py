@@ -23,7 +23,7 @@ from keyplan_systems.ask_a_human.client_errors import ValidationFailedError
 from keyplan_systems.ask_a_human.domain.requests import fingerprint_hash
 
 
-def test_what_does_not_fit_is_told_in_one_shape_whoever_finds_it(stage: Stage) -> None:
+def test_invalid_input_has_one_error_format_from_every_check(stage: Stage) -> None:
     def told(answer: httpx.Response) -> tuple[str, str]:
         assert refused(answer) == (400, "VALIDATION_ERROR")
         error = answer.json()["error"]
@@ -43,14 +43,14 @@ def test_what_does_not_fit_is_told_in_one_shape_whoever_finds_it(stage: Stage) -
 
 
 @pytest.mark.embedded("refused before any table is met")
-def test_the_client_tells_what_does_not_fit(stage: Stage) -> None:
+def test_the_client_raises_validation_errors(stage: Stage) -> None:
     credentials = stage.service.agents.register("agent")
     with AgentClient(stage.url, "agent", credentials) as agent, pytest.raises(ValidationFailedError) as raised:
         agent.submit("too short", type="text")
     assert (raised.value.status, raised.value.details["field"]) == (400, "prompt")
 
 
-def test_half_a_character_is_no_text_wherever_it_stands(stage: Stage) -> None:
+def test_lone_surrogates_are_rejected_everywhere(stage: Stage) -> None:
     question, headers = stage.asked(), stage.person("ada") | {"Content-Type": "application/json"}
     for case, expected in (
         ({"question_id": "\ud800", "answer": "fine"}, (404, "QUESTION_NOT_FOUND")),
@@ -62,7 +62,7 @@ def test_half_a_character_is_no_text_wherever_it_stands(stage: Stage) -> None:
     assert stage.poll(question)["current_responses"] == 0
 
 
-def test_every_view_of_a_question_says_what_it_is_and_until_when(stage: Stage, clock: ManualClock) -> None:
+def test_every_view_of_a_question_has_its_content_and_deadline(stage: Stage, clock: ManualClock) -> None:
     question = stage.asked(**CHOICE, audience=["product", "ethics"], min_responses=3, timeout_seconds=600)
     stage.answer(question, "ada", selected_option=0)
     clock.advance(1)
@@ -84,7 +84,7 @@ def test_every_view_of_a_question_says_what_it_is_and_until_when(stage: Stage, c
     assert looked_at == for_people | {"status": "PARTIAL", "can_answer": True}
 
 
-def test_a_poll_shows_answers_in_the_order_they_came(stage: Stage, clock: ManualClock) -> None:
+def test_a_poll_shows_answers_in_order_of_arrival(stage: Stage, clock: ManualClock) -> None:
     question = stage.asked(min_responses=50)
     given = [f"the answer number {number}" for number in range(8)]
     for number, text in enumerate(given):
@@ -93,7 +93,7 @@ def test_a_poll_shows_answers_in_the_order_they_came(stage: Stage, clock: Manual
     assert [one["answer"] for one in stage.poll(question)["responses"]] == given
 
 
-def test_answers_and_count_of_a_poll_agree_though_one_comes_in_between(stage: Stage) -> None:
+def test_answers_and_count_of_a_poll_agree_even_with_a_concurrent_answer(stage: Stage) -> None:
     question = stage.asked(min_responses=2)
     stage.answer(question, "ada")
     call, answers = stage.connection._call, [partial(stage.answer, question, "ben")]
@@ -110,7 +110,7 @@ def test_answers_and_count_of_a_poll_agree_though_one_comes_in_between(stage: St
     assert (after["status"], after["current_responses"], len(after["responses"])) == ("CLOSED", 2, 2)
 
 
-def test_lists_have_the_documented_lengths_where_nothing_is_said(stage: Stage) -> None:
+def test_lists_have_the_documented_default_lengths(stage: Stage) -> None:
     ids = [stage.asked(min_responses=50) for _ in range(21)]
     headers = stage.agent()
     lists: list[tuple[Any, Callable[[str], Any]]] = [
@@ -143,7 +143,7 @@ def test_lists_have_the_documented_lengths_where_nothing_is_said(stage: Stage) -
         (["::ffff:203.0.113.9"], ["192.0.2.1", "203.0.113.9"]),
     ],
 )
-def test_an_address_is_what_the_outermost_of_so_many_trusted_proxies_saw(
+def test_an_address_is_read_from_the_configured_number_of_trusted_proxies(
     told: list[str], by_proxies: list[str]
 ) -> None:
     headers = [(b"x-forwarded-for", line.encode()) for line in told]
@@ -151,7 +151,7 @@ def test_an_address_is_what_the_outermost_of_so_many_trusted_proxies_saw(
     assert [address(request, proxies) for proxies in range(len(by_proxies))] == by_proxies
 
 
-def test_a_persons_days_and_nights_are_those_of_the_zone_of_each_answer(
+def test_days_and_nights_of_a_person_follow_the_zone_of_each_answer(
     stage: Stage, engine: Engine | ServedEngine
 ) -> None:
     for zone, day, nights in (("Pacific/Auckland", "2026-02-03", "1"), (None, "2026-02-02", "0")):
@@ -163,7 +163,7 @@ def test_a_persons_days_and_nights_are_those_of_the_zone_of_each_answer(
         assert list(stored["daily_points"]["M"]) == ["2026-02-02"]
 
 
-def test_a_streak_is_shown_by_the_calendar_of_whoever_looks(stage: Stage, clock: ManualClock) -> None:
+def test_a_streak_is_shown_in_the_zone_of_the_reader(stage: Stage, clock: ManualClock) -> None:
     assert stage.answer(stage.asked(), "ada", zone="Pacific/Auckland").status_code == 201  # there it is the 3rd
     clock.advance(47.5 * 3600)  # the 4th in UTC, and there the 5th already
     for zone, shown in (("UTC", 1), ("Pacific/Auckland", 0)):

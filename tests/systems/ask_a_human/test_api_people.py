@@ -17,7 +17,7 @@ from keyplan_systems.ask_a_human import entities
 # Reading.
 
 
-def test_the_feed_shows_open_and_partial_questions_newest_first_with_what_they_need(
+def test_the_feed_shows_open_and_partial_questions_newest_first_with_missing_answers(
     stage: Stage, clock: ManualClock
 ) -> None:
     ids = []
@@ -38,7 +38,7 @@ def test_the_feed_shows_open_and_partial_questions_newest_first_with_what_they_n
     assert ids[5] not in [one["question_id"] for one in stage.get("/questions").json()["questions"]]
 
 
-def test_the_feed_filters_by_audience_and_refuses_what_is_out_of_range(stage: Stage, clock: ManualClock) -> None:
+def test_the_feed_filters_by_audience_and_rejects_values_out_of_range(stage: Stage, clock: ManualClock) -> None:
     ethics = []
     for _ in range(4):
         ethics.append(stage.asked(audience=["product", "ethics"]))
@@ -53,7 +53,7 @@ def test_the_feed_filters_by_audience_and_refuses_what_is_out_of_range(stage: St
         assert refused(stage.get("/questions", **query)) == (400, "VALIDATION_ERROR")
 
 
-def test_a_question_says_whether_this_person_can_answer_it(stage: Stage, clock: ManualClock) -> None:
+def test_a_question_states_whether_this_person_can_answer_it(stage: Stage, clock: ManualClock) -> None:
     question = stage.asked(**CHOICE, min_responses=2)
     shown = stage.get(f"/questions/{question}", "ada").json()
     assert shown["can_answer"] is True
@@ -70,7 +70,7 @@ def test_a_question_says_whether_this_person_can_answer_it(stage: Stage, clock: 
 # Answering.
 
 
-def test_an_answer_brings_points_badges_and_a_total(stage: Stage, engine: Engine | ServedEngine) -> None:
+def test_an_answer_earns_points_badges_and_a_total(stage: Stage, engine: Engine | ServedEngine) -> None:
     question = stage.asked()
     answer = stage.answer(question, "ada", answer="x" * 101, confidence=5, response_time_ms=20_000)
     assert answer.status_code == 201
@@ -89,7 +89,7 @@ def test_an_answer_brings_points_badges_and_a_total(stage: Stage, engine: Engine
     assert stored["ttl"] == {"N": str(NOON_S + 30 * 86_400)}
 
 
-def test_what_is_wrong_with_an_answer_is_said_in_the_documented_order(stage: Stage, clock: ManualClock) -> None:
+def test_errors_of_an_answer_are_reported_in_the_documented_order(stage: Stage, clock: ManualClock) -> None:
     bad = {"answer": ""}
     closed, text = stage.asked(min_responses=1), stage.asked()
     assert refused(stage.answer(str(uuid.uuid4()), "ada", **bad)) == (404, "QUESTION_NOT_FOUND")
@@ -109,7 +109,9 @@ def test_what_is_wrong_with_an_answer_is_said_in_the_documented_order(stage: Sta
     assert stage.answer(fresh, "ada").status_code == 201
 
 
-def test_a_retried_answer_gets_the_first_reply_and_another_one_is_refused(stage: Stage, clock: ManualClock) -> None:
+def test_a_retried_answer_gets_the_first_reply_and_a_different_one_is_rejected(
+    stage: Stage, clock: ManualClock
+) -> None:
     question, other = stage.asked(min_responses=2), stage.asked(agent="other")
     body: dict[str, Any] = {"answer": "fine", "confidence": 5, "response_time_ms": 9_000}
     first = stage.answer(question, "ada", **body)
@@ -136,7 +138,7 @@ def test_a_retry_of_the_answer_that_closed_its_question_gets_its_reply(stage: St
     assert refused(stage.answer(question, "ben", selected_option=1)) == (410, "QUESTION_CLOSED")
 
 
-def test_the_reply_to_an_answer_is_repeated_to_its_device_only(stage: Stage) -> None:
+def test_the_reply_to_an_answer_is_repeated_only_to_its_device(stage: Stage) -> None:
     question = stage.asked()
     assert stage.answer(question, "ada", answer="fine").status_code == 201
     del stage.tokens["ada"]  # another device with her fingerprint
@@ -160,20 +162,20 @@ def test_the_reply_to_an_answer_is_repeated_to_its_device_only(stage: Stage) -> 
         {"answer": "fine", "more": 1},
     ],
 )
-def test_answers_outside_the_ranges_are_refused_and_not_stored(stage: Stage, body: dict[str, Any]) -> None:
+def test_answers_outside_the_ranges_are_rejected_and_not_stored(stage: Stage, body: dict[str, Any]) -> None:
     question = stage.asked()
     assert refused(stage.answer(question, "ada", **body)) == (400, "VALIDATION_ERROR")
     assert stage.poll(question)["current_responses"] == 0
 
 
-def test_a_choice_takes_an_option_in_range_and_no_text(stage: Stage) -> None:
+def test_a_choice_accepts_an_option_in_range_and_no_text(stage: Stage) -> None:
     question = stage.asked(**CHOICE)
     for body in ({"selected_option": 3}, {"selected_option": -1}, {"answer": "Send"}, {"selected_option": True}):
         assert refused(stage.answer(question, "ada", **body)) == (400, "VALIDATION_ERROR")
     assert stage.answer(question, "ada", selected_option=2).status_code == 201
 
 
-def test_a_fingerprint_is_needed_and_a_zone_must_be_known(stage: Stage) -> None:
+def test_a_fingerprint_is_required_and_the_zone_must_be_known(stage: Stage) -> None:
     question = stage.asked()
     bare = stage.client.post("/human/responses", json={"question_id": question, "answer": "fine"})
     assert refused(bare) == (400, "VALIDATION_ERROR")
@@ -183,7 +185,7 @@ def test_a_fingerprint_is_needed_and_a_zone_must_be_known(stage: Stage) -> None:
     assert refused(no_id) == (400, "VALIDATION_ERROR")
 
 
-def test_thirty_answers_an_hour_and_five_a_minute(stage: Stage, clock: ManualClock) -> None:
+def test_thirty_answers_per_hour_and_five_per_minute_are_allowed(stage: Stage, clock: ManualClock) -> None:
     questions = [stage.asked(agent=f"agent-{number // 20}", timeout_seconds=86_400) for number in range(32)]
     for number in range(30):
         answer = stage.answer(questions[number], "ada", answer=f"the {number}th that I would say")
@@ -206,7 +208,7 @@ def test_a_changed_fingerprint_is_a_new_person(stage: Stage) -> None:
 # Comparing.
 
 
-def test_the_own_record_counts_points_streak_badges_and_categories(stage: Stage, clock: ManualClock) -> None:
+def test_statistics_show_points_streak_badges_and_categories(stage: Stage, clock: ManualClock) -> None:
     for day in range(3):
         question = stage.asked(audience=["ethics", "product"] if day else ["creative"], timeout_seconds=86_400)
         clock.advance(300)
@@ -235,7 +237,7 @@ def test_the_own_record_counts_points_streak_badges_and_categories(stage: Stage,
     }
 
 
-def test_a_day_brings_500_points_and_answers_beyond_them_count_all_the_same(stage: Stage, clock: ManualClock) -> None:
+def test_a_day_earns_500_points_and_answers_beyond_them_still_count(stage: Stage, clock: ManualClock) -> None:
     earned = []
     for _ in range(24):
         clock.advance(13)
@@ -248,7 +250,7 @@ def test_a_day_brings_500_points_and_answers_beyond_them_count_all_the_same(stag
     assert stage.answer(stage.asked(), "ada").json()["points_earned"] > 0
 
 
-def test_boards_rank_by_points_then_by_who_was_first_and_show_no_names(stage: Stage, clock: ManualClock) -> None:
+def test_boards_rank_by_points_then_by_time_and_show_no_names(stage: Stage, clock: ManualClock) -> None:
     question = stage.asked(min_responses=50, timeout_seconds=86_400)
     for person, text in (("ada", "short"), ("ben", "x" * 101), ("cleo", "short")):
         clock.advance(1)
@@ -269,7 +271,7 @@ def test_boards_rank_by_points_then_by_who_was_first_and_show_no_names(stage: St
         assert refused(stage.get("/leaderboard", **query)) == (400, "VALIDATION_ERROR")
 
 
-def test_daily_and_weekly_boards_begin_anew_at_midnight_and_on_monday_in_utc(stage: Stage, clock: ManualClock) -> None:
+def test_daily_and_weekly_boards_reset_at_midnight_and_on_monday_in_utc(stage: Stage, clock: ManualClock) -> None:
     stage.answer(stage.asked(), "ada")
     clock.advance(12 * 3600)  # Tuesday
     stage.answer(stage.asked(), "ben")
@@ -283,7 +285,7 @@ def test_daily_and_weekly_boards_begin_anew_at_midnight_and_on_monday_in_utc(sta
     assert len(stage.get("/leaderboard").json()["entries"]) == 2
 
 
-def test_three_hundred_reads_an_hour_by_address_that_only_the_trusted_proxy_can_say(
+def test_three_hundred_reads_per_hour_are_allowed_by_address_of_the_trusted_proxy(
     stage: Stage, engine: Engine | ServedEngine
 ) -> None:
     assert stage.get("/questions").headers["X-RateLimit-Remaining"] == "299"
@@ -301,7 +303,7 @@ def test_three_hundred_reads_an_hour_by_address_that_only_the_trusted_proxy_can_
 @pytest.mark.parametrize(
     ("attribute", "value"), [("prompt", {"N": "1"}), ("closed_at", {"S": "2025-13-01T00:00:00.000Z"})]
 )
-def test_a_question_that_nobody_can_read_is_left_out_of_lists_and_logged(
+def test_an_unreadable_question_is_omitted_from_lists_and_logged(
     stage: Stage, clock: ManualClock, caplog: pytest.LogCaptureFixture, attribute: str, value: dict[str, str]
 ) -> None:
     asked = []
@@ -316,7 +318,7 @@ def test_a_question_that_nobody_can_read_is_left_out_of_lists_and_logged(
     assert [one.exc_info is not None for one in left_out] == [True] * 3
 
 
-def test_a_row_that_nobody_can_read_is_left_out_of_the_board_and_logged(
+def test_an_unreadable_row_is_omitted_from_the_board_and_logged(
     stage: Stage, engine: Engine | ServedEngine, caplog: pytest.LogCaptureFixture
 ) -> None:
     question = stage.asked(min_responses=3)
@@ -334,7 +336,7 @@ def test_a_row_that_nobody_can_read_is_left_out_of_the_board_and_logged(
     assert (record["rank"], record["total_answers"]) == (None, 1)
 
 
-def test_a_response_that_nobody_can_read_is_left_out_of_its_questions_poll_and_logged(
+def test_an_unreadable_response_is_omitted_from_its_questions_poll_and_logged(
     stage: Stage, engine: Engine | ServedEngine, caplog: pytest.LogCaptureFixture
 ) -> None:
     question = stage.asked(min_responses=3)
@@ -358,7 +360,7 @@ def spoil(stage: Stage, table: Any, key: dict[str, Any], attribute: str, value: 
 # Push subscriptions.
 
 
-def test_a_subscription_is_made_refreshed_and_switched_off(stage: Stage, engine: Engine | ServedEngine) -> None:
+def test_a_subscription_is_created_refreshed_and_disabled(stage: Stage, engine: Engine | ServedEngine) -> None:
     made = stage.subscribe("token", "ada")
     assert made.status_code == 201
     result, ada = made.json(), stage.person("ada")
@@ -380,7 +382,7 @@ def test_a_subscription_is_made_refreshed_and_switched_off(stage: Stage, engine:
     assert stage.subscribe("refreshed", "ada").json()["active"] is True
 
 
-def test_subscriptions_that_are_not_there_and_values_out_of_range_are_refused(stage: Stage) -> None:
+def test_missing_subscriptions_and_values_out_of_range_are_rejected(stage: Stage) -> None:
     path, ada = f"/human/push/subscribe/{uuid.uuid4()}", stage.person("ada")
     assert refused(stage.client.put(path, headers=ada, json={"min_interval_minutes": 5})) == (
         404,
@@ -396,7 +398,7 @@ def test_subscriptions_that_are_not_there_and_values_out_of_range_are_refused(st
     assert first != second
 
 
-def test_ten_subscriptions_an_hour_by_address(stage: Stage) -> None:
+def test_an_address_may_subscribe_ten_times_per_hour(stage: Stage) -> None:
     for number in range(10):
         assert stage.subscribe(f"token-{number}", "ada", address="10.0.0.1").status_code == 201
     assert refused(stage.subscribe("token-10", "ada", address="10.0.0.1")) == (429, "RATE_LIMITED")
@@ -408,7 +410,7 @@ def test_ten_subscriptions_an_hour_by_address(stage: Stage) -> None:
     [("total_points", {"S": "many"}), ("answers_by_category", {"M": {"gardening": {"N": "1"}}})],
     ids=["no item of its kind", "values that the rules do not know"],
 )
-def test_a_record_that_cannot_be_read_is_named_to_its_person_and_hinders_nobody_else(
+def test_an_unreadable_record_is_reported_to_its_person_and_affects_no_one_else(
     stage: Stage, engine: Engine | ServedEngine, attribute: str, value: dict[str, Any]
 ) -> None:
     first, second = stage.asked(min_responses=5), stage.asked(min_responses=5)

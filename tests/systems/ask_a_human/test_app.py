@@ -57,7 +57,7 @@ def registered(url: str, agent: str) -> dict[str, str]:
     return {"X-Agent-Id": issued["agent_id"], "Authorization": f"Bearer {issued['secret']}"}
 
 
-def test_the_example_runs_against_a_server_that_is_mounted_under_its_name(system: Built) -> None:
+def test_the_example_runs_against_a_mounted_server(system: Built) -> None:
     with Running(Starlette(routes=[Mount("/ask_a_human", app=system.app)])) as server:
         question = converse(f"{server.url}/ask_a_human", "test").question
         command = [sys.executable, "-m", "keyplan_systems.ask_a_human.example", f"{server.url}/ask_a_human"]
@@ -69,7 +69,7 @@ def test_the_example_runs_against_a_server_that_is_mounted_under_its_name(system
     assert "2  Place order" in ran.stdout
 
 
-def test_a_mounted_system_answers_with_the_whole_path_to_poll(system: Built) -> None:
+def test_a_mounted_system_returns_the_full_path_to_poll(system: Built) -> None:
     with Running(Starlette(routes=[Mount("/ask_a_human", app=system.app)])) as server:
         body = {"prompt": "Is it there?", "type": "text"}
         headers = registered(f"{server.url}/ask_a_human", "a")
@@ -78,9 +78,7 @@ def test_a_mounted_system_answers_with_the_whole_path_to_poll(system: Built) -> 
     assert found.json()["question_id"] == made["question_id"]
 
 
-def test_a_sample_that_is_refused_in_part_keeps_nothing_from_starting(
-    system: Built, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_partly_rejected_sample_does_not_prevent_startup(system: Built, caplog: pytest.LogCaptureFixture) -> None:
     with Running(system.app) as server:
         headers = registered(server.url, "sample-agent") | {"X-Idempotency-Key": "sample-1"}
         body = {"prompt": "What did another release ask?", "type": "text"}
@@ -90,7 +88,7 @@ def test_a_sample_that_is_refused_in_part_keeps_nothing_from_starting(
         assert len(httpx.get(f"{server.url}/human/questions").json()["questions"]) == 2
 
 
-def test_the_sample_loads_twice_and_is_there_once_and_the_workers_do_their_part(system: Built, tmp_path: Path) -> None:
+def test_the_sample_is_stored_once_and_the_workers_process_it(system: Built, tmp_path: Path) -> None:
     system.load_sample()
     system.load_sample()
     done = {worker.name: worker.run_once() for worker in system.workers}
@@ -106,7 +104,7 @@ def test_the_sample_loads_twice_and_is_there_once_and_the_workers_do_their_part(
     assert [one["rank"] for one in board] == [1, 2, 3, 4, 5]
 
 
-def test_settings_that_cannot_be_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_settings_are_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with keyplan.connect(":memory:") as connection:
         for name in (PROXIES, LINKS, CREDENTIALS):
             monkeypatch.setenv(name, "")  # an unset variable
@@ -127,7 +125,7 @@ def test_settings_that_cannot_be_are_refused(tmp_path: Path, monkeypatch: pytest
             pass
 
 
-def test_a_question_is_asked_told_of_answered_and_counted(stage: Stage, clock: ManualClock) -> None:
+def test_a_question_is_asked_notified_answered_and_counted(stage: Stage, clock: ManualClock) -> None:
     for number in range(3):
         assert stage.subscribe(f"token-{number}", f"person-{number}").status_code == 201
     question = stage.asked(key="k", min_responses=3)

@@ -87,7 +87,7 @@ def door(request: pytest.FixtureRequest, server: tuple[str, Stage], stub: Stub) 
     return Door(server[0], stub.time, threads=request.param == "threads")
 
 
-def test_a_submit_says_what_was_asked_for_and_reads_what_was_made(door: Door, stub: Stub) -> None:
+def test_a_submit_sends_the_requested_fields_and_parses_the_created_question(door: Door, stub: Stub) -> None:
     made = door.submit(
         type=QuestionType.MULTIPLE_CHOICE,
         options=("Send", "Submit"),
@@ -112,13 +112,13 @@ def test_a_submit_says_what_was_asked_for_and_reads_what_was_made(door: Door, st
     assert made.expires_at == datetime(2026, 2, 2, 3, 40, tzinfo=UTC)
 
 
-def test_what_is_left_out_is_left_to_the_server_but_for_a_key(door: Door, stub: Stub) -> None:
+def test_omitted_fields_are_left_to_the_server_except_the_key(door: Door, stub: Stub) -> None:
     door.submit()
     assert stub.bodies[0].keys() == {"prompt", "type", "idempotency_key"}
     assert len(stub.bodies[0]["idempotency_key"]) == 36
 
 
-def test_a_retry_after_a_lost_answer_makes_no_second_question(door: Door, stub: Stub) -> None:
+def test_a_retry_after_a_lost_response_creates_no_second_question(door: Door, stub: Stub) -> None:
     stub.lose_answers = 2
     assert door.submit().question_id == "q-1"
     assert len(stub.bodies) == 3
@@ -126,24 +126,24 @@ def test_a_retry_after_a_lost_answer_makes_no_second_question(door: Door, stub: 
     assert len(stub.made) == 1
 
 
-def test_two_submits_are_two_questions(door: Door, stub: Stub) -> None:
+def test_two_submits_create_two_questions(door: Door, stub: Stub) -> None:
     assert door.submit(idempotency_key="a").question_id != door.submit(idempotency_key="b").question_id
     assert len(stub.made) == 2
 
 
-def test_a_wish_nobody_knows_is_a_mistake_of_the_caller(door: Door, stub: Stub) -> None:
+def test_an_unknown_field_raises_type_error(door: Door, stub: Stub) -> None:
     with pytest.raises(TypeError, match="unknown question fields: min_response"):
         door.submit(min_response=3)
     assert stub.bodies == []
 
 
-def test_a_server_in_trouble_is_tried_again_with_growing_pauses(door: Door, stub: Stub) -> None:
+def test_a_failing_server_is_retried_with_growing_pauses(door: Door, stub: Stub) -> None:
     stub.scripted = [refusal(503, "SERVER_ERROR"), refusal(500, "SERVER_ERROR"), HTMLResponse("<h1>502</h1>", 502)]
     assert door.submit().question_id == "q-1"
     assert all(least <= pause <= least * 1.1 for least, pause in zip((1, 2, 4), stub.time.sleeps, strict=True))
 
 
-def test_a_server_that_stays_in_trouble_is_left_after_five_tries(door: Door, stub: Stub) -> None:
+def test_a_permanently_failing_server_raises_after_five_attempts(door: Door, stub: Stub) -> None:
     stub.scripted = [refusal(503, "SERVER_ERROR") for _ in range(9)]
     with pytest.raises(errors.ServerFailedError) as raised:
         door.submit()
@@ -162,14 +162,14 @@ def test_a_server_that_stays_in_trouble_is_left_after_five_tries(door: Door, stu
         ("Mon, 1 Jan 99999999999 00:00:00 GMT", 1.0),
     ],
 )
-def test_a_pause_the_server_asks_for_is_kept(header: str, least: float, door: Door, stub: Stub) -> None:
+def test_a_retry_after_header_is_respected(header: str, least: float, door: Door, stub: Stub) -> None:
     stub.scripted = [refusal(429, "RATE_LIMITED", Retry_After=header)]
     assert door.submit().question_id == "q-1"
     assert len(stub.time.sleeps) == 1
     assert least <= stub.time.sleeps[0] <= least * 1.1
 
 
-def test_a_pause_too_long_to_wait_is_given_to_the_caller_at_once(door: Door, stub: Stub) -> None:
+def test_a_retry_time_that_is_too_long_is_raised_immediately(door: Door, stub: Stub) -> None:
     stub.scripted = [refusal(429, "RATE_LIMITED", Retry_After="1800")]
     with pytest.raises(errors.RateLimitedError) as raised:
         door.submit()
@@ -190,7 +190,7 @@ def test_a_pause_too_long_to_wait_is_given_to_the_caller_at_once(door: Door, stu
         (501, "SOMETHING_NEW", errors.ServerFailedError),
     ],
 )
-def test_each_refusal_has_its_own_error_and_is_not_tried_again(
+def test_each_rejection_has_its_own_error_and_is_not_retried(
     status: int, code: str, kind: type[errors.ApiError], door: Door, stub: Stub
 ) -> None:
     stub.scripted = [refusal(status, code)]
@@ -204,14 +204,14 @@ def test_each_refusal_has_its_own_error_and_is_not_tried_again(
 
 
 @pytest.mark.parametrize("answer", [HTMLResponse("<h1>hello</h1>"), HTMLResponse("<h1>hello</h1>", 404)])
-def test_an_answer_of_something_else_is_told_as_such(answer: Response, door: Door, stub: Stub) -> None:
+def test_an_unexpected_response_raises_an_error_with_its_text(answer: Response, door: Door, stub: Stub) -> None:
     stub.scripted = [answer]
     with pytest.raises(errors.UnexpectedAnswerError, match="hello"):
         door.get("q-1")
 
 
 @pytest.mark.parametrize("threads", [True, False])
-def test_a_server_that_is_not_there_is_unreachable_after_the_retries(threads: bool) -> None:
+def test_an_unreachable_server_raises_after_the_retries(threads: bool) -> None:
     time = Time()
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # a port that nothing listens on, and that no other process can bind
@@ -230,14 +230,14 @@ def test_a_question_is_read_with_its_answers_and_tally(door: Door, stub: Stub) -
     assert not found.finished
 
 
-def test_waiting_polls_at_30_seconds_growing_by_half_to_five_minutes(door: Door, stub: Stub) -> None:
+def test_waiting_polls_after_30_seconds_growing_by_half_to_five_minutes(door: Door, stub: Stub) -> None:
     stub.answers_at = (1.0, 1500.0)
     found = door.wait(timeout_s=3600)
     assert (found.status, found.current_responses, found.finished) == (Status.CLOSED, 2, True)
     assert stub.time.sleeps == [30, 45, 67.5, 101.25, 151.875, 227.8125, 300, 300, 300]
 
 
-def test_waiting_ends_with_as_many_answers_as_are_enough(door: Door, stub: Stub) -> None:
+def test_waiting_ends_with_the_requested_number_of_answers(door: Door, stub: Stub) -> None:
     stub.answers_at = (20.0, 70.0, 90.0, 5000.0)
     found = door.wait(timeout_s=3600, min_answers=2)
     assert (found.status, found.current_responses) == (Status.PARTIAL, 2)
@@ -251,25 +251,25 @@ def test_waiting_ends_when_the_question_expires(door: Door, stub: Stub) -> None:
     assert stub.polls == [0, 30, 75, 142.5]
 
 
-def test_waiting_looks_a_last_time_at_the_deadline_and_gives_what_there_is(door: Door, stub: Stub) -> None:
+def test_waiting_polls_a_last_time_at_the_deadline_and_returns_the_current_answers(door: Door, stub: Stub) -> None:
     stub.answers_at = (10.0, 99.0, 5000.0)
     found = door.wait(timeout_s=100)
     assert (found.status, found.current_responses, found.finished) == (Status.PARTIAL, 2, False)
     assert stub.polls == [0, 30, 75, 100]
 
 
-def test_a_wait_of_no_time_looks_once(door: Door, stub: Stub) -> None:
+def test_waiting_for_zero_seconds_polls_once(door: Door, stub: Stub) -> None:
     assert door.wait(timeout_s=0).status is Status.OPEN
     assert stub.polls == [0]
 
 
-def test_trouble_during_a_wait_is_ridden_out(door: Door, stub: Stub) -> None:
+def test_waiting_continues_after_temporary_errors(door: Door, stub: Stub) -> None:
     stub.answers_at = (40.0,)
     stub.scripted = [refusal(503, "SERVER_ERROR"), refusal(429, "RATE_LIMITED", Retry_After="20")]
     assert door.wait(timeout_s=600).status is Status.CLOSED
 
 
-def test_a_pause_that_the_server_asks_for_goes_beyond_no_wait(door: Door, stub: Stub) -> None:
+def test_a_retry_time_does_not_exceed_the_wait(door: Door, stub: Stub) -> None:
     stub.answers_at = (10.0, 5000.0)
     stub.scripted = [refusal(429, "RATE_LIMITED", Retry_After="95")]
     assert door.wait(timeout_s=100).current_responses == 1
@@ -282,26 +282,26 @@ def test_a_pause_that_the_server_asks_for_goes_beyond_no_wait(door: Door, stub: 
     assert stub.time.passed == 100
 
 
-def test_trouble_of_a_moment_at_the_deadline_is_ridden_out(door: Door, stub: Stub) -> None:
+def test_a_temporary_error_at_the_deadline_is_retried(door: Door, stub: Stub) -> None:
     stub.scripted = [refusal(503, "SERVER_ERROR", Retry_After="1")]
     assert door.wait(timeout_s=0).status is Status.OPEN
     assert stub.time.passed < 2
 
 
-def test_a_question_that_is_gone_ends_the_wait_with_its_error(door: Door, stub: Stub) -> None:
+def test_a_missing_question_ends_the_wait_with_its_error(door: Door, stub: Stub) -> None:
     stub.scripted = [refusal(404, "QUESTION_NOT_FOUND")]
     with pytest.raises(errors.QuestionNotFoundError):
         door.wait(timeout_s=600)
 
 
 @given(st.integers(0, 10_000), st.integers())
-def test_pauses_between_polls_vary_by_a_tenth_around_their_steady_length(number: int, seed: int) -> None:
+def test_pauses_between_polls_vary_by_ten_percent(number: int, seed: int) -> None:
     steady = STEADY.pause(number, random.Random(0))
     assert steady == min(300.0, 30.0 * 1.5 ** min(number, 64))
     assert 0.9 * steady <= Polling().pause(number, random.Random(seed)) <= 1.1 * steady
 
 
-def test_keys_of_clients_with_chance_of_their_own_differ(server: tuple[str, Stage], stub: Stub) -> None:
+def test_keys_of_different_clients_differ(server: tuple[str, Stage], stub: Stub) -> None:
     for _ in range(3):
         with AgentClient(server[0], "agent") as client:
             client.submit(PROMPT)
@@ -309,7 +309,7 @@ def test_keys_of_clients_with_chance_of_their_own_differ(server: tuple[str, Stag
     assert len({body["idempotency_key"] for body in stub.bodies}) == 6
 
 
-def test_retries_of_none_are_a_mistake_of_the_caller() -> None:
+def test_zero_attempts_raise_value_error() -> None:
     client = AgentClient("http://unused.example", "agent", retries=Retries(attempts=0))
     with client, pytest.raises(ValueError, match="0 attempts"):
         client.get("q-1")

@@ -76,12 +76,12 @@ def lagging(clock: ManualClock, tmp_path: Any) -> Iterator[Stage]:
         yield stage
 
 
-def test_nothing_is_left_open_by_the_checks() -> None:
+def test_the_check_has_no_findings() -> None:
     report = check(Design.load("keyplan_systems.ask_a_human.design"))
     assert [f"{finding.code} {finding.problem}" for finding in report.findings] == []
 
 
-def test_there_are_exactly_the_four_documented_tables_with_their_keys_and_expiry(stage: Stage) -> None:
+def test_the_four_tables_match_the_documents_in_keys_and_expiry(stage: Stage) -> None:
     assert [table.name for table in Design.load("keyplan_systems.ask_a_human.design").tables] == list(KEYS)
     for table in TABLES:
         result = stage.connection.describe(table)
@@ -121,7 +121,7 @@ def test_tables_are_declared_warm_enough_for_the_peak() -> None:
     assert found == {("KP505", "aah-questions"), ("KP505", "aah-responses"), ("KP505", "aah-user-stats")}
 
 
-def test_storage_is_paid_for_whether_or_not_anybody_asks() -> None:
+def test_storage_has_a_cost_without_requests() -> None:
     month = estimate(Design.load("keyplan_systems.ask_a_human.design"), book("us-east-1"))
     assert all(part.storage > 0 for table in month.tables for part in table.parts)
 
@@ -142,7 +142,7 @@ def test_items_have_the_documented_attributes(stage: Stage, engine: Engine | Ser
         assert {name: types.get(name) for name in documented} == documented
 
 
-def test_people_and_subscriptions_say_when_they_were_made_and_last_changed(
+def test_people_and_subscriptions_have_creation_and_modification_times(
     stage: Stage, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
     def dates(table: Any, has: str) -> dict[str, str]:
@@ -173,7 +173,7 @@ def test_people_and_subscriptions_say_when_they_were_made_and_last_changed(
     assert (record["created_at"], record["updated_at"]) == ("12:00:04", "12:00:05")
 
 
-def test_a_boolean_cannot_be_a_key_so_activity_has_an_attribute_of_its_own(
+def test_a_boolean_cannot_be_a_key_so_activity_has_a_separate_attribute(
     stage: Stage, engine: Engine | ServedEngine
 ) -> None:
     with pytest.raises(ValidationError):
@@ -215,7 +215,7 @@ def test_an_answer_is_one_transaction_over_three_tables(stage: Stage) -> None:
     ]
 
 
-def test_feed_and_boards_are_spread_over_shards(stage: Stage, engine: Engine | ServedEngine) -> None:
+def test_feed_and_boards_are_distributed_over_shards(stage: Stage, engine: Engine | ServedEngine) -> None:
     ids = [stage.asked(agent=f"agent-{number // 30}", min_responses=50) for number in range(60)]
     at_once([partial(stage.answer, ids[number], f"person-{number}") for number in range(40)])
     feed = {item["feed_pk"]["S"] for item in items(engine, entities.questions) if "feed_pk" in item}
@@ -239,9 +239,7 @@ def test_an_agents_list_may_lag_while_a_poll_never_does(lagging: Stage, clock: M
 
 
 @pytest.mark.embedded("faults on purpose")
-def test_who_switched_off_a_moment_ago_is_not_told_though_the_index_still_says_so(
-    lagging: Stage, clock: ManualClock
-) -> None:
+def test_a_disabled_subscription_is_not_notified_even_if_the_index_is_stale(lagging: Stage, clock: ManualClock) -> None:
     made = [lagging.subscribe(token, f"person-{token}").json()["subscription_id"] for token in ("off", "on")]
     lagging.asked()
     clock.advance(6)

@@ -48,7 +48,7 @@ def test_a_device_token_is_shown_once_and_stored_as_its_hash(stage: Stage, engin
     assert refused(stage.client.post("/human/devices")) == (400, "VALIDATION_ERROR")
 
 
-def test_a_fingerprint_alone_proves_nothing(stage: Stage) -> None:
+def test_a_fingerprint_alone_does_not_authenticate(stage: Stage) -> None:
     question = stage.asked()
     assert stage.answer(question, "ada").status_code == 201
     other = device(stage, "ben") | {"X-Fingerprint": "ada"}
@@ -66,7 +66,7 @@ def test_a_fingerprint_alone_proves_nothing(stage: Stage) -> None:
     assert stage.client.get("/human/leaderboard").status_code == 200
 
 
-def test_another_device_with_the_same_fingerprint_has_a_record_of_its_own(stage: Stage) -> None:
+def test_another_device_with_the_same_fingerprint_has_a_separate_record(stage: Stage) -> None:
     first, second = stage.asked(), stage.asked()
     ada, twin = device(stage, "ada"), device(stage, "ada")
     assert answer(stage, first, ada).status_code == 201
@@ -77,7 +77,7 @@ def test_another_device_with_the_same_fingerprint_has_a_record_of_its_own(stage:
     assert stage.client.get("/human/stats", headers=ada).json()["total_answers"] == 1
 
 
-def test_a_device_claims_its_fingerprint_with_its_first_request_so_that_a_lost_reply_costs_nothing(
+def test_a_device_claims_its_fingerprint_with_its_first_request_even_if_a_reply_was_lost(
     stage: Stage, engine: Engine | ServedEngine
 ) -> None:
     assert register(stage, "ada").status_code == 201  # its reply never came
@@ -88,7 +88,7 @@ def test_a_device_claims_its_fingerprint_with_its_first_request_so_that_a_lost_r
     assert people == [fingerprint_hash("ada")]
 
 
-def test_of_two_devices_first_used_at_once_one_gets_the_fingerprints_record(
+def test_one_of_two_concurrent_new_devices_gets_the_fingerprints_record(
     stage: Stage, engine: Engine | ServedEngine
 ) -> None:
     devices = [device(stage, "ada") for _ in range(2)]
@@ -114,7 +114,7 @@ def test_a_push_subscription_is_changed_and_ended_only_by_its_device(stage: Stag
     assert stage.client.delete(path, headers=owner).status_code == 204
 
 
-def test_a_browser_that_registers_again_takes_its_subscription_along(stage: Stage) -> None:
+def test_a_browser_that_registers_again_keeps_its_subscription(stage: Stage) -> None:
     before, after = device(stage, "ada"), device(stage, "ada")
     subscribe = partial(stage.client.post, "/human/push/subscribe", json={"fcm_token": "t"})
     made = subscribe(headers=before).json()
@@ -142,7 +142,7 @@ def test_one_address_cannot_close_a_question_with_invented_fingerprints(
     assert answer(stage, stage.asked(), invented[11]).status_code == 201
 
 
-def test_the_answers_of_an_address_to_a_question_are_counted_exactly_however_many_come_at_once(stage: Stage) -> None:
+def test_answers_per_address_and_question_are_counted_exactly_under_concurrency(stage: Stage) -> None:
     question = stage.asked(min_responses=50)
     devices = [device(stage, f"invented-{number}") for number in range(12)]
     answers = at_once([partial(answer, stage, question, headers) for headers in devices])
@@ -150,7 +150,7 @@ def test_the_answers_of_an_address_to_a_question_are_counted_exactly_however_man
     assert stage.poll(question)["current_responses"] == 3
 
 
-def test_a_refused_answer_does_not_count_for_its_address(stage: Stage) -> None:
+def test_a_rejected_answer_does_not_count_for_its_address(stage: Stage) -> None:
     question = stage.asked(min_responses=50)
     for number in range(4):
         assert answer(stage, question, device(stage, f"person-{number}"), "").status_code == 400
@@ -166,7 +166,7 @@ def test_addresses_of_one_ipv6_network_count_as_one(stage: Stage) -> None:
     assert [one.status_code for one in answers] == [201, 201, 201, 403]
 
 
-def test_sixty_registrations_of_devices_an_hour_by_address(stage: Stage, clock: ManualClock) -> None:
+def test_an_address_may_register_sixty_devices_per_hour(stage: Stage, clock: ManualClock) -> None:
     for number in range(60):
         assert register(stage, f"person-{number}").status_code == 201
     over = register(stage, "one-more")
@@ -185,7 +185,7 @@ def strict(engine: Engine | ServedEngine, clock: ManualClock, tmp_path: Path) ->
         yield stage
 
 
-def test_the_limits_of_addresses_are_settings(strict: Stage, clock: ManualClock) -> None:
+def test_the_limits_of_addresses_are_configurable(strict: Stage, clock: ManualClock) -> None:
     ids = [strict.asked() for _ in range(3)]
     people = [device(strict, f"person-{number}") for number in range(4)]
     assert answer(strict, ids[0], people[0]).status_code == 201
@@ -198,7 +198,7 @@ def test_the_limits_of_addresses_are_settings(strict: Stage, clock: ManualClock)
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "x", "3/60"])
-def test_a_malformed_number_of_answers_per_address_is_refused(text: str) -> None:
+def test_a_malformed_number_of_answers_per_address_is_rejected(text: str) -> None:
     with keyplan.connect(":memory:") as connection, pytest.raises(ValueError, match=PER_QUESTION_VARIABLE):
         AddressLimits.over(connection, SystemClock(), {PER_QUESTION_VARIABLE: text})
 

@@ -40,7 +40,7 @@ def test_a_question_goes_from_open_to_partial_to_closed_and_leaves_the_feed(
     assert kinds == [f"ERRAND#PUSH#{question}"]
 
 
-def test_at_the_exact_second_of_its_deadline_a_question_is_expired_swept_or_not(
+def test_a_question_expires_at_the_exact_second_of_its_deadline_with_and_without_sweep(
     stage: Stage, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
     question = stage.asked(timeout_seconds=60)
@@ -65,7 +65,9 @@ def test_at_the_exact_second_of_its_deadline_a_question_is_expired_swept_or_not(
     assert open_questions(engine, "agent") == 0
 
 
-def test_an_expired_question_is_polled_for_a_day_and_a_closed_one_for_seven(stage: Stage, clock: ManualClock) -> None:
+def test_an_expired_question_can_be_polled_for_a_day_and_a_closed_one_for_seven(
+    stage: Stage, clock: ManualClock
+) -> None:
     closed = stage.asked(min_responses=1, timeout_seconds=60)
     expired = stage.asked(timeout_seconds=60)
     stage.answer(closed, "ada")
@@ -80,7 +82,7 @@ def test_an_expired_question_is_polled_for_a_day_and_a_closed_one_for_seven(stag
     assert stage.client.get(f"/agent/questions/{closed}", headers=headers).status_code == 404
 
 
-def test_lists_leave_out_what_is_past_its_time_and_not_removed_yet(
+def test_lists_omit_questions_past_their_expiry_that_are_not_yet_removed(
     stage: Stage, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
     closed = stage.asked(min_responses=1, timeout_seconds=60)
@@ -111,7 +113,7 @@ def test_lists_leave_out_what_is_past_its_time_and_not_removed_yet(
 
 
 @pytest.mark.embedded("expiry when the test says so")
-def test_expiry_removes_questions_and_answers_and_keeps_what_people_have_earned(
+def test_expiry_removes_questions_and_answers_and_keeps_statistics(
     clock: ManualClock, stage: Stage, engine: Engine
 ) -> None:
     stage.subscribe("token", "ben")
@@ -139,7 +141,7 @@ def test_expiry_removes_questions_and_answers_and_keeps_what_people_have_earned(
 
 
 @pytest.mark.embedded("expiry when the test says so")
-def test_a_sweep_after_the_question_itself_is_gone_gives_the_quota_back_once(
+def test_a_sweep_after_the_question_was_removed_returns_the_quota_once(
     stage: Stage, clock: ManualClock, engine: Engine
 ) -> None:
     stage.asked(timeout_seconds=60)
@@ -151,7 +153,7 @@ def test_a_sweep_after_the_question_itself_is_gone_gives_the_quota_back_once(
 
 
 @pytest.mark.embedded("marks of ranks are dated by the stream, which has a clock of its own")
-def test_every_time_to_live_is_a_number_of_seconds_not_long_past(stage: Stage, engine: Engine | ServedEngine) -> None:
+def test_every_time_to_live_is_a_number_of_recent_seconds(stage: Stage, engine: Engine | ServedEngine) -> None:
     question = stage.asked(idempotency_key="k")
     stage.answer(question, "ada", answer="ok", response_time_ms=10)
     stage.subscribe("token", "ben")
@@ -170,7 +172,7 @@ def test_every_time_to_live_is_a_number_of_seconds_not_long_past(stage: Stage, e
 # Flags.
 
 
-def test_suspicious_answers_are_stored_and_paid_and_wait_for_a_reviewer(stage: Stage, clock: ManualClock) -> None:
+def test_suspicious_answers_are_stored_rewarded_and_queued_for_review(stage: Stage, clock: ManualClock) -> None:
     text = [stage.asked(agent=f"agent-{number}") for number in range(2)]
     choice = stage.asked(**CHOICE)
     assert stage.answer(text[0], "ada", answer="Same words", response_time_ms=4_999).json()["points_earned"] == 15
@@ -211,7 +213,7 @@ def test_the_fifth_minimal_answer_in_a_row_is_flagged_as_a_pattern(
     assert reasons == ([Reason.PATTERN_MATCH] if answers == 5 else [])
 
 
-def test_the_neediest_questions_come_first_and_leave_the_list_when_they_are_closed(
+def test_questions_with_the_most_missing_answers_come_first_until_they_are_closed(
     stage: Stage, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
     half = stage.asked(min_responses=2, timeout_seconds=60)

@@ -133,7 +133,7 @@ def test_a_key_asks_once(stage: Stage) -> None:
         ("check_human_responses", {"question_id": "none"}, "The answers cannot be read: "),
     ],
 )
-def test_refusals_are_results_that_a_model_can_read(
+def test_rejections_are_results_that_a_model_can_read(
     stage: Stage, tool: str, arguments: dict[str, Any], message: str
 ) -> None:
     result = in_process(stage, tool, arguments)
@@ -174,20 +174,20 @@ def test_the_first_start_registers_an_agent_and_keeps_its_credentials_private(st
         mcp.credentials(stage.url, path, "only-an-agent", None)
 
 
-def test_the_transport_http_listens_on_this_machine_only() -> None:
+def test_the_http_transport_listens_on_loopback_only() -> None:
     command = [sys.executable, "-m", "keyplan_systems.ask_a_human.mcp", "--transport", "http", "--host", "0.0.0.0"]
     ran = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
     assert ran.returncode == 2
     assert "listens on 127.0.0.1 only" in ran.stderr
 
 
-def test_the_transport_http_refuses_other_names_of_this_machine(stage: Stage) -> None:
+def test_the_http_transport_rejects_other_host_names(stage: Stage) -> None:
     with over_http(stage) as url:
         answer = httpx.post(url, headers={"Host": "evil.example"}, json={})
     assert answer.status_code in (403, 421)
 
 
-def test_the_example_agent_prints_the_draft_that_people_prefer(stage: Stage) -> None:
+def test_the_example_agent_prints_the_preferred_draft(stage: Stage) -> None:
     texts = drafts(Facts())
     people = iter(["ada", "ben", "cleo"])
 

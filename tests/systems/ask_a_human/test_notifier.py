@@ -54,7 +54,7 @@ def test_a_message_is_delivered_with_a_token_fetched_once_by_a_signed_assertion(
     assert fcm.tokens_given == 1
 
 
-def test_many_sends_at_once_fetch_one_token(fcm: FakeFcm, tmp_path: Path) -> None:
+def test_concurrent_sends_fetch_one_token(fcm: FakeFcm, tmp_path: Path) -> None:
     async def run() -> list[Outcome]:
         notifier = FcmNotifier.from_file(fcm.key_file(tmp_path), ManualClock(), base_url=fcm.url)
         try:
@@ -67,7 +67,7 @@ def test_many_sends_at_once_fetch_one_token(fcm: FakeFcm, tmp_path: Path) -> Non
     assert {one["message"]["token"] for one in fcm.sent} == {str(number) for number in range(12)}
 
 
-def test_the_payload_is_a_web_push_that_dies_with_its_question(fcm: FakeFcm, tmp_path: Path) -> None:
+def test_the_payload_is_a_web_push_that_expires_with_its_question(fcm: FakeFcm, tmp_path: Path) -> None:
     send(fcm, tmp_path, MESSAGE, replace(MESSAGE, lives_s=-5))
     assert fcm.sent[0] == {
         "message": {
@@ -112,7 +112,7 @@ def test_the_payload_is_a_web_push_that_dies_with_its_question(fcm: FakeFcm, tmp
         (Scripted(200, {"unexpected": True}), Rejected, "without a message name"),
     ],
 )
-def test_each_error_is_told_apart(
+def test_each_error_is_distinguished(
     answer: Scripted, kind: type[Outcome], words: str, fcm: FakeFcm, tmp_path: Path
 ) -> None:
     fcm.scripted = [answer]
@@ -138,7 +138,7 @@ def test_each_error_is_told_apart(
         (503, {"Retry_After": "Fri, 31 Dec 9999 23:59:59 GMT"}, 30 * 86_400.0),
     ],
 )
-def test_the_pause_the_service_asks_for_is_kept(
+def test_the_retry_time_of_the_service_is_respected(
     status: int, headers: dict[str, str], pause: float | None, fcm: FakeFcm, tmp_path: Path
 ) -> None:
     code = "QUOTA_EXCEEDED" if status == 429 else "UNAVAILABLE"
@@ -148,20 +148,20 @@ def test_the_pause_the_service_asks_for_is_kept(
     assert result.retry_after_s == pause
 
 
-def test_a_token_the_service_no_longer_takes_is_renewed_and_the_message_sent(fcm: FakeFcm, tmp_path: Path) -> None:
+def test_an_expired_token_is_renewed_and_the_message_sent(fcm: FakeFcm, tmp_path: Path) -> None:
     fcm.revoked = {"access-1"}
     assert send(fcm, tmp_path, MESSAGE) == [Delivered("messages/1")]
     assert fcm.tokens_given == 2
 
 
-def test_an_account_nobody_accepts_is_rejected_and_not_tried_for_ever(fcm: FakeFcm, tmp_path: Path) -> None:
+def test_an_account_that_is_never_accepted_is_rejected_and_not_retried_forever(fcm: FakeFcm, tmp_path: Path) -> None:
     fcm.revoked = {f"access-{number}" for number in range(10)}
     (result,) = send(fcm, tmp_path, MESSAGE)
     assert isinstance(result, Rejected)
     assert fcm.tokens_given == 2
 
 
-def test_an_account_the_token_service_refuses_is_rejected(fcm: FakeFcm, tmp_path: Path) -> None:
+def test_an_account_that_the_token_service_rejects_is_rejected(fcm: FakeFcm, tmp_path: Path) -> None:
     fcm.token_fails = [Scripted(400, {"error": "invalid_grant", "error_description": "Invalid JWT Signature."})]
     (result,) = send(fcm, tmp_path, MESSAGE)
     assert isinstance(result, Rejected)
@@ -177,7 +177,7 @@ def nowhere() -> Iterator[str]:
         yield f"http://127.0.0.1:{taken.getsockname()[1]}"
 
 
-def test_a_service_that_cannot_be_reached_is_tried_later(fcm: FakeFcm, tmp_path: Path, nowhere: str) -> None:
+def test_an_unreachable_service_is_retried_later(fcm: FakeFcm, tmp_path: Path, nowhere: str) -> None:
     async def run() -> Outcome:
         path = fcm.key_file(tmp_path)
         notifier = FcmNotifier.from_file(path, ManualClock(), base_url=nowhere)
@@ -191,7 +191,7 @@ def test_a_service_that_cannot_be_reached_is_tried_later(fcm: FakeFcm, tmp_path:
     assert "cannot be reached" in result.reason
 
 
-def test_a_token_service_that_cannot_be_reached_is_tried_later(fcm: FakeFcm, tmp_path: Path, nowhere: str) -> None:
+def test_an_unreachable_token_service_is_retried_later(fcm: FakeFcm, tmp_path: Path, nowhere: str) -> None:
     async def run() -> Outcome:
         path = fcm.key_file(tmp_path, nowhere)
         notifier = FcmNotifier.from_file(path, ManualClock(), base_url=fcm.url)
@@ -206,9 +206,7 @@ def test_a_token_service_that_cannot_be_reached_is_tried_later(fcm: FakeFcm, tmp
 
 
 @pytest.mark.parametrize("status", [200, 503])
-def test_an_answer_that_cannot_be_unpacked_is_no_exception_and_tried_later(
-    fcm: FakeFcm, tmp_path: Path, status: int
-) -> None:
+def test_a_response_with_invalid_compression_is_retried_later(fcm: FakeFcm, tmp_path: Path, status: int) -> None:
     fcm.scripted = [Scripted(status, "no gzip at all", {"Content-Encoding": "gzip"})]
     garbled, sent = send(fcm, tmp_path, MESSAGE, MESSAGE)
     assert isinstance(garbled, TryLater)
@@ -216,14 +214,14 @@ def test_an_answer_that_cannot_be_unpacked_is_no_exception_and_tried_later(
     assert isinstance(sent, Delivered)
 
 
-def test_a_file_that_is_no_key_file_is_refused_at_the_start(tmp_path: Path) -> None:
+def test_an_invalid_key_file_is_rejected_at_startup(tmp_path: Path) -> None:
     path = tmp_path / "account.json"
     path.write_text("{}")
     with pytest.raises(ValueError, match="Service account"):
         FcmNotifier.from_file(path, ManualClock())
 
 
-def test_credentials_choose_the_service_and_their_absence_the_outbox(fcm: FakeFcm, tmp_path: Path) -> None:
+def test_credentials_select_the_service_and_without_them_the_outbox(fcm: FakeFcm, tmp_path: Path) -> None:
     async def run() -> None:
         service = choose_notifier(fcm.key_file(tmp_path), tmp_path / "outbox.jsonl", ManualClock())
         outbox = choose_notifier(None, tmp_path / "outbox.jsonl", ManualClock())

@@ -30,7 +30,7 @@ def put(path: Path, *messages: PushMessage, seed: int = 0) -> list[str]:
     return asyncio.run(run())
 
 
-def test_what_was_sent_is_read_back_in_order_with_its_time(tmp_path: Path) -> None:
+def test_sent_messages_are_read_back_in_order_with_their_time(tmp_path: Path) -> None:
     path = tmp_path / "run" / "outbox.jsonl"
     other = replace(MESSAGE, token="other", body="Line\nbreak, \u2028 and \U0001f600")
     ids = put(path, MESSAGE, other)
@@ -41,14 +41,14 @@ def test_what_was_sent_is_read_back_in_order_with_its_time(tmp_path: Path) -> No
     assert content.torn_lines == ()
 
 
-def test_a_new_start_appends(tmp_path: Path) -> None:
+def test_a_restart_appends(tmp_path: Path) -> None:
     path = tmp_path / "outbox.jsonl"
     put(path, MESSAGE)
     put(path, replace(MESSAGE, token="later"), seed=1)
     assert [message.message.token for message in read_outbox(path).messages] == ["device", "later"]
 
 
-def test_a_torn_line_costs_no_other_message(tmp_path: Path) -> None:
+def test_a_truncated_line_affects_no_other_message(tmp_path: Path) -> None:
     path = tmp_path / "outbox.jsonl"
     put(path, MESSAGE, MESSAGE)
     path.write_bytes(path.read_bytes()[:-20])
@@ -58,7 +58,7 @@ def test_a_torn_line_costs_no_other_message(tmp_path: Path) -> None:
     assert content.torn_lines == (2,)
 
 
-def test_a_line_end_too_many_is_nothing_torn(tmp_path: Path) -> None:
+def test_an_additional_line_end_is_not_a_truncated_line(tmp_path: Path) -> None:
     path = tmp_path / "outbox.jsonl"
     put(path, MESSAGE)
     path.write_bytes(path.read_bytes() + b"\n\n")  # of two that opened it in the middle of the line
@@ -68,7 +68,7 @@ def test_a_line_end_too_many_is_nothing_torn(tmp_path: Path) -> None:
     assert content.torn_lines == ()
 
 
-def test_writers_at_the_same_time_lose_and_mix_nothing(tmp_path: Path) -> None:
+def test_concurrent_writers_lose_and_mix_nothing(tmp_path: Path) -> None:
     path = tmp_path / "outbox.jsonl"
 
     def write(number: int) -> None:
@@ -87,7 +87,7 @@ def test_writers_at_the_same_time_lose_and_mix_nothing(tmp_path: Path) -> None:
     assert len({message.message_id for message in content.messages}) == 200
 
 
-def test_a_disk_that_takes_only_half_a_line_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_partial_write_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "outbox.jsonl"
     write = os.write
 

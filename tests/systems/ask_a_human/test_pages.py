@@ -30,7 +30,7 @@ def full(serve: Callable[..., Site]) -> Site:
 # Questions.
 
 
-def test_the_neediest_questions_come_first_with_preview_type_audience_and_missing_answers(site: PageSite) -> None:
+def test_questions_with_the_most_missing_answers_come_first_with_preview_and_audience(site: PageSite) -> None:
     half = site.asked("Which of two logos is better?", min_responses=2)
     site.stage.answer(half, "ada")
     site.asked("Describe " + "a long walk " * 30, min_responses=3, audience=["creative", "general"])
@@ -48,7 +48,7 @@ def test_the_neediest_questions_come_first_with_preview_type_audience_and_missin
     expect(cards.last).to_contain_text("1 more answer needed")
 
 
-def test_the_list_grows_while_one_scrolls_and_shows_no_question_twice(site: PageSite) -> None:
+def test_the_list_grows_while_scrolling_without_duplicates(site: PageSite) -> None:
     for number in range(27):
         site.asked(f"What is question number {number}?", min_responses=3)
     page = site.open().page
@@ -71,7 +71,7 @@ def test_the_list_has_a_link_to_its_next_page_without_javascript(site: PageSite)
     expect(page.locator("#feed > li")).to_have_count(2)
 
 
-def test_the_list_shows_one_audience_and_says_if_nothing_needs_an_answer(site: PageSite) -> None:
+def test_the_list_filters_by_audience_and_has_an_empty_state(site: PageSite) -> None:
     site.asked("Is this choice fair to everybody?", audience=["ethics"])
     page = site.open().page
     page.get_by_role("link", name="Ethics", exact=True).click()
@@ -133,7 +133,7 @@ def test_a_text_answer_earns_points_a_badge_and_a_streak(site: PageSite) -> None
     expect(page.get_by_role("heading", name="What do you say when you leave?")).to_be_visible()
 
 
-def test_a_choice_is_made_with_large_targets_and_without_javascript(site: PageSite) -> None:
+def test_a_choice_has_large_targets_and_works_without_javascript(site: PageSite) -> None:
     question = site.stage.asked(**CHOICE, min_responses=3)
     window = site.open(f"questions/{question}", scripts=False)
     window.expected.append("422")
@@ -151,7 +151,7 @@ def test_a_choice_is_made_with_large_targets_and_without_javascript(site: PageSi
     assert site.stage.poll(question)["summary"] == {"Send": 0, "Submit": 1, "Done": 0}
 
 
-def test_what_was_typed_stays_in_the_form_of_a_refused_answer(site: PageSite) -> None:
+def test_the_form_of_a_rejected_answer_keeps_the_typed_text(site: PageSite) -> None:
     question = site.asked("What is the shortest answer that helps?")
     window = site.open(f"questions/{question}", scripts=False)
     window.expected.append("422")
@@ -172,7 +172,7 @@ def test_a_draft_survives_a_reload(site: PageSite) -> None:
     expect(page.get_by_label("Your answer")).to_have_value("Half of a thought")
 
 
-def test_skipped_questions_do_not_come_again(site: PageSite, clock: ManualClock) -> None:
+def test_skipped_questions_are_not_shown_again(site: PageSite, clock: ManualClock) -> None:
     first = site.asked("Which question is the first one?", timeout_seconds=600)
     site.asked("Which question is the second one?", timeout_seconds=1200)
     page = site.open(f"questions/{first}").page
@@ -202,7 +202,7 @@ def test_an_answered_question_is_marked_and_cannot_be_answered_again(site: PageS
 
 
 @pytest.mark.parametrize("scripts", [True, False])
-def test_a_question_that_closes_while_somebody_writes_keeps_their_text(site: PageSite, scripts: bool) -> None:
+def test_a_question_that_closes_during_writing_keeps_the_text(site: PageSite, scripts: bool) -> None:
     question = site.asked("Who answers first?", min_responses=1)
     slow = site.open(f"questions/{question}", scripts=scripts)
     fast = site.open(f"questions/{question}", scripts=scripts)
@@ -223,7 +223,7 @@ def test_a_question_that_closes_while_somebody_writes_keeps_their_text(site: Pag
     expect(slow.page.locator("#feed a")).to_have_count(0)
 
 
-def test_an_expired_question_says_so(site: PageSite, clock: ManualClock) -> None:
+def test_an_expired_question_shows_its_state(site: PageSite, clock: ManualClock) -> None:
     question = site.asked("What do you think right now?", timeout_seconds=60)
     window = site.open(f"questions/{question}")
     clock.advance(60)
@@ -234,7 +234,7 @@ def test_an_expired_question_says_so(site: PageSite, clock: ManualClock) -> None
     window.check_accessibility()
 
 
-def test_too_many_answers_a_minute_are_refused_with_their_text_kept(site: PageSite) -> None:
+def test_too_many_answers_per_minute_are_rejected_with_their_text_kept(site: PageSite) -> None:
     window = site.open()
     for number in range(6):
         window.goto(f"questions/{site.asked(f'What is question number {number}?', min_responses=3)}")
@@ -258,7 +258,7 @@ def test_an_unknown_question_is_not_found(site: PageSite) -> None:
 # Identity.
 
 
-def test_points_stay_with_the_browser_and_another_browser_is_another_person(site: PageSite) -> None:
+def test_points_belong_to_the_browser_and_another_browser_is_another_person(site: PageSite) -> None:
     question = site.asked("How long do you remember a question?", min_responses=3)
     ada, ben = site.open(f"questions/{question}"), site.open(f"questions/{question}")
     ada.page.get_by_label("Your answer").fill("A day or two")
@@ -274,7 +274,7 @@ def test_points_stay_with_the_browser_and_another_browser_is_another_person(site
     assert cookies["aah_device"]["sameSite"] == "Lax"
 
 
-def test_reading_the_list_registers_nobody(site: PageSite) -> None:
+def test_reading_the_list_registers_no_device(site: PageSite) -> None:
     window = site.open()
     assert "aah_device" not in {cookie["name"] for cookie in window.context.cookies()}
 
@@ -338,7 +338,7 @@ def test_leaderboards_show_day_week_and_all_time_with_the_own_rank(site: PageSit
 # What agents write is text.
 
 
-def test_what_agents_and_people_write_is_shown_as_text(site: PageSite) -> None:
+def test_texts_of_agents_and_people_are_escaped(site: PageSite) -> None:
     question = site.stage.asked(prompt=f"A question {EVIL}", type="multiple_choice", options=[EVIL, "fine"])
     page = site.open().page
     expect(page.locator("#feed")).to_contain_text("<script>alert(1)</script>")
@@ -357,7 +357,7 @@ def test_what_agents_and_people_write_is_shown_as_text(site: PageSite) -> None:
 
 
 @pytest.mark.parametrize(("width", "dark"), [(PHONE, False), (PHONE, True), (1280, False)])
-def test_all_pages_are_accessible_and_fit(windows: Windows, full: Site, width: int, dark: bool) -> None:
+def test_all_pages_are_accessible_and_fit_the_window(windows: Windows, full: Site, width: int, dark: bool) -> None:
     window = windows.open(f"{full.url}/ask_a_human/app/", width=width, dark=dark)
     page, name = window.page, f"{width}-{'dark' if dark else 'light'}"
 

@@ -31,7 +31,7 @@ def connected(site: PageSite, agent: str = "agent", **options: object) -> Window
     return window
 
 
-def test_answers_arrive_while_the_agent_watches(site: PageSite) -> None:
+def test_answers_appear_live_on_the_agents_page(site: PageSite) -> None:
     question = site.asked("What should we call the new button?", min_responses=2)
     agent, person = connected(site), site.open(f"questions/{question}")
     agent.page.get_by_role("link", name="What should we call").click()
@@ -53,7 +53,7 @@ def test_answers_arrive_while_the_agent_watches(site: PageSite) -> None:
     agent.screenshot("agent-question")
 
 
-def test_an_agent_asks_a_choice_and_sees_its_bars(site: PageSite) -> None:
+def test_an_agent_asks_a_choice_and_sees_its_bar_chart(site: PageSite) -> None:
     window = connected(site, scripts=False)
     page = window.page
     page.get_by_role("link", name="Ask a question").click()

@@ -53,7 +53,7 @@ def test_the_app_can_be_installed(site: PageSite) -> None:
     assert [error["errorId"] for error in errors if error["errorId"] != "in-incognito"] == []
 
 
-def test_an_answer_given_offline_is_sent_later_and_once(site: PageSite) -> None:
+def test_an_answer_given_offline_is_sent_once_later(site: PageSite) -> None:
     question = site.asked("What do you think of on a train without network?", min_responses=3)
     page = installed(site)
     page.reload()
@@ -78,7 +78,7 @@ def test_an_answer_given_offline_is_sent_later_and_once(site: PageSite) -> None:
     expect(page.locator("#feed a.answered")).to_have_count(1)
 
 
-def test_an_answer_whose_reply_was_lost_counts_once(site: PageSite) -> None:
+def test_an_answer_with_a_lost_reply_counts_once(site: PageSite) -> None:
     question = site.asked("What was the reply that never arrived?", min_responses=3)
     window = site.open(f"questions/{question}", service_workers="block")
     window.expected += OFFLINE
@@ -105,7 +105,7 @@ def test_an_answer_whose_reply_was_lost_counts_once(site: PageSite) -> None:
     expect(page.locator(".tile", has_text="Points").first).to_contain_text("15")
 
 
-def test_a_question_that_closed_in_the_meantime_says_so_and_leaves_the_queue(site: PageSite) -> None:
+def test_a_question_closed_in_the_meantime_is_reported_and_leaves_the_queue(site: PageSite) -> None:
     question = site.asked("Who comes late?", min_responses=1)
     page = installed(site, f"questions/{question}")
     page.context.set_offline(True)
@@ -119,7 +119,7 @@ def test_a_question_that_closed_in_the_meantime_says_so_and_leaves_the_queue(sit
     assert json.loads(page.evaluate("localStorage.getItem('aah-outbox')")) == []
 
 
-def test_a_page_that_was_never_opened_says_that_the_network_is_missing(site: PageSite) -> None:
+def test_a_page_that_was_never_opened_reports_the_missing_network(site: PageSite) -> None:
     page = installed(site)
     page.context.set_offline(True)
     page.goto(f"{site.url}/ask_a_human/app/agents")

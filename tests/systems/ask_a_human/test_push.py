@@ -36,7 +36,7 @@ class Scripted:
         """Do nothing: no resources are open."""
 
 
-def test_a_new_question_tells_three_people_for_each_answer_it_needs(stage: Stage) -> None:
+def test_a_new_question_notifies_three_people_for_each_missing_answer(stage: Stage) -> None:
     for number in range(20):
         stage.subscribe(f"token-{number}", f"person-{number}")
     question = stage.asked(min_responses=2)
@@ -46,7 +46,7 @@ def test_a_new_question_tells_three_people_for_each_answer_it_needs(stage: Stage
     assert {asked for _, asked in result} == {question}
 
 
-def test_the_message_links_to_the_question_and_lives_as_long(stage: Stage, clock: ManualClock) -> None:
+def test_the_message_links_to_the_question_and_expires_with_it(stage: Stage, clock: ManualClock) -> None:
     service = Scripted()
     stage.subscribe("token", "ada")
     question = stage.asked(timeout_seconds=600)
@@ -57,7 +57,7 @@ def test_the_message_links_to_the_question_and_lives_as_long(stage: Stage, clock
     assert (message.token, message.body, message.lives_s) == ("token", "Which label is clearer?", 590)
 
 
-def test_people_are_told_again_after_their_own_interval_and_not_before(stage: Stage, clock: ManualClock) -> None:
+def test_people_are_notified_again_after_their_interval_and_not_before(stage: Stage, clock: ManualClock) -> None:
     for minutes in (5, 30, 240):
         stage.subscribe(f"every-{minutes}", f"person-{minutes}", min_interval_minutes=minutes)
     worker = stage.pusher()
@@ -77,7 +77,7 @@ def test_people_are_told_again_after_their_own_interval_and_not_before(stage: St
     ]
 
 
-def test_rounds_come_at_once_after_15_minutes_and_then_every_30_until_it_is_over(
+def test_rounds_happen_immediately_after_15_minutes_and_then_every_30_until_the_question_ends(
     stage: Stage, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
     stage.asked(timeout_seconds=3600)
@@ -92,7 +92,7 @@ def test_rounds_come_at_once_after_15_minutes_and_then_every_30_until_it_is_over
     ] == []
 
 
-def test_nobody_is_told_of_a_closed_question_nor_when_switched_off(stage: Stage, clock: ManualClock) -> None:
+def test_closed_questions_and_disabled_subscriptions_cause_no_notifications(stage: Stage, clock: ManualClock) -> None:
     gone = stage.subscribe("gone", "ada").json()["subscription_id"]
     stage.client.delete(f"/human/push/subscribe/{gone}", headers=stage.person("ada"))
     stage.subscribe("there", "ben")
@@ -106,7 +106,7 @@ def test_nobody_is_told_of_a_closed_question_nor_when_switched_off(stage: Stage,
 
 
 @pytest.mark.embedded("many draws, for the sake of chance alone")
-def test_the_sample_is_uniform_over_all_who_may_be_told(stage: Stage, clock: ManualClock) -> None:
+def test_the_sample_is_uniform_over_all_eligible_people(stage: Stage, clock: ManualClock) -> None:
     for number in range(30):
         stage.subscribe(f"token-{number}", f"person-{number}", min_interval_minutes=5)
     worker = stage.pusher()
@@ -120,7 +120,7 @@ def test_the_sample_is_uniform_over_all_who_may_be_told(stage: Stage, clock: Man
     assert all(1 <= counts[f"token-{number}"] <= 34 for number in range(30))
 
 
-def test_whoever_may_be_told_is_told_on_however_many_pages_they_stand(stage: Stage) -> None:
+def test_every_eligible_person_is_notified_across_pages(stage: Stage) -> None:
     for number in range(24):
         stage.subscribe(f"token-{number}", f"person-{number}")
     stage.asked(min_responses=8)
@@ -134,7 +134,7 @@ def test_whoever_may_be_told_is_told_on_however_many_pages_they_stand(stage: Sta
     assert {token for token, _ in stage.told()} == {f"token-{number}" for number in range(24)}
 
 
-def test_a_token_that_died_switches_its_subscription_off(
+def test_a_dead_token_disables_its_subscription(
     stage: Stage, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
     stage.subscribe("dead", "ada", min_interval_minutes=5)
@@ -152,7 +152,7 @@ def test_a_token_that_died_switches_its_subscription_off(
     assert stage.answer(question, "ada").json()["points_earned"] == 15
 
 
-def test_a_push_that_the_service_cannot_take_is_tried_again_later_and_later(
+def test_a_failed_push_is_retried_with_growing_delays(
     stage: Stage, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
     stage.subscribe("token", "ada", min_interval_minutes=1440)
@@ -174,7 +174,7 @@ def test_a_push_that_the_service_cannot_take_is_tried_again_later_and_later(
     assert stage.answer(question, "ada").json()["points_earned"] == 15 + 3  # notified a minute ago by the third try
 
 
-def test_six_failures_are_enough_and_so_is_a_question_that_ends(stage: Stage, clock: ManualClock) -> None:
+def test_a_push_is_dropped_after_six_failures_or_when_the_question_ends(stage: Stage, clock: ManualClock) -> None:
     stage.subscribe("token", "ada", min_interval_minutes=1440)
     service = Scripted([TryLater("503")] * 100)
     worker = stage.pusher(service)
@@ -185,7 +185,9 @@ def test_six_failures_are_enough_and_so_is_a_question_that_ends(stage: Stage, cl
     assert len(service.sent) == 6
 
 
-def test_a_person_told_of_something_else_meanwhile_is_not_told_of_what_failed(stage: Stage, clock: ManualClock) -> None:
+def test_a_person_notified_of_another_question_is_not_notified_of_the_failed_one(
+    stage: Stage, clock: ManualClock
+) -> None:
     stage.subscribe("token", "ada", min_interval_minutes=5)
     service = Scripted([TryLater("429", 400.0)])
     worker = stage.pusher(service)
@@ -199,9 +201,7 @@ def test_a_person_told_of_something_else_meanwhile_is_not_told_of_what_failed(st
     assert [message.question_id for message in service.sent] == [first, second]
 
 
-def test_a_message_that_is_rejected_costs_nobody_their_subscription(
-    stage: Stage, engine: Engine | ServedEngine
-) -> None:
+def test_a_rejected_message_does_not_disable_the_subscription(stage: Stage, engine: Engine | ServedEngine) -> None:
     stage.subscribe("token", "ada")
     stage.asked()
     stage.pusher(Scripted([Rejected("INVALID_ARGUMENT")])).run_once()
@@ -225,7 +225,7 @@ class _Breaking(Scripted):
 
 
 @pytest.mark.parametrize("error", [OSError("no space left on device"), KeyError("what nobody foresaw")])
-def test_a_send_that_breaks_delays_its_own_message_only(stage: Stage, clock: ManualClock, error: Exception) -> None:
+def test_a_failing_send_delays_only_its_own_message(stage: Stage, clock: ManualClock, error: Exception) -> None:
     for token in ("one", "two"):
         stage.subscribe(token, f"person-{token}")
     service = _Breaking([Delivered("lost"), DeadToken("UNREGISTERED")], error)
@@ -238,7 +238,7 @@ def test_a_send_that_breaks_delays_its_own_message_only(stage: Stage, clock: Man
 
 
 @pytest.mark.parametrize(("after_s", "bonus"), [(300.0, 3), (300.001, 0)])
-def test_an_answer_within_five_minutes_of_the_push_brings_three_points_more(
+def test_an_answer_within_five_minutes_of_the_push_earns_three_more_points(
     stage: Stage, clock: ManualClock, after_s: float, bonus: int
 ) -> None:
     stage.subscribe("token", "ada")
@@ -249,7 +249,7 @@ def test_an_answer_within_five_minutes_of_the_push_brings_three_points_more(
     assert stage.answer(question, "ben").json()["points_earned"] == 15
 
 
-def test_a_refreshed_token_is_the_one_that_is_told(stage: Stage) -> None:
+def test_a_refreshed_token_is_used(stage: Stage) -> None:
     made = stage.subscribe("old", "ada").json()["subscription_id"]
     headers = stage.person("ada")
     stage.client.put(f"/human/push/subscribe/{made}", json={"fcm_token": "new"}, headers=headers)
@@ -258,7 +258,7 @@ def test_a_refreshed_token_is_the_one_that_is_told(stage: Stage) -> None:
     assert [token for token, _ in stage.told()] == ["new"]
 
 
-def test_the_worker_sends_through_the_real_client_and_acts_on_what_the_service_says(
+def test_the_worker_sends_through_the_real_client_and_handles_its_responses(
     stage: Stage,
     clock: ManualClock,
     engine: Engine | ServedEngine,

@@ -81,7 +81,7 @@ def told_of(service: Scripted) -> list[str]:
 
 
 @pytest.mark.parametrize("which", [0, 1, 2])  # at any position among the errands, whose order is undefined
-def test_a_round_whose_question_cannot_be_read_is_made_up_for_and_no_other_is_lost(stage: Stage, which: int) -> None:
+def test_a_round_with_an_unreadable_question_is_repeated_and_no_other_is_lost(stage: Stage, which: int) -> None:
     audience(stage, 9)
     asked = [stage.asked(min_responses=1) for _ in range(3)]
     service = Scripted()
@@ -93,7 +93,7 @@ def test_a_round_whose_question_cannot_be_read_is_made_up_for_and_no_other_is_lo
     assert sorted(told_of(service)) == sorted(asked * 3)
 
 
-def test_while_it_cannot_be_read_who_may_be_told_no_round_is_used_up(stage: Stage) -> None:
+def test_no_round_is_used_up_while_subscriptions_cannot_be_read(stage: Stage) -> None:
     audience(stage, 6)
     asked = [stage.asked(min_responses=1) for _ in range(2)]
     service = Scripted()
@@ -105,7 +105,7 @@ def test_while_it_cannot_be_read_who_may_be_told_no_round_is_used_up(stage: Stag
     assert sorted(told_of(service)) == sorted(asked * 3)
 
 
-def test_a_round_that_cannot_be_taken_is_left_for_the_next_run(stage: Stage) -> None:
+def test_a_round_that_cannot_be_claimed_is_left_for_the_next_run(stage: Stage) -> None:
     audience(stage, 6)
     first, second = [stage.asked(min_responses=1) for _ in range(2)]
     service = Scripted()
@@ -118,7 +118,7 @@ def test_a_round_that_cannot_be_taken_is_left_for_the_next_run(stage: Stage) -> 
 
 
 @pytest.mark.parametrize("which", [0, 1, 2])
-def test_a_person_who_cannot_be_claimed_keeps_nobody_from_being_told(
+def test_a_person_who_cannot_be_claimed_does_not_prevent_other_notifications(
     stage: Stage, caplog: pytest.LogCaptureFixture, which: int
 ) -> None:
     people = [stage.subscribe(f"token-{number}", "ada").json()["subscription_id"] for number in range(3)]
@@ -130,7 +130,7 @@ def test_a_person_who_cannot_be_claimed_keeps_nobody_from_being_told(
     assert "a claim failed; nothing is sent" in caplog.text
 
 
-def test_a_retry_whose_question_cannot_be_read_is_kept(stage: Stage, clock: ManualClock) -> None:
+def test_a_retry_with_an_unreadable_question_is_kept(stage: Stage, clock: ManualClock) -> None:
     audience(stage, 1, minutes=1440)
     service = Scripted([TryLater("503")])
     worker = stage.pusher(service)
@@ -145,9 +145,7 @@ def test_a_retry_whose_question_cannot_be_read_is_kept(stage: Stage, clock: Manu
 
 
 @pytest.mark.parametrize("which", [0, 1, 2])
-def test_what_one_send_leaves_behind_keeps_no_other_from_being_noted(
-    stage: Stage, engine: Engine | ServedEngine, which: int
-) -> None:
+def test_a_failed_result_write_does_not_prevent_others(stage: Stage, engine: Engine | ServedEngine, which: int) -> None:
     audience(stage, 3, minutes=1440)
     dead: list[Outcome] = [DeadToken("UNREGISTERED")] * 3
     service = Scripted(dead)
@@ -168,7 +166,7 @@ def test_what_one_send_leaves_behind_keeps_no_other_from_being_noted(
     assert sorted(active) == [False, False, True]
 
 
-def test_a_question_that_cannot_be_swept_keeps_no_other_from_it(stage: Stage, clock: ManualClock) -> None:
+def test_a_question_that_cannot_be_swept_does_not_prevent_others(stage: Stage, clock: ManualClock) -> None:
     asked = [stage.asked(timeout_seconds=60) for _ in range(3)]
     clock.advance(2 * MINUTE)
     sweeper = Sweeper(stage.service.base)
@@ -178,7 +176,7 @@ def test_a_question_that_cannot_be_swept_keeps_no_other_from_it(stage: Stage, cl
     assert sweeper.run_once() == 0
 
 
-def test_a_question_that_ends_while_people_are_read_takes_nobodys_turn(stage: Stage, clock: ManualClock) -> None:
+def test_a_question_that_ends_while_people_are_read_claims_no_one(stage: Stage, clock: ManualClock) -> None:
     audience(stage, 3, minutes=1440)
     stage.asked(min_responses=1, timeout_seconds=60)
     service = Scripted()
@@ -198,7 +196,7 @@ def test_a_question_that_ends_while_people_are_read_takes_nobodys_turn(stage: St
 
 
 @pytest.mark.parametrize("timeout_s", [60, 3600])  # one round only, and more of them
-def test_a_round_taken_whose_answer_was_lost_is_done(stage: Stage, timeout_s: int) -> None:
+def test_a_claimed_round_with_a_lost_response_is_done(stage: Stage, timeout_s: int) -> None:
     audience(stage, 3)
     question = stage.asked(min_responses=1, timeout_seconds=timeout_s)
     service = Scripted()
@@ -207,7 +205,7 @@ def test_a_round_taken_whose_answer_was_lost_is_done(stage: Stage, timeout_s: in
     assert told_of(service) == [question] * 3
 
 
-def test_a_retry_taken_whose_answer_was_lost_is_sent(stage: Stage, clock: ManualClock) -> None:
+def test_a_claimed_retry_with_a_lost_response_is_sent(stage: Stage, clock: ManualClock) -> None:
     service = Scripted([TryLater("503")])
     worker = waiting_retry(stage, clock, service)
     with losing_the_answer(stage, is_retry):
@@ -237,9 +235,7 @@ def overtaken(stage: Stage, is_meant: Callable[[str, str], bool], other: Callabl
 
 
 @pytest.mark.parametrize("timeout_s", [60, 3600])
-def test_a_round_that_another_worker_took_while_ones_own_request_failed_is_done_once(
-    stage: Stage, timeout_s: int
-) -> None:
+def test_a_round_claimed_by_another_worker_after_a_failed_request_is_done_once(stage: Stage, timeout_s: int) -> None:
     audience(stage, 9)
     question = stage.asked(min_responses=1, timeout_seconds=timeout_s)
     service = Scripted()
@@ -249,7 +245,7 @@ def test_a_round_that_another_worker_took_while_ones_own_request_failed_is_done_
     assert told_of(service) == [question] * 3
 
 
-def test_a_retry_that_another_worker_took_while_ones_own_request_failed_is_sent_once(
+def test_a_retry_claimed_by_another_worker_after_a_failed_request_is_sent_once(
     stage: Stage, clock: ManualClock
 ) -> None:
     service = Scripted([TryLater("503")])
@@ -303,7 +299,7 @@ def run_past_unreadable(worker: Callable[[], int], done: int) -> None:
     assert caught.value.done == done
 
 
-def test_questions_that_nobody_can_read_keep_no_other_from_its_round(
+def test_unreadable_questions_do_not_delay_other_rounds(
     stage: Stage, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(push_worker, "ROUNDS_AT_ONCE", 2)
@@ -319,7 +315,7 @@ def test_questions_that_nobody_can_read_keep_no_other_from_its_round(
     assert told_of(service) == [readable] * 3
 
 
-def test_questions_that_nobody_can_read_keep_no_other_from_expiring(
+def test_unreadable_questions_do_not_prevent_other_expiries(
     stage: Stage, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sweeper, "AT_ONCE", 2)
@@ -337,7 +333,7 @@ def test_questions_that_nobody_can_read_keep_no_other_from_expiring(
 
 
 @pytest.mark.parametrize("attribute", ["rounds_done", "ttl"])
-def test_an_errand_that_nobody_can_read_keeps_no_other_round_waiting(stage: Stage, attribute: str) -> None:
+def test_an_unreadable_job_does_not_delay_other_rounds(stage: Stage, attribute: str) -> None:
     audience(stage, 9)
     asked = [stage.asked(min_responses=1) for _ in range(3)]
     spoil(stage, entities.questions, f"ERRAND#PUSH#{asked[0]}", attribute, {"S": "none"})
@@ -346,7 +342,7 @@ def test_an_errand_that_nobody_can_read_keeps_no_other_round_waiting(stage: Stag
     assert sorted(told_of(service)) == sorted(asked[1:] * 3)
 
 
-def test_an_errand_that_nobody_can_read_keeps_no_other_question_from_expiring(stage: Stage, clock: ManualClock) -> None:
+def test_an_unreadable_job_does_not_prevent_other_expiries(stage: Stage, clock: ManualClock) -> None:
     asked = [stage.asked(timeout_seconds=60) for _ in range(3)]
     spoil(stage, entities.questions, f"ERRAND#EXPIRE#{asked[0]}", "rounds_done", {"S": "none"})
     clock.advance(2 * MINUTE)
@@ -365,7 +361,7 @@ def test_an_errand_that_nobody_can_read_keeps_no_other_question_from_expiring(st
         ),  # of the declared form, but not a valid timestamp
     ],
 )
-def test_a_subscription_that_nobody_can_read_keeps_nobody_else_from_being_told(
+def test_an_unreadable_subscription_does_not_prevent_other_notifications(
     stage: Stage, attribute: str, value: dict[str, Any], error: type[Exception]
 ) -> None:
     people = [stage.subscribe(f"token-{number}", "ada").json()["subscription_id"] for number in range(3)]
@@ -378,7 +374,7 @@ def test_a_subscription_that_nobody_can_read_keeps_nobody_else_from_being_told(
     assert {message.token for message in service.sent} == {"token-1", "token-2"}
 
 
-def test_a_retry_that_nobody_can_read_keeps_no_other_waiting(stage: Stage, clock: ManualClock) -> None:
+def test_an_unreadable_retry_does_not_delay_others(stage: Stage, clock: ManualClock) -> None:
     people = [stage.subscribe(f"token-{number}", "ada", min_interval_minutes=1440).json() for number in range(3)]
     later: list[Outcome] = [TryLater("503")] * 3
     service = Scripted(later)

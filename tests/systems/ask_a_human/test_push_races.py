@@ -32,7 +32,7 @@ class _Overtaken(Scripted):
         return await super().send(message)
 
 
-def test_a_token_that_was_refreshed_meanwhile_keeps_its_subscription(
+def test_a_token_refreshed_in_the_meantime_keeps_its_subscription(
     stage: Stage, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
     made = stage.subscribe("dead", "ada", min_interval_minutes=5).json()["subscription_id"]
@@ -49,7 +49,7 @@ def test_a_token_that_was_refreshed_meanwhile_keeps_its_subscription(
     assert [message.token for message in service.sent] == ["dead", "new"]
 
 
-def test_of_ten_push_workers_at_once_one_has_a_round(stage: Stage) -> None:
+def test_one_of_ten_concurrent_push_workers_claims_a_round(stage: Stage) -> None:
     for number in range(60):
         assert stage.subscribe(f"token-{number}", f"person-{number}").status_code == 201
     stage.asked(min_responses=2)
@@ -69,7 +69,7 @@ def test_of_ten_push_workers_at_once_one_has_a_round(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("change", ["closed", "switched off"])
-def test_nobody_is_told_late_of_what_is_closed_by_then_nor_who_is_switched_off_by_then(
+def test_questions_closed_and_subscriptions_disabled_in_the_meantime_are_not_notified(
     stage: Stage, clock: ManualClock, engine: Engine | ServedEngine, change: str
 ) -> None:
     made = stage.subscribe("token", "ada").json()["subscription_id"]
@@ -88,7 +88,7 @@ def test_nobody_is_told_late_of_what_is_closed_by_then_nor_who_is_switched_off_b
     assert [item for item in items(engine, entities.subscriptions) if "attempt" in item] == []
 
 
-def test_a_worker_that_dies_after_its_claims_has_told_nobody_and_nobody_is_told_twice(
+def test_a_worker_that_dies_after_its_claims_notifies_no_one_twice(
     stage: Stage, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(6):

@@ -53,19 +53,19 @@ def check_32_answers(stage: Stage, engine: Engine | ServedEngine) -> None:
     assert [one["open_questions"]["N"] for one in quota] == ["0"]
 
 
-def test_of_32_answers_at_once_to_a_question_that_needs_5_exactly_5_are_stored(
+def test_exactly_5_of_32_concurrent_answers_to_a_question_that_needs_5_are_stored(
     stage: Stage, engine: Engine | ServedEngine
 ) -> None:
     check_32_answers(stage, engine)
 
 
 @pytest.mark.embedded("faults on purpose")
-def test_the_same_holds_while_the_service_conflicts_fails_and_lags(clock: ManualClock, tmp_path: Path) -> None:
+def test_exactly_5_answers_are_stored_under_conflicts_failures_and_lag(clock: ManualClock, tmp_path: Path) -> None:
     with faulty(clock, tmp_path) as (stage, engine):
         check_32_answers(stage, engine)
 
 
-def test_one_person_answering_many_times_at_once_is_stored_and_paid_once(
+def test_one_person_answering_concurrently_is_stored_and_rewarded_once(
     stage: Stage, engine: Engine | ServedEngine
 ) -> None:
     question = stage.asked(min_responses=50)
@@ -86,19 +86,19 @@ def check_repeated_answer(stage: Stage, engine: Engine | ServedEngine) -> None:
     assert record["total_points"] == {"N": str(answers[0].json()["points_earned"])}
 
 
-def test_one_answer_sent_five_times_at_once_gets_one_reply(stage: Stage, engine: Engine | ServedEngine) -> None:
+def test_one_answer_sent_five_times_concurrently_gets_one_reply(stage: Stage, engine: Engine | ServedEngine) -> None:
     check_repeated_answer(stage, engine)
 
 
 @pytest.mark.embedded("faults on purpose")
-def test_one_answer_sent_five_times_gets_one_reply_while_the_service_conflicts_fails_and_lags(
+def test_one_answer_sent_five_times_gets_one_reply_under_conflicts_failures_and_lag(
     clock: ManualClock, tmp_path: Path
 ) -> None:
     with faulty(clock, tmp_path) as (stage, engine):
         check_repeated_answer(stage, engine)
 
 
-def test_one_person_answering_five_questions_at_once_loses_no_points(stage: Stage) -> None:
+def test_one_person_answering_five_questions_concurrently_loses_no_points(stage: Stage) -> None:
     questions = [stage.asked(agent=f"agent-{number}", min_responses=50) for number in range(5)]
     answers = at_once([partial(stage.answer, question, "ada") for question in questions])
     assert {answer.status_code for answer in answers} == {201}
@@ -108,7 +108,7 @@ def test_one_person_answering_five_questions_at_once_loses_no_points(stage: Stag
     assert sum("first_steps" in {badge["id"] for badge in answer.json()["new_badges"]} for answer in answers) == 1
 
 
-def test_equal_requests_under_one_key_at_once_make_one_question(stage: Stage) -> None:
+def test_equal_concurrent_requests_under_one_key_create_one_question(stage: Stage) -> None:
     answers = at_once([partial(stage.ask, key="k") for _ in range(12)])
     assert {answer.status_code for answer in answers} == {201}
     assert len({answer.json()["question_id"] for answer in answers}) == 1
@@ -117,7 +117,7 @@ def test_equal_requests_under_one_key_at_once_make_one_question(stage: Stage) ->
 
 
 @pytest.mark.embedded("faults on purpose")
-def test_equal_requests_make_one_question_while_the_service_conflicts_fails_and_lags(
+def test_equal_requests_create_one_question_under_conflicts_failures_and_lag(
     clock: ManualClock, tmp_path: Path
 ) -> None:
     with faulty(clock, tmp_path) as (stage, engine):
@@ -129,14 +129,14 @@ def test_equal_requests_make_one_question_while_the_service_conflicts_fails_and_
         assert [one["open_questions"]["N"] for one in quota] == ["1"]
 
 
-def test_different_bodies_under_one_key_at_once_make_one_question_and_refuse_the_other(stage: Stage) -> None:
+def test_different_concurrent_bodies_under_one_key_create_one_question(stage: Stage) -> None:
     prompts = ["Is this the first?", "Is this the second?"] * 6
     answers = at_once([partial(stage.ask, key="k", prompt=prompt) for prompt in prompts])
     assert Counter(answer.status_code for answer in answers) == {201: 6, 422: 6}
     assert len({answer.json()["question_id"] for answer in answers if answer.status_code == 201}) == 1
 
 
-def test_a_limit_lets_exactly_its_number_through_however_many_come_at_once(stage: Stage, clock: ManualClock) -> None:
+def test_a_limit_admits_exactly_its_number_of_concurrent_requests(stage: Stage, clock: ManualClock) -> None:
     questions = [stage.asked(agent=f"agent-{number}", min_responses=50) for number in range(12)]
     answers = at_once([partial(stage.answer, question, "hasty") for question in questions])
     assert Counter(answer.status_code for answer in answers) == {201: 5, 429: 7}
@@ -144,7 +144,7 @@ def test_a_limit_lets_exactly_its_number_through_however_many_come_at_once(stage
     assert stage.answer(questions[0], "patient").status_code == 201
 
 
-def test_the_hundredth_open_question_is_the_last_however_many_come_at_once(stage: Stage, clock: ManualClock) -> None:
+def test_the_hundredth_open_question_is_the_last_under_concurrency(stage: Stage, clock: ManualClock) -> None:
     for number in range(95):
         if number in {50, 94}:
             clock.advance(3600)
@@ -153,7 +153,7 @@ def test_the_hundredth_open_question_is_the_last_however_many_come_at_once(stage
     assert Counter(answer.status_code for answer in answers) == {201: 5, 403: 11}
 
 
-def test_equal_requests_for_the_hundredth_open_question_at_once_are_all_told_of_it(
+def test_equal_concurrent_requests_for_the_hundredth_open_question_all_return_it(
     stage: Stage, engine: Engine | ServedEngine
 ) -> None:
     for number in range(5):
@@ -168,7 +168,7 @@ def test_equal_requests_for_the_hundredth_open_question_at_once_are_all_told_of_
         assert refused(stage.ask(agent, key="other")) == (403, "AGENT_QUOTA_EXCEEDED")
 
 
-def test_a_sweep_and_the_last_answer_at_once_end_the_question_once(
+def test_a_concurrent_sweep_and_last_answer_end_the_question_once(
     stage: Stage, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
     ids = [stage.asked(agent="one", timeout_seconds=60, min_responses=1) for _ in range(8)]
@@ -184,7 +184,9 @@ def test_a_sweep_and_the_last_answer_at_once_end_the_question_once(
     assert open_questions(engine, "one") == 0
 
 
-def test_one_token_subscribed_at_once_is_one_subscription(stage: Stage, engine: Engine | ServedEngine) -> None:
+def test_concurrent_subscriptions_of_one_token_are_one_subscription(
+    stage: Stage, engine: Engine | ServedEngine
+) -> None:
     answers = at_once([partial(stage.subscribe, "token", "ada", address=f"host-{number}") for number in range(8)])
     assert {answer.status_code for answer in answers} == {201}
     assert len([item for item in items(engine, entities.subscriptions) if "fcm_token" in item]) == 1
@@ -206,7 +208,7 @@ def check_ten_workers(stage: Stage, clock: ManualClock) -> list[tuple[str, str]]
     return result
 
 
-def test_ten_push_workers_at_once_never_tell_anybody_twice(stage: Stage, clock: ManualClock) -> None:
+def test_ten_concurrent_push_workers_never_notify_anyone_twice(stage: Stage, clock: ManualClock) -> None:
     result = check_ten_workers(stage, clock)
     assert 40 <= len(result) <= 60  # a person whom another worker claims first is not replaced within the round
     clock.advance(15 * 60)
@@ -218,15 +220,13 @@ def test_ten_push_workers_at_once_never_tell_anybody_twice(stage: Stage, clock: 
 
 
 @pytest.mark.embedded("faults on purpose")
-def test_ten_push_workers_tell_nobody_twice_while_the_service_fails_and_lags(
-    clock: ManualClock, tmp_path: Path
-) -> None:
+def test_ten_push_workers_notify_no_one_twice_under_failures_and_lag(clock: ManualClock, tmp_path: Path) -> None:
     with faulty(clock, tmp_path) as (stage, _):
         result = check_ten_workers(stage, clock)
         assert len(result) >= 5  # claims with unknown outcome are abandoned, and lagging indexes make workers collide
 
 
-def test_ranks_count_each_move_once_however_many_workers_count(stage: Stage, clock: ManualClock) -> None:
+def test_ranks_count_each_move_once_with_any_number_of_workers(stage: Stage, clock: ManualClock) -> None:
     for agent in range(3):
         question = stage.asked(agent=f"agent-{agent}", min_responses=50)
         for number in range(12):
@@ -242,7 +242,7 @@ def test_ranks_count_each_move_once_however_many_workers_count(stage: Stage, clo
 
 @pytest.mark.parametrize("code", ["TransactionConflict", "ThrottlingError"])
 @pytest.mark.parametrize("path", ["ask", "answer"])
-def test_a_write_of_which_one_part_is_overtaken_and_another_busy_is_made_anew(
+def test_a_write_with_one_stale_and_one_conflicting_part_is_retried(
     stage: Stage, code: str, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.person("ada")

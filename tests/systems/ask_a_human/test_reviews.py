@@ -62,7 +62,7 @@ def test_a_reviewer_sees_flags_and_answers_and_decides(address: str) -> None:
     assert told("waiting", "--url", address) == waiting[1:]
 
 
-def test_what_cannot_be_reviewed_is_told_in_one_line(tmp_path: Path) -> None:
+def test_review_errors_are_reported_on_one_line(tmp_path: Path) -> None:
     address = str(tmp_path / "data.db")
     flagged(address)
     unknown = "6f1b3c1e-7d7e-4a53-9f0e-3f1d4b1c2a55"

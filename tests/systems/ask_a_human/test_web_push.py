@@ -84,7 +84,7 @@ def test_a_message_is_encrypted_for_its_browser_and_signed_for_its_service(
         (httpx.Response(302, headers={"Location": "http://10.0.0.1/"}), Rejected("302: ")),
     ],
 )
-def test_each_answer_of_a_push_service_has_its_meaning(
+def test_each_response_of_a_push_service_has_its_result(
     answer: httpx.Response, outcome: Outcome, browser_keys: FakeBrowser, tmp_path: Path
 ) -> None:
     assert sent(FakePushService([answer]), tmp_path, message(browser_keys)) == [outcome]
@@ -94,7 +94,7 @@ def test_each_answer_of_a_push_service_has_its_meaning(
     "endpoint",
     ["https://10.0.0.1/", "https://localhost/", "https://evil.example/", "https://fcm.googleapis.com.evil.example/"],
 )
-def test_nothing_is_sent_to_other_hosts_than_push_services(endpoint: str, tmp_path: Path) -> None:
+def test_nothing_is_sent_to_hosts_other_than_push_services(endpoint: str, tmp_path: Path) -> None:
     service = FakePushService()
     (outcome,) = sent(service, tmp_path, message(FakeBrowser(endpoint)))
     assert isinstance(outcome, DeadToken)
@@ -108,7 +108,7 @@ def test_nothing_is_sent_to_other_hosts_than_push_services(endpoint: str, tmp_pa
         {"endpoint": 5}, {"keys": {}}, {"keys": {"p256dh": "AAAA", "auth": "AAAA"}}, {"keys": "none"},
     ],
 )  # fmt: skip
-def test_what_is_no_subscription_is_refused(change: dict[str, Any], browser_keys: FakeBrowser, tmp_path: Path) -> None:
+def test_an_invalid_subscription_is_rejected(change: dict[str, Any], browser_keys: FakeBrowser, tmp_path: Path) -> None:
     with pytest.raises(InvalidRequestError, match="subscription"):
         Target.read({**browser_keys.subscription, **change})
     stored = replace(message(browser_keys), token=json.dumps({**browser_keys.subscription, **change}))
@@ -116,7 +116,7 @@ def test_what_is_no_subscription_is_refused(change: dict[str, Any], browser_keys
     assert isinstance(outcome, DeadToken)
 
 
-def test_an_unreachable_service_is_tried_later(browser_keys: FakeBrowser, tmp_path: Path) -> None:
+def test_an_unreachable_service_is_retried_later(browser_keys: FakeBrowser, tmp_path: Path) -> None:
     def refuse(_request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("no route")
 
@@ -140,7 +140,7 @@ def test_other_tokens_go_to_the_other_notifier(browser_keys: FakeBrowser, tmp_pa
     assert "a-token-of-firebase" in (tmp_path / "outbox.jsonl").read_text("utf-8")
 
 
-def test_the_servers_key_is_kept_private_in_its_folder_or_derived_from_the_shared_secret(tmp_path: Path) -> None:
+def test_the_servers_key_is_private_in_its_folder_or_derived_from_the_shared_secret(tmp_path: Path) -> None:
     first = web_push.public_text(web_push.server_key(tmp_path))
     assert web_push.public_text(web_push.server_key(tmp_path)) == first
     assert (tmp_path / web_push.KEY_FILE).stat().st_mode & 0o077 == 0
@@ -243,7 +243,7 @@ def test_a_denied_permission_is_explained(site: PageSite, browser_keys: FakeBrow
 
 
 @embedded
-def test_a_subscription_that_the_browser_renewed_replaces_the_old_one(
+def test_a_subscription_renewed_by_the_browser_replaces_the_old_one(
     site: PageSite, browser_keys: FakeBrowser, tmp_path: Path, clock: ManualClock
 ) -> None:
     window = site.open()
@@ -264,7 +264,7 @@ def test_a_subscription_that_the_browser_renewed_replaces_the_old_one(
 
 
 @embedded
-def test_not_now_asks_nothing(site: PageSite, browser_keys: FakeBrowser) -> None:
+def test_not_now_requests_no_permission(site: PageSite, browser_keys: FakeBrowser) -> None:
     page = settings(site, browser_keys, "default", "granted").page
     page.get_by_role("button", name="Turn on notifications").click()
     page.get_by_role("button", name="Not now").click()
@@ -297,7 +297,7 @@ def test_a_push_shows_a_notification_that_names_its_question(site: PageSite) -> 
 
 
 @embedded
-def test_requests_of_the_settings_need_the_pages_token_and_a_subscription(site: PageSite) -> None:
+def test_settings_requests_require_the_pages_token_and_a_subscription(site: PageSite) -> None:
     page = site.open().page
     url = f"{site.url}/ask_a_human/app/notifications"
     assert page.request.post(url, data={"subscription": {}}).status == 403

@@ -28,7 +28,7 @@ def body(text: str = "hello") -> dict[str, str]:
 # Threads.
 
 
-def test_a_thread_that_was_never_started_is_told_as_such_and_can_be_opened(live: Live) -> None:
+def test_a_thread_that_was_never_started_has_that_status_and_can_be_opened(live: Live) -> None:
     ann, path = live.person(ANN), f"/items/{LISTS}/participant/{ANN}/thread"
     assert ann.get(path).json()["status"] == "not_started"
     opened = ann.put(path, json={"status": "waiting_for_trainer", "helper_group_id": TUTORS})
@@ -38,7 +38,7 @@ def test_a_thread_that_was_never_started_is_told_as_such_and_can_be_opened(live:
     assert ann.put(path, json={"status": "not_started"}).status_code == 400
 
 
-def test_opening_needs_a_group_to_ask_and_closing_refuses_one(live: Live) -> None:
+def test_opening_requires_a_helper_group_and_closing_rejects_one(live: Live) -> None:
     ann, path = live.person(ANN), f"/items/{LISTS}/participant/{ANN}/thread"
     assert ann.put(path, json={"status": "waiting_for_trainer"}).status_code == 400
     assert ann.put(THREAD, json={"status": "closed", "helper_group_id": TUTORS}).status_code == 400
@@ -47,7 +47,7 @@ def test_opening_needs_a_group_to_ask_and_closing_refuses_one(live: Live) -> Non
     assert ann.put(THREAD, json={"message_count_increment": -9}).json()["message_count"] == 0
 
 
-def test_who_may_not_is_refused(live: Live) -> None:
+def test_unauthorized_users_are_rejected(live: Live) -> None:
     assert live.person(BEN).get(THREAD).status_code == 403
     assert live.person(BEN).put(THREAD, json={"status": "closed"}).status_code == 403
     result = {"item_id": LOOPS, "participant_id": ANN, "status": "waiting_for_trainer"}
@@ -59,7 +59,7 @@ def test_who_may_not_is_refused(live: Live) -> None:
     assert live.person(ANN).get("/items/x/participant/1/thread").status_code == 400
 
 
-def test_lists_take_exactly_one_of_two_wishes_and_go_on_where_they_ended(live: Live) -> None:
+def test_lists_accept_exactly_one_filter_and_continue_at_their_cursor(live: Live) -> None:
     ann, teacher = live.person(ANN), live.person(TEACHER)
     ann.put(
         f"/items/{LISTS}/participant/{ANN}/thread", json={"status": "waiting_for_trainer", "helper_group_id": TUTORS}
@@ -74,7 +74,7 @@ def test_lists_take_exactly_one_of_two_wishes_and_go_on_where_they_ended(live: L
     assert ann.get("/threads", params={"watched_group_id": CLASS}).status_code == 403
 
 
-def test_the_right_to_ask_a_group_for_help_is_granted_by_who_may(live: Live) -> None:
+def test_authorized_users_grant_the_permission_to_ask_a_group_for_help(live: Live) -> None:
     path, grant = f"/items/{LISTS}/help-grants", {"group_id": BEN, "helper_group_id": CLASS}
     own = f"/items/{LISTS}/participant/{BEN}/thread"
     opening = {"status": "waiting_for_trainer", "helper_group_id": CLASS}
@@ -88,7 +88,7 @@ def test_the_right_to_ask_a_group_for_help_is_granted_by_who_may(live: Live) -> 
 # Messages.
 
 
-def test_messages_come_newest_first_ten_by_default_twenty_at_most(live: Live) -> None:
+def test_messages_are_listed_newest_first_ten_by_default_twenty_at_most(live: Live) -> None:
     writer = live.writer()
     for number in range(12):
         writer.say(f"number {number}")
@@ -102,7 +102,7 @@ def test_messages_come_newest_first_ten_by_default_twenty_at_most(live: Live) ->
     assert writer.client.get(MESSAGES, params={"next": "x"}).status_code == 400
 
 
-def test_a_message_needs_the_token_of_its_thread(live: Live) -> None:
+def test_a_message_requires_the_token_of_its_thread(live: Live) -> None:
     other = live.token(ANN, LISTS)
     assert live.client(other).post(MESSAGES, json=body()).status_code == 403
     assert live.client(other).get(MESSAGES).status_code == 403
@@ -111,14 +111,14 @@ def test_a_message_needs_the_token_of_its_thread(live: Live) -> None:
     assert httpx.get(f"{live.url}{MESSAGES}", timeout=PATIENCE_S, trust_env=False).status_code == 401
 
 
-def test_a_token_without_the_right_to_write_reads_only(live: Live) -> None:
+def test_a_token_without_the_write_permission_only_reads(live: Live) -> None:
     live.person(ANN).put(THREAD, json={"status": "closed"})
     reader = live.client(live.token(ANN))
     assert reader.post(MESSAGES, json=body()).status_code == 403
     assert len(reader.get(MESSAGES).json()["messages"]) == 2
 
 
-def test_a_thread_token_is_good_for_two_hours(live: Live) -> None:
+def test_a_thread_token_is_valid_for_two_hours(live: Live) -> None:
     client = live.client(live.token(ANN))
     live.clock.advance(7_000)
     assert client.get(MESSAGES).status_code == 200
@@ -126,7 +126,7 @@ def test_a_thread_token_is_good_for_two_hours(live: Live) -> None:
     assert client.get(MESSAGES).status_code == 401
 
 
-def test_a_message_sent_again_is_stored_once_and_answered_alike(live: Live) -> None:
+def test_a_message_sent_again_is_stored_once_with_the_same_response(live: Live) -> None:
     writer, message_id = live.writer(), str(uuid.uuid4())
     with ThreadPoolExecutor(6) as pool:
         answers = list(pool.map(lambda _: writer.post("once", message_id), range(6)))
@@ -149,11 +149,11 @@ def test_a_message_sent_again_is_stored_once_and_answered_alike(live: Live) -> N
     ],
 )
 @pytest.mark.embedded("refused before any table is met")
-def test_a_message_is_bounded(live: Live, wrong: dict[str, str]) -> None:
+def test_an_invalid_message_is_rejected(live: Live, wrong: dict[str, str]) -> None:
     assert live.writer().client.post(MESSAGES, json=wrong).status_code == 400
 
 
-def test_the_longest_message_is_stored_and_half_a_character_is_refused(live: Live) -> None:
+def test_the_longest_message_is_stored_and_a_lone_surrogate_is_rejected(live: Live) -> None:
     writer = live.writer()
     assert writer.say("\U0001f600" * 8_000)["text"] == "\U0001f600" * 8_000
     raw = b'{"text": "\\ud83d", "uuid": "%s"}' % str(uuid.uuid4()).encode()
@@ -168,7 +168,7 @@ def submission(**fields: Any) -> dict[str, Any]:
     return {"type": "submission", "time": 1_500_000_000_000, "attempt_id": "5", "answer_id": "6", **fields}
 
 
-def test_history_is_back_filled_once_however_often_it_is_told(live: Live) -> None:
+def test_repeated_history_is_back_filled_once(live: Live) -> None:
     platform, path = live.person("9", "platform"), f"/thread/{LOOPS}/{ANN}/events"
     events = [{"type": "attempt_started", "time": 1_500_000_000_000, "attempt_id": "5"}, submission(score=0)]
     assert platform.post(path, json={"events": events}).json()["new"] == 2
@@ -181,7 +181,7 @@ def test_history_is_back_filled_once_however_often_it_is_told(live: Live) -> Non
     assert [one["time"] for one in result] == sorted((one["time"] for one in result), reverse=True)
 
 
-def test_only_the_platform_tells_and_only_what_fits(live: Live) -> None:
+def test_only_the_platform_sends_events_and_only_valid_ones(live: Live) -> None:
     platform, path = live.person("9", "platform"), f"/thread/{LOOPS}/{ANN}/events"
     assert live.person(ANN).post(path, json={"events": [submission()]}).status_code == 403
     for wrong in (
@@ -205,7 +205,7 @@ def test_only_the_platform_tells_and_only_what_fits(live: Live) -> None:
 
 
 @pytest.mark.embedded("refused before any table is met")
-def test_values_of_another_kind_are_refused_and_not_read_as_something(live: Live) -> None:
+def test_values_of_the_wrong_type_are_rejected_and_not_converted(live: Live) -> None:
     ann, writer = live.person(ANN), live.writer()
     for wish in ({"message_count": "5"}, {"message_count": True}, {"message_count_increment": 1.0}):
         assert ann.put(THREAD, json=wish).status_code == 400, wish
@@ -228,7 +228,7 @@ def test_values_of_another_kind_are_refused_and_not_read_as_something(live: Live
     ids=lambda one: type(one).__name__,
 )
 @pytest.mark.embedded("no request is sent")
-def test_a_database_that_is_away_is_told_as_such(
+def test_an_unavailable_database_is_reported(
     error: Exception, message: str, live: Live, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: Any, **__: Any) -> Any:
@@ -252,7 +252,7 @@ def notified(live: Live, user_id: str) -> list[dict[str, Any]]:
     return found
 
 
-def test_opening_makes_participant_and_opener_followers_and_the_author_is_not_told(live: Live) -> None:
+def test_opening_makes_participant_and_opener_followers_and_the_author_is_not_notified(live: Live) -> None:
     writer: Writer = live.writer()
     assert writer.get("follow") == {"follows": True}
     tutor = live.writer(TUTOR)
@@ -266,7 +266,7 @@ def test_opening_makes_participant_and_opener_followers_and_the_author_is_not_to
     assert "news for ann" not in excerpts
 
 
-def test_following_is_a_wish_that_can_be_repeated(live: Live) -> None:
+def test_following_can_be_repeated(live: Live) -> None:
     tutor = live.client(live.token(TUTOR))
     path = f"/thread/{LOOPS}/{ANN}/follow"
     for _ in range(2):
@@ -305,7 +305,7 @@ def test_the_documentation_shows_examples(live: Live) -> None:
     assert sample.THREAD.item_id == LOOPS
 
 
-def test_lists_leave_out_an_event_that_cannot_be_read_and_say_so(live: Live) -> None:
+def test_lists_omit_an_unreadable_event_and_report_it(live: Live) -> None:
     writer = live.writer()
     said = [writer.say(text) for text in ("one", "two", "three")]
     items = live.call("Scan", {"TableName": "forum", "ConsistentRead": True})["Items"]

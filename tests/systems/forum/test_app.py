@@ -81,7 +81,7 @@ def logged(connection: Connection) -> list[str]:
     return [item["type"]["S"] for item in answer["Items"]]
 
 
-def test_the_sample_is_loaded_once_and_can_be_looked_at(tmp_path: Path, address: str) -> None:
+def test_the_sample_is_loaded_once_and_can_be_read(tmp_path: Path, address: str) -> None:
     with built(tmp_path, address) as (system, connection):
         system.load_sample()
         first = logged(connection)
@@ -101,7 +101,7 @@ def test_the_sample_is_loaded_once_and_can_be_looked_at(tmp_path: Path, address:
             assert [one["item_title"] for one in ann.get("/threads?is_mine=true").json()["threads"]] == ["Loops"]
 
 
-def test_an_entry_that_cannot_be_written_keeps_no_process_from_starting(tmp_path: Path, address: str) -> None:
+def test_an_entry_that_cannot_be_written_does_not_prevent_startup(tmp_path: Path, address: str) -> None:
     with built(tmp_path, address) as (system, _):
         system.load_sample()
         service_of(system).update(ANN, sample.THREAD, ThreadUpdate(Status.CLOSED))
@@ -167,7 +167,9 @@ with built(Path(sys.argv[1]), sys.argv[3]) as (system, _):
 
 
 @pytest.mark.parametrize("moment", ["committed", "logged"])
-def test_a_crash_between_the_two_databases_heals_on_the_next_start(tmp_path: Path, address: str, moment: str) -> None:
+def test_a_crash_between_the_two_databases_is_repaired_on_the_next_start(
+    tmp_path: Path, address: str, moment: str
+) -> None:
     with built(tmp_path, address) as (system, _):
         system.load_sample()
         work(system)
@@ -185,7 +187,7 @@ def test_a_crash_between_the_two_databases_heals_on_the_next_start(tmp_path: Pat
         assert logged(connection).count("thread_closed") == 1
 
 
-def test_what_was_carried_over_is_forgotten_after_a_while(tmp_path: Path, address: str) -> None:
+def test_processed_entries_are_removed_after_a_while(tmp_path: Path, address: str) -> None:
     clock = MovedClock()
     with built(tmp_path, address, clock) as (system, _):
         system.load_sample()
@@ -202,7 +204,7 @@ def test_what_was_carried_over_is_forgotten_after_a_while(tmp_path: Path, addres
         assert kept() == 0
 
 
-def test_openings_and_closings_are_written_by_their_key_once(tmp_path: Path, address: str) -> None:
+def test_openings_and_closings_are_written_once_by_their_key(tmp_path: Path, address: str) -> None:
     with built(tmp_path, address) as (system, connection):
         system.load_sample()
         service = service_of(system)
@@ -217,7 +219,7 @@ def test_openings_and_closings_are_written_by_their_key_once(tmp_path: Path, add
 
 
 @pytest.mark.parametrize("secret", [Secret(b"shared by replicas"), None], ids=["with a secret", "without"])
-def test_replicas_with_separate_folders_accept_each_others_thread_tokens_where_they_share_a_secret(
+def test_replicas_with_separate_folders_accept_each_others_thread_tokens_with_a_shared_secret(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, secret: Secret | None
 ) -> None:
     monkeypatch.setenv(app.DATABASE, f"sqlite:///{tmp_path / 'shared.db'}")
@@ -236,7 +238,7 @@ def test_replicas_with_separate_folders_accept_each_others_thread_tokens_where_t
         assert (tmp_path / name / app.KEY_FILE).exists() == (secret is None)
 
 
-def test_the_status_is_sqls_whatever_the_log_says(tmp_path: Path, address: str) -> None:
+def test_the_status_comes_from_sql_and_not_from_the_log(tmp_path: Path, address: str) -> None:
     with built(tmp_path, address) as (system, _):
         system.load_sample()
         service = service_of(system)
@@ -258,7 +260,7 @@ def test_the_status_is_sqls_whatever_the_log_says(tmp_path: Path, address: str) 
         (app.DATABASE, "sqlite://"),
     ],
 )
-def test_settings_that_cannot_be_are_refused(
+def test_invalid_settings_are_rejected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
 ) -> None:
     monkeypatch.setenv(variable, value)
@@ -266,9 +268,7 @@ def test_settings_that_cannot_be_are_refused(
         pass
 
 
-def test_connections_last_as_long_as_the_gateways_unless_told_otherwise(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_connections_have_the_configured_or_default_lifetime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = list[Limits]()
 
     def noted(log: EventLog, clock: Clock, limits: Limits) -> Hub:
@@ -294,7 +294,7 @@ def test_the_relational_database_may_be_postgresql(
         assert logged(connection)[-1] == "message"
 
 
-def test_the_key_of_thread_tokens_is_made_once_and_is_its_owners(tmp_path: Path) -> None:
+def test_the_key_of_thread_tokens_is_created_once_and_private(tmp_path: Path) -> None:
     file = tmp_path / app.KEY_FILE
     with built(tmp_path, ":memory:"):
         first = file.read_bytes()

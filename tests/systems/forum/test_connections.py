@@ -48,7 +48,9 @@ def keys(engine: Engine | ServedEngine) -> list[tuple[str, str]]:
     return sorted((item["PK"]["S"], item["time"]["S"]) for item in found)
 
 
-def test_a_connection_and_all_it_watches_go_together(engine: Engine | ServedEngine, connections: Connections) -> None:
+def test_a_connection_is_removed_with_its_subscriptions(
+    engine: Engine | ServedEngine, connections: Connections
+) -> None:
     for name in ("a", "b"):
         connections.opened(name, "13")
         for number in range(3):
@@ -63,7 +65,7 @@ def test_a_connection_and_all_it_watches_go_together(engine: Engine | ServedEngi
 
 
 @pytest.mark.parametrize("round_", range(5))
-def test_a_subscription_that_comes_while_its_connection_ends_leaves_nothing(
+def test_a_subscription_added_while_its_connection_ends_is_not_left_over(
     engine: Engine | ServedEngine, connections: Connections, round_: int
 ) -> None:
     connections.opened("a", "13")
@@ -104,7 +106,7 @@ class Interrupted:
         self.inner.close()
 
 
-def test_a_subscription_written_between_looking_and_removing_is_removed_too(engine: Engine | ServedEngine) -> None:
+def test_a_subscription_written_between_reading_and_removing_is_removed_too(engine: Engine | ServedEngine) -> None:
     clock = SystemClock()
     with connected(engine, clock) as below:
         below.create_tables(forum)
@@ -116,7 +118,7 @@ def test_a_subscription_written_between_looking_and_removing_is_removed_too(engi
         assert keys(engine) == []
 
 
-def test_one_thread_more_than_a_connection_may_watch_is_refused(
+def test_a_connection_may_not_watch_more_than_the_maximum_of_threads(
     engine: Engine | ServedEngine, connections: Connections
 ) -> None:
     connections.opened("a", "13")
@@ -128,7 +130,7 @@ def test_one_thread_more_than_a_connection_may_watch_is_refused(
     assert keys(engine) == []
 
 
-def test_who_watched_on_a_process_that_was_killed_counts_for_a_minute(clock: ManualClock) -> None:
+def test_watchers_of_a_killed_process_count_for_a_minute(clock: ManualClock) -> None:
     with Engine.memory(clock=clock) as engine, connected(engine, clock) as db:
         db.create_tables(forum)
         killed, other, place = Connections(db, clock), Connections(db, clock), Place("42", "7")
@@ -145,7 +147,7 @@ def test_who_watched_on_a_process_that_was_killed_counts_for_a_minute(clock: Man
         assert other.users(place) == {"13", "14"}, "it was only held up"
 
 
-def test_who_watches_or_follows_is_known_at_once_though_other_reads_are_old(clock: ManualClock) -> None:
+def test_watchers_and_followers_are_read_consistently(clock: ManualClock) -> None:
     """A stale read would cause an additional notification, and a follow that outlives its thread's closing."""
     stale = Faults(stale_reads=1.0, stale_s=3600.0)
     with Engine.memory(clock=clock, faults=stale) as engine, connected(engine, clock) as db:

@@ -28,11 +28,11 @@ def design() -> Design:
     return Design.load("keyplan_systems.forum.design")
 
 
-def test_the_check_finds_nothing_that_is_not_accepted_with_a_reason(design: Design) -> None:
+def test_every_finding_of_the_check_is_suppressed_with_a_reason(design: Design) -> None:
     assert check(design).findings == ()
 
 
-def test_the_document_as_written_is_refused_for_what_is_wrong_in_it() -> None:
+def test_the_published_document_is_rejected_for_its_faults() -> None:
     found = {(finding.code, finding.severity) for finding in check(Design.load(str(WRITTEN))).findings}
     assert found >= {
         ("KP301", "error"),  # a subscription cannot be found by its connection
@@ -44,7 +44,7 @@ def test_the_document_as_written_is_refused_for_what_is_wrong_in_it() -> None:
     }
 
 
-def test_one_table_holds_everything_under_the_documents_names(design: Design, engine: Engine | ServedEngine) -> None:
+def test_one_table_contains_everything_under_the_documents_names(design: Design, engine: Engine | ServedEngine) -> None:
     assert [table.name for table in design.tables] == ["forum"]
     keys = {entity.name: tuple(part.text for part in entity.key.attributes) for entity in design.entities}
     assert keys["Event"] == ("THREADEV#{participant_id}#{item_id}", "{at_ms:013d}#{seq:010d}")
@@ -59,7 +59,7 @@ def test_one_table_holds_everything_under_the_documents_names(design: Design, en
         assert expiry["AttributeName"] == "ttl"
 
 
-def test_an_id_never_holds_a_separator(engine: Engine | ServedEngine) -> None:
+def test_an_id_never_contains_a_separator(engine: Engine | ServedEngine) -> None:
     with pytest.raises(ValidationError):
         Event(participant_id="1#2", item_id="3", at_ms=0, seq=1, event_id="e", type=EventType.MESSAGE)
     with connected(engine, ManualClock()) as db, pytest.raises(KeyValueError):
@@ -80,7 +80,7 @@ class Recording:
         self.inner.close()
 
 
-def test_reserved_words_never_stand_in_an_expression(engine: Engine | ServedEngine) -> None:
+def test_reserved_words_are_never_used_in_an_expression(engine: Engine | ServedEngine) -> None:
     place = Place("1", "2")
     with connected(engine, ManualClock()) as below:
         below.create_tables(forum)
@@ -98,5 +98,5 @@ def test_reserved_words_never_stand_in_an_expression(engine: Engine | ServedEngi
         assert not {"time", "type", "ttl"} & set(re.findall(r"(?<![#:\w])\w+", text)), text
 
 
-def test_nothing_is_written_by_batches(design: Design) -> None:
+def test_no_pattern_writes_in_batches(design: Design) -> None:
     assert "BatchWriteItem" not in {pattern.plan.operation for pattern in design.patterns}

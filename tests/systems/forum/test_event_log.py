@@ -49,7 +49,7 @@ def items(engine: Engine | ServedEngine, prefix: str) -> list[dict[str, Any]]:
     return [item for item in found if item["PK"]["S"].startswith(prefix)]
 
 
-def test_keys_and_attributes_are_the_documents(log: EventLog, engine: Engine | ServedEngine) -> None:
+def test_keys_and_attributes_match_the_document(log: EventLog, engine: Engine | ServedEngine) -> None:
     log.append(message(1))
     (item,) = items(engine, "THREADEV#")
     assert item["PK"] == {"S": "THREADEV#42#7"}
@@ -75,7 +75,7 @@ def test_keys_and_attributes_are_the_documents(log: EventLog, engine: Engine | S
         (EventType.MESSAGE, {"user_id": "13", "content": "text"}),
     ],
 )
-def test_each_type_keeps_its_attributes_and_an_absent_one_is_none(
+def test_each_type_keeps_its_attributes_and_a_missing_one_is_none(
     log: EventLog, kind: EventType, fields: dict[str, Any]
 ) -> None:
     log.append(Draft(PLACE, "an-event", kind, **fields))
@@ -84,16 +84,14 @@ def test_each_type_keeps_its_attributes_and_an_absent_one_is_none(
     assert {name: getattr(event, name) for name in optional if getattr(event, name) is not None} == fields
 
 
-def test_two_events_of_one_millisecond_are_both_kept_in_the_order_of_arrival(log: EventLog) -> None:
+def test_two_events_of_one_millisecond_are_both_stored_in_order_of_arrival(log: EventLog) -> None:
     first, second = log.append(message(2)), log.append(message(1))
     assert first.event.at_ms == second.event.at_ms == NOW_MS
     assert [event.event_id for event in told(log)] == ["message-2", "message-1"]
     assert [event.event_id for event in log.history(PLACE, 20, None)] == ["message-1", "message-2"]
 
 
-def test_an_event_that_is_sent_again_is_stored_once_whatever_time_it_comes_with(
-    log: EventLog, clock: ManualClock
-) -> None:
+def test_an_event_sent_again_is_stored_once_at_any_time(log: EventLog, clock: ManualClock) -> None:
     first = log.append(message(1))
     clock.advance(3600)
     assert log.append(message(1)) == Appended(first.event, is_new=False)
@@ -104,7 +102,7 @@ def test_an_event_that_is_sent_again_is_stored_once_whatever_time_it_comes_with(
     assert [event.seq for event in told(log)] == [1, 2]
 
 
-def test_what_is_back_filled_stands_at_its_time_in_the_history_and_last_among_arrivals(log: EventLog) -> None:
+def test_back_filled_events_are_at_their_time_in_the_history_and_last_among_arrivals(log: EventLog) -> None:
     log.append(message(1))
     log.append(Draft(PLACE, "attempt-5", EventType.ATTEMPT_STARTED, at_ms=NOW_MS - 10**9, attempt_id="5"))
     log.append(message(2))
@@ -113,7 +111,7 @@ def test_what_is_back_filled_stands_at_its_time_in_the_history_and_last_among_ar
     assert [event.event_id for event in log.since(PLACE, 1)] == ["attempt-5", "message-2"]
 
 
-def test_time_never_runs_back_within_a_thread(log: EventLog, db: Connection, clock: ManualClock) -> None:
+def test_time_never_decreases_within_a_thread(log: EventLog, db: Connection, clock: ManualClock) -> None:
     log.append(message(1))
     behind = EventLog(db, ManualClock(clock.now() - 60))
     assert behind.append(message(2)).event.at_ms == NOW_MS
@@ -121,13 +119,13 @@ def test_time_never_runs_back_within_a_thread(log: EventLog, db: Connection, clo
     assert behind.append(message(3)).event.at_ms == NOW_MS, "back-filling does not turn the clock back"
 
 
-def test_a_senders_clock_may_be_a_minute_ahead(log: EventLog) -> None:
+def test_the_senders_clock_may_be_a_minute_ahead(log: EventLog) -> None:
     log.append(Draft(PLACE, "attempt-8", EventType.ATTEMPT_STARTED, at_ms=NOW_MS + 60_000, attempt_id="8"))
     with pytest.raises(BadRequestError):
         log.append(Draft(PLACE, "attempt-9", EventType.ATTEMPT_STARTED, at_ms=NOW_MS + 60_001, attempt_id="9"))
 
 
-def test_the_last_messages_are_as_many_as_asked_for_however_much_lies_between(log: EventLog) -> None:
+def test_the_last_messages_are_found_between_any_number_of_other_events(log: EventLog) -> None:
     for number in range(40):
         kind = EventType.MESSAGE if number % 10 == 0 else EventType.ATTEMPT_STARTED
         log.append(Draft(PLACE, f"e{number}", kind, user_id="13", content="x", attempt_id="1"))
@@ -191,7 +189,7 @@ def test_concurrent_writers_of_several_processes_leave_no_gap_and_lose_nothing(s
         assert in_order == sorted(in_order)
 
 
-def test_the_same_event_by_many_at_once_is_stored_once(
+def test_an_event_written_concurrently_is_stored_once(
     engine: Engine | ServedEngine, db: Connection, clock: ManualClock
 ) -> None:
     logs = [EventLog(db, clock) for _ in range(6)]
@@ -201,7 +199,7 @@ def test_the_same_event_by_many_at_once_is_stored_once(
     assert len(items(engine, "THREADEV#")) == 1
 
 
-def test_an_index_that_lags_gives_fewer_never_a_gap(clock: ManualClock) -> None:
+def test_a_lagging_index_returns_fewer_events_and_never_a_gap(clock: ManualClock) -> None:
     with (
         Engine.memory(clock=clock, faults=Faults(seed=1, gsi_lag=(0.0, 10.0))) as engine,
         connected(engine, clock) as db,
@@ -218,7 +216,7 @@ def test_an_index_that_lags_gives_fewer_never_a_gap(clock: ManualClock) -> None:
         assert len(told(log)) == 20
 
 
-def test_how_far_a_thread_has_come_is_known_at_once_though_other_reads_are_old(clock: ManualClock) -> None:
+def test_the_last_sequence_number_is_read_consistently(clock: ManualClock) -> None:
     stale = Faults(stale_reads=1.0, stale_s=3600.0)
     with Engine.memory(clock=clock, faults=stale) as engine, connected(engine, clock) as db:
         db.create_tables(forum)

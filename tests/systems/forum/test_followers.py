@@ -48,7 +48,7 @@ def told(live: Live, user_id: str) -> list[str]:
     return [notification.excerpt for notification in live.service.followers.notifications(user_id, 100, None)]
 
 
-def test_closing_lets_follows_end_in_two_weeks_and_opening_keeps_them(live: Live) -> None:
+def test_closing_ends_follows_in_two_weeks_and_opening_keeps_them(live: Live) -> None:
     live.service.followers.follow(PLACE, BEN)
     assert follows(live) == {ANN: None, BEN: None}
     before_s = int(live.clock.now())
@@ -62,7 +62,7 @@ def test_closing_lets_follows_end_in_two_weeks_and_opening_keeps_them(live: Live
     assert follows(live) == {ANN: None, BEN: None}
 
 
-def test_a_follow_that_has_expired_is_none_although_it_is_still_stored(live: Live) -> None:
+def test_an_expired_follow_does_not_count_even_if_it_is_still_stored(live: Live) -> None:
     live.service.followers.follow(PLACE, BEN)
     shut(live)
     live.clock.advance(14 * DAY + 1)
@@ -73,7 +73,7 @@ def test_a_follow_that_has_expired_is_none_although_it_is_still_stored(live: Liv
     assert not live.service.followers.is_following(PLACE, BEN)
 
 
-def test_who_opens_for_another_follows_too(live: Live) -> None:
+def test_a_user_who_opens_a_thread_for_another_follows_too(live: Live) -> None:
     shut(live)
     wish = ThreadUpdate(Status.WAITING_FOR_PARTICIPANT, sample.TUTORS)
     live.service.update(TEACHER, sample.THREAD, wish)
@@ -81,20 +81,20 @@ def test_who_opens_for_another_follows_too(live: Live) -> None:
     assert set(follows(live)) == {ANN, TEACHER}
 
 
-def test_a_participant_follows_the_thread_that_another_opens_for_him(live: Live) -> None:
+def test_a_participant_follows_a_thread_opened_by_another_user(live: Live) -> None:
     key = ThreadKey(sample.LISTS, BEN)
     live.service.update(TEACHER, key, ThreadUpdate(Status.WAITING_FOR_PARTICIPANT, sample.TUTORS))
     live.service.carry_log()
     assert all(live.service.followers.is_following(Place(BEN, sample.LISTS), one) for one in (BEN, TEACHER))
 
 
-def test_closing_makes_nobody_follow(live: Live) -> None:
+def test_closing_adds_no_followers(live: Live) -> None:
     live.service.followers.unfollow(PLACE, ANN)
     shut(live)
     assert follows(live) == {}
 
 
-def test_a_change_that_is_followed_late_or_twice_does_not_undo_a_later_one(live: Live) -> None:
+def test_a_late_or_repeated_status_change_does_not_undo_a_later_one(live: Live) -> None:
     followers = live.service.followers
     followers.follow(PLACE, BEN)
     followers.status_changed(status_event(EventType.THREAD_CLOSED, 90), [])
@@ -108,7 +108,7 @@ def test_a_change_that_is_followed_late_or_twice_does_not_undo_a_later_one(live:
     assert None not in follows(live).values()
 
 
-def test_a_hundred_and_fifty_followers_are_more_than_a_transaction_and_all_follow_the_closing(live: Live) -> None:
+def test_closing_ends_the_follows_of_more_followers_than_a_transaction_accepts(live: Live) -> None:
     for number in range(150):
         live.service.followers.follow(PLACE, str(5000 + number))
     shut(live)
@@ -116,7 +116,7 @@ def test_a_hundred_and_fifty_followers_are_more_than_a_transaction_and_all_follo
     assert None not in follows(live).values()
 
 
-def test_who_watches_is_not_told_and_who_left_is(live: Live) -> None:
+def test_a_watcher_is_not_notified_and_a_user_who_left_is(live: Live) -> None:
     live.service.followers.follow(PLACE, TUTOR)
 
     async def story() -> None:
@@ -135,7 +135,7 @@ def test_who_watches_is_not_told_and_who_left_is(live: Live) -> None:
     assert "while ann watches" in told(live, TUTOR)
 
 
-def test_a_message_told_twice_is_one_notification_and_stays_read(live: Live) -> None:
+def test_a_repeated_message_is_one_notification_and_stays_read(live: Live) -> None:
     live.writer(TUTOR).say("once")
     assert told(live, ANN).count("once") == 1
     (found,) = [
@@ -155,7 +155,7 @@ def test_a_message_told_twice_is_one_notification_and_stays_read(live: Live) -> 
     assert again.is_read
 
 
-def test_of_a_long_message_the_beginning_is_told(live: Live) -> None:
+def test_a_notification_contains_the_start_of_a_long_message(live: Live) -> None:
     live.writer(TUTOR).say("\U0001f600" * 8_000)
     assert "\U0001f600" * 200 in told(live, ANN)
 
@@ -169,7 +169,7 @@ def test_notifications_are_kept_for_sixty_days(live: Live) -> None:
     assert told(live, ANN) == []
 
 
-def test_who_may_no_longer_read_a_thread_is_told_nothing_of_it_though_he_follows(live: Live) -> None:
+def test_a_follower_who_may_no_longer_read_a_thread_is_not_notified(live: Live) -> None:
     for user_id in (TUTOR, BEN):
         live.service.followers.follow(PLACE, user_id)
     live.writer(TEACHER).say("for readers")
@@ -186,7 +186,7 @@ def rights_of(user_id: str) -> ThreadRights:
     return ThreadRights(key=sample.THREAD, user_id=user_id, is_mine=False, can_watch=True, can_write=False)
 
 
-def test_a_follow_of_a_closed_thread_ends_like_those_that_were_there(live: Live) -> None:
+def test_a_follow_of_a_closed_thread_ends_with_the_existing_ones(live: Live) -> None:
     shut(live)
     live.clock.advance(DAY)
     now_s = int(live.clock.now())
@@ -201,7 +201,7 @@ def test_a_follow_of_a_closed_thread_ends_like_those_that_were_there(live: Live)
     assert follows(live)[BEN] is None
 
 
-def test_a_follow_of_a_closed_thread_ends_though_nothing_comes_after_its_first_write(
+def test_a_follow_of_a_closed_thread_ends_even_if_only_its_first_write_succeeds(
     live: Live, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def killed(_log: EventLog, _place: Place) -> int:
@@ -215,7 +215,7 @@ def test_a_follow_of_a_closed_thread_ends_though_nothing_comes_after_its_first_w
 
 
 @pytest.mark.parametrize("shut_again", [False, True], ids=["opened", "opened and closed"])
-def test_a_thread_that_is_opened_before_its_new_follow_is_stored_keeps_it(
+def test_a_thread_opened_before_its_new_follow_is_stored_keeps_it(
     live: Live, monkeypatch: pytest.MonkeyPatch, shut_again: bool
 ) -> None:
     follow = Followers.follow
@@ -232,6 +232,6 @@ def test_a_thread_that_is_opened_before_its_new_follow_is_stored_keeps_it(
     assert (follows(live)[BEN] is not None) == shut_again
 
 
-def test_a_follow_of_an_open_thread_stays(live: Live) -> None:
+def test_a_follow_of_an_open_thread_does_not_expire(live: Live) -> None:
     live.service.follow(rights_of(BEN))
     assert follows(live)[BEN] is None

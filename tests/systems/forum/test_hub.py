@@ -30,7 +30,7 @@ def log(engine: Engine | ServedEngine, clock: ManualClock) -> Iterator[EventLog]
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_any_order_and_repetition_of_the_stream_comes_out_once_and_in_order(
+def test_a_reordered_and_repeated_stream_is_delivered_once_in_order(
     log: EventLog, clock: ManualClock, seed: int
 ) -> None:
     chance = random.Random(seed)
@@ -52,7 +52,7 @@ def test_any_order_and_repetition_of_the_stream_comes_out_once_and_in_order(
     play(log, clock, story)
 
 
-def test_what_a_stream_lost_is_found_with_the_next_event_or_heartbeat(log: EventLog, clock: ManualClock) -> None:
+def test_events_lost_by_a_stream_are_found_with_the_next_event_or_heartbeat(log: EventLog, clock: ManualClock) -> None:
     async def story(stage: Stage) -> None:
         pipe = stage.connect("a")
         stage.watch(pipe)
@@ -67,7 +67,7 @@ def test_what_a_stream_lost_is_found_with_the_next_event_or_heartbeat(log: Event
     play(log, clock, story)
 
 
-def test_heartbeats_of_all_connections_read_a_thread_s_log_once_in_thirty_seconds(
+def test_heartbeats_of_all_connections_read_a_threads_log_once_in_thirty_seconds(
     log: EventLog, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     last_seq, read = log.last_seq, list[Place]()
@@ -91,7 +91,7 @@ def test_heartbeats_of_all_connections_read_a_thread_s_log_once_in_thirty_second
     play(log, clock, story)
 
 
-def test_a_heartbeat_whose_read_failed_lets_the_next_one_read(
+def test_after_a_failed_heartbeat_read_the_next_one_reads(
     log: EventLog, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     last_seq, failures = log.last_seq, list[Exception]()
@@ -116,7 +116,7 @@ def test_a_heartbeat_whose_read_failed_lets_the_next_one_read(
     play(log, clock, story)
 
 
-def test_what_is_stored_while_a_watch_begins_is_not_missed(log: EventLog, clock: ManualClock) -> None:
+def test_events_stored_while_a_watch_starts_are_delivered(log: EventLog, clock: ManualClock) -> None:
     async def story(stage: Stage) -> None:
         pipe = stage.connect("a")
         watch = stage.hub.join(pipe, PLACE)
@@ -131,7 +131,7 @@ def test_what_is_stored_while_a_watch_begins_is_not_missed(log: EventLog, clock:
     play(log, clock, story)
 
 
-def test_a_slow_reader_gets_all_of_it_from_the_log_and_stays_subscribed(
+def test_a_slow_reader_gets_every_event_from_the_log_and_stays_subscribed(
     log: EventLog, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hubs, "KEPT_EVENTS", 4)
@@ -154,7 +154,7 @@ def test_a_slow_reader_gets_all_of_it_from_the_log_and_stays_subscribed(
     play(log, clock, story)
 
 
-def test_a_reader_that_lets_too_much_wait_is_told_to_come_back(log: EventLog, clock: ManualClock) -> None:
+def test_a_reader_with_too_many_waiting_events_is_asked_to_reconnect(log: EventLog, clock: ManualClock) -> None:
     async def story(stage: Stage) -> None:
         pipe = stage.connect("a")
         stage.gate.clear()
@@ -165,7 +165,7 @@ def test_a_reader_that_lets_too_much_wait_is_told_to_come_back(log: EventLog, cl
     play(log, clock, story)
 
 
-def test_a_log_that_fails_is_asked_again_and_after_a_while_the_watcher_is_sent_away(
+def test_a_failing_log_is_retried_and_the_watcher_disconnected_after_a_while(
     log: EventLog, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hubs, "PAUSE_S", 0.0)
@@ -194,7 +194,7 @@ def test_a_log_that_fails_is_asked_again_and_after_a_while_the_watcher_is_sent_a
     play(log, clock, story)
 
 
-def test_while_the_index_lags_answers_are_not_kept_waiting(
+def test_responses_do_not_wait_for_a_lagging_index(
     log: EventLog, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hubs, "PAUSE_S", 0.0)
@@ -225,7 +225,7 @@ def test_while_the_index_lags_answers_are_not_kept_waiting(
     play(log, clock, story)
 
 
-def test_who_left_is_sent_nothing_more_and_others_are(log: EventLog, clock: ManualClock) -> None:
+def test_a_reader_who_left_receives_nothing_more(log: EventLog, clock: ManualClock) -> None:
     async def story(stage: Stage) -> None:
         first, second = stage.connect("a"), stage.connect("b")
         for pipe in (first, second):
@@ -243,7 +243,7 @@ def test_who_left_is_sent_nothing_more_and_others_are(log: EventLog, clock: Manu
     play(log, clock, story)
 
 
-def test_who_leaves_while_it_is_sent_a_page_is_sent_no_more_of_it(log: EventLog, clock: ManualClock) -> None:
+def test_a_reader_who_leaves_during_a_page_receives_no_more_of_it(log: EventLog, clock: ManualClock) -> None:
     async def story(stage: Stage) -> None:
         stage.write(5)
         stage.gate.clear()
@@ -261,7 +261,7 @@ def test_who_leaves_while_it_is_sent_a_page_is_sent_no_more_of_it(log: EventLog,
     play(log, clock, story)
 
 
-def test_notifications_go_to_all_connections_of_their_user(log: EventLog, clock: ManualClock) -> None:
+def test_notifications_are_sent_to_all_connections_of_their_user(log: EventLog, clock: ManualClock) -> None:
     notification = Notification(
         user_id="13", at_ms=1, event_id="e", participant_id="1", item_id="2", author_id="3", excerpt="x", ttl=1
     )
@@ -278,7 +278,7 @@ def test_notifications_go_to_all_connections_of_their_user(log: EventLog, clock:
     play(log, clock, story)
 
 
-def test_idle_and_old_connections_are_ended_by_the_given_clock_and_limits(log: EventLog, clock: ManualClock) -> None:
+def test_idle_and_old_connections_end_by_the_clock_and_limits(log: EventLog, clock: ManualClock) -> None:
     async def story(stage: Stage) -> None:
         stage.hub.limits = Limits(idle_s=10, total_s=25)
         idle, busy = stage.connect("idle"), stage.connect("busy")

@@ -43,7 +43,7 @@ def primary_keys(connection: Connection) -> dict[str, list[str]]:
     return {table: look.get_pk_constraint(table)["constrained_columns"] for table in look.get_table_names()}
 
 
-def test_the_revisions_give_exactly_what_the_models_say(empty_url: str) -> None:
+def test_the_revisions_create_exactly_the_models(empty_url: str) -> None:
     upgrade(empty_url)
     found = within(
         empty_url, lambda connection: compare_metadata(MigrationContext.configure(connection), Base.metadata)
@@ -51,7 +51,7 @@ def test_the_revisions_give_exactly_what_the_models_say(empty_url: str) -> None:
     assert found == []
 
 
-def test_the_revisions_give_the_check_constraints_of_the_models(empty_url: str) -> None:
+def test_the_revisions_create_the_check_constraints_of_the_models(empty_url: str) -> None:
     within(empty_url, Base.metadata.create_all)
     modelled = within(empty_url, constraints)
     within(empty_url, Base.metadata.drop_all)
@@ -60,7 +60,7 @@ def test_the_revisions_give_the_check_constraints_of_the_models(empty_url: str) 
     assert {"status_is_known", "message_count_is_no_debt"} <= modelled["threads"]
 
 
-def test_the_revisions_give_the_primary_keys_of_the_models(empty_url: str) -> None:
+def test_the_revisions_create_the_primary_keys_of_the_models(empty_url: str) -> None:
     upgrade(empty_url)
     found = within(empty_url, primary_keys)
     assert found.pop("alembic_version") == ["version_num"]
@@ -75,7 +75,7 @@ def test_upgrading_again_changes_nothing_and_keeps_the_data(url: str) -> None:
     assert [row.id for row in rows] == [1]
 
 
-def test_several_processes_may_upgrade_at_once(empty_url: str) -> None:
+def test_several_processes_may_upgrade_concurrently(empty_url: str) -> None:
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(upgrade, [empty_url] * 4))
     assert within(empty_url, tables) == {*Base.metadata.tables, "alembic_version"}
@@ -91,13 +91,13 @@ def test_a_revision_that_fails_halfway_leaves_nothing_behind(empty_url: str) -> 
     assert within(empty_url, tables) == set()
 
 
-def test_the_first_revision_can_be_taken_back(empty_url: str) -> None:
+def test_the_first_revision_can_be_downgraded(empty_url: str) -> None:
     upgrade(empty_url)
     within(empty_url, lambda connection: command.downgrade(config(connection), "base"))
     assert within(empty_url, tables) == {"alembic_version"}
 
 
-def test_the_revisions_travel_with_the_package() -> None:
+def test_the_revisions_are_included_in_the_package() -> None:
     folder = files("keyplan_systems.forum.migrations")
     assert folder.joinpath("script.py.mako").is_file()
     assert folder.joinpath("versions", "r0001_first_schema.py").is_file()
@@ -111,6 +111,6 @@ def test_the_revisions_travel_with_the_package() -> None:
         ("mysql://localhost/forum", "not on mysql"),
     ],
 )
-def test_a_database_the_forum_does_not_run_on_is_refused(url: str, words: str) -> None:
+def test_an_unsupported_database_is_rejected(url: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         upgrade(url)

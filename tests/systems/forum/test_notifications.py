@@ -22,13 +22,13 @@ def tell(live: Live, events: list[dict[str, Any]]) -> int:
     return int(answer.json()["new"])
 
 
-def test_every_grade_of_an_answer_is_told_once(live: Live) -> None:
+def test_every_grade_of_an_answer_is_sent_once(live: Live) -> None:
     graded = {"type": "grade_updated", "attempt_id": "5", "answer_id": "6"}
     grades = [{**graded, "score": score, "time": LONG_AGO_MS + score} for score in (40, 80)]
     assert [tell(live, grades) for _ in range(2)] == [2, 0]
 
 
-def test_every_answer_of_an_attempt_is_told_once(live: Live) -> None:
+def test_every_answer_of_an_attempt_is_sent_once(live: Live) -> None:
     answers = [("5", "6"), ("5", "7"), ("8", "6")]
     facts = [
         {"type": "submission", "time": LONG_AGO_MS, "attempt_id": attempt, "answer_id": answer}
@@ -39,13 +39,13 @@ def test_every_answer_of_an_attempt_is_told_once(live: Live) -> None:
     assert sorted((one["attempt_id"], one["answer_id"]) for one in result) == answers
 
 
-def test_a_score_may_be_as_small_as_a_float_can_be(live: Live) -> None:
+def test_a_score_may_be_the_smallest_float(live: Live) -> None:
     fact = {"type": "submission", "time": LONG_AGO_MS, "attempt_id": "5", "answer_id": "6", "score": 1e-300}
     assert tell(live, [fact]) == 1
     assert live.writer().get("events", limit=100)["events"][-1]["score"] == 0
 
 
-def test_history_comes_in_pages_of_twenty_by_default_and_a_hundred_at_most(live: Live) -> None:
+def test_history_has_pages_of_twenty_by_default_and_a_hundred_at_most(live: Live) -> None:
     started = [{"type": "attempt_started", "time": LONG_AGO_MS, "attempt_id": str(number)} for number in range(25)]
     assert tell(live, started) == 25
     writer = live.writer()
@@ -54,7 +54,7 @@ def test_history_comes_in_pages_of_twenty_by_default_and_a_hundred_at_most(live:
     assert writer.client.get(EVENTS, params={"limit": 101}).status_code == 400
 
 
-def test_a_watcher_that_begins_with_nothing_gets_the_whole_thread(live: Live) -> None:
+def test_a_watcher_that_starts_from_nothing_gets_the_whole_thread(live: Live) -> None:
     async def story() -> None:
         async with live.socket(ANN) as ann:
             result = await ann.watch(live.token(ANN), since=0)
@@ -64,12 +64,12 @@ def test_a_watcher_that_begins_with_nothing_gets_the_whole_thread(live: Live) ->
     asyncio.run(story())
 
 
-def test_at_most_five_hundred_events_are_told_at_once(live: Live) -> None:
+def test_at_most_five_hundred_events_are_sent_in_one_request(live: Live) -> None:
     started = [{"type": "attempt_started", "time": LONG_AGO_MS, "attempt_id": str(number)} for number in range(501)]
     assert live.person("9", "platform").post(EVENTS, json={"events": started}).status_code == 400
 
 
-def test_a_heartbeat_finds_what_the_stream_did_not_tell(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_heartbeat_finds_events_that_the_stream_did_not_deliver(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Hub, "events", lambda _hub, _events: None)
 
     async def story() -> None:

@@ -71,7 +71,7 @@ def test_the_entry_and_the_status_are_stored_together_or_not_at_all(stage: Stage
     assert stage.stored("ann") is None
 
 
-def test_a_failed_write_keeps_its_thread_in_order_and_lets_the_others_go_on(stage: Stage) -> None:
+def test_a_failed_write_blocks_its_thread_and_no_other(stage: Stage) -> None:
     log = EventLog()
     for participant in ("ann", "ada"):
         stage.open(participant)
@@ -96,7 +96,7 @@ def test_a_failed_write_keeps_its_thread_in_order_and_lets_the_others_go_on(stag
     assert log.kinds == [LogKind.THREAD_OPENED, LogKind.THREAD_CLOSED] * 2
 
 
-def test_a_second_drainer_leaves_at_once_while_the_first_works(stage: Stage) -> None:
+def test_a_second_drainer_leaves_while_the_first_works(stage: Stage) -> None:
     log, others = EventLog(), []
     stage.open("ann")
 
@@ -109,7 +109,7 @@ def test_a_second_drainer_leaves_at_once_while_the_first_works(stage: Stage) -> 
     assert len(log.calls) == 1
 
 
-def test_a_drainer_that_stalls_beyond_its_lease_does_no_harm(stage: Stage) -> None:
+def test_a_drainer_that_stalls_beyond_its_lease_is_harmless(stage: Stage) -> None:
     log, others = EventLog(), []
     for participant in ("ann", "ada"):
         stage.open(participant)
@@ -127,7 +127,7 @@ def test_a_drainer_that_stalls_beyond_its_lease_does_no_harm(stage: Stage) -> No
     assert waiting(stage.database) == 0
 
 
-def test_a_drainer_that_renews_its_lease_may_work_longer_than_one(stage: Stage) -> None:
+def test_a_drainer_that_renews_its_lease_may_work_longer(stage: Stage) -> None:
     log, others = EventLog(), []
     stage.put(crowd(5))
     for number in range(5):
@@ -151,7 +151,7 @@ def test_many_entries_are_written_page_by_page_in_order(stage: Stage) -> None:
     assert [entry.key for entry in log.calls] == [row.key for row in stage.outbox()]
 
 
-def test_four_drainers_at_once_write_every_entry_once(url: str, stage: Stage) -> None:
+def test_four_concurrent_drainers_write_every_entry_once(url: str, stage: Stage) -> None:
     log, together = EventLog(), threading.Barrier(4)
     stage.put(crowd(12))
     for number in range(12):
@@ -171,7 +171,7 @@ def test_four_drainers_at_once_write_every_entry_once(url: str, stage: Stage) ->
     assert sorted(entry.key for entry in log.calls) == sorted(log.entries)
 
 
-def test_done_entries_can_be_forgotten_and_waiting_ones_cannot(stage: Stage) -> None:
+def test_done_entries_can_be_removed_and_waiting_ones_cannot(stage: Stage) -> None:
     stage.open("ann")
     drain(stage.database, stage.clock, EventLog())
     stage.open("ada")
@@ -228,7 +228,9 @@ def killed(url: str, stage: Stage, tmp_path: Path) -> Callable[[str], str]:
     return run
 
 
-def test_a_crash_between_commit_and_drain_heals_with_the_next_drain(stage: Stage, killed: Callable[[str], str]) -> None:
+def test_a_crash_between_commit_and_drain_is_repaired_by_the_next_drain(
+    stage: Stage, killed: Callable[[str], str]
+) -> None:
     log = EventLog()
     killed("after the commit")
     thread = stage.stored("ann")
@@ -238,7 +240,7 @@ def test_a_crash_between_commit_and_drain_heals_with_the_next_drain(stage: Stage
     assert log.kinds == [LogKind.THREAD_OPENED]
 
 
-def test_a_crash_between_write_and_mark_writes_the_same_key_again_once_the_lease_is_over(
+def test_a_crash_between_write_and_mark_writes_the_same_key_again_after_the_lease(
     stage: Stage, killed: Callable[[str], str]
 ) -> None:
     log = EventLog()
@@ -250,7 +252,7 @@ def test_a_crash_between_write_and_mark_writes_the_same_key_again_once_the_lease
     assert [entry.key for entry in log.calls] == [key]
 
 
-def test_a_crash_inside_the_transaction_leaves_the_thread_as_it_was(stage: Stage, killed: Callable[[str], str]) -> None:
+def test_a_crash_inside_the_transaction_leaves_the_thread_unchanged(stage: Stage, killed: Callable[[str], str]) -> None:
     before = stage.open("ann")
     killed("before the commit")
     assert stage.stored("ann") == before

@@ -78,7 +78,7 @@ PAGES = {
 
 @pytest.mark.parametrize("width", [PHONE, DESKTOP])
 @pytest.mark.parametrize("name", PAGES)
-def test_every_page_is_accessible_and_fits(windows: Windows, site: Site, name: str, width: int) -> None:
+def test_every_page_is_accessible_and_fits_the_window(windows: Windows, site: Site, name: str, width: int) -> None:
     person, path = PAGES[name]
     for dark in (False, True):
         window = windows.open(site.url, width=width, dark=dark)
@@ -90,7 +90,7 @@ def test_every_page_is_accessible_and_fits(windows: Windows, site: Site, name: s
         assert window.weight()["bytes"] < 100_000
 
 
-def test_two_people_see_each_others_messages_at_once(windows: Windows, site: Site) -> None:
+def test_two_people_see_each_others_messages_immediately(windows: Windows, site: Site) -> None:
     ben = open_thread(windows, site, BEN, LISTS, BEN)
     teacher = open_thread(windows, site, TEACHER, LISTS, BEN, width=PHONE)
     wait_until_live(ben.page)
@@ -138,7 +138,7 @@ def test_a_lost_connection_is_resumed_without_loss_or_repetition(windows: Window
     assert ann.page.locator(".message .text").all_text_contents()[-5:] == expected
 
 
-def test_attempts_and_submissions_appear_in_the_timeline_at_their_own_time(windows: Windows, site: Site) -> None:
+def test_attempts_and_submissions_appear_in_the_timeline_at_their_time(windows: Windows, site: Site) -> None:
     teacher = open_thread(windows, site, TEACHER, RECURSION, CLEO)
     wait_until_live(teacher.page)
     expect(teacher.page.locator(".note").first).to_contain_text("Started attempt 605")
@@ -165,7 +165,7 @@ def report_as_platform(site: Site, item: str, participant: str, facts: list[dict
     httpx.post(url, json={"events": facts}, headers=headers, timeout=60, trust_env=False).raise_for_status()
 
 
-def test_what_was_not_sent_survives_a_reload(windows: Windows, site: Site) -> None:
+def test_unsent_text_survives_a_reload(windows: Windows, site: Site) -> None:
     ann = open_thread(windows, site, ANN)
     ann.expected += ["ERR_INTERNET_DISCONNECTED", "Failed to load resource"]
     wait_until_live(ann.page)
@@ -218,7 +218,7 @@ def test_a_form_that_is_sent_twice_stores_one_message(windows: Windows, site: Si
     assert ann.context.request.post(url, form={**fields, "text": "forged"}).status == 403
 
 
-def test_who_may_not_read_a_thread_gets_a_page_that_says_so(windows: Windows, site: Site) -> None:
+def test_a_user_who_may_not_read_a_thread_gets_an_error_page(windows: Windows, site: Site) -> None:
     ben = windows.open(site.url)
     ben.expected += ["400", "403"]
     ben.sign_in("forum", BEN)
@@ -249,7 +249,7 @@ XSS = [
 
 
 @pytest.mark.parametrize("text", XSS)
-def test_markup_in_a_message_stays_text_everywhere(windows: Windows, site: Site, text: str) -> None:
+def test_markup_in_a_message_is_escaped_everywhere(windows: Windows, site: Site, text: str) -> None:
     ben = open_thread(windows, site, BEN, FUNCTIONS, BEN)
     tutor = open_thread(windows, site, TUTOR, FUNCTIONS, BEN)
     wait_until_live(ben.page)
@@ -267,7 +267,7 @@ def test_markup_in_a_message_stays_text_everywhere(windows: Windows, site: Site,
         assert window.page.locator(".message img, .message script, .message a").count() == 0
 
 
-def test_notifications_are_counted_live_and_end_when_the_thread_is_opened(windows: Windows, site: Site) -> None:
+def test_notifications_are_counted_live_and_cleared_when_the_thread_is_opened(windows: Windows, site: Site) -> None:
     ben = windows.open(site.url)
     ben.sign_in("forum", BEN, "/forum/app/notifications")
     wait_until_live(ben.page)
@@ -295,7 +295,7 @@ def test_notifications_are_counted_live_and_end_when_the_thread_is_opened(window
     expect(ben.page.locator("#unread")).to_be_hidden()
 
 
-def test_a_thread_that_is_closed_while_somebody_writes_keeps_the_text(windows: Windows, site: Site) -> None:
+def test_a_thread_closed_during_writing_keeps_the_text(windows: Windows, site: Site) -> None:
     dina, lists = "1006", LISTS
     teacher = open_thread(windows, site, TEACHER, lists, dina)
     wait_until_live(teacher.page)
@@ -307,7 +307,7 @@ def test_a_thread_that_is_closed_while_somebody_writes_keeps_the_text(windows: W
     expect(teacher.page.get_by_role("button", name="Send")).to_be_disabled()
 
 
-def test_a_stale_page_does_not_open_a_closed_thread_by_mistake(windows: Windows, site: Site) -> None:
+def test_a_stale_page_does_not_accidentally_open_a_closed_thread(windows: Windows, site: Site) -> None:
     emil = "1007"
     tutor = open_thread(windows, site, TUTOR, LOOPS, emil, scripts=False)
     writer = open_thread(windows, site, TUTOR, LOOPS, emil, scripts=False)
@@ -372,7 +372,7 @@ def test_an_ended_session_leads_to_the_sign_in_page(windows: Windows, site: Site
     ann.page.wait_for_url(f"{site.url}/sign-in?next=*")
 
 
-def test_switching_the_status_in_one_window_shows_in_the_other(windows: Windows, site: Site) -> None:
+def test_a_status_change_in_one_window_appears_in_the_other(windows: Windows, site: Site) -> None:
     teacher = open_thread(windows, site, TEACHER, "18", "1006")
     tutor = open_thread(windows, site, TUTOR, "18", "1006")
     wait_until_live(teacher.page)
@@ -414,7 +414,7 @@ def test_a_foreign_page_cannot_connect_with_the_session(windows: Windows, site: 
     assert refused.value.response.status_code == 401
 
 
-def test_markup_in_names_and_titles_stays_text(windows: Windows, site: Site) -> None:
+def test_markup_in_names_and_titles_is_escaped(windows: Windows, site: Site) -> None:
     markup = "<img src=x onerror=alert(1)>'\"><b>"
     with closing(sqlite3.connect(site.folder / "forum" / "forum.db")) as database, database:
         database.execute("UPDATE groups SET name = ? WHERE id IN (?, ?)", (markup, TEAM, CLEO))
@@ -457,7 +457,7 @@ def server(folder: Path, port: int) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-def test_a_killed_server_costs_no_message(windows: Windows, tmp_path: Path) -> None:
+def test_a_killed_server_loses_no_message(windows: Windows, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     place = Site(f"http://127.0.0.1:{port}", tmp_path / "data")

@@ -17,7 +17,7 @@ def stage(database: Database, clock: ManualClock) -> Stage:
     )
 
 
-def test_a_team_is_its_members_a_user_himself_and_anything_else_nobody(stage: Stage) -> None:
+def test_a_team_has_its_members_and_a_user_only_that_user(stage: Stage) -> None:
     ids = stage.world
     assert people_of(stage.database, ids["team"]) == {ids["ann"], ids["ada"]}
     assert people_of(stage.database, ids["ann"]) == {ids["ann"]}

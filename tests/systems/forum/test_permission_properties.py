@@ -51,7 +51,7 @@ def _check_thread(facts: Facts, naive: Naive, user: str, key: ThreadKey) -> None
 
 @given(world=worlds())
 @on_a_database
-def test_facts_loaded_by_sql_give_the_answers_of_all_facts(database: Database, world: World) -> None:
+def test_facts_loaded_by_sql_give_the_same_result_as_all_facts(database: Database, world: World) -> None:
     with database.write() as session:
         clear(session)
         store(session, world)
@@ -71,7 +71,7 @@ def test_facts_loaded_by_sql_give_the_answers_of_all_facts(database: Database, w
 
 @given(world=worlds())
 @on_a_database
-def test_a_list_holds_exactly_the_threads_that_the_reading_rule_allows(database: Database, world: World) -> None:
+def test_a_list_contains_exactly_the_threads_that_the_read_rule_allows(database: Database, world: World) -> None:
     with database.write() as session:
         clear(session)
         store(session, world)

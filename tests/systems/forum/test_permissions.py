@@ -24,12 +24,12 @@ def world_of(case: dict[str, Any]) -> World:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['rule']}: {case['why']}")
-def test_a_case_is_answered_as_the_table_says(case: dict[str, Any]) -> None:
+def test_every_case_has_the_result_in_the_table(case: dict[str, Any]) -> None:
     world = world_of(case)
     assert answer(world, world.facts(), case["ask"]) is case["answer"]
 
 
-def test_every_case_is_answered_the_same_on_facts_loaded_from_the_database(database: Database) -> None:
+def test_every_case_has_the_same_result_on_facts_loaded_from_the_database(database: Database) -> None:
     for case in CASES:
         world = world_of(case)
         words = {world[word] for word in case["ask"].split()[1:]}
@@ -43,7 +43,7 @@ def test_every_case_is_answered_the_same_on_facts_loaded_from_the_database(datab
         assert answer(world, facts, case["ask"]) is case["answer"], case["why"]
 
 
-def test_the_lists_hold_a_thread_exactly_when_the_table_says_it_may_be_read(database: Database) -> None:
+def test_the_lists_contain_a_thread_exactly_if_the_table_allows_reading_it(database: Database) -> None:
     for case in CASES:
         verb, *names = case["ask"].split()
         world = world_of(case)
@@ -58,6 +58,6 @@ def test_the_lists_hold_a_thread_exactly_when_the_table_says_it_may_be_read(data
         assert sum(len(page.threads) for page in pages) == case["answer"], case["why"]
 
 
-def test_the_table_has_both_answers_for_every_rule() -> None:
+def test_the_table_has_both_results_for_every_rule() -> None:
     for rule in {case["rule"] for case in CASES}:
         assert {case["answer"] for case in CASES if case["rule"] == rule} == {True, False}

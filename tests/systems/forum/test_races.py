@@ -52,7 +52,7 @@ def check_story(stage: Stage, participant: str) -> None:
     assert thread.status.is_open == (len(rows) % 2 == 1)
 
 
-def test_several_first_openings_make_one_thread_and_one_entry(stage: Stage) -> None:
+def test_several_first_openings_create_one_thread_and_one_entry(stage: Stage) -> None:
     for participant in ("ann", "ada"):
         found = together(*[partial(stage.open, participant)] * THREADS)
         assert found == [stage.stored(participant)] * THREADS
@@ -73,7 +73,7 @@ def test_no_increment_of_the_message_count_is_lost(stage: Stage) -> None:
     assert thread.message_count == THREADS * TURNS
 
 
-def test_openings_and_closings_at_once_come_out_as_if_one_after_the_other(stage: Stage) -> None:
+def test_concurrent_openings_and_closings_are_serialized(stage: Stage) -> None:
     stage.open("ann")
 
     def toggle(open_first: bool) -> None:
@@ -92,7 +92,7 @@ def test_openings_and_closings_at_once_come_out_as_if_one_after_the_other(stage:
     check_story(stage, "ann")
 
 
-def test_a_close_and_a_count_at_once_never_count_on_a_closed_thread(stage: Stage) -> None:
+def test_a_concurrent_close_and_count_never_count_on_a_closed_thread(stage: Stage) -> None:
     for turn in range(TURNS):
         stage.open("ann")
         count = partial(stage.update, "ann", "ann", message_count=turn + 1)
@@ -105,7 +105,7 @@ def test_a_close_and_a_count_at_once_never_count_on_a_closed_thread(stage: Stage
             assert shut.message_count != turn + 1
 
 
-def test_a_change_waits_for_the_lock_and_decides_on_what_it_finds_then(stage: Stage) -> None:
+def test_a_change_waits_for_the_lock_and_decides_on_the_current_state(stage: Stage) -> None:
     """Without the lock the second change would decide on the open thread it saw first."""
     stage.open("ann")
     with ThreadPoolExecutor(1) as pool:
@@ -127,7 +127,7 @@ def closed(thread: Thread) -> Thread:
     return replace(thread, status=Status.CLOSED, closed_at_ms=at_ms, latest_update_at_ms=at_ms, revision=2)
 
 
-def test_the_same_grant_by_several_at_once_is_one_grant(stage: Stage) -> None:
+def test_the_same_concurrent_grant_is_stored_once(stage: Stage) -> None:
     stage.put("group max user\nin max school\nholds max task grant=content")
     world = stage.world
     names = [world[name] for name in ("max", "bea", "task", "tutors")]
@@ -135,7 +135,7 @@ def test_the_same_grant_by_several_at_once_is_one_grant(stage: Stage) -> None:
     assert stage.open("bea").status is Status.WAITING_FOR_TRAINER
 
 
-def test_a_refused_change_holds_no_lock_afterwards(stage: Stage) -> None:
+def test_a_rejected_change_holds_no_lock_afterwards(stage: Stage) -> None:
     stage.open("ann")
     with pytest.raises(BadRequestError):
         stage.update("ann", "ann", status=Status.CLOSED, helper_group_id="tutors")

@@ -11,7 +11,7 @@ from keyplan_systems.forum.sockets import _parse_action
 from keyplan_systems.forum.wire import ACTIONS
 
 
-def test_the_actions_that_the_readme_shows_are_understood_and_all_that_is_pushed_is_named() -> None:
+def test_the_actions_in_the_readme_are_accepted_and_every_pushed_action_is_listed() -> None:
     text = readme_of("forum").read_text("utf-8")
     asked = re.findall(r"^\| `(\{.*?\})` \|", text, re.MULTILINE)
     assert len(asked) == 3

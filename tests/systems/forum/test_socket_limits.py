@@ -35,7 +35,7 @@ def limited(
         yield live
 
 
-def test_a_user_has_a_limited_number_of_connections_and_another_user_is_not_affected(limited: Live) -> None:
+def test_a_user_has_a_limited_number_of_connections_that_does_not_affect_others(limited: Live) -> None:
     async def story() -> None:
         async with AsyncExitStack() as stack:
             held = [await stack.enter_async_context(limited.socket(ANN)) for _ in range(MOST)]
@@ -57,7 +57,7 @@ def test_a_user_has_a_limited_number_of_connections_and_another_user_is_not_affe
     asyncio.run(story())
 
 
-def test_connections_that_are_opened_at_once_cannot_pass_the_limit(limited: Live) -> None:
+def test_connections_opened_concurrently_cannot_exceed_the_limit(limited: Live) -> None:
     async def story() -> None:
         async with AsyncExitStack() as stack:
             opened = [stack.enter_async_context(limited.socket(ANN)) for _ in range(4 * MOST)]
@@ -69,7 +69,7 @@ def test_connections_that_are_opened_at_once_cannot_pass_the_limit(limited: Live
     asyncio.run(story())
 
 
-def test_actions_over_the_limit_are_refused_on_all_of_a_user_s_connections(limited: Live) -> None:
+def test_actions_above_the_limit_are_rejected_on_all_connections_of_a_user(limited: Live) -> None:
     async def story() -> None:
         async with limited.socket(ANN) as one, limited.socket(ANN) as other, limited.socket(TUTOR) as tutor:
             for socket in (one, other, one, other, one):
@@ -83,7 +83,7 @@ def test_actions_over_the_limit_are_refused_on_all_of_a_user_s_connections(limit
     asyncio.run(story())
 
 
-def test_requests_with_a_thread_token_count_as_their_user_s(
+def test_requests_with_a_thread_token_count_for_their_user(
     timely: Engine | ServedEngine, sqlite_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(REQUESTS_VARIABLE, "4/1000000")

@@ -29,7 +29,7 @@ async def settled(live: Live, connections: int) -> None:
             await asyncio.sleep(0.01)
 
 
-def test_a_watcher_gets_what_is_written_after_it_subscribed(live: Live) -> None:
+def test_a_watcher_receives_events_written_after_it_subscribed(live: Live) -> None:
     async def story() -> None:
         async with live.socket(TUTOR) as tutor:
             result = await tutor.watch(live.token(TUTOR))
@@ -48,7 +48,7 @@ def test_a_watcher_gets_what_is_written_after_it_subscribed(live: Live) -> None:
     asyncio.run(story())
 
 
-def test_every_kind_of_event_is_pushed_and_zero_and_false_are_told(live: Live) -> None:
+def test_every_kind_of_event_is_pushed_including_zero_and_false(live: Live) -> None:
     of_answer: dict[str, Any] = {"time": 1_600_000_000_000, "attempt_id": "7", "answer_id": "8"}
     facts: list[dict[str, Any]] = [
         {"type": "attempt_started", "time": 1_600_000_000_000, "attempt_id": "7"},
@@ -76,7 +76,7 @@ def test_every_kind_of_event_is_pushed_and_zero_and_false_are_told(live: Live) -
     asyncio.run(story())
 
 
-def test_reconnecting_fills_the_hole_with_later_and_with_back_filled_events(live: Live) -> None:
+def test_reconnecting_returns_missed_and_back_filled_events(live: Live) -> None:
     async def story() -> None:
         writer = live.writer()
         async with live.socket(TUTOR) as tutor:
@@ -102,7 +102,7 @@ def test_reconnecting_fills_the_hole_with_later_and_with_back_filled_events(live
     asyncio.run(story())
 
 
-def test_connecting_needs_an_identity(live: Live) -> None:
+def test_connecting_requires_an_identity(live: Live) -> None:
     async def refused(token: str) -> int:
         with pytest.raises(InvalidStatus) as caught:
             async with live.socket_at(token):
@@ -119,7 +119,7 @@ def test_connecting_needs_an_identity(live: Live) -> None:
     assert items(live, "CONN#") == []
 
 
-def test_subscribing_needs_a_good_token_of_ones_own(live: Live) -> None:
+def test_subscribing_requires_a_valid_token_of_the_user(live: Live) -> None:
     async def story() -> None:
         async with live.socket(BEN) as ben:
             for token, status in (("forged", 401), (live.token(ANN), 403), (live.identity(BEN), 401)):
@@ -135,7 +135,7 @@ def test_subscribing_needs_a_good_token_of_ones_own(live: Live) -> None:
     asyncio.run(story())
 
 
-def test_who_was_refused_does_not_count_as_watching(live: Live) -> None:
+def test_a_rejected_subscriber_does_not_count_as_watching(live: Live) -> None:
     async def story() -> None:
         async with live.socket(ANN) as ann:
             answer = await ann.ask("forum.subscribe", token=live.token(ANN), since=10**6)
@@ -151,7 +151,7 @@ def test_who_was_refused_does_not_count_as_watching(live: Live) -> None:
     asyncio.run(story())
 
 
-def test_what_cannot_be_understood_is_answered_and_the_connection_goes_on(live: Live) -> None:
+def test_an_invalid_message_is_answered_and_the_connection_continues(live: Live) -> None:
     async def story() -> None:
         async with live.socket(ANN) as ann:
             token = live.token(ANN)
@@ -175,7 +175,7 @@ def test_what_cannot_be_understood_is_answered_and_the_connection_goes_on(live: 
     asyncio.run(story())
 
 
-def test_two_tabs_both_get_everything_and_one_can_leave(live: Live) -> None:
+def test_two_tabs_both_receive_everything_and_one_can_leave(live: Live) -> None:
     async def story() -> None:
         writer, token = live.writer(TUTOR), live.token(ANN)
         async with live.socket(ANN) as first, live.socket(ANN) as second:
@@ -197,7 +197,7 @@ def test_two_tabs_both_get_everything_and_one_can_leave(live: Live) -> None:
     asyncio.run(story())
 
 
-def test_a_lost_connection_leaves_nothing_behind_and_costs_no_other_its_subscription(live: Live) -> None:
+def test_a_lost_connection_is_removed_without_affecting_other_subscriptions(live: Live) -> None:
     async def story() -> None:
         async with live.socket(TUTOR) as tutor:
             await tutor.watch(live.token(TUTOR))
@@ -217,7 +217,7 @@ def test_a_lost_connection_leaves_nothing_behind_and_costs_no_other_its_subscrip
     asyncio.run(story())
 
 
-def test_an_idle_connection_is_closed_after_ten_minutes_and_a_heartbeat_keeps_it(live: Live) -> None:
+def test_an_idle_connection_is_closed_after_ten_minutes_unless_a_heartbeat_is_sent(live: Live) -> None:
     async def story() -> None:
         async with live.socket(ANN) as ann, live.socket(BEN) as ben:
             await ann.watch(live.token(ANN))
@@ -236,7 +236,7 @@ def test_an_idle_connection_is_closed_after_ten_minutes_and_a_heartbeat_keeps_it
     asyncio.run(story())
 
 
-def test_what_is_pushed_keeps_a_quiet_reader_connected(live: Live) -> None:
+def test_pushed_events_keep_a_silent_reader_connected(live: Live) -> None:
     async def story() -> None:
         writer = live.writer(TUTOR)
         async with live.socket(ANN) as ann:
@@ -249,7 +249,7 @@ def test_what_is_pushed_keeps_a_quiet_reader_connected(live: Live) -> None:
     asyncio.run(story())
 
 
-def test_every_connection_ends_after_two_hours_and_can_be_taken_up_again(live: Live) -> None:
+def test_every_connection_ends_after_two_hours_and_can_be_resumed(live: Live) -> None:
     async def story() -> None:
         async with live.socket(ANN) as ann:
             await ann.watch(live.token(ANN))
@@ -268,7 +268,7 @@ def test_every_connection_ends_after_two_hours_and_can_be_taken_up_again(live: L
     asyncio.run(story())
 
 
-def test_nobody_watches_a_thread_for_longer_than_the_token_is_good(live: Live) -> None:
+def test_a_watch_ends_with_the_validity_of_its_token(live: Live) -> None:
     async def story() -> None:
         token = live.token(TUTOR)
         live.clock.advance(7000)
@@ -287,7 +287,7 @@ def test_nobody_watches_a_thread_for_longer_than_the_token_is_good(live: Live) -
     asyncio.run(story())
 
 
-def test_a_subscription_expires_in_whole_seconds_and_is_not_told_of_when_it_has(live: Live) -> None:
+def test_a_subscription_expires_in_whole_seconds_and_receives_nothing_afterwards(live: Live) -> None:
     async def story() -> None:
         async with live.socket(ANN) as ann:
             before_s = int(live.clock.now())
@@ -318,7 +318,7 @@ def test_a_connection_watches_at_most_fifty_threads(live: Live) -> None:
     asyncio.run(story())
 
 
-def test_presence_reports_watchers_and_statuses_to_those_who_ask_for_it(live: Live) -> None:
+def test_presence_reports_watchers_and_statuses_on_request(live: Live) -> None:
     async def story() -> None:
         async with live.socket(ANN) as ann, live.socket(TUTOR) as tutor:
             await tutor.watch(live.token(TUTOR))

@@ -64,7 +64,7 @@ def outcome(stage: Stage, user: str, participant: str, now: str, wish: Status) -
 @pytest.mark.parametrize(
     "grid", TABLE["grid"], ids=lambda grid: f"{grid['user']} in the thread of {grid['participant']}"
 )
-def test_every_change_of_status_comes_out_as_the_table_says(stage: Stage, grid: dict[str, Any]) -> None:
+def test_every_status_change_has_the_result_in_the_table(stage: Stage, grid: dict[str, Any]) -> None:
     for now, wish in product(STATES, Status):
         found = outcome(stage, grid["user"], grid["participant"], now, wish)
         assert found == grid[now][wish], f"{now} -> {wish}"
@@ -150,7 +150,7 @@ REFUSALS: list[tuple[str, str, str, dict[str, Any], type[ForumError], str]] = [
 @pytest.mark.parametrize(
     ("facts", "user", "wish", "error", "words"), [case[1:] for case in REFUSALS], ids=[case[0] for case in REFUSALS]
 )
-def test_a_wish_that_breaks_a_rule_is_refused_and_stores_nothing(
+def test_a_change_that_breaks_a_rule_is_rejected_and_stores_nothing(
     stage: Stage, facts: str, user: str, wish: dict[str, Any], error: type[ForumError], words: str
 ) -> None:
     stage.put(facts)
@@ -160,19 +160,19 @@ def test_a_wish_that_breaks_a_rule_is_refused_and_stores_nothing(
     assert (stage.stored("ann"), log(stage)) == (before, [])
 
 
-def test_a_class_is_no_participant(stage: Stage) -> None:
+def test_a_class_cannot_be_a_participant(stage: Stage) -> None:
     with pytest.raises(BadRequestError, match="neither a user nor a team"):
         stage.put().update("tom", "class", status=Status.WAITING_FOR_TRAINER, helper_group_id="tutors")
 
 
-def test_an_id_must_be_digits(stage: Stage) -> None:
+def test_an_id_must_consist_of_digits(stage: Stage) -> None:
     stage.put(OPEN)
     wish = ThreadUpdate(helper_group_id="12#34")
     with pytest.raises(BadRequestError, match="1 to 19 decimal digits"):
         update_thread(stage.database, stage.clock, stage.world["ann"], stage.world.key("task", "ann"), wish)
 
 
-def test_the_message_count_is_set_raised_and_floored_at_zero(stage: Stage) -> None:
+def test_the_message_count_is_set_incremented_and_never_negative(stage: Stage) -> None:
     stage.put(OPEN)
     assert stage.update("ann", "ann", message_count=5).message_count == 5
     assert stage.update("hal", "ann", message_count_increment=2).message_count == 7
@@ -183,7 +183,7 @@ def test_the_message_count_is_set_raised_and_floored_at_zero(stage: Stage) -> No
     assert stage.update("ann", "ann", message_count_increment=1).message_count == MAX_MESSAGE_COUNT
 
 
-def test_a_change_of_status_brings_group_and_count_with_it(stage: Stage) -> None:
+def test_a_status_change_may_include_group_and_count(stage: Stage) -> None:
     stage.put(CLOSED)
     thread = stage.update("ann", "ann", status=Status.WAITING_FOR_TRAINER, helper_group_id="class", message_count=3)
     assert (thread.helper_group_id, thread.message_count) == (stage.world["class"], 3)
@@ -191,14 +191,14 @@ def test_a_change_of_status_brings_group_and_count_with_it(stage: Stage) -> None
     assert (closed.helper_group_id, closed.message_count) == (stage.world["class"], 4)
 
 
-def test_the_asked_group_of_an_open_thread_can_be_changed_by_who_may_write(stage: Stage) -> None:
+def test_the_helper_group_of_an_open_thread_can_be_changed_by_writers(stage: Stage) -> None:
     stage.put(OPEN)
     assert stage.update("ann", "ann", helper_group_id="class").helper_group_id == stage.world["class"]
     with pytest.raises(NotAllowedError):
         stage.update("hal", "ann", helper_group_id="school")  # no longer asked
 
 
-def test_every_change_has_a_later_time_even_when_the_clock_stands_still_or_steps_back(stage: Stage) -> None:
+def test_every_change_has_a_later_time_even_if_the_clock_stands_still_or_goes_back(stage: Stage) -> None:
     stage.put()
     times = []
     for status in (Status.WAITING_FOR_TRAINER, Status.CLOSED, Status.WAITING_FOR_PARTICIPANT):
@@ -209,14 +209,14 @@ def test_every_change_has_a_later_time_even_when_the_clock_stands_still_or_steps
     assert times == [NOW_MS, NOW_MS + 1, NOW_MS + 2, NOW_MS + 3]
 
 
-def test_setting_the_same_status_again_does_not_move_the_time_of_closing(stage: Stage) -> None:
+def test_setting_the_same_status_again_does_not_change_the_closing_time(stage: Stage) -> None:
     stage.put(CLOSED)
     before = stage.stored("ann")
     stage.clock.advance(3600)
     assert stage.update("bea", "ann", status=Status.CLOSED) == before == stage.stored("ann")
 
 
-def test_each_opening_and_closing_has_a_key_of_its_own(stage: Stage) -> None:
+def test_each_opening_and_closing_has_a_separate_key(stage: Stage) -> None:
     stage.put()
     for _ in range(3):
         stage.update("ann", "ann", status=Status.WAITING_FOR_TRAINER, helper_group_id="tutors")

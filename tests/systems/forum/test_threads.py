@@ -56,7 +56,7 @@ def statements(database: Database) -> Iterator[list[str]]:
 # --- one thread ------------------------------------------------------------------------------------------------------
 
 
-def test_a_thread_without_a_row_is_told_as_not_started(stage: Stage, issuer: ThreadTokenIssuer) -> None:
+def test_a_thread_without_a_row_has_the_status_not_started(stage: Stage, issuer: ThreadTokenIssuer) -> None:
     stage.put()
     view = get_thread(stage.database, stage.clock, issuer, stage.world["ann"], stage.key("ann"))
     assert (view.status, view.thread) == ("not_started", None)
@@ -80,7 +80,7 @@ def test_a_thread_without_a_row_is_told_as_not_started(stage: Stage, issuer: Thr
         ("hub", "closed", (False, False, False)),
     ],
 )
-def test_the_token_carries_what_the_user_may_do(
+def test_the_token_contains_the_permissions_of_the_user(
     stage: Stage, issuer: ThreadTokenIssuer, user: str, status: str, expected: tuple[bool, bool, bool]
 ) -> None:
     stage.put(f"thread task ann {status} tutors")
@@ -90,7 +90,7 @@ def test_the_token_carries_what_the_user_may_do(
     assert (rights.is_mine, rights.can_watch, rights.can_write) == expected
 
 
-def test_the_thread_of_a_team_is_each_members_own(stage: Stage, issuer: ThreadTokenIssuer) -> None:
+def test_the_thread_of_a_team_belongs_to_each_member(stage: Stage, issuer: ThreadTokenIssuer) -> None:
     stage.put("group team team\nin ann team\nin team class\nthread task team waiting_for_trainer tutors")
     view = get_thread(stage.database, stage.clock, issuer, stage.world["ann"], stage.key("team"))
     assert (view.rights.is_mine, view.rights.can_watch, view.rights.can_write) == (True, False, True)
@@ -98,20 +98,22 @@ def test_the_thread_of_a_team_is_each_members_own(stage: Stage, issuer: ThreadTo
 
 
 @pytest.mark.parametrize("user", ["bea", "ada", "nobody"])
-def test_who_may_not_read_gets_neither_status_nor_token(stage: Stage, issuer: ThreadTokenIssuer, user: str) -> None:
+def test_a_user_who_may_not_read_gets_neither_status_nor_token(
+    stage: Stage, issuer: ThreadTokenIssuer, user: str
+) -> None:
     stage.put("thread task ann waiting_for_trainer tutors")
     with pytest.raises(NotAllowedError):
         get_thread(stage.database, stage.clock, issuer, stage.world[user], stage.key("ann"))
 
 
-def test_there_is_no_thread_of_a_class_or_of_nobody(stage: Stage, issuer: ThreadTokenIssuer) -> None:
+def test_a_class_or_unknown_user_has_no_thread(stage: Stage, issuer: ThreadTokenIssuer) -> None:
     stage.put()
     for participant in ("class", "nobody"):
         with pytest.raises(BadRequestError, match="neither a user nor a team"):
             get_thread(stage.database, stage.clock, issuer, stage.world["tom"], stage.key(participant))
 
 
-def test_a_pair_is_made_of_digits() -> None:
+def test_a_pair_consists_of_digits() -> None:
     assert thread_key("7", "9" * 19) == ThreadKey("7", "9" * 19)
     for item, participant in (("", "1"), ("1", "1" * 20), ("1#2", "1"), ("1", "-1"), ("\u0661", "1"), ("1\n", "1")):
         with pytest.raises(BadRequestError, match="decimal digits"):
@@ -121,7 +123,7 @@ def test_a_pair_is_made_of_digits() -> None:
 # --- granting help ---------------------------------------------------------------------------------------------------
 
 
-def test_who_may_grant_lets_others_request_help_however_often_he_says_so(stage: Stage) -> None:
+def test_an_authorized_user_grants_help_requests_idempotently(stage: Stage) -> None:
     stage.put("group max user\nin max school\nholds max task grant=content")
     with pytest.raises(NotAllowedError):
         stage.update("bea", "bea", status=Status.WAITING_FOR_TRAINER, helper_group_id="tutors")
@@ -132,7 +134,7 @@ def test_who_may_grant_lets_others_request_help_however_often_he_says_so(stage: 
     assert thread.helper_group_id == world["tutors"]
 
 
-def test_who_may_not_grant_changes_nothing(stage: Stage) -> None:
+def test_an_unauthorized_grant_changes_nothing(stage: Stage) -> None:
     world = stage.put().world
     for giver, receiver in (("tom", "bea"), ("nobody", "bea"), ("tom", "nobody")):
         with pytest.raises(NotAllowedError):
@@ -155,7 +157,7 @@ thread task bea waiting_for_trainer tutors 1h
 """
 
 
-def test_own_threads_those_of_others_and_those_of_a_watched_group(stage: Stage) -> None:
+def test_own_threads_and_those_of_others_and_of_a_watched_group_are_listed(stage: Stage) -> None:
     world = stage.put(THREADS).world
     of = {name: world[name] for name in ("ann", "tom", "hub", "bea", "class", "school")}
     db, clock = stage.database, stage.clock
@@ -166,13 +168,13 @@ def test_own_threads_those_of_others_and_those_of_a_watched_group(stage: Stage) 
     assert listed(list_threads(db, clock, of["tom"], watched_group_id=of["class"])) == ["ada", "ann"]
 
 
-def test_a_helper_no_longer_lists_what_was_closed_two_weeks_ago(stage: Stage) -> None:
+def test_a_helper_no_longer_lists_threads_closed_two_weeks_ago(stage: Stage) -> None:
     hub = stage.put(THREADS).world["hub"]
     stage.clock.advance(14 * 86_400 - 2 * 3600)
     assert listed(list_threads(stage.database, stage.clock, hub, is_mine=False)) == ["bea", "ann"]
 
 
-def test_exactly_one_of_group_and_ownership_is_asked_for(stage: Stage) -> None:
+def test_exactly_one_of_group_and_ownership_is_required(stage: Stage) -> None:
     tom = stage.put().world["tom"]
     for wish in ({}, {"watched_group_id": "1", "is_mine": False}, {"watched_group_id": "1", "is_mine": True}):
         with pytest.raises(BadRequestError, match="exactly one"):
@@ -184,7 +186,7 @@ def test_exactly_one_of_group_and_ownership_is_asked_for(stage: Stage) -> None:
             list_threads(stage.database, stage.clock, tom, is_mine=True, limit=limit)
 
 
-def test_a_group_is_listed_only_for_who_watches_its_members(stage: Stage) -> None:
+def test_a_group_is_listed_only_for_users_who_watch_its_members(stage: Stage) -> None:
     world = stage.put(THREADS).world
     for user, group in (("tom", "school"), ("bea", "class"), ("tom", "nobody")):
         with pytest.raises(NotAllowedError, match="watch the members"):
@@ -192,7 +194,7 @@ def test_a_group_is_listed_only_for_who_watches_its_members(stage: Stage) -> Non
 
 
 @pytest.mark.parametrize("limit", [1, 7, 20, 50])
-def test_pages_put_together_are_the_whole_list_once(stage: Stage, limit: int) -> None:
+def test_pages_add_up_to_the_whole_list_without_duplicates(stage: Stage, limit: int) -> None:
     tom = stage.put(crowd(50)).world["tom"]
     found: list[ThreadKey] = []
     after: After | None = None
@@ -207,12 +209,12 @@ def test_pages_put_together_are_the_whole_list_once(stage: Stage, limit: int) ->
     assert found == [thread.key for thread in reversed(in_order)]
 
 
-def test_a_page_holds_twenty_threads_unless_said_otherwise(stage: Stage) -> None:
+def test_a_page_contains_twenty_threads_by_default(stage: Stage) -> None:
     tom = stage.put(crowd(30)).world["tom"]
     assert len(list_threads(stage.database, stage.clock, tom, is_mine=False).threads) == DEFAULT_PAGE_SIZE == 20
 
 
-def test_a_list_holds_one_status_and_may_start_with_the_longest_wait(stage: Stage) -> None:
+def test_a_list_may_filter_by_status_and_start_with_the_longest_wait(stage: Stage) -> None:
     tom = stage.put(THREADS).world["tom"]
     db, clock = stage.database, stage.clock
     waiting = Status.WAITING_FOR_TRAINER
@@ -230,7 +232,7 @@ def choices(stage: Stage, user: str, participant: str) -> list[tuple[str, Status
     return [(choice.item.name, choice.status, [helper.name for helper in choice.helpers]) for choice in found]
 
 
-def test_a_participant_may_choose_the_granted_groups_and_those_below(stage: Stage) -> None:
+def test_a_participant_may_choose_the_granted_groups_and_their_subgroups(stage: Stage) -> None:
     stage.put("group night group public\nin night tutors\nthread task ann closed tutors 2h")
     assert choices(stage, "ann", "ann") == [("task", Status.CLOSED, ["night", "tutors"])]
     assert choices(stage, "ada", "ada") == [("task", None, ["night", "tutors"])]
@@ -247,7 +249,7 @@ def test_an_observer_may_choose_what_both_can_see(stage: Stage) -> None:
     assert [one.name for one in participants_of(stage.database, stage.world["ann"])] == ["ann"]
 
 
-def test_threads_to_answer_are_those_that_the_user_may_write_into(stage: Stage) -> None:
+def test_threads_to_answer_are_those_that_the_user_may_write_to(stage: Stage) -> None:
     world = stage.put(THREADS).world
     threads = list(world.threads.values())
     expected = {"tom": {"ann"}, "hub": {"ann", "bea"}, "bea": {"bea"}}
@@ -256,7 +258,7 @@ def test_threads_to_answer_are_those_that_the_user_may_write_into(stage: Stage) 
         assert {key.participant_id for key in writable} == {world[name] for name in names}, user
 
 
-def test_permissions_are_shown_to_who_may_give_them(stage: Stage) -> None:
+def test_permissions_are_shown_to_users_who_may_grant_them(stage: Stage) -> None:
     stage.put("group boss user\nin boss everybody\nholds boss task view=content grant=content")
     grants = grants_of(stage.database, stage.world["boss"])
     assert ([item.name for item in grants.items], grants.given) == (["task"], (("class", "task", "tutors"),))
@@ -280,7 +282,7 @@ def counted(stage: Stage, act: Callable[[], object]) -> int:
     return len(sent)
 
 
-def test_facts_for_a_hundred_threads_take_as_many_statements_as_for_one(stage: Stage) -> None:
+def test_facts_for_a_hundred_threads_need_as_many_statements_as_for_one(stage: Stage) -> None:
     stage.put(crowd(100) + "\n" + deep(15))
     keys = list(stage.world.threads)
     tom = stage.world["tom"]
@@ -298,7 +300,7 @@ def test_facts_for_a_hundred_threads_take_as_many_statements_as_for_one(stage: S
 @pytest.mark.parametrize(
     "facts", ["", crowd(60), deep(20), crowd(60) + "\n" + deep(20)], ids=["small", "wide", "deep", "both"]
 )
-def test_every_service_takes_the_same_number_of_statements_however_large_the_world(
+def test_every_service_needs_a_fixed_number_of_statements_for_any_data_size(
     stage: Stage, issuer: ThreadTokenIssuer, facts: str
 ) -> None:
     world = stage.put(facts).world

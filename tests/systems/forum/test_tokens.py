@@ -36,11 +36,11 @@ def signed(payload: dict[str, object], **header: str) -> str:
     return jwt.encode(payload, KEY, algorithm="EdDSA", headers={"typ": "thread+jwt", **header})
 
 
-def test_a_token_gives_back_the_rights_it_was_issued_for(issuer: ThreadTokenIssuer) -> None:
+def test_a_token_returns_the_permissions_it_was_issued_for(issuer: ThreadTokenIssuer) -> None:
     assert issuer.checker().check(issuer.issue(RIGHTS)) == RIGHTS
 
 
-def test_a_token_is_good_for_two_hours_and_not_a_second_longer(issuer: ThreadTokenIssuer, clock: ManualClock) -> None:
+def test_a_token_is_valid_for_exactly_two_hours(issuer: ThreadTokenIssuer, clock: ManualClock) -> None:
     token = issuer.issue(RIGHTS)
     clock.advance(7199)
     assert issuer.checker().check(token) == RIGHTS
@@ -49,7 +49,7 @@ def test_a_token_is_good_for_two_hours_and_not_a_second_longer(issuer: ThreadTok
         issuer.checker().check(token)
 
 
-def test_a_token_is_of_one_thread(issuer: ThreadTokenIssuer) -> None:
+def test_a_token_belongs_to_one_thread(issuer: ThreadTokenIssuer) -> None:
     token = issuer.issue(RIGHTS)
     assert issuer.checker().check_for(token, RIGHTS.key) == RIGHTS
     for other in (ThreadKey("8", "42"), ThreadKey("7", "43"), ThreadKey("42", "7")):
@@ -61,7 +61,7 @@ def test_a_checker_needs_only_the_public_key(issuer: ThreadTokenIssuer, clock: M
     assert ThreadTokenChecker(KEY.public_key(), clock).check(issuer.issue(RIGHTS)) == RIGHTS
 
 
-def test_the_hand_made_token_of_the_next_tests_is_good_but_for_what_they_change(issuer: ThreadTokenIssuer) -> None:
+def test_the_unmodified_hand_made_token_is_valid(issuer: ThreadTokenIssuer) -> None:
     assert issuer.checker().check(signed(claims())) == RIGHTS
 
 
@@ -84,29 +84,29 @@ def test_the_hand_made_token_of_the_next_tests_is_good_but_for_what_they_change(
     ],
     ids=str,
 )
-def test_a_signed_token_with_wrong_claims_is_refused(issuer: ThreadTokenIssuer, changes: dict[str, object]) -> None:
+def test_a_signed_token_with_wrong_claims_is_rejected(issuer: ThreadTokenIssuer, changes: dict[str, object]) -> None:
     with pytest.raises(BadTokenError):
         issuer.checker().check(signed(claims(**changes)))
 
 
-def test_a_token_of_another_type_is_refused(issuer: ThreadTokenIssuer) -> None:
+def test_a_token_of_another_type_is_rejected(issuer: ThreadTokenIssuer) -> None:
     with pytest.raises(BadTokenError, match="another kind"):
         issuer.checker().check(signed(claims(), typ="JWT"))
 
 
-def test_a_token_signed_with_another_key_is_refused(issuer: ThreadTokenIssuer, clock: ManualClock) -> None:
+def test_a_token_signed_with_another_key_is_rejected(issuer: ThreadTokenIssuer, clock: ManualClock) -> None:
     with pytest.raises(BadTokenError):
         issuer.checker().check(ThreadTokenIssuer(Ed25519PrivateKey.generate(), clock).issue(RIGHTS))
 
 
-def test_a_changed_token_is_refused(issuer: ThreadTokenIssuer) -> None:
+def test_a_modified_token_is_rejected(issuer: ThreadTokenIssuer) -> None:
     header, _, signature = issuer.issue(RIGHTS).split(".")
     body = issuer.issue(ThreadRights(RIGHTS.key, "13", is_mine=True, can_watch=True, can_write=True)).split(".")[1]
     with pytest.raises(BadTokenError):
         issuer.checker().check(f"{header}.{body}.{signature}")
 
 
-def test_a_token_without_signature_or_signed_with_the_public_key_as_a_secret_is_refused(
+def test_a_token_without_signature_or_signed_with_the_public_key_as_a_secret_is_rejected(
     issuer: ThreadTokenIssuer,
 ) -> None:
     raw = KEY.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
@@ -117,7 +117,7 @@ def test_a_token_without_signature_or_signed_with_the_public_key_as_a_secret_is_
             issuer.checker().check(token)
 
 
-def test_what_a_token_says_does_not_come_back_in_the_refusal(issuer: ThreadTokenIssuer) -> None:
+def test_the_rejection_does_not_repeat_the_content_of_the_token(issuer: ThreadTokenIssuer) -> None:
     name = "x\r\nX-Forged: 1"
     header = {"typ": "thread+jwt", "alg": "EdDSA", "crit": [name], name: 1}
     parts = (orjson.dumps(header), orjson.dumps(claims()), b"x" * 64)

@@ -24,7 +24,7 @@ def engine(place: str, tmp_path: Path) -> Iterator[Engine | ServedEngine]:
             yield engine
 
 
-def test_every_watcher_gets_every_later_event_once_in_order_and_none_before_it_is_stored(
+def test_every_watcher_gets_every_later_event_once_in_order_after_it_is_stored(
     engine: Engine | ServedEngine, tmp_path: Path
 ) -> None:
     load = Load(watchers=16, threads=4, events=160, writers=4, kills=24, hubs=2)

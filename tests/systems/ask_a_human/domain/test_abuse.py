@@ -40,7 +40,7 @@ def reasons(*texts: str) -> list[tuple[Reason, ...]]:
     return found
 
 
-def test_the_same_text_on_another_question_is_flagged_whatever_its_case_and_spaces() -> None:
+def test_the_same_text_on_another_question_is_flagged_in_any_case_and_spacing() -> None:
     assert reasons("Looks fine to me", "something else", "  looks FINE\nto me ") == [
         (),
         (),
@@ -59,7 +59,7 @@ def test_five_minimal_answers_in_a_row_are_a_pattern_and_a_longer_one_ends_it() 
     assert [Reason.PATTERN_MATCH in one for one in found] == [False] * 4 + [True, True, False, False]
 
 
-def test_choices_have_no_text_to_compare_and_leave_the_past_alone() -> None:
+def test_choices_have_no_text_to_compare_and_do_not_change_the_history() -> None:
     past = Past(("x",), 4)
     assessed = abuse.assess(past, QuestionType.MULTIPLE_CHOICE, response(choice(), selected_option=0))
     assert assessed == abuse.Assessment(past, ())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from keyplan_systems.ask_a_human.domain import badges
 
 
-def test_the_badges_and_their_marks_are_the_documented_ones() -> None:
+def test_the_badges_and_thresholds_match_the_documents() -> None:
     assert {one.name: (one.id, one.measure, one.mark) for one in badges.TABLE} == {
         "First Steps": ("first_steps", "answers", 1),
         "Getting Started": ("getting_started", "answers", 10),

@@ -37,24 +37,24 @@ def in_shards(crowd: list[Row]) -> list[list[Row]]:
 
 
 @given(crowds)
-def test_sort_keys_order_by_points_downwards_then_by_time(crowd: list[Row]) -> None:
+def test_sort_keys_order_by_descending_points_then_by_time(crowd: list[Row]) -> None:
     assert sorted(crowd, key=lambda row: row.sort_key) == ordered(crowd)
 
 
 @given(rows)
-def test_a_sort_key_reads_back_and_has_one_width(row: Row) -> None:
+def test_a_sort_key_can_be_parsed_and_has_a_fixed_width(row: Row) -> None:
     assert boards.read_sort_key(row.sort_key) == (row.points, row.reached_at_ms, row.fingerprint_hash)
     assert len(row.sort_key) == 10 + 1 + 13 + 1 + 64
 
 
 @pytest.mark.parametrize(("points", "at_ms"), [(-1, 0), (10_000_000_000, 0), (0, -1), (0, 10_000_000_000_000)])
-def test_what_would_not_sort_has_no_key(points: int, at_ms: int) -> None:
+def test_values_that_would_not_sort_are_rejected(points: int, at_ms: int) -> None:
     with pytest.raises(ValueError, match="no board row is possible"):
         boards.sort_key(points, at_ms, PERSON)
 
 
 @given(crowds)
-def test_the_rank_by_buckets_is_the_place_on_the_whole_board(crowd: list[Row]) -> None:
+def test_the_rank_by_buckets_equals_the_position_on_the_whole_board(crowd: list[Row]) -> None:
     shards = in_shards(crowd)
     histograms = [Counter(boards.bucket(row.points) for row in shard) for shard in shards]
     for place, own in enumerate(ordered(crowd), start=1):
@@ -63,14 +63,14 @@ def test_the_rank_by_buckets_is_the_place_on_the_whole_board(crowd: list[Row]) -
         assert boards.rank(histograms, own, better) == place
 
 
-def test_whoever_reached_the_score_first_ranks_higher() -> None:
+def test_the_person_who_reached_the_score_first_ranks_higher() -> None:
     late, early = Row("a" * 64, 50, 9, NOON + 1), Row("b" * 64, 50, 1, NOON)
     found = boards.entries(sorted([late, early], key=lambda row: row.sort_key), caller="a" * 64)
     assert [(one.rank, one.answers, one.is_current_user) for one in found] == [(1, 1, False), (2, 9, True)]
 
 
 @given(st.integers(0, 9_999_999_998))
-def test_buckets_rise_with_points_and_know_their_highest_score(points: int) -> None:
+def test_buckets_increase_with_points_and_know_their_highest_score(points: int) -> None:
     number = boards.bucket(points)
     assert boards.bucket(points + 1) in {number, number + 1}
     highest = boards.bucket_highest(number)
@@ -79,13 +79,13 @@ def test_buckets_rise_with_points_and_know_their_highest_score(points: int) -> N
     assert boards.bucket(highest + 1) == number + 1
 
 
-def test_a_days_scores_fit_21_buckets_and_all_scores_fewer_than_250() -> None:
+def test_the_scores_of_a_day_fit_21_buckets_and_all_scores_fewer_than_250() -> None:
     assert boards.bucket(500) == 20
     assert boards.bucket(9_999_999_999) < 250
 
 
 @given(st.none() | st.integers(0, 10**6), st.integers(0, 10**6))
-def test_bucket_moves_keep_a_histogram_right(before: int | None, after: int) -> None:
+def test_bucket_moves_keep_a_histogram_correct(before: int | None, after: int) -> None:
     histogram = Counter({boards.bucket(before): 1} if before is not None else {})
     histogram.update(boards.bucket_moves(before, after))
     assert {number: count for number, count in histogram.items() if count} == {boards.bucket(after): 1}
@@ -119,7 +119,7 @@ def test_rows_outlive_their_period_by_two_days(now_ms: int) -> None:
     assert boards.ttl_s(Period.ALL_TIME, now_ms) is None
 
 
-def test_a_row_takes_its_points_from_its_period_and_its_moment_from_the_last_points() -> None:
+def test_a_row_has_the_points_of_its_period_and_the_time_of_the_last_points() -> None:
     sunday, monday = at("2026-02-08T12:00:00"), at("2026-02-09T12:00:00")
     stats = fresh(PERSON, 0)
     for now_ms in (sunday, sunday + 1, monday):
@@ -129,7 +129,7 @@ def test_a_row_takes_its_points_from_its_period_and_its_moment_from_the_last_poi
     assert boards.row(stats, Period.ALL_TIME, monday) == Row(PERSON, 30, 3, monday)
 
 
-def test_shards_are_stable_and_spread_people_evenly() -> None:
+def test_shards_are_stable_and_distribute_people_evenly() -> None:
     counts = Counter(boards.shard(f"{number:064x}") for number in range(8_000))
     assert set(counts) == set(range(boards.SHARDS))
     assert all(850 < count < 1150 for count in counts.values())

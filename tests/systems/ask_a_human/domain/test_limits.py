@@ -20,7 +20,7 @@ ALL = [
 ]
 
 
-def test_the_limits_are_those_of_the_documents() -> None:
+def test_the_limits_match_the_documents() -> None:
     assert [(one.scope, one.allowed, one.window_s) for one in ALL] == [
         ("agent", 60, 3600),
         ("agent", 600, 3600),
@@ -32,7 +32,7 @@ def test_the_limits_are_those_of_the_documents() -> None:
 
 
 @pytest.mark.parametrize("limit", ALL, ids=lambda one: one.name)
-def test_a_refusal_waits_for_the_next_window_which_starts_anew(limit: Limit) -> None:
+def test_a_rejected_request_waits_for_the_next_window(limit: Limit) -> None:
     window = limits.window(limit, "caller", NOON)
     assert limits.allowance(window, limit.allowed).remaining == 0
     refused = limits.refusal(window, NOON)
@@ -41,7 +41,7 @@ def test_a_refusal_waits_for_the_next_window_which_starts_anew(limit: Limit) -> 
 
 
 @given(st.integers(0, 4_000_000_000_000), st.sampled_from(ALL))
-def test_a_window_holds_its_moment_and_ends_at_its_reset(now_ms: int, limit: Limit) -> None:
+def test_a_window_contains_the_current_time_and_ends_at_its_reset(now_ms: int, limit: Limit) -> None:
     window = limits.window(limit, "caller", now_ms)
     assert 0 < window.reset_s * 1000 - now_ms <= limit.window_s * 1000
     assert window.key == limits.window(limit, "caller", window.reset_s * 1000 - 1).key
@@ -56,12 +56,12 @@ def test_a_window_holds_its_moment_and_ends_at_its_reset(now_ms: int, limit: Lim
     }
 
 
-def test_counters_of_callers_and_limits_are_apart() -> None:
+def test_counters_of_callers_and_limits_are_separate() -> None:
     keys = {limits.window(limit, caller, NOON).key for limit in ALL for caller in ("one", "other")}
     assert len(keys) == 2 * len(ALL)
 
 
-def test_headers_name_limit_rest_and_reset_as_a_unix_timestamp() -> None:
+def test_headers_contain_limit_remaining_and_reset() -> None:
     window = limits.window(limits.RESPONSES, "caller", NOON + 1)
     assert limits.allowance(window, 4).headers() == {
         "X-RateLimit-Limit": "30",

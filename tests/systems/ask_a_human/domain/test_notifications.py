@@ -33,21 +33,21 @@ def subscribed(minutes: int = 30, token: str = "token", now_ms: int = NOON) -> S
     )
 
 
-def test_a_new_subscription_is_eligible_at_once_although_nobody_ever_notified_it() -> None:
+def test_a_new_subscription_is_eligible_immediately() -> None:
     made = subscribed()
     assert made.last_notified_at_ms is None
     assert notifications.eligible(made, NOON)
 
 
 @given(st.integers(5, 1440), st.integers(0, 1500 * MINUTE_MS))
-def test_a_person_is_eligible_again_exactly_after_their_own_interval(minutes: int, after_ms: int) -> None:
+def test_a_person_is_eligible_again_exactly_after_their_interval(minutes: int, after_ms: int) -> None:
     result = notifications.claim(subscribed(minutes), NOON)
     assert result is not None
     assert result.last_notified_at_ms == NOON
     assert notifications.eligible(result, NOON + after_ms) == (after_ms >= minutes * MINUTE_MS)
 
 
-def test_a_claim_moves_the_moment_it_is_conditional_on_so_a_second_worker_gets_none() -> None:
+def test_a_claim_changes_the_time_it_is_conditional_on_so_that_a_second_worker_fails() -> None:
     read = subscribed()
     first = notifications.claim(read, NOON)
     assert first is not None
@@ -55,7 +55,7 @@ def test_a_claim_moves_the_moment_it_is_conditional_on_so_a_second_worker_gets_n
     assert notifications.claim(first, NOON) is None
 
 
-def test_a_changed_interval_moves_the_next_moment_and_a_refreshed_token_does_not() -> None:
+def test_a_changed_interval_moves_the_next_time_and_a_refreshed_token_does_not() -> None:
     result = notifications.claim(subscribed(30), NOON)
     assert result is not None
     sooner = notifications.change(result, SubscriptionChange(min_interval_minutes=5), NOON + 1)
@@ -83,14 +83,14 @@ def test_the_same_token_subscribes_to_the_same_record_and_keeps_its_history() ->
     assert notifications.token_digest("other") != notifications.token_digest("token")
 
 
-def test_a_round_tells_three_people_for_each_answer_still_needed() -> None:
+def test_a_round_notifies_three_people_for_each_answer_still_needed() -> None:
     asked = question(min_responses=5)
     assert notifications.target(asked) == 15
     assert notifications.target(replace(asked, current_responses=4)) == 3
     assert notifications.target(replace(asked, current_responses=5)) == 0
 
 
-def test_rounds_come_at_once_then_after_15_minutes_then_every_30() -> None:
+def test_rounds_happen_immediately_then_after_15_minutes_then_every_30() -> None:
     asked = question(timeout_seconds=86_400)
     assert notifications.next_round(asked, 0, None, NOON) == NOON
     assert notifications.next_round(asked, 1, NOON, NOON + 1) == NOON + 15 * MINUTE_MS
@@ -98,7 +98,7 @@ def test_rounds_come_at_once_then_after_15_minutes_then_every_30() -> None:
     assert third == NOON + 45 * MINUTE_MS
 
 
-def test_no_round_is_due_for_a_question_that_takes_no_answers_or_ends_before_it() -> None:
+def test_no_round_is_due_for_a_question_that_accepts_no_answers_or_ends_first() -> None:
     asked = question(timeout_seconds=60)
     assert notifications.next_round(asked, 0, None, NOON + 60_000) is None
     assert notifications.next_round(asked, 1, NOON, NOON + 1) is None
@@ -107,7 +107,7 @@ def test_no_round_is_due_for_a_question_that_takes_no_answers_or_ends_before_it(
 
 
 @given(st.lists(st.lists(st.integers(), max_size=9), max_size=9), st.integers(0, 20), st.integers())
-def test_a_sample_has_as_many_of_the_offered_as_there_is_room_for(pages: list[list[int]], size: int, seed: int) -> None:
+def test_a_sample_has_at_most_the_requested_size(pages: list[list[int]], size: int, seed: int) -> None:
     entries = [(number, one) for number, page in enumerate(pages) for one in enumerate(page)]
     reservoir = Reservoir[tuple[int, tuple[int, int]]](size, random.Random(seed))
     for number, page in enumerate(pages):
@@ -117,7 +117,7 @@ def test_a_sample_has_as_many_of_the_offered_as_there_is_room_for(pages: list[li
     assert set(sample) <= set(entries)
 
 
-def test_a_sample_is_uniform_over_all_pages_in_membership_and_in_place() -> None:
+def test_a_sample_is_uniform_over_all_pages_in_membership_and_position() -> None:
     """3,000 samples of 10 out of 40: each entry is expected 750 times, and 75 times in each place.
 
     The chi-square statistics have 39 and 399 degrees of freedom; 72.1 and 492 are their 99.9 % quantiles.
@@ -142,7 +142,7 @@ def test_a_sample_of_the_first_page_only_would_fail_the_same_test() -> None:
     assert sum((count - 750) ** 2 / 750 for count in member) / 0.75 > 72.1
 
 
-def test_a_sample_cannot_have_less_than_no_entries() -> None:
+def test_a_sample_cannot_have_a_negative_size() -> None:
     with pytest.raises(ValueError, match="-1 entries"):
         Reservoir[int](-1, random.Random(0))
 
@@ -163,7 +163,7 @@ def test_each_result_of_a_send_has_one_next_step(outcome: Outcome, step: Step) -
 
 
 @given(st.integers(1, 5), st.none() | st.floats(0, 3600), st.integers())
-def test_retries_back_off_and_never_come_before_the_service_allows(
+def test_retries_back_off_and_never_happen_before_the_service_allows(
     attempt: int, asked_s: float | None, seed: int
 ) -> None:
     after = notifications.after_send(TryLater("busy", asked_s), attempt, FAR, NOON, random.Random(seed))
@@ -172,7 +172,7 @@ def test_retries_back_off_and_never_come_before_the_service_allows(
     assert least_s * 1000 - 1 <= after.retry_at_ms - NOON <= least_s * 1100 + 1
 
 
-def test_a_message_is_given_up_after_six_sends_or_when_it_would_come_too_late() -> None:
+def test_a_message_is_dropped_after_six_sends_or_if_it_would_arrive_too_late() -> None:
     busy, chance = TryLater("busy"), random.Random(0)
     assert notifications.after_send(busy, 6, FAR, NOON, chance).step is Step.GIVE_UP
     assert notifications.after_send(busy, 1, NOON + 10_000, NOON, chance).step is Step.GIVE_UP

@@ -23,20 +23,20 @@ from keyplan_systems.ask_a_human.domain.refusals import (
 DAY_MS = 86_400_000
 
 
-def test_a_question_starts_open_with_a_deadline_on_a_whole_second_not_before_the_time_asked_for() -> None:
+def test_a_question_starts_open_with_its_deadline_rounded_up_to_a_second() -> None:
     made = question(NOON + 1, timeout_seconds=60)
     assert (made.status, made.current_responses, made.closed_at_ms) == (Status.OPEN, 0, None)
     assert made.deadline_ms == NOON + 61_000
 
 
 @given(st.integers(0, 120_000), st.sampled_from([Status.OPEN, Status.PARTIAL]))
-def test_a_question_is_expired_from_the_exact_second_of_its_deadline_on(after_ms: int, stored: Status) -> None:
+def test_a_question_expires_at_the_exact_second_of_its_deadline(after_ms: int, stored: Status) -> None:
     made = replace(question(timeout_seconds=60), status=stored)
     result = questions.status_at(made, NOON + after_ms)
     assert result is (Status.EXPIRED if after_ms >= 60_000 else stored)
 
 
-def test_the_last_millisecond_before_the_deadline_still_takes_an_answer_and_the_next_does_not() -> None:
+def test_an_answer_is_accepted_in_the_last_millisecond_before_the_deadline_only() -> None:
     made = question(timeout_seconds=60)
     assert questions.answered(made, NOON + 59_999).current_responses == 1
     with pytest.raises(QuestionClosedError) as refused:
@@ -51,7 +51,7 @@ def test_a_closed_question_stays_closed_after_its_deadline() -> None:
 
 
 @given(st.integers(1, 50))
-def test_the_answer_that_reaches_the_target_closes_and_no_other_is_taken(required: int) -> None:
+def test_the_answer_that_reaches_the_target_closes_the_question(required: int) -> None:
     made = question(min_responses=required)
     for number in range(1, required + 1):
         made = questions.answered(made, NOON + number)
@@ -63,7 +63,7 @@ def test_the_answer_that_reaches_the_target_closes_and_no_other_is_taken(require
         questions.answered(made, NOON + required + 1)
 
 
-def test_a_sweep_stores_expired_once_and_only_for_what_was_still_answerable() -> None:
+def test_a_sweep_stores_expired_once_and_only_for_open_questions() -> None:
     made = question(timeout_seconds=60)
     assert questions.expired(made, NOON + 59_999) is None
     swept = questions.expired(made, NOON + 60_000)
@@ -74,7 +74,7 @@ def test_a_sweep_stores_expired_once_and_only_for_what_was_still_answerable() ->
     assert questions.expired(closed, NOON + 60_000) is None
 
 
-def test_a_record_may_go_a_day_after_its_deadline_or_seven_days_after_closing() -> None:
+def test_a_record_may_be_removed_a_day_after_its_deadline_or_seven_days_after_closing() -> None:
     made = question(timeout_seconds=60)
     assert questions.ttl_s(made) == NOON // 1000 + 60 + 86_400
     closed = questions.answered(question(min_responses=1, timeout_seconds=60), NOON + 1)
@@ -98,14 +98,14 @@ def test_a_response_id_is_a_uuid5_of_question_and_person(one: uuid.UUID, other: 
     assert (made == uuid.UUID(questions.response_id(str(other), person))) == (one == other)
 
 
-def test_question_ids_are_random_uuids_that_a_seed_repeats() -> None:
+def test_question_ids_are_random_uuids_determined_by_the_seed() -> None:
     made = questions.new_question_id(random.Random(1))
     assert uuid.UUID(made).version == 4
     assert made == questions.new_question_id(random.Random(1))
     assert made != questions.new_question_id(random.Random(2))
 
 
-def test_a_key_repeats_its_question_for_24_hours_to_the_millisecond() -> None:
+def test_a_key_returns_its_question_for_exactly_24_hours() -> None:
     record = KeyRecord("id", "digest", NOON)
     assert questions.repeated(None, "digest", NOON) is None
     assert questions.repeated(record, "digest", NOON + DAY_MS - 1) == "id"
@@ -113,14 +113,14 @@ def test_a_key_repeats_its_question_for_24_hours_to_the_millisecond() -> None:
     assert questions.repeated(record, "other", NOON + DAY_MS) is None
 
 
-def test_a_key_with_another_body_is_refused_and_names_its_question() -> None:
+def test_a_key_with_another_body_is_rejected_and_names_its_question() -> None:
     with pytest.raises(IdempotencyKeyReusedError) as refused:
         questions.repeated(KeyRecord("id", "digest", NOON), "other", NOON)
     assert (refused.value.status, refused.value.code) == (422, "IDEMPOTENCY_KEY_REUSED")
     assert refused.value.details == {"field": "idempotency_key", "question_id": "id"}
 
 
-def test_an_answer_carries_what_its_question_asks_for() -> None:
+def test_an_answer_contains_the_requested_fields() -> None:
     text = response(question(), answer="Short and honest", confidence=4, response_time_ms=9_000)
     assert (text.answer, text.selected_option, text.confidence) == ("Short and honest", None, 4)
     chosen = response(choice(), selected_option=2)
@@ -138,7 +138,7 @@ def test_an_answer_carries_what_its_question_asks_for() -> None:
         (choice(), {"selected_option": 0, "answer": "x"}, "answer"),
     ],
 )
-def test_an_answer_that_does_not_fit_its_question_is_refused(
+def test_an_answer_that_does_not_match_its_question_is_rejected(
     asked: questions.Question, body: dict[str, Any], field: str
 ) -> None:
     with pytest.raises(InvalidRequestError) as refused:
@@ -147,7 +147,7 @@ def test_an_answer_that_does_not_fit_its_question_is_refused(
     assert refused.value.details["field"] == field
 
 
-def test_a_tally_counts_by_option_text_in_the_order_of_the_question_with_zeros() -> None:
+def test_a_tally_counts_every_option_in_the_order_of_the_question() -> None:
     asked = choice()
     given_answers = [response(asked, person=str(n), selected_option=option) for n, option in enumerate((2, 0, 2))]
     assert list(questions.tally(asked, given_answers).items()) == [("Send", 1), ("Submit", 0), ("Done", 2)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from keyplan_systems.ask_a_human.domain.refusals import RefusedError
 
 
-def test_codes_and_statuses_are_those_of_the_documents() -> None:
+def test_codes_and_statuses_match_the_documents() -> None:
     assert {kind.code: kind.status for kind in RefusedError.__subclasses__()} == {
         "VALIDATION_ERROR": 400,
         "AGENT_QUOTA_EXCEEDED": 403,

@@ -43,13 +43,13 @@ def test_a_question_has_the_documented_defaults() -> None:
         {"idempotency_key": "k" * 200},
     ],
 )
-def test_the_last_value_inside_each_range_is_taken(change: Mapping[str, object]) -> None:
+def test_the_limits_of_each_range_are_accepted(change: Mapping[str, object]) -> None:
     made = requests.parse(QuestionRequest, {**TEXT, **change})
     assert {name: value for name, value in made.model_dump(mode="json").items() if name in change} == change
 
 
 @pytest.mark.parametrize("options", [["a", "b"], [str(n) for n in range(10)], ["o" * 200, "p"]])
-def test_two_to_ten_options_of_up_to_200_characters_are_taken(options: list[str]) -> None:
+def test_two_to_ten_options_of_up_to_200_characters_are_accepted(options: list[str]) -> None:
     assert requests.parse(QuestionRequest, {**CHOICE, "options": options}).options == options
 
 
@@ -85,7 +85,7 @@ def test_two_to_ten_options_of_up_to_200_characters_are_taken(options: list[str]
         ({"surprise": 1}, "surprise"),
     ],
 )
-def test_the_first_value_outside_each_range_is_refused_by_name(change: Mapping[str, object], field: str) -> None:
+def test_values_outside_each_range_are_rejected_with_the_field(change: Mapping[str, object], field: str) -> None:
     with pytest.raises(InvalidRequestError) as refused:
         requests.parse(QuestionRequest, {**CHOICE, **change})
     assert refused.value.details is not None
@@ -95,12 +95,12 @@ def test_the_first_value_outside_each_range_is_refused_by_name(change: Mapping[s
 
 
 @pytest.mark.parametrize("body", [None, [], "text", 5])
-def test_a_body_that_is_no_object_is_refused(body: object) -> None:
+def test_a_body_that_is_not_an_object_is_rejected(body: object) -> None:
     with pytest.raises(InvalidRequestError, match=r"^body: "):
         requests.parse(QuestionRequest, body)
 
 
-def test_a_refusal_names_every_problem() -> None:
+def test_a_rejection_names_every_problem() -> None:
     with pytest.raises(InvalidRequestError) as refused:
         requests.parse(QuestionRequest, {"prompt": "short", "type": "essay"})
     details: Any = refused.value.details
@@ -111,7 +111,7 @@ def test_a_refusal_names_every_problem() -> None:
 @pytest.mark.parametrize(
     "body", [{"answer": "x"}, {"answer": "x" * 5000}, {"selected_option": 0}, {"answer": "x", "confidence": 5}]
 )
-def test_answers_inside_the_ranges_are_taken(body: Mapping[str, object]) -> None:
+def test_answers_inside_the_ranges_are_accepted(body: Mapping[str, object]) -> None:
     assert requests.parse(AnswerRequest, {"question_id": "q", **body}).question_id == "q"
 
 
@@ -128,7 +128,7 @@ def test_answers_inside_the_ranges_are_taken(body: Mapping[str, object]) -> None
         ({"answer": "x", "response_time_ms": -1}, "response_time_ms"),
     ],
 )
-def test_answers_outside_the_ranges_are_refused(body: Mapping[str, object], field: str) -> None:
+def test_answers_outside_the_ranges_are_rejected(body: Mapping[str, object], field: str) -> None:
     with pytest.raises(InvalidRequestError, match=f"^{field}: "):
         requests.parse(AnswerRequest, {"question_id": "q", **body})
 
@@ -143,12 +143,12 @@ def test_push_intervals_run_from_5_to_1440_minutes_and_default_to_30() -> None:
             requests.parse(SubscribeRequest, {"fcm_token": "t", "min_interval_minutes": minutes})
 
 
-def test_a_change_of_nothing_is_refused() -> None:
+def test_an_empty_change_is_rejected() -> None:
     with pytest.raises(InvalidRequestError, match="send fcm_token"):
         requests.parse(SubscriptionChange, {})
 
 
-def test_the_digest_ignores_the_key_and_nothing_else() -> None:
+def test_the_digest_ignores_only_the_key() -> None:
     one = requests.parse(QuestionRequest, {**TEXT, "idempotency_key": "a"})
     same = requests.parse(QuestionRequest, {**TEXT, "idempotency_key": "b", "min_responses": 5})
     other = requests.parse(QuestionRequest, {**TEXT, "idempotency_key": "a", "min_responses": 6})
@@ -156,7 +156,7 @@ def test_the_digest_ignores_the_key_and_nothing_else() -> None:
     assert one.digest() != other.digest()
 
 
-def test_the_key_may_stand_in_body_or_header_but_not_in_two_versions() -> None:
+def test_the_key_may_be_in_body_or_header_but_not_with_two_values() -> None:
     assert requests.idempotency_key("k", None) == "k"
     assert requests.idempotency_key(None, "k") == "k"
     assert requests.idempotency_key("k", "k") == "k"
@@ -167,12 +167,12 @@ def test_the_key_may_stand_in_body_or_header_but_not_in_two_versions() -> None:
         requests.idempotency_key(None, " ")
 
 
-def test_a_fingerprint_is_kept_only_as_its_hash() -> None:
+def test_a_fingerprint_is_stored_only_as_its_hash() -> None:
     assert requests.fingerprint_hash("device-1") == hashlib.sha256(b"device-1").hexdigest()
 
 
 @pytest.mark.parametrize("header", [None, "", "two words", "é", "x" * 129, "line\n"])
-def test_headers_that_name_nobody_are_refused(header: str | None) -> None:
+def test_missing_and_invalid_identity_headers_are_rejected(header: str | None) -> None:
     for read in (requests.agent_id, requests.fingerprint_hash):
         with pytest.raises(InvalidRequestError, match="1 to 128 visible ASCII"):
             read(header)

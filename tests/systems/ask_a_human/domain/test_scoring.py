@@ -66,11 +66,11 @@ def earned(now_ms: int = NOON, **changes: object) -> int:
         ({"confidence": 5, "text_chars": 101, "notified_at_ms": NOON, "responses_before": 0}, 25),
     ],
 )
-def test_points_are_paid_exactly_up_to_each_edge(changes: dict[str, Any], points: int) -> None:
+def test_points_are_awarded_exactly_up_to_each_limit(changes: dict[str, Any], points: int) -> None:
     assert earned(**changes) == points
 
 
-def test_facts_are_those_of_the_question_before_the_answer() -> None:
+def test_facts_describe_the_question_before_the_answer() -> None:
     asked = replace(choice(audience=["ethics"], min_responses=9), current_responses=4)
     made = scoring.facts(asked, response(asked, selected_option=1, confidence=5), ZoneInfo("UTC"), NOON)
     assert (made.type, made.category, made.text_chars) == (QuestionType.MULTIPLE_CHOICE, Audience.ETHICS, 0)
@@ -80,7 +80,7 @@ def test_facts_are_those_of_the_question_before_the_answer() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 3 * 3_600_000), answers), max_size=120))
-def test_no_utc_day_brings_more_than_500_points_and_totals_add_up(steps: list[tuple[int, AnswerFacts]]) -> None:
+def test_a_utc_day_earns_at_most_500_points_and_totals_add_up(steps: list[tuple[int, AnswerFacts]]) -> None:
     by_day: dict[date, int] = {}
     now_ms = NOON
     results = play(steps)
@@ -94,7 +94,7 @@ def test_no_utc_day_brings_more_than_500_points_and_totals_add_up(steps: list[tu
         assert result.stats.total_points == sum(by_day.values())
 
 
-def test_the_cap_holds_against_a_streak_reward_and_a_new_day_starts_anew() -> None:
+def test_the_cap_applies_to_streak_rewards_and_resets_each_day() -> None:
     results = play([(DAY_MS, facts())] * 100 + [(1, facts()), (DAY_MS, facts())])
     assert results[99].points.streak == 500
     assert (results[99].points.uncapped, results[99].points.earned) == (510, 500)
@@ -102,7 +102,7 @@ def test_the_cap_holds_against_a_streak_reward_and_a_new_day_starts_anew() -> No
     assert results[101].points.earned == 10
 
 
-def test_answers_beyond_the_cap_still_count_for_badges_and_streaks_but_not_for_the_moment_of_the_score() -> None:
+def test_answers_beyond_the_cap_count_for_badges_and_streaks_but_not_for_the_score_time() -> None:
     full = replace(fresh(PERSON, 0), days={timestamps.utc_day(NOON): Day(500, 40)}, total_answers=9, scored_at_ms=7)
     result = apply_answer(full, facts(), NOON)
     assert result.points.earned == 0
@@ -111,7 +111,7 @@ def test_answers_beyond_the_cap_still_count_for_badges_and_streaks_but_not_for_t
 
 
 @given(st.lists(st.tuples(st.integers(0, 40 * 3_600_000), answers), max_size=60))
-def test_a_step_is_deterministic_and_raises_the_version_by_one(steps: list[tuple[int, AnswerFacts]]) -> None:
+def test_a_step_is_deterministic_and_increments_the_version(steps: list[tuple[int, AnswerFacts]]) -> None:
     results = play(steps)
     assert results == play(steps)
     assert [result.stats.version for result in results] == list(range(1, len(steps) + 1))
@@ -119,7 +119,7 @@ def test_a_step_is_deterministic_and_raises_the_version_by_one(steps: list[tuple
 
 
 @given(st.lists(st.tuples(st.integers(0, 40 * 3_600_000), answers), max_size=80))
-def test_badges_are_earned_once_and_never_lost_nor_redated(steps: list[tuple[int, AnswerFacts]]) -> None:
+def test_badges_are_earned_once_and_never_lost_or_redated(steps: list[tuple[int, AnswerFacts]]) -> None:
     held: dict[str, int] = {}
     now_ms = NOON
     for (wait_ms, _), result in zip(steps, play(steps), strict=True):
@@ -130,7 +130,7 @@ def test_badges_are_earned_once_and_never_lost_nor_redated(steps: list[tuple[int
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=120), st.sampled_from(ZONES), st.integers(0, 1439))
-def test_a_streak_is_the_run_of_local_days_up_to_the_newest(gaps: list[int], zone: str, minute: int) -> None:
+def test_a_streak_counts_consecutive_local_days_up_to_the_newest(gaps: list[int], zone: str, minute: int) -> None:
     """Answers at one local time of day, `gaps` days apart, across every clock change of six months."""
     in_zone, day, days = ZoneInfo(zone), date(2026, 2, 2), set()
     stats = fresh(PERSON, 0)
@@ -169,14 +169,14 @@ def test_streaks_count_calendar_days_of_the_zone(zone: str, first: str, second: 
     assert apply_answer(stats, answer, at(second)).stats.streak_days == streak
 
 
-def test_a_traveller_going_west_keeps_the_streak_and_is_not_paid_twice_for_a_day() -> None:
+def test_a_traveller_going_west_keeps_the_streak_and_is_not_rewarded_twice_for_a_day() -> None:
     east, west = facts(zone=ZoneInfo("Pacific/Auckland")), facts(zone=ZoneInfo("Pacific/Honolulu"))
     results = play([(0, east), (DAY_MS, east), (DAY_MS, east), (60_000, west), (3_600_000, east)])
     assert [result.stats.streak_days for result in results] == [1, 2, 3, 3, 3]
     assert [result.points.streak for result in results] == [0, 0, 10, 0, 0]
 
 
-def test_streak_rewards_come_at_3_7_30_and_100_days_with_their_badges() -> None:
+def test_streak_rewards_are_awarded_at_3_7_30_and_100_days_with_their_badges() -> None:
     results = play([(DAY_MS, facts())] * 101)
     paid = {number: one.points.streak for number, one in enumerate(results, start=1) if one.points.streak}
     assert paid == {3: 10, 7: 25, 30: 100, 100: 500}
@@ -189,7 +189,7 @@ def test_streak_rewards_come_at_3_7_30_and_100_days_with_their_badges() -> None:
     }
 
 
-def test_a_broken_streak_starts_at_one_pays_again_and_keeps_its_badge() -> None:
+def test_a_broken_streak_restarts_at_one_is_rewarded_again_and_keeps_its_badge() -> None:
     waits = [DAY_MS] * 3 + [2 * DAY_MS] + [DAY_MS] * 2
     results = play([(wait, facts()) for wait in waits])
     assert [result.stats.streak_days for result in results] == [1, 2, 3, 1, 2, 3]
@@ -197,7 +197,7 @@ def test_a_broken_streak_starts_at_one_pays_again_and_keeps_its_badge() -> None:
     assert ["on_a_roll" in result.new_badges for result in results] == [False, False, True, False, False, False]
 
 
-def test_a_reader_sees_the_streak_until_a_whole_local_day_was_missed() -> None:
+def test_a_streak_is_shown_until_a_whole_local_day_was_missed() -> None:
     stats = play([(DAY_MS, facts())] * 3)[-1].stats
     last = NOON + 3 * DAY_MS
     utc = ZoneInfo("UTC")
@@ -216,7 +216,7 @@ def given_badges(steps: list[tuple[int, AnswerFacts]]) -> dict[str, int]:
     ("badge", "answers_needed"),
     [("first_steps", 1), ("getting_started", 10), ("century", 100), ("veteran", 500), ("legend", 1000)],
 )
-def test_badges_for_answers_come_at_their_number(badge: str, answers_needed: int) -> None:
+def test_badges_for_answers_are_awarded_at_their_thresholds(badge: str, answers_needed: int) -> None:
     assert given_badges([(1, facts())] * answers_needed)[badge] == answers_needed
     assert badge not in given_badges([(1, facts())] * (answers_needed - 1))
 
@@ -231,18 +231,18 @@ def test_badges_for_answers_come_at_their_number(badge: str, answers_needed: int
         (Audience.GENERAL, "generalist"),
     ],
 )
-def test_category_badges_come_at_25_answers_in_the_category(category: Audience, badge: str) -> None:
+def test_category_badges_are_awarded_at_25_answers_in_the_category(category: Audience, badge: str) -> None:
     other = Audience.GENERAL if category is not Audience.GENERAL else Audience.ETHICS
     steps = [(1, facts(category=other))] * 3 + [(1, facts(category=category))] * 25
     assert given_badges(steps)[badge] == 28
 
 
-def test_early_birds_answer_within_two_minutes() -> None:
+def test_the_early_bird_badge_requires_an_answer_within_two_minutes() -> None:
     assert "early_bird" in given_badges([(0, facts(question_created_at_ms=NOON - 120_000))])
     assert "early_bird" not in given_badges([(0, facts(question_created_at_ms=NOON - 120_001))])
 
 
-def test_night_owls_answer_ten_times_before_six_on_their_own_clock() -> None:
+def test_the_night_owl_badge_requires_ten_answers_before_six_local_time() -> None:
     """Noon in UTC is one at night in Auckland and two in the afternoon in Helsinki."""
     night = [(1000, facts(zone=ZoneInfo("Pacific/Auckland")))] * 10
     assert given_badges(night)["night_owl"] == 10
@@ -254,13 +254,13 @@ def test_the_night_lasts_from_midnight_to_six(hour: str, counts: int) -> None:
     assert apply_answer(fresh(PERSON, 0), facts(), at(f"2026-02-02T{hour}")).stats.night_answers == counts
 
 
-def test_speed_demons_answer_five_times_in_under_thirty_seconds() -> None:
+def test_the_speed_demon_badge_requires_five_answers_under_thirty_seconds() -> None:
     assert given_badges([(1, facts(response_time_ms=29_999))] * 5)["speed_demon"] == 5
     assert "speed_demon" not in given_badges([(1, facts(response_time_ms=30_000))] * 9)
     assert "speed_demon" not in given_badges([(1, facts(response_time_ms=None))] * 9)
 
 
-def test_the_confident_are_sure_ten_times() -> None:
+def test_the_confident_badge_requires_ten_answers_of_full_confidence() -> None:
     assert given_badges([(1, facts(confidence=5))] * 10)["confident"] == 10
     assert "confident" not in given_badges([(1, facts(confidence=4))] * 20)
 

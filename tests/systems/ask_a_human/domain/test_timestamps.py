@@ -17,12 +17,12 @@ MOMENTS = st.integers(0, 4_102_444_800_000)
 
 
 @given(MOMENTS)
-def test_a_stored_text_reads_back_as_the_moment_it_was_made_of(at_ms: int) -> None:
+def test_a_stored_timestamp_is_read_back(at_ms: int) -> None:
     assert timestamps.parse_iso(timestamps.iso(at_ms)) == at_ms
 
 
 @given(MOMENTS, MOMENTS)
-def test_stored_texts_order_as_their_moments_do(one: int, other: int) -> None:
+def test_stored_timestamps_sort_by_time(one: int, other: int) -> None:
     assert (timestamps.iso(one) < timestamps.iso(other)) == (one < other)
 
 
@@ -31,13 +31,13 @@ def test_a_whole_second_keeps_its_three_decimals() -> None:
 
 
 @pytest.mark.parametrize("text", ["2026-02-02T02:40:00Z", "2026-02-02T02:40:00.000+00:00", "yesterday", ""])
-def test_another_form_of_the_same_moment_is_refused(text: str) -> None:
+def test_another_form_of_the_same_timestamp_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match="not a stored timestamp"):
         timestamps.parse_iso(text)
 
 
 @pytest.mark.parametrize(("at_ms", "seconds"), [(0, 0), (1, 1), (999, 1), (1000, 1), (1001, 2)])
-def test_the_first_whole_second_is_never_before_the_moment(at_ms: int, seconds: int) -> None:
+def test_the_rounded_up_second_is_never_before_the_time(at_ms: int, seconds: int) -> None:
     assert timestamps.ceil_seconds(at_ms) == seconds
 
 
@@ -73,14 +73,14 @@ def test_local_day_and_hour_follow_the_zone(moment: str, zone: str, day: str, ho
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/Sao_Paulo", "Africa/Cairo", "America/St_Johns"])
-def test_the_day_before_is_yesterday_whatever_the_clock_did(zone: str) -> None:
+def test_the_day_before_is_yesterday_across_clock_changes(zone: str) -> None:
     first = date(2005, 1, 1)
     for number in range(1, 365 * 6):
         day = first + timedelta(days=number)
         assert timestamps.day_before(day, ZoneInfo(zone)) == day - timedelta(days=1)
 
 
-def test_a_day_the_zone_left_out_is_not_the_day_before() -> None:
+def test_a_day_skipped_by_the_zone_is_not_the_day_before() -> None:
     assert timestamps.day_before(date(2011, 12, 31), ZoneInfo("Pacific/Apia")) == date(2011, 12, 29)
 
 

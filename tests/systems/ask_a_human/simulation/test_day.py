@@ -72,7 +72,7 @@ class _Listening(Auditor):
         super().answer_refused(action, code)
 
 
-def test_a_whole_day_meets_every_refusal_and_comes_to_what_the_auditor_reckons() -> None:
+def test_a_whole_day_has_every_rejection_and_matches_the_auditor() -> None:
     auditor = _Listening()
     world = World(1, auditor, push_every=20)
     actions = play(world, Size())
@@ -98,7 +98,7 @@ def test_a_whole_day_meets_every_refusal_and_comes_to_what_the_auditor_reckons()
     }
 
 
-def test_ten_days_build_streaks_and_weeks_as_the_auditor_reckons() -> None:
+def test_ten_days_have_the_streaks_and_weeks_that_the_auditor_computes() -> None:
     auditor = Auditor()
     world = World(2, auditor, push_every=1_000_000)
     play(world, Size(questions=900, answers=6_000, subscribers=0, people=60, agents=20, days=10))
@@ -111,12 +111,12 @@ def test_ten_days_build_streaks_and_weeks_as_the_auditor_reckons() -> None:
     assert any("week_warrior" in person.badges for person in auditor.people.values())
 
 
-def test_the_same_seed_gives_the_same_day_and_another_seed_another() -> None:
+def test_the_same_seed_gives_the_same_day_and_another_seed_a_different_one() -> None:
     assert list(simulate(3, SMALL, START)) == list(simulate(3, SMALL, START))
     assert list(simulate(3, SMALL, START)) != list(simulate(4, SMALL, START))
 
 
-def test_times_are_distinct_and_ascend() -> None:
+def test_times_are_distinct_and_ascending() -> None:
     times = [action.at_ms for action in simulate(3, SMALL, START)]
     assert all(one < other for one, other in pairwise(times))
 
@@ -169,13 +169,13 @@ class _ForgetsTheInterval(World):
         (_CountsNobody, "more than 30 answers in an hour"),
     ],
 )
-def test_the_auditor_finds_a_broken_rule(broken: type[World], finding: str) -> None:
+def test_the_auditor_detects_a_broken_rule(broken: type[World], finding: str) -> None:
     auditor = Auditor()
     play(broken(1, auditor, push_every=10), replace(SMALL, people=15))
     assert any(one.startswith(finding) for one in auditor.audit())
 
 
-def test_the_auditor_finds_a_refusal_without_grounds_and_a_repeat_that_made_a_second_question() -> None:
+def test_the_auditor_detects_an_unjustified_rejection_and_a_duplicate_question() -> None:
     auditor = Auditor()
     ask = Ask(START, 1, "agent", {"prompt": "Is it clear?", "min_responses": 1, "timeout_seconds": 60, "audience": []})
     auditor.asked(ask, "first")
@@ -214,7 +214,7 @@ class _Recorder(Auditor):
         super().notified(token, person, ref, at_ms)
 
 
-def test_the_auditor_judges_by_time_and_not_by_the_order_it_was_told() -> None:
+def test_the_auditor_judges_by_time_and_not_by_the_order_of_its_input() -> None:
     recorder, backwards = _Recorder(), Auditor()
     play(World(1, recorder, push_every=1), SMALL)
     for tell, arguments in reversed(recorder.heard):

@@ -35,7 +35,7 @@ def played_well(connection: Connection, clock: DayClock, size: Size, seed: int) 
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_a_small_day_comes_to_what_the_auditor_reckons(seed: int) -> None:
+def test_a_small_day_matches_the_auditor(seed: int) -> None:
     clock = DayClock(START_MS, seed)
     with keyplan.connect(":memory:", clock=clock) as connection:
         played = played_well(connection, clock, SMALL, seed)
@@ -45,7 +45,7 @@ def test_a_small_day_comes_to_what_the_auditor_reckons(seed: int) -> None:
     assert {"ALREADY_ANSWERED", "QUESTION_CLOSED", "VALIDATION_ERROR"} <= set(played.day.codes)
 
 
-def test_a_smaller_one_does_so_over_an_endpoint(tmp_path: Path) -> None:
+def test_a_smaller_day_matches_the_auditor_over_an_endpoint(tmp_path: Path) -> None:
     clock = DayClock(START_MS, 3)
     with served(tmp_path) as elsewhere, elsewhere.connect(clock=clock) as connection:
         played = played_well(connection, clock, SMALLER, 3)
@@ -66,7 +66,7 @@ def stale() -> Iterator[httpx.Client]:
         yield client
 
 
-def test_the_closing_comparison_finds_records_boards_and_ranks_that_differ(stale: httpx.Client) -> None:
+def test_the_final_comparison_detects_records_boards_and_ranks_that_differ(stale: httpx.Client) -> None:
     auditor = _audited()
     findings = list(FinalAudit(stale, auditor, {}, START_MS + HOUR_MS).findings())
     assert len(findings) == 1 + 3 * 2
