@@ -30,6 +30,7 @@ SLOW = {
     "README.md": "runs examples",
     "docs": "runs examples",
     "tests/bench": "starts servers and measures them",
+    "tests/check/corpus": "checks whole designs",
     "tests/cli/test_commands.py": "starts processes",
     "tests/cli/test_diff.py": "loads every design twice, apart from this process's modules",
     "tests/cli/test_output.py": "starts processes",
@@ -64,14 +65,16 @@ SLOW = {
     "tests/verify/test_run.py": "verifies whole designs",
     "tests/verify/test_systems.py": "verifies whole designs",
 }
-"""Files and folders of slow tests, each with the reason. `make quick` leaves them out."""
+"""Files and folders of slow tests, each with the reason; single slow tests are marked. `make quick` leaves them out."""
 SERVED = {"served", "async served", "moto", "over_http"}
 """Parameters of fixtures with which a test also runs against a server; `make quick` runs it in process only."""
 
 
 @cache
 def _is_slow(path: Path) -> bool:
-    return any(path.is_relative_to(ROOT / slow) for slow in SLOW)
+    """Return True if all tests in a file or folder are slow."""
+    inner = path.relative_to(ROOT)
+    return any(folder.as_posix() in SLOW for folder in (inner, *inner.parents))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -93,8 +96,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop() -> None:
     """Exempt modules and tests from garbage collection, and write no bytecode of designs that tests make."""
-    gc.collect()
     gc.freeze()
+    gc.set_threshold(10_000, 20, 50)  # tests are short, and most of their garbage needs no collection
     gc.enable()
     sys.dont_write_bytecode = True
 

@@ -26,7 +26,6 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Error, Page, Playwright, expect, sync_playwright
 
-from keyplan_systems.up.launch import Settings, prepare
 from keyplan_systems.web.server import Running
 from keyplan_systems.web.tour import chromium_path
 
@@ -209,6 +208,8 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Si
 
     Settings are those of `keyplan up`; without a port, a free one is used.
     """
+    from keyplan_systems.up.launch import Settings, prepare  # noqa: PLC0415 - only tests with a browser need it
+
     with ExitStack() as stack:
 
         def run(*systems: str, **settings: Any) -> Site:

@@ -183,6 +183,7 @@ def test_a_suppressed_finding_is_not_fixed(tmp_path: Path) -> None:
     assert text == 'app = Table("app", pk="id", point_in_time_recovery=True)'
 
 
+@pytest.mark.slow  # checks whole designs
 @pytest.mark.parametrize("design", DESIGNS, ids=lambda path: f"{path.parent.name}_{path.stem}")
 def test_a_real_design_is_fixed_once_and_changes_nowhere_else(design: Path, tmp_path: Path) -> None:
     path = tmp_path / "design.py"

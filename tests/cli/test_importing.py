@@ -52,6 +52,7 @@ def test_a_design_is_written_to_a_file_and_replaces_one_only_with_force(tmp_path
     assert target.read_text() == (HERE / "shop.py").read_text()
 
 
+@pytest.mark.slow  # runs every command
 @pytest.mark.parametrize("command", ["check", "docs", "price", "verify"])
 @pytest.mark.parametrize("name", ["shelves.py", "shop.py"])
 def test_every_command_accepts_an_imported_design(command: str, name: str) -> None:

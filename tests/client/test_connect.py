@@ -133,6 +133,7 @@ def test_an_event_loop_without_more_threads_makes_each_call_once(
         assert asyncio.run(work(engine)) == 20
 
 
+@pytest.mark.slow  # starts a process
 def test_importing_keyplan_needs_neither_pydantic_nor_boto3() -> None:
     code = "import sys, keyplan; print(sorted({'pydantic', 'boto3', 'apsw'} & set(sys.modules)))"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

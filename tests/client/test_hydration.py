@@ -445,6 +445,7 @@ def test_no_rule_reports_a_missing_projection_of_a_hydrated_read_or_a_view() -> 
     assert [finding for finding in check(DESIGN).findings if finding.code in {"KP306", "KP307"}] == []
 
 
+@pytest.mark.slow  # verifies a whole design
 def test_hydrated_reads_and_views_are_verified() -> None:
     result = verify(DESIGN, items=60)
     assert [(pattern.name, problem) for pattern in result.patterns for problem in pattern.problems] == []

@@ -200,6 +200,7 @@ def test_an_entity_without_a_valid_example_is_reported() -> None:
     assert told.startswith("no valid example of Shape: ")
 
 
+@pytest.mark.slow  # exports whole designs
 @pytest.mark.parametrize("name", MADE)
 def test_the_service_accepts_every_request(name: str) -> None:
     """It may find a condition untrue, and nothing else to object to."""

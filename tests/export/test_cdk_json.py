@@ -75,6 +75,7 @@ def _key_problems(keyed: Mapping[str, Any], types: Mapping[str, str], most: int)
         yield "undefined key attribute"
 
 
+@pytest.mark.slow  # exports whole designs
 @pytest.mark.parametrize("name", [*MADE, "shelves"])
 def test_the_generator_accepts_every_design(name: str) -> None:
     assert list(problems(made(DESIGN if name == "shelves" else loaded(name)))) == []
@@ -88,6 +89,7 @@ def test_validation_finds_violated_rules() -> None:
     assert list(problems(data)) == ["undefined key attribute", "numbers of key attributes", "projection"]
 
 
+@pytest.mark.slow  # exports whole designs
 @pytest.mark.parametrize("name", [*MADE, "shelves"])
 def test_the_validation_creates_the_tables_and_puts_the_items(name: str) -> None:
     """As model_validation_utils.py does: create_table of all but the expiry, which it does not know, then batches."""
@@ -105,6 +107,7 @@ def test_the_validation_creates_the_tables_and_puts_the_items(name: str) -> None
             assert engine.call("Scan", {"TableName": table_name})["Count"] == len(items)
 
 
+@pytest.mark.slow  # exports whole designs
 @pytest.mark.parametrize("name", MADE)
 def test_every_pattern_is_a_command_or_has_a_reason(name: str) -> None:
     design = loaded(name)

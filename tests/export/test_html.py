@@ -60,6 +60,7 @@ def made(name: str) -> str:
     return page(design, findings, estimate(design, fixed()))
 
 
+@pytest.mark.slow  # exports whole designs
 @pytest.mark.parametrize("name", DESIGNS)
 def test_a_page_is_well_formed_and_every_link_has_a_target(name: str) -> None:
     read = Page(made(name))

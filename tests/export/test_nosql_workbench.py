@@ -134,6 +134,7 @@ def test_notes_name_what_a_model_does_not_contain() -> None:
     ]
 
 
+@pytest.mark.slow  # exports whole designs
 @pytest.mark.parametrize("name", MADE)
 def test_every_design_is_exported_as_a_model_that_imports_without_gaps(name: str) -> None:
     written = model(loaded(name), resources(loaded(name).tables))
@@ -154,6 +155,7 @@ def keys(entity: EntitySpec, bound: BoundKey) -> str:
     return re.sub(r"_(?=[:}])", "", text)  # of names that a module or a key attribute has
 
 
+@pytest.mark.slow  # exports whole designs
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_an_exported_system_is_imported_with_the_same_tables_entities_and_keys(name: str, tmp_path: Path) -> None:
     before = loaded(name)

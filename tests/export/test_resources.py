@@ -22,6 +22,7 @@ from keyplan.export.terraform import identifier
 TABLES = Design.of(shelves).tables
 
 
+@pytest.mark.slow  # exports whole designs
 @pytest.mark.parametrize("name", ALL)
 def test_designs_that_connections_reject_are_rejected_with_every_fault(name: str) -> None:
     assert [fault.code for fault in obstacles(tables_of(name))] == REFUSED.get(name, [])

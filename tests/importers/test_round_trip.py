@@ -21,6 +21,7 @@ DESIGNS = [
 """Those whose tables the service would make; the other documents' faults keep them from being exported."""
 
 
+@pytest.mark.slow  # imports whole designs
 @pytest.mark.parametrize("name", DESIGNS)
 def test_a_template_of_a_design_is_imported_as_the_same_tables(name: str, tmp_path: Path) -> None:
     template, made = tmp_path / "template.json", tmp_path / "made.py"

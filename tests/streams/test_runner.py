@@ -524,6 +524,7 @@ def test_every_order_is_handled_in_order_under_faults(clock: ManualClock, seed: 
         runner.close()
 
 
+@pytest.mark.slow  # runs threads against each other
 def test_racing_runners_deliver_everything_and_each_item_in_order(tmp_path: Path) -> None:
     """Four runners come and go while orders are written; nobody's clock stands still."""
     lease_s = 3600.0  # no lease may end, however long the machine takes

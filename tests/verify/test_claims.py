@@ -77,6 +77,7 @@ def test_the_reason_lists_the_units_by_index() -> None:
     assert judged.reason == "5 WCU on average: 5 WCU (shop 1, shop/due 4)"
 
 
+@pytest.mark.slow  # verifies whole designs
 @pytest.mark.parametrize(
     ("text", "standing"),
     [

@@ -191,6 +191,7 @@ def verify(
     ends_s = None if seconds is None else _CLOCK.monotonic() + seconds
     patterns = [design.pattern(pattern)] if pattern is not None else list(design.patterns)
     prices = book or shipped_book()
+    month = estimate(design, prices)  # before the data is generated: a book of prices may be incomplete
     value_generator = ValueGenerator(seed, START_S)
     with closing(Engine.memory(clock=ManualClock(START_S, seed))) as engine:
         run = _Run(
@@ -198,7 +199,6 @@ def verify(
         )
         results = {each: run.pattern(each) for each in sorted(patterns, key=_turn)}
         incomplete = "" if seconds is None else run.incomplete(patterns, seconds)
-    month = estimate(design, prices)
     reads = [read for read in patterns if read.plan.reading and not all_faults(read.plan)]
     long = [(read.name, pages(read)) for read in reads]
     assumed = {read.name: numbers for read in reads if (numbers := undeclared_numbers(expected(read).guesses))}

@@ -134,6 +134,7 @@ def test_a_failing_file_is_removed_from_loaded_modules(tmp_path: Path) -> None:
     assert set(sys.modules) == before
 
 
+@pytest.mark.slow  # loads whole designs
 @pytest.mark.parametrize("path", sorted((ROOT / "examples" / "as_written").glob("*.py")), ids=lambda path: path.stem)
 def test_the_published_designs_are_declared_in_full_including_their_faults(path: Path) -> None:
     design = Design.load(str(path))

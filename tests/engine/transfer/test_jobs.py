@@ -122,6 +122,7 @@ def test_a_job_of_a_killed_process_is_taken_over_after_a_silence(
     assert shop.imported(begun["ImportArn"])["ImportStatus"] == "COMPLETED"
 
 
+@pytest.mark.slow  # starts processes
 def test_processes_with_equal_ids_are_distinguished() -> None:
     program = (
         "import os; os.getpid = lambda: 1\n"

@@ -11,12 +11,13 @@ from __future__ import annotations
 import ast
 import copy
 import inspect
+import linecache
 import textwrap
 import typing
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any, Generic, Literal, ParamSpec, TypeVar, overload
 
 from keyplan.design.arguments import check_flags, check_numbers, check_text
@@ -48,15 +49,16 @@ _TYPE_TESTS = frozenset({"isinstance", "type", "callable", "hasattr", "getattr",
 
 def refuse_branches(function: Callable[..., Any], parameters: Collection[str]) -> None:
     """Raise DesignError if a body branches on its parameters, or computes a value that differs between calls."""
-    tree = _tree(function)
-    for node, name in _branches(tree, parameters):
+    source, tree = _definition(function)
+    nodes = list(ast.walk(tree))
+    for node, name in _branches(nodes, parameters):
         raise DesignError(
             f"the pattern branches on its parameter {name}",
-            place=_place(function, node)[0],
+            place=_place(function, source, node)[0],
             fix="declare one pattern for each case, or decide before the pattern is called",
         )
-    for call in _varying_calls(tree):
-        place, text = _place(function, call)
+    for call in _varying_calls(nodes):
+        place, text = _place(function, source, call)
         raise DesignError(
             f"the pattern takes {text} once, when it is declared: every call would have the same value",
             place=place,
@@ -64,35 +66,59 @@ def refuse_branches(function: Callable[..., Any], parameters: Collection[str]) -
         )
 
 
-def _place(function: Callable[..., Any], node: ast.expr) -> tuple[Place, str]:
+def _place(function: Callable[..., Any], source: str, node: ast.expr) -> tuple[Place, str]:
     """Return the place of an expression, and its first line."""
     first = function_place(function)
-    text = (ast.get_source_segment(_source(function), node) or function.__name__).splitlines()[0]
+    text = (ast.get_source_segment(source, node) or function.__name__).splitlines()[0]
     return Place(first.file, first.line + node.lineno - 1, text), text
 
 
-def _source(function: Callable[..., Any]) -> str:
-    try:
-        return textwrap.dedent(inspect.getsource(function))
-    except (OSError, TypeError):
-        return ""  # made by exec or at a prompt: no source is available
+def _definition(function: Callable[..., Any]) -> tuple[str, ast.AST]:
+    """Return the source of a function and its syntax tree; an empty one if the source is not available."""
+    for find in (_compiled_lines, inspect.getsource):
+        try:
+            source = textwrap.dedent(find(function))
+            return source, _parsed(source)
+        except (OSError, TypeError, SyntaxError):
+            # Made by exec or at a prompt; lines end within an expression; a string is indented less than the function.
+            continue
+    return "", ast.Module([], [])
 
 
-def _tree(function: Callable[..., Any]) -> ast.AST:
-    source = _source(function)
+def _compiled_lines(function: Callable[..., Any]) -> str:
+    """Return the lines that a function was compiled from. Raises OSError if they are not known.
+
+    `inspect.getsource` tokenizes the lines to find the last one, which takes a third of the time to declare a pattern.
+    """
+    function = inspect.unwrap(function)
+    code = function.__code__
+    last = _last_line(code)
+    linecache.checkcache(code.co_filename)
+    lines = linecache.getlines(code.co_filename, function.__globals__)
+    if function.__name__ == "<lambda>" or last is None or last > len(lines):
+        raise OSError("the lines of the function are not known")
+    return "".join(lines[code.co_firstlineno - 1 : last])
+
+
+def _last_line(code: CodeType) -> int | None:
+    """Return the last line with code, also that of functions within the function; None if it is not known."""
+    ends = [end for _, end, _, _ in code.co_positions()]
+    ends += [_last_line(inner) for inner in code.co_consts if isinstance(inner, CodeType)]
+    return max((end for end in ends if end is not None), default=None)
+
+
+def _parsed(source: str) -> ast.AST:
     for attempt in range(1, _ATTEMPTS + 1):
         try:
             return ast.parse(source)
-        except SyntaxError:
-            break  # a multi-line string that is indented less than the function
         except SystemError:
             if attempt == _ATTEMPTS:
                 raise
-    return ast.Module([], [])
+    raise AssertionError("the last attempt returns or raises")
 
 
-def _branches(tree: ast.AST, parameters: Collection[str]) -> Iterator[tuple[ast.expr, str]]:
-    for node in ast.walk(tree):
+def _branches(nodes: Sequence[ast.AST], parameters: Collection[str]) -> Iterator[tuple[ast.expr, str]]:
+    for node in nodes:
         looked_at: list[ast.expr] = []
         where: ast.expr | None = None
         if isinstance(node, ast.Compare) and any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
@@ -113,9 +139,9 @@ def _root(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _varying_calls(tree: ast.AST) -> Iterator[ast.Call]:
+def _varying_calls(nodes: Sequence[ast.AST]) -> Iterator[ast.Call]:
     """Yield calls that return another value each time, in the body and in defaults."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else _root(node.func)
             if name in _VARYING_NAMES or ast.unparse(node.func) == "time.time":
