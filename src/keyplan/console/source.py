@@ -64,6 +64,16 @@ class CallReceipt:
         """Return the consumed capacity units of all tables and indexes."""
         return float(sum(float(part.get("CapacityUnits", 0)) for part in self.capacity))
 
+    @property
+    def index_units(self) -> dict[str, float]:
+        """Return the consumed capacity units of each index."""
+        return {
+            index: float(units.get("CapacityUnits", 0))
+            for part in self.capacity
+            for member in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes")
+            for index, units in (part.get(member) or {}).items()
+        }
+
 
 class Source:
     """A database, for all pages of the console. Threads may share it."""

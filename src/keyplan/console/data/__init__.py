@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from starlette.requests import Request
-from starlette.responses import Response
 from starlette.routing import Route
 
+from keyplan.console.data import exports, items, partiql, stream, tables
 from keyplan.console.frame import Frame
 
 
 def routes(console: Frame) -> list[Route]:
     """Return the routes of the room."""
-
-    def overview(request: Request) -> Response:
-        return console.render(request, "data/tables.html.j2")
-
-    return [console.route("/data/", overview)]
+    return [
+        *tables.routes(console),
+        *partiql.routes(console),
+        *items.routes(console),
+        *exports.routes(console),
+        *stream.routes(console),
+    ]

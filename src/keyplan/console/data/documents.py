@@ -1,0 +1,358 @@
+"""Items as text: DynamoDB JSON, plain JSON, and what a table's cell shows of a value.
+
+Values are in Python form, as boto3's client and the engine have them: numbers are text, binary is bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final, TypeAlias
+
+Item: TypeAlias = dict[str, dict[str, Any]]
+TYPES: Final = ("S", "N", "B", "BOOL", "NULL", "SS", "NS", "BS", "L", "M")
+SETS: Final = ("SS", "NS", "BS")
+_JSON_NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_CELL_CHARACTERS: Final = 160
+_INDENT: Final = 2
+
+
+class DocumentError(ValueError):
+    """Text that is not an item; the message names the attribute and what to do."""
+
+
+class _Number(str):
+    """Number of a JSON document, with all its digits."""
+
+    __slots__ = ()
+
+
+def typed_text(item: Any, indent: int | None = _INDENT) -> str:
+    """Return an item as DynamoDB JSON; binary as base64."""
+    separators = None if indent else (",", ":")
+    return json.dumps(_jsonable(item), ensure_ascii=False, indent=indent, separators=separators)
+
+
+def _jsonable(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _jsonable(member) for name, member in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_jsonable(member) for member in value]
+    if isinstance(value, (bytes, bytearray)):
+        return base64.b64encode(bytes(value)).decode()
+    return value
+
+
+def read_typed(text: str) -> Item:
+    """Return the item of a DynamoDB JSON text. Raises DocumentError."""
+    return {name: _typed(value, name) for name, value in _members(_parse(text)).items()}
+
+
+def read_value(text: str, name: str) -> dict[str, Any]:
+    """Return one attribute value such as {"S": "x"}. Raises DocumentError."""
+    return _typed(_parse(text), name)
+
+
+def read_values(text: str) -> list[dict[str, Any]]:
+    """Return a list of attribute values such as [{"S": "x"}]. Raises DocumentError."""
+    values = _parse(text)
+    if not isinstance(values, list):
+        raise DocumentError('expected a list of values, such as [{"S": "text"}]')
+    return [_typed(value, f"value {place}") for place, value in enumerate(values, 1)]
+
+
+def read_json(text: str) -> Any:
+    """Return any JSON document. Raises DocumentError."""
+    _parse(text)
+    return json.loads(text)
+
+
+def plain_text(item: Mapping[str, Any], indent: int | None = _INDENT) -> str:
+    """Return an item as plain JSON: numbers with all digits, sets as arrays, binary as base64 text."""
+    return "".join(_plain({"M": item}, indent, 0))
+
+
+def plain_value(value: Mapping[str, Any]) -> str:
+    """Return one attribute value as compact plain JSON."""
+    return "".join(_plain(value, None, 0))
+
+
+def read_plain(text: str, known: Mapping[str, Any] | None = None) -> Item:
+    """Return the item of a plain JSON text. Raises DocumentError.
+
+    Where `known`, the item before the change, has a set or binary, an array or a text keeps that type.
+    """
+    return {name: _of_plain(value, (known or {}).get(name), name) for name, value in _members(_parse(text)).items()}
+
+
+def _parse(text: str) -> Any:
+    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            names = [name for name, _ in pairs]
+            raise DocumentError(f"duplicate name: {next(name for name in names if names.count(name) > 1)!r}")
+        return found
+
+    def constant(name: str) -> Any:
+        raise DocumentError(f"{name} is not a number that DynamoDB stores")
+
+    try:
+        return json.loads(
+            text, object_pairs_hook=members, parse_int=_Number, parse_float=_Number, parse_constant=constant
+        )
+    except json.JSONDecodeError as error:
+        raise DocumentError(f"not valid JSON: line {error.lineno}, column {error.colno}: {error.msg}") from None
+    except RecursionError:
+        raise DocumentError("nested too deeply: DynamoDB allows 32 levels") from None
+
+
+def _members(document: Any) -> dict[str, Any]:
+    if not isinstance(document, dict):
+        raise DocumentError('expected an object of attributes, such as {"id": ...}')
+    return document
+
+
+def _typed(value: Any, path: str) -> dict[str, Any]:
+    if not isinstance(value, dict) or len(value) != 1 or next(iter(value)) not in TYPES:
+        raise DocumentError(f'{path}: expected one type and its value, such as {{"S": "text"}}')
+    kind, content = next(iter(value.items()))
+    if kind == "S" and isinstance(content, str) and not isinstance(content, _Number):
+        return {"S": content}
+    if kind == "N" and isinstance(content, str):
+        return {"N": str(content)}
+    if kind == "B" and isinstance(content, str):
+        return {"B": _bytes(content, path)}
+    if kind in {"BOOL", "NULL"} and isinstance(content, bool):
+        return {kind: content}
+    if kind == "M" and isinstance(content, dict):
+        return {"M": {name: _typed(member, f"{path}.{name}") for name, member in content.items()}}
+    if kind == "L" and isinstance(content, list):
+        return {"L": [_typed(member, f"{path}[{place}]") for place, member in enumerate(content)]}
+    if kind in SETS and isinstance(content, list) and all(isinstance(member, str) for member in content):
+        return {kind: [_bytes(member, path) if kind == "BS" else str(member) for member in content]}
+    raise DocumentError(f"{path}: the value does not fit type {kind}")
+
+
+def _bytes(text: str, path: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise DocumentError(f"{path}: expected base64 for a binary value") from None
+
+
+def _plain(value: Mapping[str, Any], indent: int | None, level: int) -> list[str]:
+    kind, content = next(iter(value.items()))
+    if kind == "N":
+        return [_number(content)]
+    if kind == "B":
+        return [json.dumps(base64.b64encode(content).decode())]
+    if kind == "NULL":
+        return ["null"]
+    if kind == "M":
+        parts = [
+            [json.dumps(name, ensure_ascii=False), ": ", *_plain(member, indent, level + 1)]
+            for name, member in content.items()
+        ]
+        return _block("{", "}", parts, indent, level)
+    if kind == "L" or kind in SETS:
+        members = content if kind == "L" else [{kind[0]: member} for member in content]
+        return _block("[", "]", [_plain(member, indent, level + 1) for member in members], indent, level)
+    return [json.dumps(content, ensure_ascii=False)]
+
+
+def _block(opening: str, closing: str, parts: list[list[str]], indent: int | None, level: int) -> list[str]:
+    if not parts:
+        return [opening, closing]
+    line = "" if indent is None else "\n" + " " * (indent * (level + 1))
+    text = [opening]
+    for place, part in enumerate(parts):
+        text += ["," if place else "", line or (" " if place else ""), *part]
+    return [*text, "" if indent is None else "\n" + " " * (indent * level), closing]
+
+
+def _number(text: str) -> str:
+    return text if _JSON_NUMBER.fullmatch(text) else json.dumps(text)
+
+
+def _of_plain(value: Any, known: Mapping[str, Any] | None, path: str) -> dict[str, Any]:
+    kind = next(iter(known)) if known else ""
+    if isinstance(value, _Number):
+        return {"N": str(value)}
+    if isinstance(value, str):
+        return {"B": _bytes(value, path)} if kind == "B" else {"S": value}
+    if isinstance(value, bool):
+        return {"BOOL": value}
+    if value is None:
+        return {"NULL": True}
+    if isinstance(value, dict):
+        inner = known["M"] if known and kind == "M" else {}
+        return {"M": {name: _of_plain(member, inner.get(name), f"{path}.{name}") for name, member in value.items()}}
+    if kind in SETS and _fits_set(value, kind):
+        return {kind: [_bytes(member, path) if kind == "BS" else str(member) for member in value]}
+    places = known["L"] if known and kind == "L" else []
+    return {
+        "L": [
+            _of_plain(member, places[place] if place < len(places) else None, f"{path}[{place}]")
+            for place, member in enumerate(value)
+        ]
+    }
+
+
+def _fits_set(value: list[Any], kind: str) -> bool:
+    """Return True if the members of an array are of a set's type."""
+    if not value or not all(isinstance(member, str) for member in value):
+        return False
+    return all(isinstance(member, _Number) == (kind == "NS") for member in value)
+
+
+def is_same(left: Any, right: Any) -> bool:
+    """Return True if two attribute values are equal: numbers by value, sets without order."""
+    return bool(_canonical(left) == _canonical(right))
+
+
+def _canonical(value: Mapping[str, Any]) -> Any:
+    kind, content = next(iter(value.items()))
+    if kind == "N":
+        return (kind, _decimal(content))
+    if kind == "NS":
+        return (kind, sorted(map(_decimal, content), key=str))
+    if kind in {"SS", "BS"}:
+        return (kind, sorted(content))
+    if kind == "M":
+        return (kind, {name: _canonical(member) for name, member in content.items()})
+    if kind == "L":
+        return (kind, [_canonical(member) for member in content])
+    return (kind, content)
+
+
+def _decimal(text: str) -> Any:
+    try:
+        return Decimal(text).normalize()
+    except InvalidOperation:
+        return text
+
+
+def digest(item: Mapping[str, Any]) -> str:
+    """Return a text that changes whenever the item changes."""
+    ordered = {name: _sorted_sets(value) for name, value in sorted(item.items())}
+    return hashlib.sha256(json.dumps(_jsonable(ordered), sort_keys=True).encode()).hexdigest()
+
+
+def _sorted_sets(value: Mapping[str, Any]) -> Any:
+    kind, content = next(iter(value.items()))
+    if kind in SETS:
+        return {kind: sorted(content)}
+    if kind == "M":
+        return {kind: {name: _sorted_sets(member) for name, member in content.items()}}
+    if kind == "L":
+        return {kind: [_sorted_sets(member) for member in content]}
+    return value
+
+
+def encoded_key(key: Mapping[str, Any]) -> str:
+    """Return a key, or the key of a page's last item, as text for a URL."""
+    return base64.urlsafe_b64encode(typed_text(key, None).encode()).decode().rstrip("=")
+
+
+def decoded_key(text: str) -> Item:
+    """Return the key of a URL. Raises DocumentError."""
+    try:
+        decoded = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
+    except (binascii.Error, ValueError):
+        raise DocumentError("the key in the address is damaged") from None
+    return read_typed(decoded)
+
+
+def key_text(value: Mapping[str, Any]) -> str:
+    """Return a key value as a form accepts it: binary as base64."""
+    content = next(iter(value.values()))
+    return base64.b64encode(content).decode() if isinstance(content, bytes) else str(content)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What a table shows of an attribute value."""
+
+    kind: str
+    text: str
+    is_short: bool = True
+    """False if the text is only the start of the value."""
+
+
+def cell(value: Mapping[str, Any]) -> Cell:
+    """Return what a table shows of a value."""
+    kind, content = next(iter(value.items()))
+    if kind == "S":
+        return Cell(kind, content[:_CELL_CHARACTERS], len(content) <= _CELL_CHARACTERS)
+    if kind == "B":
+        start = base64.b64encode(content[:48]).decode()
+        return Cell(kind, f"{len(content):,} bytes {start}", len(content) <= 48)
+    if kind in {"N", "BOOL", "NULL"}:
+        return Cell(kind, "null" if kind == "NULL" else str(content).lower() if kind == "BOOL" else content)
+    text = _start_of(value)
+    return Cell(kind, text[:_CELL_CHARACTERS], len(text) <= _CELL_CHARACTERS)
+
+
+def _start_of(value: Mapping[str, Any]) -> str:
+    """Return the start of a nested value as plain JSON, without writing all of a large one."""
+    kind, content = next(iter(value.items()))
+    if kind == "M":
+        short: Any = dict(list(content.items())[:12])
+        members = [f"{json.dumps(name, ensure_ascii=False)}: {_member(member)}" for name, member in short.items()]
+        return "{" + ", ".join(members) + ("" if len(short) == len(content) else ", …") + "}"
+    first = content[:12]
+    members = [_member(member if kind == "L" else {kind[0]: member}) for member in first]
+    return "[" + ", ".join(members) + ("" if len(first) == len(content) else ", …") + "]"
+
+
+def _member(value: Mapping[str, Any]) -> str:
+    kind, content = next(iter(value.items()))
+    if kind == "S":
+        return json.dumps(content[:_CELL_CHARACTERS], ensure_ascii=False)
+    if kind == "M":
+        return f"{{{len(content)}}}" if content else "{}"
+    if kind == "L" or kind in SETS:
+        return f"[{len(content)}]" if content else "[]"
+    return cell(value).text
+
+
+def bytes_of(item: Mapping[str, Any]) -> int:
+    """Return the approximate size of an item in bytes, as DynamoDB counts it."""
+    return sum(len(name.encode()) + _size(value) for name, value in item.items())
+
+
+def _size(value: Mapping[str, Any]) -> int:
+    kind, content = next(iter(value.items()))
+    if kind == "S":
+        return len(content.encode())
+    if kind == "N":
+        digits = len(content.lstrip("-").replace(".", "").strip("0"))
+        return (digits + 1) // 2 + 1
+    if kind == "B":
+        return len(content)
+    if kind in {"BOOL", "NULL"}:
+        return 1
+    if kind == "M":
+        return 3 + sum(1 + len(name.encode()) + _size(member) for name, member in content.items())
+    if kind == "L":
+        return 3 + sum(1 + _size(member) for member in content)
+    return sum(_size({kind[0]: member}) for member in content)
+
+
+def sort_key(value: Mapping[str, Any] | None) -> tuple[Any, ...]:
+    """Return a key that orders values of any type: missing ones last, numbers by value."""
+    if value is None:
+        return (2, "")
+    kind, content = next(iter(value.items()))
+    if kind == "N":
+        number = _decimal(content)
+        return (0, number) if isinstance(number, Decimal) else (1, kind, content)
+    if kind == "B":
+        return (1, kind, content.hex())
+    return (1, kind, content if isinstance(content, str) else plain_value(value))

@@ -1,0 +1,212 @@
+"""What the Data room knows about a table: its description, time to live, backups and tags."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final, TypeVar
+
+from keyplan.client.errors import NoAnswerError
+from keyplan.console.source import Source
+from keyplan.errors import ServiceError, UnknownOperationError
+
+_CONCURRENT: Final = 8
+UNSUPPORTED: Final = "not supported"
+"""What is shown of an operation that the endpoint does not know."""
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class IndexKeys:
+    """Keys of a table or index."""
+
+    name: str
+    """Name of the index; empty for the table."""
+    pk: str
+    sk: str = ""
+    kind: str = "table"
+    """"table", "global" or "local"."""
+    projection: str = "ALL"
+    attributes: tuple[str, ...] = ()
+    """Attributes of the projection INCLUDE."""
+    status: str = "ACTIVE"
+    items: int = 0
+    size: int = 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the key attributes."""
+        return (self.pk, self.sk) if self.sk else (self.pk,)
+
+
+@dataclass
+class TableFacts:
+    """One table."""
+
+    name: str
+    description: Mapping[str, Any]
+    ttl: Mapping[str, Any] = field(default_factory=dict)
+    backups: Mapping[str, Any] = field(default_factory=dict)
+    tags: list[Mapping[str, str]] = field(default_factory=list)
+    missing: dict[str, str] = field(default_factory=dict)
+    """Operations that failed, such as one that the endpoint does not support, with the message."""
+
+    @property
+    def keys(self) -> IndexKeys:
+        """Return the keys of the table itself."""
+        pk, sk = _key_names(self.description.get("KeySchema", ()))
+        return IndexKeys(
+            "", pk, sk, items=self.description.get("ItemCount", 0), size=self.description.get("TableSizeBytes", 0)
+        )
+
+    @property
+    def indexes(self) -> list[IndexKeys]:
+        """Return the keys of the indexes."""
+        found = []
+        for kind, member in (("global", "GlobalSecondaryIndexes"), ("local", "LocalSecondaryIndexes")):
+            for index in self.description.get(member, None) or ():
+                pk, sk = _key_names(index["KeySchema"])
+                projection = index.get("Projection", {})
+                found.append(
+                    IndexKeys(
+                        index["IndexName"],
+                        pk,
+                        sk,
+                        kind,
+                        projection.get("ProjectionType", "ALL"),
+                        tuple(projection.get("NonKeyAttributes", ())),
+                        index.get("IndexStatus", "ACTIVE"),
+                        index.get("ItemCount", 0),
+                        index.get("IndexSizeBytes", 0),
+                    )
+                )
+        return found
+
+    def keys_of(self, index: str) -> IndexKeys | None:
+        """Return the keys of an index by name, of the table for an empty name, or None."""
+        return next((keys for keys in [self.keys, *self.indexes] if keys.name == index), None)
+
+    def type_of(self, attribute: str) -> str:
+        """Return the type of a key attribute: S, N or B."""
+        definitions = self.description.get("AttributeDefinitions", ())
+        return next((part["AttributeType"] for part in definitions if part["AttributeName"] == attribute), "S")
+
+    @property
+    def arn(self) -> str:
+        """Return the table's ARN; empty if the endpoint has none."""
+        return str(self.description.get("TableArn", ""))
+
+    @property
+    def billing(self) -> str:
+        """Return the billing mode in words."""
+        mode = (self.description.get("BillingModeSummary") or {}).get("BillingMode")
+        throughput = self.description.get("ProvisionedThroughput") or {}
+        read, write = throughput.get("ReadCapacityUnits", 0), throughput.get("WriteCapacityUnits", 0)
+        if mode == "PAY_PER_REQUEST" or not (read or write):
+            return "on demand"
+        return f"provisioned, {read} RCU, {write} WCU"
+
+    @property
+    def created(self) -> datetime | None:
+        """Return when the table was created."""
+        return instant(self.description.get("CreationDateTime"))
+
+    @property
+    def stream(self) -> str:
+        """Return the view type of the stream; empty without a stream."""
+        stream = self.description.get("StreamSpecification") or {}
+        return str(stream.get("StreamViewType", "enabled")) if stream.get("StreamEnabled") else ""
+
+    @property
+    def stream_arn(self) -> str:
+        """Return the ARN of the latest stream."""
+        return str(self.description.get("LatestStreamArn", ""))
+
+    @property
+    def ttl_attribute(self) -> str:
+        """Return the attribute of time to live; empty if it is off."""
+        status = self.ttl.get("TimeToLiveStatus", "DISABLED")
+        return str(self.ttl.get("AttributeName", "")) if status in {"ENABLED", "ENABLING"} else ""
+
+    @property
+    def has_recovery(self) -> bool:
+        """Return True if point-in-time recovery is on."""
+        recovery = self.backups.get("PointInTimeRecoveryDescription") or {}
+        return recovery.get("PointInTimeRecoveryStatus") == "ENABLED"
+
+    @property
+    def is_protected(self) -> bool:
+        """Return True if deletion protection is on."""
+        return bool(self.description.get("DeletionProtectionEnabled"))
+
+
+def describe(source: Source, name: str) -> TableFacts:
+    """Return a table's description. Raises ResourceNotFoundError."""
+    return TableFacts(name, source.call("DescribeTable", {"TableName": name})["Table"])
+
+
+def describe_fully(source: Source, name: str, *, tags: bool = True) -> TableFacts:
+    """Return a table with time to live, backups and tags. What the endpoint does not support is in `missing`."""
+    facts = describe(source, name)
+    ttl = attempt(source, facts.missing, "DescribeTimeToLive", {"TableName": name})
+    facts.ttl = ttl.get("TimeToLiveDescription") or {}
+    backups = attempt(source, facts.missing, "DescribeContinuousBackups", {"TableName": name})
+    facts.backups = backups.get("ContinuousBackupsDescription") or {}
+    if tags and facts.arn:
+        found = attempt(source, facts.missing, "ListTagsOfResource", {"ResourceArn": facts.arn})
+        facts.tags = found.get("Tags") or []
+    return facts
+
+
+def attempt(source: Source, missing: dict[str, str], operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an answer; keep a refusal in `missing` and return nothing.
+
+    Raises NoAnswerError if the endpoint is lost.
+    """
+    if not source.supports(operation):
+        missing[operation] = UNSUPPORTED
+        return {}
+    try:
+        return source.call(operation, request)
+    except NoAnswerError:
+        raise
+    except UnknownOperationError:
+        missing[operation] = UNSUPPORTED
+        return {}
+    except ServiceError as error:
+        missing[operation] = f"{error.code}: {error.message}" if error.message else error.code
+        return {}
+
+
+def in_parallel(source: Source, work: Callable[[T], R], subjects: Iterable[T]) -> list[R]:
+    """Return results in order; of a remote source several at once."""
+    if source.engine is not None:
+        return [work(subject) for subject in subjects]
+    with ThreadPoolExecutor(_CONCURRENT) as pool:
+        futures = [pool.submit(copy_context().run, work, subject) for subject in subjects]
+        return [future.result() for future in futures]
+
+
+def instant(value: Any) -> datetime | None:
+    """Return the timestamp of a response: seconds of the epoch, or already a datetime."""
+    if isinstance(value, datetime):
+        return value
+    return datetime.fromtimestamp(float(value), UTC) if isinstance(value, (int, float)) else None
+
+
+def size_text(size: float) -> str:
+    """Return a number of bytes for people."""
+    for unit in ("B", "KB", "MB", "GB"):
+        if size < 1024:
+            return f"{size:,.0f} {unit}" if unit == "B" or size >= 100 else f"{size:,.1f} {unit}"
+        size /= 1024
+    return f"{size:,.1f} TB"
+
+
+def _key_names(schema: Iterable[Mapping[str, str]]) -> tuple[str, str]:
+    by_type = {part["KeyType"]: part["AttributeName"] for part in schema}
+    return by_type.get("HASH", ""), by_type.get("RANGE", "")

@@ -1,0 +1,127 @@
+"""The form of an item: one field for each attribute, with its type."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from keyplan.console.data.documents import (
+    SETS,
+    DocumentError,
+    Item,
+    plain_value,
+    read_plain,
+    read_value,
+    typed_text,
+)
+from keyplan.console.data.search import scalar
+
+FORM_ATTRIBUTES: Final = 200
+"""Attributes of an item above which it is edited as JSON only."""
+FORM_BYTES: Final = 64 * 1024
+"""Size of an item above which it is edited as JSON only."""
+KINDS: Final = (
+    ("S", "S string"),
+    ("N", "N number"),
+    ("BOOL", "BOOL true or false"),
+    ("NULL", "NULL"),
+    ("M", "M map, as JSON"),
+    ("L", "L list, as JSON"),
+    ("SS", "SS strings, one per line"),
+    ("NS", "NS numbers, one per line"),
+    ("B", "B binary, base64"),
+    ("BS", "BS binary, base64 lines"),
+    ("JSON", "DynamoDB JSON"),
+)
+
+
+@dataclass(frozen=True)
+class AttributeField:
+    """One attribute in the form."""
+
+    name: str
+    kind: str = "S"
+    text: str = ""
+    error: str = ""
+
+    @property
+    def lines(self) -> int:
+        """Return the number of lines that the field shows."""
+        return min(12, max(1, self.text.count("\n") + 1, len(self.text) // 90))
+
+
+def field_of(name: str, value: Mapping[str, Any]) -> AttributeField:  # noqa: PLR0911 - one for each type
+    """Return the field that shows a value without losing anything that a browser's text field changes."""
+    kind, content = next(iter(value.items()))
+    if kind == "S" and "\r" not in content:
+        return AttributeField(name, kind, content)
+    if kind == "N":
+        return AttributeField(name, kind, content)
+    if kind == "BOOL":
+        return AttributeField(name, kind, str(content).lower())
+    if kind == "NULL":
+        return AttributeField(name, kind)
+    if kind == "B":
+        return AttributeField(name, kind, base64.b64encode(content).decode())
+    if kind == "BS":
+        return AttributeField(name, kind, "\n".join(base64.b64encode(member).decode() for member in content))
+    if kind in SETS and all(member and member.isprintable() for member in content):
+        return AttributeField(name, kind, "\n".join(content))
+    if kind in {"L", "M"} and not has_plain_loss(value):
+        return AttributeField(name, kind, plain_value(value))
+    return AttributeField(name, "JSON", typed_text(value, None))
+
+
+def has_plain_loss(value: Mapping[str, Any]) -> bool:
+    """Return True if a nested value has sets or binary, which plain JSON does not distinguish."""
+    kind, content = next(iter(value.items()))
+    if kind == "M":
+        return any(has_plain_loss(member) for member in content.values())
+    if kind == "L":
+        return any(has_plain_loss(member) for member in content)
+    return kind in SETS or kind == "B"
+
+
+def fields_of(item: Mapping[str, Any], keys: Sequence[str]) -> list[AttributeField]:
+    """Return the fields of all attributes but the key's, in the order of their names."""
+    return [field_of(name, value) for name, value in sorted(item.items()) if name not in keys]
+
+
+def read_fields(
+    names: Sequence[str], kinds: Sequence[str], texts: Sequence[str], removed: Sequence[str]
+) -> tuple[Item, list[AttributeField]]:
+    """Return the attributes of a posted form, and its fields with errors. Rows without a name and text are skipped."""
+    item: Item = {}
+    fields: list[AttributeField] = []
+    for place, (name, kind, text) in enumerate(zip(names, kinds, texts, strict=False)):
+        if str(place) in removed or not (name or text):
+            continue
+        typed = AttributeField(name, kind, text.replace("\r\n", "\n"))
+        try:
+            if not name:
+                raise DocumentError("enter a name")
+            if name in item:
+                raise DocumentError(f"{name}: another field has the same name")
+            item[name] = _value(typed)
+        except DocumentError as error:
+            typed = AttributeField(name, kind, typed.text, str(error).removeprefix(f"{name}: "))
+        fields.append(typed)
+    return item, fields
+
+
+def _value(field: AttributeField) -> dict[str, Any]:
+    if field.kind == "JSON":
+        return read_value(field.text, field.name)
+    if field.kind in {"M", "L"}:
+        value = read_plain(f'{{"value": {field.text or "null"}}}')["value"]
+        if field.kind not in value:
+            raise DocumentError("expected a JSON object" if field.kind == "M" else "expected a JSON array")
+        return value
+    if field.kind in SETS:
+        lines = [line for line in field.text.split("\n") if line.strip()]
+        if not lines:
+            raise DocumentError("a set needs at least one value")
+        return {field.kind: [scalar(field.kind[0], line, field.name)[field.kind[0]] for line in lines]}
+    return scalar(field.kind, field.text, field.name)

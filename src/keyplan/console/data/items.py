@@ -1,0 +1,430 @@
+"""Pages of items: a page of a table, one item, and changes that never overwrite a concurrent one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from keyplan.client.errors import NoAnswerError
+from keyplan.console.data.code import code_of
+from keyplan.console.data.documents import (
+    DocumentError,
+    Item,
+    bytes_of,
+    cell,
+    decoded_key,
+    digest,
+    encoded_key,
+    is_same,
+    key_text,
+    plain_text,
+    read_plain,
+    read_typed,
+    typed_text,
+)
+from keyplan.console.data.facts import IndexKeys, TableFacts, describe, size_text
+from keyplan.console.data.fields import (
+    FORM_ATTRIBUTES,
+    FORM_BYTES,
+    KINDS,
+    AttributeField,
+    fields_of,
+    has_plain_loss,
+    read_fields,
+)
+from keyplan.console.data.rows import columns_of, groups_of
+from keyplan.console.data.search import (
+    FILTERS,
+    SORT_CONDITIONS,
+    VALUE_TYPES,
+    AttributeFilter,
+    Search,
+    SearchError,
+    scalar,
+)
+from keyplan.console.frame import Frame, PostedForm, form
+from keyplan.console.source import Source
+from keyplan.errors import ConditionalCheckFailedError, ServiceError
+from keyplan.pages import redirect
+
+_MOST_CHANGES: Final = 200
+_MOST_DELETED: Final = 1000
+_VIEWS: Final = (("form", "Form"), ("plain", "JSON"), ("dynamodb", "DynamoDB JSON"))
+
+
+def routes(console: Frame) -> list[Route]:
+    """Return the routes of items."""
+    pages = _ItemPages(console)
+    table = "/data/tables/{table}"
+    return [
+        console.route(f"{table}/", pages.items),
+        console.route(f"{table}/item", pages.item, methods=("GET", "POST")),
+        console.route(f"{table}/new", pages.new, methods=("GET", "POST")),
+        console.route(f"{table}/delete-items", pages.delete, methods=("POST",)),
+    ]
+
+
+@dataclass
+class Draft:
+    """What the editor shows."""
+
+    view: str
+    text: str = ""
+    fields: list[AttributeField] = field(default_factory=list)
+    digest: str = ""
+    error: str = ""
+    conflict: list[str] = field(default_factory=list)
+    """Attributes that changed concurrently."""
+    key_errors: dict[str, str] = field(default_factory=dict)
+    keys: dict[str, str] = field(default_factory=dict)
+    """Texts of the key's fields of a new item."""
+
+
+class _ItemPages:
+    def __init__(self, console: Frame) -> None:
+        self._console, self._source = console, console.source
+
+    def items(self, request: Request) -> Response:
+        """Show a page of a table or index: the start of a scan, or the result of the form."""
+        facts = describe(self._source, request.path_params["table"])
+        search = Search.of(request.query_params)
+        errors: dict[str, str] = {}
+        failure, code, answer = "", None, {}
+        try:
+            operation, call = search.request(facts)
+            code = code_of(self._source, operation, call)
+            answer = self._source.call(operation, call)
+        except SearchError as error:
+            errors[error.name] = error.message
+        except NoAnswerError:
+            raise
+        except ServiceError as error:
+            failure = f"{error.code}: {error.message}"
+        items = answer.get("Items", [])
+        keys = facts.keys_of(search.index) or facts.keys
+        columns = columns_of(items, list(dict.fromkeys([*keys.names, *facts.keys.names])), search.columns)
+        last = answer.get("LastEvaluatedKey")
+        return self._console.render(
+            request,
+            "data/items.html.j2",
+            400 if errors else 200,
+            facts=facts,
+            tab="items",
+            search=search,
+            keys=keys,
+            indexes=[("", f"table {facts.name}"), *((index.name, f"index {index.name}") for index in facts.indexes)],
+            errors=errors,
+            failure=failure,
+            code=code,
+            count=len(items),
+            scanned=answer.get("ScannedCount", len(items)),
+            columns=columns,
+            groups=groups_of(items, columns, search, keys, facts.keys),
+            next=search.link(start=encoded_key(last)) if last else "",
+            sort_conditions=SORT_CONDITIONS,
+            filters=FILTERS,
+            value_types=VALUE_TYPES,
+            filter_rows=[*search.filters, AttributeFilter("")],
+            size_text=size_text,
+        )
+
+    def item(self, request: Request) -> Response:
+        """Show one item, or save its changes."""
+        facts = describe(self._source, request.path_params["table"])
+        try:
+            key = decoded_key(request.query_params.get("key", ""))
+        except DocumentError as error:
+            return self._console.refused(request, 400, "This address names no item", str(error))
+        item = get(self._source, facts, key)
+        if request.method == "POST" and item is not None:
+            return self._save(request, facts, key, item)
+        view = _view(request.query_params.get("as"), item or {})
+        return self._editor(request, facts, key, item, _draft(item or {}, view, facts.keys))
+
+    def _save(self, request: Request, facts: TableFacts, key: Item, item: Item) -> Response:
+        posted = form(request)
+        draft = _draft_of(posted)
+        try:
+            changed = _item_of(posted, draft, item)
+            for name in facts.keys.names:
+                if not is_same(changed.setdefault(name, key[name]), key[name]):
+                    raise DocumentError(f"{name}: a key cannot change; create a copy of the item with another key")
+        except DocumentError as error:
+            draft.error = str(error)
+            return self._editor(request, facts, key, item, draft, 400)
+        if posted["digest"] != digest(item):
+            return self._conflict(request, facts, key, item, draft)
+        here = f"{request.url.path}?key={encoded_key(key)}&as={draft.view}"
+        update = update_of(facts, key, item, changed)
+        if update is None:
+            return redirect(here, "Nothing has changed.")
+        if isinstance(update, str):
+            draft.error = update
+            return self._editor(request, facts, key, item, draft, 400)
+        try:
+            self._source.call("UpdateItem", update)
+        except ConditionalCheckFailedError:
+            current = get(self._source, facts, key)
+            return self._conflict(request, facts, key, current, draft)
+        except NoAnswerError:
+            raise
+        except ServiceError as error:
+            draft.error = f"{error.code}: {error.message}"
+            return self._editor(request, facts, key, item, draft, 400)
+        return redirect(here, "Item saved.")
+
+    def _conflict(self, request: Request, facts: TableFacts, key: Item, current: Item | None, draft: Draft) -> Response:
+        """Show the typed text again with the stored item's digest, so that saving again is a decision."""
+        if current is not None:
+            typed = _tolerant(draft, current)
+            names = sorted({*current, *typed} - set(facts.keys.names))
+            draft.conflict = [name for name in names if not _is_equal(current.get(name), typed.get(name))]
+            draft.digest = digest(current)
+        return self._editor(request, facts, key, current, draft, 409)
+
+    def _editor(  # noqa: PLR0917 - the parts of one page
+        self, request: Request, facts: TableFacts, key: Item, item: Item | None, draft: Draft, status: int = 200
+    ) -> Response:
+        call = {"TableName": facts.name, "Key": key}
+        return self._console.render(
+            request,
+            "data/item.html.j2",
+            status if item is not None else (409 if request.method == "POST" else 404),
+            facts=facts,
+            tab="items",
+            key=key,
+            key_cells=[(name, cell(key[name])) for name in facts.keys.names if name in key],
+            encoded=encoded_key(key),
+            item=item,
+            draft=draft,
+            views=_VIEWS,
+            is_large=item is not None and _is_large(item),
+            loses_types=item is not None and any(has_plain_loss({"L": [value]}) for value in item.values()),
+            size=size_text(bytes_of(item or {})),
+            kinds=KINDS,
+            code=code_of(self._source, "GetItem", call),
+            collection=Search(pk=key_text(key[facts.keys.pk])).link() if facts.keys.sk and facts.keys.pk in key else "",
+        )
+
+    def new(self, request: Request) -> Response:
+        """Show the form of a new item, or a copy of one, or create it."""
+        facts = describe(self._source, request.path_params["table"])
+        if request.method == "POST":
+            return self._create(request, facts)
+        item: Item = {}
+        if "key" in request.query_params:
+            try:
+                item = get(self._source, facts, decoded_key(request.query_params["key"])) or {}
+            except DocumentError:
+                item = {}
+        view = _view(request.query_params.get("as"), item)
+        draft = _draft(item, view, facts.keys)
+        if not item and view != "form":
+            example = {
+                name: {facts.type_of(name): "" if facts.type_of(name) != "N" else "0"} for name in facts.keys.names
+            }
+            draft.text = plain_text(example) if view == "plain" else typed_text(example)
+        draft.keys = {name: key_text(item[name]) for name in facts.keys.names if name in item}
+        return self._new_page(request, facts, draft)
+
+    def _create(self, request: Request, facts: TableFacts) -> Response:
+        posted = form(request)
+        draft = _draft_of(posted)
+        draft.keys = {name: posted[f"key_{name}"] for name in facts.keys.names}
+        try:
+            item = _item_of(posted, draft, {})
+            if draft.view == "form":
+                item = {**self._key_fields(facts, draft), **item}
+            put = {
+                "TableName": facts.name,
+                "Item": item,
+                "ConditionExpression": "attribute_not_exists(#key)",
+                "ExpressionAttributeNames": {"#key": facts.keys.pk},
+            }
+            self._source.call("PutItem", put)
+        except ConditionalCheckFailedError:
+            draft.error = "An item with this key exists. Open it to change it, or enter another key."
+            return self._new_page(request, facts, draft, 409)
+        except NoAnswerError:
+            raise
+        except DocumentError as error:
+            draft.error = str(error)
+            return self._new_page(request, facts, draft, 400)
+        except ServiceError as error:
+            draft.error = f"{error.code}: {error.message}"
+            return self._new_page(request, facts, draft, 400)
+        key = {name: item[name] for name in facts.keys.names}
+        path = request.url.path.removesuffix("new")
+        return redirect(f"{path}item?key={encoded_key(key)}&as={draft.view}", "Item created.")
+
+    def _key_fields(self, facts: TableFacts, draft: Draft) -> Item:
+        key: Item = {}
+        for name in facts.keys.names:
+            text = draft.keys[name]
+            try:
+                if not text:
+                    raise DocumentError(f"{name}: enter a value")
+                key[name] = scalar(facts.type_of(name), text, name)
+            except DocumentError as error:
+                draft.key_errors[f"key_{name}"] = str(error).removeprefix(f"{name}: ")
+        if draft.key_errors:
+            raise DocumentError("The key is not complete.")
+        return key
+
+    def _new_page(self, request: Request, facts: TableFacts, draft: Draft, status: int = 200) -> Response:
+        return self._console.render(
+            request,
+            "data/new.html.j2",
+            status,
+            facts=facts,
+            tab="items",
+            draft=draft,
+            views=_VIEWS,
+            kinds=KINDS,
+            copied=request.query_params.get("key", ""),
+        )
+
+    def delete(self, request: Request) -> Response:
+        """Ask for confirmation, then delete the items."""
+        facts = describe(self._source, request.path_params["table"])
+        posted = form(request)
+        table = request.url.path.removesuffix("delete-items")
+        chosen = list(dict.fromkeys(posted.all("key")))[:_MOST_DELETED]
+        if not chosen:
+            return redirect(table, "Choose the items to delete first.")
+        try:
+            keys = [decoded_key(text) for text in chosen]
+        except DocumentError as error:
+            return self._console.refused(request, 400, "This address names no item", str(error))
+        if posted["confirmed"] != "yes":
+            return self._console.render(
+                request,
+                "data/confirm.html.j2",
+                facts=facts,
+                tab="items",
+                heading="Delete this item?" if len(keys) == 1 else f"Delete {len(keys)} items?",
+                consequence="Deleted items cannot be restored, except from a backup.",
+                subjects=[" / ".join(cell(value).text for value in key.values()) for key in keys],
+                action=request.url.path,
+                hidden=[("key", text) for text in chosen],
+                button="Delete" if len(keys) == 1 else f"Delete {len(keys)} items",
+                typed="",
+                back=table,
+                errors={},
+            )
+        for key in keys:
+            self._source.call("DeleteItem", {"TableName": facts.name, "Key": key})
+        return redirect(table, "Item deleted." if len(keys) == 1 else f"{len(keys)} items deleted.")
+
+
+def get(source: Source, facts: TableFacts, key: Item) -> Item | None:
+    """Return an item as of now, or None."""
+    found: Item | None = source.call("GetItem", {"TableName": facts.name, "Key": key, "ConsistentRead": True}).get(
+        "Item"
+    )
+    return found
+
+
+def update_of(facts: TableFacts, key: Item, item: Item, changed: Item) -> dict[str, Any] | str | None:
+    """Return the update of the changed attributes, on condition that each of them still has its value.
+
+    Return None without a change, and an error message for too many of them.
+    """
+    names = [
+        name
+        for name in sorted({*item, *changed})
+        if name not in facts.keys.names and not _is_equal(item.get(name), changed.get(name))
+    ]
+    if not names:
+        return None
+    if len(names) > _MOST_CHANGES:
+        return f"{len(names)} attributes changed: save at most {_MOST_CHANGES} at once"
+    aliases = {name: f"#n{place}" for place, name in enumerate(names)}
+    values: Item = {}
+    assignments, removals, conditions = [], [], ["attribute_exists(#key)"]
+    for place, name in enumerate(names):
+        if name in changed:
+            values[f":v{place}"] = changed[name]
+            assignments.append(f"{aliases[name]} = :v{place}")
+        else:
+            removals.append(aliases[name])
+        if name in item:
+            values[f":o{place}"] = item[name]
+            conditions.append(f"{aliases[name]} = :o{place}")
+        else:
+            conditions.append(f"attribute_not_exists({aliases[name]})")
+    actions = [
+        f"SET {', '.join(assignments)}" if assignments else "",
+        f"REMOVE {', '.join(removals)}" if removals else "",
+    ]
+    return {
+        "TableName": facts.name,
+        "Key": key,
+        "UpdateExpression": " ".join(filter(None, actions)),
+        "ConditionExpression": " AND ".join(conditions),
+        "ExpressionAttributeNames": {**{alias: name for name, alias in aliases.items()}, "#key": facts.keys.pk},
+        **({"ExpressionAttributeValues": values} if values else {}),
+    }
+
+
+def _is_equal(left: Mapping[str, Any] | None, right: Mapping[str, Any] | None) -> bool:
+    if left is None or right is None:
+        return left is right
+    return is_same(left, right)
+
+
+def _is_large(item: Item) -> bool:
+    return len(item) > FORM_ATTRIBUTES or bytes_of(item) > FORM_BYTES
+
+
+def _view(asked: str | None, item: Item) -> str:
+    known = {name for name, _ in _VIEWS}
+    view = asked if asked in known else "form"
+    return "dynamodb" if view == "form" and _is_large(item) else view
+
+
+def _draft(item: Item, view: str, keys: IndexKeys) -> Draft:
+    draft = Draft(view, digest=digest(item))
+    if view == "form":
+        draft.fields = fields_of(item, keys.names)
+    else:
+        draft.text = plain_text(item) if view == "plain" else typed_text(item)
+    return draft
+
+
+def _draft_of(posted: PostedForm) -> Draft:
+    """Return what was typed."""
+    view = posted["as"] if posted["as"] in {"plain", "dynamodb"} else "form"
+    return Draft(view, text=posted["text"], digest=posted["digest"])
+
+
+def _item_of(posted: PostedForm, draft: Draft, known: Item) -> Item:
+    """Return the item of a posted form. Raises DocumentError."""
+    if draft.view == "dynamodb":
+        return read_typed(draft.text)
+    if draft.view == "plain":
+        return read_plain(draft.text, known)
+    item, draft.fields = read_fields(
+        posted.all("a_name"), posted.all("a_type"), posted.all("a_value"), posted.all("a_remove")
+    )
+    wrong = [one for one in draft.fields if one.error]
+    if wrong:
+        raise DocumentError(f"{wrong[0].name or 'a field without a name'}: {wrong[0].error}")
+    return item
+
+
+def _tolerant(draft: Draft, current: Item) -> Item:
+    """Return the typed item of a draft that was read before."""
+    if draft.view == "form":
+        return read_fields(
+            [one.name for one in draft.fields],
+            [one.kind for one in draft.fields],
+            [one.text for one in draft.fields],
+            (),
+        )[0]
+    return read_typed(draft.text) if draft.view == "dynamodb" else read_plain(draft.text, current)

@@ -1,0 +1,98 @@
+"""Items as rows of a table: columns, groups by partition key, order of the page shown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, Final
+
+from keyplan.console.data.documents import Cell, bytes_of, cell, encoded_key, key_text, sort_key
+from keyplan.console.data.facts import IndexKeys
+from keyplan.console.data.search import Search, key_of
+
+_COLUMNS: Final = 8
+_OFFERED: Final = 200
+
+
+@dataclass(frozen=True)
+class Row:
+    """One item."""
+
+    cells: list[Cell | None]
+    """Cells in the order of the columns; None where the item has no such attribute."""
+    key: str
+    """Encoded primary key; empty if the result does not contain it."""
+    key_text: str
+    size: int
+    further: int
+    """Number of attributes that have no column."""
+
+
+@dataclass(frozen=True)
+class ItemGroup:
+    """Rows of one partition key."""
+
+    title: Cell | None
+    """Partition key; None for a table that is not grouped."""
+    rows: list[Row]
+    pk: str = ""
+    """Partition key as the query form accepts it."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Attributes of a page of items."""
+
+    shown: list[str]
+    offered: list[str]
+    keys: frozenset[str] = field(default_factory=frozenset)
+
+
+def columns_of(items: Sequence[Mapping[str, Any]], first: Sequence[str], chosen: Sequence[str]) -> Columns:
+    """Return the columns: keys first, then the chosen attributes, or those that most items have."""
+    counts = Counter(name for item in items for name in item)
+    others = sorted((name for name in counts if name not in first), key=lambda name: (-counts[name], name))
+    shown = [name for name in chosen if name not in first] if chosen else others[:_COLUMNS]
+    offered = list(dict.fromkeys([*others[:_OFFERED], *shown]))
+    return Columns([*first, *shown], offered, frozenset(first))
+
+
+def groups_of(
+    items: Sequence[Mapping[str, Any]],
+    columns: Columns,
+    search: Search,
+    index: IndexKeys | None,
+    table: IndexKeys | None,
+) -> list[ItemGroup]:
+    """Return the rows, grouped by partition key if the index or table has a sort key and the page is not sorted."""
+    if search.sort:
+        name, reverse = search.sort.removeprefix("-"), search.sort.startswith("-")
+        present = sorted(
+            (item for item in items if name in item), key=lambda item: sort_key(item[name]), reverse=reverse
+        )
+        ordered = [*present, *(item for item in items if name not in item)]
+    else:
+        ordered = list(items)
+    if index is None or not index.sk or search.sort or not search.grouped or not items:
+        return [ItemGroup(None, [_row(item, columns, table) for item in ordered])]
+    groups = []
+    for _, members in groupby(ordered, key=lambda item: sort_key(item.get(index.pk))):
+        collection = list(members)
+        first = collection[0].get(index.pk)
+        title = None if first is None else cell(first)
+        pk = "" if first is None else key_text(first)
+        groups.append(ItemGroup(title, [_row(item, columns, table) for item in collection], pk))
+    return groups
+
+
+def _row(item: Mapping[str, Any], columns: Columns, table: IndexKeys | None) -> Row:
+    key = key_of(item, table) if table is not None else None
+    return Row(
+        [cell(item[name]) if name in item else None for name in columns.shown],
+        encoded_key(key) if key else "",
+        " / ".join(cell(value).text for value in key.values()) if key else "",
+        bytes_of(item),
+        sum(name not in columns.shown for name in item),
+    )

@@ -1,0 +1,308 @@
+"""The builder of queries and scans: from the fields of its form to a request, and to links that change one field."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from starlette.datastructures import QueryParams
+
+from keyplan.console.data.documents import DocumentError, Item, decoded_key, read_value
+from keyplan.console.data.facts import IndexKeys, TableFacts
+
+PAGE: Final = 50
+FILTERED_PAGE: Final = 300
+MOST: Final = 1000
+SORT_CONDITIONS: Final = (
+    ("=", "equals"),
+    ("begins_with", "begins with"),
+    ("between", "between"),
+    ("<", "less than"),
+    ("<=", "at most"),
+    (">", "greater than"),
+    (">=", "at least"),
+)
+FILTERS: Final = (
+    ("=", "equals"),
+    ("<>", "differs from"),
+    ("<", "less than"),
+    ("<=", "at most"),
+    (">", "greater than"),
+    (">=", "at least"),
+    ("between", "between (low, high)"),
+    ("in", "is one of (a, b, c)"),
+    ("begins_with", "begins with"),
+    ("contains", "contains"),
+    ("not_contains", "does not contain"),
+    ("exists", "exists"),
+    ("not_exists", "does not exist"),
+    ("type", "has type"),
+)
+VALUE_TYPES: Final = ("S", "N", "B", "BOOL", "NULL")
+_STEP: Final = re.compile(r'"([^"]+)"|([^."\[\]]+)|\[([0-9]+)\]')
+_PATH: Final = re.compile(r'(?:"[^"]+"|[^."\[\]]+)(?:\[[0-9]+\]|\.(?:"[^"]+"|[^."\[\]]+))*')
+
+
+class SearchError(ValueError):
+    """A field of the form that cannot be used; `name` is the field's."""
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(message)
+        self.name, self.message = name, message
+
+
+@dataclass(frozen=True)
+class AttributeFilter:
+    """One condition on an attribute."""
+
+    attribute: str
+    operator: str = "="
+    kind: str = "S"
+    value: str = ""
+
+
+@dataclass
+class Search:
+    """Fields of the form."""
+
+    index: str = ""
+    pk: str = ""
+    sk_operator: str = "="
+    sk: str = ""
+    sk_high: str = ""
+    filters: list[AttributeFilter] = field(default_factory=list)
+    limit: int = 0
+    """Items to read for a page; 0 for the default."""
+    descending: bool = False
+    consistent: bool = False
+    columns: list[str] = field(default_factory=list)
+    sort: str = ""
+    """Attribute that the page is sorted by, with "-" before it for descending."""
+    grouped: bool = True
+    start: str = ""
+
+    @classmethod
+    def of(cls, params: QueryParams) -> Search:
+        """Return the fields of a URL; unusable numbers are ignored."""
+        names = params.getlist("f_name")
+        parts = [params.getlist(name) for name in ("f_op", "f_type", "f_value")]
+        padded = [[*part, *[""] * (len(names) - len(part))] for part in parts]
+        limit = params.get("limit", "")
+        return cls(
+            index=params.get("index", ""),
+            pk=params.get("pk", ""),
+            sk_operator=params.get("sk_op", "="),
+            sk=params.get("sk", ""),
+            sk_high=params.get("sk_high", ""),
+            filters=[
+                AttributeFilter(name.strip(), operator or "=", kind or "S", value)
+                for name, operator, kind, value in zip(names, *padded, strict=False)
+                if name.strip()
+            ],
+            limit=min(int(limit), MOST) if limit.isdecimal() and len(limit) < 6 else 0,
+            descending=params.get("order") == "desc",
+            consistent=params.get("consistent") == "yes",
+            columns=params.getlist("column"),
+            sort=params.get("sort", ""),
+            grouped=params.get("group", "yes") != "no",
+            start=params.get("start", ""),
+        )
+
+    @property
+    def page_size(self) -> int:
+        """Return how many items are read for a page."""
+        return self.limit or (FILTERED_PAGE if self.filters else PAGE)
+
+    @property
+    def is_query(self) -> bool:
+        """Return True if a partition key is given."""
+        return self.pk != ""
+
+    @property
+    def is_changed(self) -> bool:
+        """Return True if anything is set that the builder's form shows."""
+        return bool(self.pk or self.filters or self.descending or self.consistent or self.limit)
+
+    def link(self, **changes: Any) -> str:
+        """Return the query string of this search with some fields changed; it starts on the first page."""
+        return "?" + urlencode(self.pairs(**{"start": "", **changes}))
+
+    def pairs(self, **changes: Any) -> list[tuple[str, str]]:
+        """Return the fields of a form with this search, some of them changed."""
+        values = {**self.__dict__, **changes}
+        pairs = [
+            ("index", values["index"]),
+            ("pk", values["pk"]),
+            ("sk_op", values["sk_operator"] if values["sk"] else ""),
+            ("sk", values["sk"]),
+            ("sk_high", values["sk_high"] if values["sk"] else ""),
+        ]
+        for one in values["filters"]:
+            pairs += [("f_name", one.attribute), ("f_op", one.operator), ("f_type", one.kind), ("f_value", one.value)]
+        pairs += [
+            ("limit", str(values["limit"] or "")),
+            ("order", "desc" if values["descending"] else ""),
+            ("consistent", "yes" if values["consistent"] else ""),
+            *(("column", name) for name in values["columns"]),
+            ("sort", values["sort"]),
+            ("group", "" if values["grouped"] else "no"),
+            ("start", values["start"]),
+        ]
+        return [(name, value) for name, value in pairs if value or name.startswith("f_")]
+
+    def request(self, facts: TableFacts) -> tuple[str, dict[str, Any]]:
+        """Return operation and request. Raises SearchError."""
+        keys = facts.keys_of(self.index)
+        if keys is None:
+            raise SearchError("index", f"the table has no index {self.index!r}")
+        names, values = _Names(), _Values()
+        request: dict[str, Any] = {"TableName": facts.name}
+        if self.index:
+            request["IndexName"] = self.index
+        if self.is_query:
+            request["KeyConditionExpression"] = self._key_condition(facts, keys, names, values)
+        elif self.sk:
+            raise SearchError("pk", f"enter a value of the partition key {keys.pk}: a query needs it")
+        if self.filters:
+            request["FilterExpression"] = " AND ".join(_condition(one, names, values) for one in self.filters)
+        names.add_to(request)
+        values.add_to(request)
+        if self.descending and self.is_query:
+            request["ScanIndexForward"] = False
+        if self.consistent:
+            request["ConsistentRead"] = True
+        request["Limit"] = self.page_size
+        if self.start:
+            try:
+                request["ExclusiveStartKey"] = decoded_key(self.start)
+            except DocumentError as error:
+                raise SearchError("start", str(error)) from None
+        return "Query" if self.is_query else "Scan", request
+
+    def _key_condition(self, facts: TableFacts, keys: IndexKeys, names: _Names, values: _Values) -> str:
+        pk = values.add(key_value("pk", facts.type_of(keys.pk), self.pk))
+        condition = f"{names.alias(keys.pk)} = {pk}"
+        if not self.sk:
+            return condition
+        if not keys.sk:
+            raise SearchError("sk", f"{self.index or 'the table'} has no sort key")
+        kind = facts.type_of(keys.sk)
+        name, low = names.alias(keys.sk), values.add(key_value("sk", kind, self.sk))
+        if self.sk_operator == "between":
+            return f"{condition} AND {name} BETWEEN {low} AND {values.add(key_value('sk_high', kind, self.sk_high))}"
+        if self.sk_operator == "begins_with":
+            return f"{condition} AND begins_with({name}, {low})"
+        if self.sk_operator not in {operator for operator, _ in SORT_CONDITIONS}:
+            raise SearchError("sk_op", f"unknown comparison {self.sk_operator!r}")
+        return f"{condition} AND {name} {self.sk_operator} {low}"
+
+
+def key_value(field_name: str, kind: str, text: str) -> dict[str, Any]:
+    """Return the value of a key attribute; binary is base64. Raises SearchError."""
+    if not text:
+        raise SearchError(field_name, "enter a value")
+    try:
+        return scalar(kind, text, field_name)
+    except DocumentError as error:
+        raise SearchError(field_name, str(error).partition(": ")[2] or str(error)) from None
+
+
+def scalar(kind: str, text: str, name: str) -> dict[str, Any]:
+    """Return the attribute value of a text in a form. Raises DocumentError."""
+    if kind == "NULL":
+        return {"NULL": True}
+    if kind == "BOOL":
+        if text.strip().lower() not in {"true", "false"}:
+            raise DocumentError(f"{name}: expected true or false, got {text!r}")
+        return {"BOOL": text.strip().lower() == "true"}
+    if kind == "N":
+        if not re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", text.strip()):
+            raise DocumentError(f"{name}: expected a number, got {text!r}")
+        return {"N": text.strip()}
+    if kind == "B":
+        return read_value('{"B": "' + text.strip().replace('"', "") + '"}', name)
+    return {"S": text}
+
+
+class _Names:
+    """Placeholders of attribute names."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, str] = {}
+
+    def alias(self, name: str) -> str:
+        return self.by_name.setdefault(name, f"#n{len(self.by_name)}")
+
+    def add_to(self, request: dict[str, Any]) -> None:
+        if self.by_name:
+            request["ExpressionAttributeNames"] = {alias: name for name, alias in self.by_name.items()}
+
+    def path(self, text: str) -> str:
+        """Return the expression of a path such as address.city, tags[0] or "name.with.dots"."""
+        if not _PATH.fullmatch(text):
+            return self.alias(text)
+        path = ""
+        for step in _STEP.finditer(text):
+            if step[3] is not None:
+                path += f"[{step[3]}]"
+            else:
+                path += ("." if path else "") + self.alias(step[1] or step[2])
+        return path
+
+
+class _Values:
+    """Placeholders of values."""
+
+    def __init__(self) -> None:
+        self.all: Item = {}
+
+    def add_to(self, request: dict[str, Any]) -> None:
+        if self.all:
+            request["ExpressionAttributeValues"] = self.all
+
+    def add(self, value: dict[str, Any]) -> str:
+        name = f":v{len(self.all)}"
+        self.all[name] = value
+        return name
+
+
+def _condition(one: AttributeFilter, names: _Names, values: _Values) -> str:
+    path, operator = names.path(one.attribute), one.operator
+    if operator == "exists":
+        return f"attribute_exists({path})"
+    if operator == "not_exists":
+        return f"attribute_not_exists({path})"
+    if operator == "type":
+        return f"attribute_type({path}, {values.add({'S': one.value.strip().upper()})})"
+    if operator in {"between", "in"}:
+        parts = [_filter_value(one, part.strip()) for part in one.value.split(",")]
+        if operator == "in":
+            return f"{path} IN ({', '.join(values.add(part) for part in parts)})"
+        if len(parts) != 2:
+            raise SearchError("f_value", f"{one.attribute}: enter the lowest and highest value, with a comma between")
+        return f"{path} BETWEEN {values.add(parts[0])} AND {values.add(parts[1])}"
+    value = values.add(_filter_value(one, one.value))
+    if operator in {"begins_with", "contains"}:
+        return f"{operator}({path}, {value})"
+    if operator == "not_contains":
+        return f"NOT contains({path}, {value})"
+    if operator not in {known for known, _ in FILTERS}:
+        raise SearchError("f_op", f"unknown comparison {operator!r}")
+    return f"{path} {operator} {value}"
+
+
+def _filter_value(one: AttributeFilter, text: str) -> dict[str, Any]:
+    try:
+        return scalar(one.kind, text, one.attribute)
+    except DocumentError as error:
+        raise SearchError("f_value", str(error)) from None
+
+
+def key_of(item: Mapping[str, Any], keys: IndexKeys) -> Item | None:
+    """Return the primary key of an item, or None if a result does not contain it."""
+    if any(name not in item for name in keys.names):
+        return None
+    return {name: item[name] for name in keys.names}

@@ -1,0 +1,147 @@
+"""Live tail of a table's stream."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from keyplan.client.errors import NoAnswerError
+from keyplan.console.data.documents import encoded_key, is_same, plain_text
+from keyplan.console.data.facts import TableFacts, describe, instant
+from keyplan.console.frame import Frame, form
+from keyplan.console.source import Source
+from keyplan.errors import ServiceError
+
+_RECORDS: Final = 100
+_SHARDS: Final = 20
+_MOST_SHARDS: Final = 1000
+
+
+def routes(console: Frame) -> list[Route]:
+    """Return the routes of streams."""
+    source = console.source
+
+    def stream(request: Request) -> Response:
+        """Show the oldest records that the stream still has; the page's script follows new ones."""
+        facts = describe(source, request.path_params["table"])
+        shards: list[dict[str, Any]] = []
+        records: list[dict[str, Any]] = []
+        iterators = _read_iterators(request.query_params.get("at", ""))
+        failure = ""
+        try:
+            if facts.stream_arn:
+                shards = _shards(source, facts)
+                names = [shard["ShardId"] for shard in shards[:_SHARDS]]
+                positions = iterators or {name: iterator(source, facts, name, "TRIM_HORIZON") for name in names}
+                records, iterators = _read(source, facts, positions)
+        except NoAnswerError:
+            raise
+        except ServiceError as error:  # other makers' engines may have no streams
+            failure = f"{source.name} does not serve this stream: {error.code} {error.message}".strip()
+        return console.render(
+            request,
+            "data/stream.html.j2",
+            facts=facts,
+            tab="stream",
+            shards=shards,
+            records=records,
+            failure=failure,
+            next=json.dumps(iterators) if iterators else "",
+        )
+
+    def tail(request: Request) -> Response:
+        """Return new records as rows of HTML, and the iterators to continue with."""
+        facts = describe(source, request.path_params["table"])
+        known = _read_iterators(form(request)["iterators"])
+        positions = dict(known)
+        for shard in _shards(source, facts):
+            if shard["ShardId"] not in positions:
+                # A shard that appears later starts at its first record, so that none is missed.
+                position = "TRIM_HORIZON" if known else "LATEST"
+                positions[shard["ShardId"]] = iterator(source, facts, shard["ShardId"], position)
+        records, iterators = _read(source, facts, positions)
+        html = console.render(request, "data/records.html.j2", records=records, facts=facts)
+        return JSONResponse({"html": bytes(html.body).decode(), "iterators": iterators, "count": len(records)})
+
+    return [
+        console.route("/data/tables/{table}/stream", stream),
+        console.route("/data/tables/{table}/stream/tail", tail, methods=("POST",)),
+    ]
+
+
+def _shards(source: Source, facts: TableFacts) -> list[dict[str, Any]]:
+    shards: list[dict[str, Any]] = []
+    request: dict[str, Any] = {"StreamArn": facts.stream_arn}
+    while len(shards) < _MOST_SHARDS:
+        answer = source.call("DescribeStream", request)["StreamDescription"]
+        shards += answer.get("Shards", [])
+        if not answer.get("LastEvaluatedShardId"):
+            break
+        request["ExclusiveStartShardId"] = answer["LastEvaluatedShardId"]
+    return shards
+
+
+def iterator(source: Source, facts: TableFacts, shard: str, kind: str) -> str:
+    """Return an iterator of a shard."""
+    request = {"StreamArn": facts.stream_arn, "ShardId": shard, "ShardIteratorType": kind}
+    return str(source.call("GetShardIterator", request)["ShardIterator"])
+
+
+def _read(
+    source: Source, facts: TableFacts, positions: Mapping[str, str]
+) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """Return records of all shards, newest first, and the next iterators; a closed shard keeps an empty one."""
+    records: list[dict[str, Any]] = []
+    following: dict[str, str] = {}
+    for shard, position in positions.items():
+        if not position:
+            following[shard] = ""
+            continue
+        try:
+            answer = source.call("GetRecords", {"ShardIterator": position, "Limit": _RECORDS})
+        except ServiceError as error:
+            if error.code not in {"ExpiredIteratorException", "TrimmedDataAccessException"}:
+                raise
+            following[shard] = iterator(source, facts, shard, "LATEST")
+            continue
+        following[shard] = answer.get("NextShardIterator") or ""
+        records += [_record(record, facts) for record in answer.get("Records", [])]
+    records.sort(key=lambda record: (record["at"] is not None, record["at"], record["sequence"]), reverse=True)
+    return records, following
+
+
+def _record(record: Mapping[str, Any], facts: TableFacts) -> dict[str, Any]:
+    change = record.get("dynamodb", {})
+    new, old = change.get("NewImage"), change.get("OldImage")
+    changed = []
+    if new is not None and old is not None:
+        names = sorted({*new, *old})
+        changed = [name for name in names if name not in new or name not in old or not is_same(new[name], old[name])]
+    identity = record.get("userIdentity") or {}
+    keys = change.get("Keys") or {}
+    return {
+        "event": record.get("eventName", ""),
+        "at": instant(change.get("ApproximateCreationDateTime")),
+        "sequence": int(change.get("SequenceNumber") or 0),
+        "key": " / ".join(str(next(iter(keys[name].values()))) for name in facts.keys.names if name in keys),
+        "encoded": encoded_key(keys) if keys else "",
+        "changed": changed,
+        "new": plain_text(new) if new is not None else "",
+        "old": plain_text(old) if old is not None else "",
+        "by_ttl": (identity.get("principalId") or identity.get("PrincipalId")) == "dynamodb.amazonaws.com",
+    }
+
+
+def _read_iterators(text: str) -> dict[str, str]:
+    try:
+        found = json.loads(text) if text else {}
+    except json.JSONDecodeError:
+        return {}
+    if not isinstance(found, dict):
+        return {}
+    return {str(shard): str(position) for shard, position in found.items() if isinstance(position, str)}
