@@ -135,8 +135,7 @@ class Windows:
             java_script_enabled=scripts,
             reduced_motion="reduce",
             has_touch=width == PHONE,
-            locale="en-GB",
-            **options,
+            **{"locale": "en-GB", **options},
         )
         context.set_default_timeout(_TIMEOUT_MS)
         window = Window(context, context.new_page(), url)

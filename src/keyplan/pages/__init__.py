@@ -11,6 +11,7 @@ without them, so forms are plain HTML forms.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -40,6 +41,11 @@ POLICY: Final = (
 FLASH: Final = "keyplan_flash"
 """Cookie with a message for the next page, such as "Task deleted"."""
 _FLASH_CHARACTERS: Final = 400
+SCRIPT_TEXTS: Final = (
+    "The server answered {status}.",
+    "The server cannot be reached. Try again.",
+)
+"""English texts that keyplan.js shows; a Wording translates them, too."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +132,8 @@ class Pages:
     def error(
         self, request: Request, status: int, message: str, headers: Mapping[str, str] | None = None
     ) -> HTMLResponse:
-        """Return a page that reports an error."""
+        """Return a page that reports an error; the message is translated if the page's Wording has it."""
+        message = self._wording(request).words.get(message, message)
         kept = {name: value for name, value in (headers or {}).items() if name.lower() == "retry-after"}
         return self.render(request, "keyplan/error.html.j2", status, headers=kept, status=status, message=message)
 
@@ -145,7 +152,7 @@ class PageContext:
         self.here = str(request.scope.get("root_path", ""))
         """Root path of the application, without a trailing slash."""
         self.path = request.url.path
-        self.flash = unquote(request.cookies.get(FLASH, ""))[:_FLASH_CHARACTERS]
+        self.flash = self.word(unquote(request.cookies.get(FLASH, ""))[:_FLASH_CHARACTERS])
         self._pages = pages
 
     @property
@@ -172,6 +179,12 @@ class PageContext:
     def word(self, text: str) -> str:
         """Return the translation of an English text of the shared templates; without one the text itself."""
         return self._words.get(text, text)
+
+    @property
+    def script_words(self) -> str:
+        """JSON object with the translations of SCRIPT_TEXTS; empty on an English page."""
+        words = {text: self._words[text] for text in SCRIPT_TEXTS if text in self._words}
+        return json.dumps(words, ensure_ascii=False) if words else ""
 
     @property
     def scripts(self) -> list[str]:

@@ -482,6 +482,49 @@ def test_all_pages_are_in_the_chosen_language(
         assert not re.search(r"\b(Calendar|Inbox|Sign out|Not found|Show|optional|Waiting)\b", text), path
 
 
+@pytest.mark.parametrize(
+    ("language", "button", "signed_out", "unreachable"),
+    [
+        ("it", "Accedi come Ada Rossi", "Uscita effettuata.", "Il server non è raggiungibile. Riprovi."),
+        ("de", "Anmelden als Ada Rossi", "Sie sind abgemeldet.", "Der Server ist nicht erreichbar."),
+    ],
+)
+def test_signing_in_and_messages_of_scripts_are_in_the_language_of_the_venue(
+    windows: Windows, site: Site, language: str, button: str, signed_out: str, unreachable: str
+) -> None:
+    window = windows.open(site.url, width=PHONE, locale=language)
+    window.expected.append("ERR_FAILED")
+    page = window.goto(f"{APP}/bookings")
+    assert page.locator("html").get_attribute("lang") == language
+    window.check_accessibility()
+    window.check_layout()
+    window.screenshot(f"venue-sign-in-{language}")
+    page.get_by_role("button", name=button).click()
+    page.wait_for_url(f"**{APP}/bookings")
+    page.route("**/bookings?after=*", lambda route: route.abort())
+    page.evaluate("""() => {
+      const link = Object.assign(document.createElement("a"), {href: "?after=x"});
+      link.dataset.more = "#bookings";
+      document.querySelector("main").append(link);
+      link.click();
+    }""")
+    expect(page.locator("#toasts")).to_contain_text(unreachable)
+    page.locator("header details.menu").last.locator("summary").click()
+    page.locator('form[action$="/sign-out"] button').click()
+    expect(page.get_by_role("status").first).to_have_text(signed_out)
+    assert page.locator("html").get_attribute("lang") == language
+
+
+def test_a_form_of_an_old_session_is_refused_in_the_language_of_the_page(windows: Windows, site: Site) -> None:
+    window = signed_in(windows, site, "ada", locale="de")
+    window.expected.append("403")
+    page = window.goto(f"{APP}/profile")
+    page.evaluate("document.querySelector('main form [name=csrf]').value = '0'")
+    page.locator("main form").first.locator("button").first.click()
+    expect(page.get_by_text("Diese Seite ist veraltet.")).to_be_visible()
+    window.check_accessibility()
+
+
 def test_a_visitor_chooses_a_language_without_an_account(windows: Windows, site: Site) -> None:
     page = windows.open(site.url, width=PHONE, scripts=False).goto(f"{APP}/")
     page.locator("details.languages summary").click()

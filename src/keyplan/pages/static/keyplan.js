@@ -5,10 +5,14 @@
   const meta = (name) => document.querySelector(`meta[name="${name}"]`)?.content ?? "";
   const keyplan = (window.keyplan = { root: meta("root"), here: meta("here") });
 
+  // Translations by English text, on pages in another language.
+  const words = JSON.parse(meta("words") || "{}");
+  keyplan.word = (text) => words[text] ?? text;
+
   // Error of a request: `status`, `code` and a message for the person.
   class RequestError extends Error {
     constructor(status, body) {
-      super(body?.error?.message ?? `The server answered ${status}.`);
+      super(body?.error?.message ?? keyplan.word("The server answered {status}.").replace("{status}", status));
       this.status = status;
       this.code = body?.error?.code ?? "";
       this.details = body?.error?.details;
@@ -103,7 +107,7 @@
       else link.parentElement.remove();
       document.dispatchEvent(new CustomEvent("keyplan:more", { detail: added }));
     } catch (error) {
-      keyplan.toast(error instanceof RequestError ? error.message : "The server cannot be reached. Try again.");
+      keyplan.toast(error instanceof RequestError ? error.message : keyplan.word("The server cannot be reached. Try again."));
       watcher.unobserve(link);
     } finally {
       link.ariaBusy = "false";

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import uvicorn
+from starlette.requests import Request
 
 import keyplan
 from keyplan.check.checking import Report, check
@@ -25,6 +26,7 @@ from keyplan.cost.estimate import estimate
 from keyplan.cost.prices import book
 from keyplan.design.declaring.design import Design
 from keyplan.errors import KeyplanError
+from keyplan.pages import Wording
 from keyplan.server.asgi import DynamoDBApplication
 from keyplan.server.hosts import is_loopback
 from keyplan_systems.up import registry
@@ -39,7 +41,7 @@ from keyplan_systems.web.logs import configure_logs
 from keyplan_systems.web.secret import SECRET_VARIABLE, Secret, secret_from
 from keyplan_systems.web.server import server_config
 from keyplan_systems.web.sessions import Sessions
-from keyplan_systems.web.sign_in import NoSignIn, Provider, ProviderSignIn, SampleSignIn, SignIn
+from keyplan_systems.web.sign_in import NoSignIn, Provider, ProviderSignIn, SampleSignIn, SignIn, system_at
 from keyplan_systems.web.system import Built, Resources, System
 from keyplan_systems.web.tokens import TokenRules, TokenVerifier, development_keys
 
@@ -171,18 +173,24 @@ def _sign_in(
     id_tokens: Callable[[], TokenVerifier],
 ) -> SignIn:
     """Return the way in which people sign in to the pages. Raises UpError."""
+    wordings = {system.name: system.wording for system in systems if system.wording is not None}
+
+    def wording(request: Request) -> Wording:
+        of_system = wordings.get(system_at(request))
+        return Wording() if of_system is None else of_system(request)
+
     if settings.issuer is None:
         if settings.client_id is not None:
             raise UpError("--client-id requires --issuer")
         if is_loopback(settings.host):
             people = {system.name: (system.title, system.people) for system in systems}
-            return SampleSignIn(people, is_loopback)
+            return SampleSignIn(people, is_loopback, wording)
         return NoSignIn("Sample people can sign in only at a server that listens on 127.0.0.1.")
     if settings.client_id is None:
         return NoSignIn("Sign-in is not configured: start the server with --client-id.")
     client_secret = os.environ.get(CLIENT_SECRET_VARIABLE) or None
     provider = Provider(settings.issuer, settings.client_id, id_tokens(), public_url, client_secret)
-    return ProviderSignIn(provider, key.derived("sign-in"))
+    return ProviderSignIn(provider, key.derived("sign-in"), wording=wording)
 
 
 def _id_tokens(settings: Settings, verifier: TokenVerifier, stack: ExitStack, clock: Clock) -> TokenVerifier:

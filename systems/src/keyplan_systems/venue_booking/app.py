@@ -10,6 +10,7 @@ from keyplan_systems.venue_booking.domain.users import ADMINISTRATORS
 from keyplan_systems.venue_booking.mail.letters import LetterWriter
 from keyplan_systems.venue_booking.outbox import Postman, letter_runner
 from keyplan_systems.venue_booking.pages import install_venue_pages
+from keyplan_systems.venue_booking.pages.wording import shared_wording
 from keyplan_systems.venue_booking.reads import user_by_id
 from keyplan_systems.venue_booking.sample import load_sample
 from keyplan_systems.venue_booking.service import Service
@@ -72,4 +73,5 @@ SYSTEM = System(
     tour=show,
     people=PEOPLE,
     start="app/",
+    wording=shared_wording,
 )

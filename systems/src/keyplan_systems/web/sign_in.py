@@ -24,7 +24,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from keyplan.clock import Clock, SystemClock
-from keyplan.pages import Pages, redirect, root_of
+from keyplan.pages import Pages, Wording, redirect, root_of
 from keyplan_systems.web.browsing import checked_form, viewer_of
 from keyplan_systems.web.keys import KeysUnavailableError
 from keyplan_systems.web.problems import Problem
@@ -62,18 +62,24 @@ class SignIn(Protocol):
         """Return the routes below the server's root."""
 
 
+def system_at(request: Request) -> str:
+    """Return the name of the system at which a person continues after signing in; empty without one."""
+    return local_path(request.query_params.get("next")).lstrip("/").partition("/")[0]
+
+
 class _Base:
     """Routes that all ways share."""
 
-    def __init__(self) -> None:
-        self._pages = Pages("keyplan_systems.web", "keyplan", viewer=viewer_of)
+    def __init__(self, wording: Callable[[Request], Wording]) -> None:
+        self._pages = Pages("keyplan_systems.web", "keyplan", viewer=viewer_of, wording=wording)
 
     def _sign_out_route(self) -> Route:
         return Route("/sign-out", self._sign_out, methods=["POST"])
 
     async def _sign_out(self, request: Request) -> Response:
-        await checked_form(request)
-        response = redirect(f"{root_of(request)}/sign-in", "You are signed out.")
+        target = local_path((await checked_form(request)).get("next"))
+        path = f"{root_of(request)}/sign-in" + (f"?next={quote(target, safe='')}" if target != "/" else "")
+        response = redirect(path, "You are signed out.")
         response.headers.append("Set-Cookie", _sessions(request).ended_cookie())
         return response
 
@@ -82,13 +88,16 @@ class SampleSignIn(_Base):
     """Sign-in as a sample person with one click, for servers that only this machine reaches."""
 
     def __init__(
-        self, people: Mapping[str, tuple[str, Sequence[SamplePerson]]], is_local: Callable[[str], bool]
+        self,
+        people: Mapping[str, tuple[str, Sequence[SamplePerson]]],
+        is_local: Callable[[str], bool],
+        wording: Callable[[Request], Wording] = lambda _request: Wording(),
     ) -> None:
         """Offer people by system: its name, its title and its sample people.
 
-        `is_local` returns True for host names that reach only this machine.
+        `is_local` returns True for host names that reach only this machine; `wording` returns the page's language.
         """
-        super().__init__()
+        super().__init__(wording)
         self._people, self._is_local = dict(people), is_local
 
     def routes(self) -> Sequence[Route]:
@@ -102,9 +111,9 @@ class SampleSignIn(_Base):
     async def _page(self, request: Request) -> Response:
         self._require_local(request)
         target = local_path(request.query_params.get("next"))
-        first = target.lstrip("/").partition("/")[0]
-        groups = sorted(self._people.items(), key=lambda entry: entry[0] != first)
-        return self._pages.render(request, "sign_in.html.j2", groups=groups, next=target, provider="")
+        system = system_at(request)
+        groups = sorted(self._people.items(), key=lambda entry: entry[0] != system)
+        return self._pages.render(request, "sign_in.html.j2", groups=groups, next=target, provider="", system=system)
 
     async def _start(self, request: Request) -> Response:
         self._require_local(request)
@@ -128,9 +137,15 @@ class SampleSignIn(_Base):
 class ProviderSignIn(_Base):
     """Sign-in by an OpenID provider."""
 
-    def __init__(self, provider: Provider, flow_key: bytes, clock: Clock | None = None) -> None:
-        """Sign the state of a running sign-in with `flow_key`."""
-        super().__init__()
+    def __init__(
+        self,
+        provider: Provider,
+        flow_key: bytes,
+        clock: Clock | None = None,
+        wording: Callable[[Request], Wording] = lambda _request: Wording(),
+    ) -> None:
+        """Sign the state of a running sign-in with `flow_key`; `wording` returns the page's language."""
+        super().__init__(wording)
         self._provider, self._key, self._clock = provider, flow_key, clock or SystemClock()
         self._redirect_uri = f"{provider.public_url}/sign-in/callback"
         self._metadata: dict[str, Any] | None = None
@@ -147,7 +162,7 @@ class ProviderSignIn(_Base):
     async def _page(self, request: Request) -> Response:
         target = local_path(request.query_params.get("next"))
         host = urlsplit(self._provider.issuer).netloc or self._provider.issuer
-        return self._pages.render(request, "sign_in.html.j2", groups=(), next=target, provider=host)
+        return self._pages.render(request, "sign_in.html.j2", groups=(), next=target, provider=host, system="")
 
     async def _start(self, request: Request) -> Response:
         try:
@@ -255,7 +270,7 @@ class NoSignIn(_Base):
     """Page of servers on which people cannot sign in, with the reason."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__()
+        super().__init__(lambda _request: Wording())
         self._reason = reason
 
     def routes(self) -> Sequence[Route]:

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from starlette.requests import Request
 from starlette.types import ASGIApp
 
 from keyplan.client.connection import Connection
 from keyplan.clock import Clock
+from keyplan.pages import Wording
 from keyplan.streams import Destination, TableDestination
 from keyplan_systems.web.secret import Secret
 from keyplan_systems.web.tokens import TokenVerifier
@@ -147,3 +149,5 @@ class System:
     """Sample people, for the sign-in page of a development server."""
     start: str | None = None
     """Path, under the system's, of its first page for people; None if it has no pages."""
+    wording: Callable[[Request], Wording] | None = None
+    """Language of the sign-in page for people who come from the system's pages; English if None."""

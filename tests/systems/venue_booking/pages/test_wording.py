@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
+from keyplan.pages import SCRIPT_TEXTS
+from keyplan_systems.venue_booking.app import PEOPLE
 from keyplan_systems.venue_booking.domain.bookings import Action
 from keyplan_systems.venue_booking.domain.events import SlotState
 from keyplan_systems.venue_booking.domain.notices import NoticeKind
@@ -76,17 +78,26 @@ def test_every_language_has_the_same_sentences_with_the_same_values(language: La
     }
 
 
-def test_the_words_of_the_shared_templates_are_translated() -> None:
-    shared = Path(str(files("keyplan.pages"))).joinpath("templates")
+def test_the_words_of_the_shared_templates_scripts_and_sample_people_are_translated() -> None:
+    templates = [
+        Path(str(files(package))).joinpath("templates") for package in ("keyplan.pages", "keyplan_systems.web")
+    ]
     used = {
         text
-        for page in shared.glob("*.j2")
+        for folder in templates
+        for page in folder.glob("*.j2")
         for text in re.findall(r"""page\.word\(["'](.+?)["']\)""", page.read_text())
     }
+    used |= {*SCRIPT_TEXTS, "You are signed out.", *(person.about for person in PEOPLE)}
     assert "Sign out" in used
     for language in (Language.ITALIAN, Language.GERMAN):
         assert used <= page_texts(language)["shared"].keys()
     assert page_texts(Language.ITALIAN)["shared"].keys() == page_texts(Language.GERMAN)["shared"].keys()
+
+
+def test_the_texts_of_the_shared_script_are_those_that_are_translated() -> None:
+    script = files("keyplan.pages").joinpath("static", "keyplan.js").read_text("utf-8")
+    assert set(re.findall(r'keyplan\.word\("(.+?)"\)', script)) == set(SCRIPT_TEXTS)
 
 
 def test_every_sentence_that_a_page_names_exists_and_every_one_is_used() -> None:

@@ -34,7 +34,7 @@ def add_language(router: APIRouter, _site: VenueSite) -> None:
                 COOKIE,
                 form["language"],
                 max_age=_YEAR_S,
-                path=str(request.scope.get("root_path", "")) or "/",
+                path="/",  # the sign-in page has the same language
                 httponly=True,
                 samesite="lax",
             )
