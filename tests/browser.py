@@ -15,7 +15,8 @@ Tests are skipped where no Chromium is installed, unless KEYPLAN_REQUIRE_BROWSER
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -85,6 +86,8 @@ class Window:
         assert overflow <= 0, f"the page is {overflow} px wider than the window"
         small = self.page.evaluate(_SMALL_TARGETS)
         assert not small, f"targets under 44 px: {small}"
+        clipped = self.page.evaluate(_CLIPPED_TEXTS)
+        assert not clipped, f"texts wider than their element: {clipped}"
 
     def screenshot(self, name: str, *, whole: bool = True) -> None:
         """Save a picture of the whole page, or of what the window shows, in the folder of KEYPLAN_SCREENSHOTS."""
@@ -110,6 +113,10 @@ _SMALL_TARGETS: Final = """() => [...document.querySelectorAll("button, a, selec
   .filter((e) => e.checkVisibility({visibilityProperty: true}))
   .filter((e) => !e.closest("p, td, li > span, .skip, label, [data-inline]"))
   .filter((e) => { const r = e.getBoundingClientRect(); return r.width > 1 && r.height > 1 && r.height < 43.5; })
+  .map((e) => e.outerHTML.slice(0, 120))"""
+_CLIPPED_TEXTS: Final = """() => [...document.querySelectorAll("button, .button, .segments > *, .tag, nav a")]
+  .filter((e) => e.checkVisibility({visibilityProperty: true}))
+  .filter((e) => e.clientWidth > 0 && e.scrollWidth > e.clientWidth + 1)
   .map((e) => e.outerHTML.slice(0, 120))"""
 _WEIGHT: Final = """() => ({
   paint_ms: performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 0,
@@ -199,6 +206,32 @@ class Site:
 
     url: str
     folder: Path
+    pages: frozenset[str] = frozenset()
+    """Paths of routes below the systems' pages that answer GET, such as /todo/app/tasks/{task_id}."""
+
+    def unvisited(self, paths: Iterable[str], parts: Iterable[str] = ()) -> set[str]:
+        """Return the routes to which none of these paths leads.
+
+        `parts` names routes that answer with something else than a page, such as a part of one; each must exist.
+        """
+        unknown = set(parts) - self.pages
+        assert not unknown, f"not a route: {unknown}"
+        left = set(self.pages) - set(parts)
+        for path in paths:
+            route = path.partition("?")[0]
+            matching = {one for one in left if re.fullmatch(re.sub(r"{\w+}", "[^/]+", one), route)}
+            left -= {route} if route in left else matching
+        return left
+
+
+def _routes(app: Any, system: str) -> Iterator[str]:
+    """Return the routes of a system's pages that answer GET; FastAPI may keep them in routers of their own."""
+    for route in app.routes:
+        inner = getattr(route, "original_router", None)
+        if inner is not None:
+            yield from _routes(inner, system)
+        elif "GET" in (getattr(route, "methods", None) or ()) and route.path.startswith("/app/"):
+            yield f"/{system}{route.path}"
 
 
 @pytest.fixture(scope="module")
@@ -216,6 +249,7 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Si
             host = prepare(Settings(folder, systems=systems, **settings), stack, lambda _line: None)
             url = stack.enter_context(Running(host, settings.get("port", 0))).url
             stack.callback(host.workers.stop)
-            return Site(url, folder)
+            routes = [path for entry in host.hosted for path in _routes(entry.built.app, entry.system.name)]
+            return Site(url, folder, frozenset(routes))
 
         yield run

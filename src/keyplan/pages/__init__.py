@@ -132,10 +132,15 @@ class Pages:
     def error(
         self, request: Request, status: int, message: str, headers: Mapping[str, str] | None = None
     ) -> HTMLResponse:
-        """Return a page that reports an error; the message is translated if the page's Wording has it."""
+        """Return a page that reports an error, from the package's own error.html.j2 if it has one.
+
+        The message is translated if the page's Wording has it.
+        """
         message = self._wording(request).words.get(message, message)
         kept = {name: value for name, value in (headers or {}).items() if name.lower() == "retry-after"}
-        return self.render(request, "keyplan/error.html.j2", status, headers=kept, status=status, message=message)
+        has_own = files(self._package).joinpath("templates", "error.html.j2").is_file()
+        template = "error.html.j2" if has_own and self._package != "keyplan.pages" else "keyplan/error.html.j2"
+        return self.render(request, template, status, headers=kept, status=status, message=message)
 
 
 class PageContext:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from playwright.sync_api import expect
-from tests.browser import PHONE, Site, Windows
+from tests.browser import DESKTOP, PHONE, Site, Windows
 from tests.systems.ask_a_human.page_site import PageSite, page_site
 from tests.systems.ask_a_human.stage import CHOICE, Stage
 
@@ -253,6 +253,8 @@ def test_an_unknown_question_is_not_found(site: PageSite) -> None:
     window.expected.append("404")
     window.goto("questions/6f1b3c1e-7d7e-4a53-9f0e-3f1d4b1c2a55")
     expect(window.page.get_by_role("heading", name="Not found")).to_be_visible()
+    expect(window.page.get_by_text("This question does not exist, or it was removed.")).to_be_visible()
+    expect(window.page.get_by_role("link", name="Sign in")).to_have_count(0)
 
 
 # Identity.
@@ -356,12 +358,16 @@ def test_texts_of_agents_and_people_are_escaped(site: PageSite) -> None:
 # All pages.
 
 
-@pytest.mark.parametrize(("width", "dark"), [(PHONE, False), (PHONE, True), (1280, False)])
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [PHONE, DESKTOP])
 def test_all_pages_are_accessible_and_fit_the_window(windows: Windows, full: Site, width: int, dark: bool) -> None:
     window = windows.open(f"{full.url}/ask_a_human/app/", width=width, dark=dark)
+    window.expected += ["404", "409"]
     page, name = window.page, f"{width}-{'dark' if dark else 'light'}"
+    visited: list[str] = []
 
     def check(what: str) -> None:
+        visited.append(page.url.removeprefix(full.url))
         window.check_accessibility()
         window.check_layout()
         window.screenshot(f"{what}-{name}")
@@ -385,6 +391,22 @@ def test_all_pages_are_accessible_and_fit_the_window(windows: Windows, full: Sit
     page.go_back()
     page.reload()
     check("answered")
-    for path in ("leaderboard?period=all_time", "you", "agents", "offline"):
+    for path in ("leaderboard?period=all_time", "you", "agents", "offline", "questions/unknown"):
         window.goto(path)
-        check(path.partition("?")[0])
+        check(path.partition("?")[0].replace("/", "-"))
+    window.goto("agents")
+    page.get_by_label("Name").fill(f"looker-{name}")
+    page.get_by_role("button", name="Register").click()
+    check("agents-registered")
+    page.get_by_role("link", name="Ask a question").click()
+    check("agents-ask")
+    page.get_by_label("Question", exact=True).fill("Which of these names is easier to remember?")
+    page.get_by_label("Options").fill("Alder\nBirch")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    expect(page.get_by_role("img", name="Answers by option")).to_be_visible()
+    check("agents-question")
+    window.goto("agents")
+    expect(page.locator("#own a")).to_have_count(1)
+    check("agents-own")
+    parts = ("manifest.webmanifest", "worker.js", "session", "next", "agents/questions/{question_id}/answers")
+    assert full.unvisited(visited, [f"/ask_a_human/app/{part}" for part in parts]) == set()

@@ -73,7 +73,16 @@ PAGES = {
     "closed": (BEN, "/forum/app/threads/13/1002"),
     "notifications": (BEN, "/forum/app/notifications"),
     "permissions": (TEACHER, "/forum/app/permissions"),
+    "refused": (BEN, f"/forum/app/threads/{LOOPS}/{ANN}"),
+    "nothing": (ANN, "/forum/app/others?status=closed"),
 }
+PARTS = ("unread", "threads/{item_id}/{participant_id}/state", "threads/{item_id}/{participant_id}/people")
+"""Routes that answer with a part of a page, or with JSON."""
+
+
+def test_no_page_is_left_out_of_the_checks(site: Site) -> None:
+    paths = [path for _, path in PAGES.values()]
+    assert site.unvisited(paths, [f"/forum/app/{part}" for part in PARTS]) == set()
 
 
 @pytest.mark.parametrize("width", [PHONE, DESKTOP])
@@ -82,8 +91,11 @@ def test_every_page_is_accessible_and_fits_the_window(windows: Windows, site: Si
     person, path = PAGES[name]
     for dark in (False, True):
         window = windows.open(site.url, width=width, dark=dark)
+        if name == "refused":
+            window.expected.append("403")
         window.sign_in("forum", person, path)
-        wait_until_live(window.page)
+        if name != "refused":
+            wait_until_live(window.page)
         window.check_accessibility()
         window.check_layout()
         window.screenshot(f"forum-{name}-{width}-{'dark' if dark else 'light'}")

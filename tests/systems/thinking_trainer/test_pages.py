@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -50,19 +51,56 @@ def answer_all(page: Page, text: str = ANSWER * 5) -> None:
         field.fill(text)
 
 
+PATHS = {
+    "": "ada",
+    "?difficulty=advanced": "ada",
+    "profile": "ada",
+    "history": "ada",
+    "scenarios/late-bus": "ada",
+    "scenarios/wind-turbines": "cleo",
+    "attempts/{evaluated}": "ada",
+    "attempts/{begun}": "ada",
+    "scenarios/unknown": "ben",
+    "profile?empty": "cleo",
+    "history?empty": "cleo",
+}
+"""Pages, with the people who look at them; Cleo has no attempts."""
+
+
+def test_no_page_is_left_out_of_the_checks(site: Site) -> None:
+    assert site.unvisited(f"/thinking_trainer/app/{path}" for path in PATHS) == set()
+
+
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [PHONE, DESKTOP])
-@pytest.mark.parametrize("path", ["", "profile", "history", "scenarios/late-bus"])
+@pytest.mark.parametrize("path", PATHS)
 def test_pages_are_accessible_and_fit_the_window(
     windows: Windows, site: Site, path: str, width: int, dark: bool
 ) -> None:
-    window = signed_in(windows, site, "ada", path, width=width, dark=dark)
+    window = signed_in(windows, site, PATHS[path], width=width, dark=dark)
+    window.expected.append("404")
+    window.goto(f"/thinking_trainer/app/{with_ids(window, path)}")
     if path == "profile":
         window.page.reload()  # the consumer of the stream may just have stored the sample's last snapshot
     window.check_accessibility()
     window.check_layout()
-    window.screenshot(f"trainer-{path.replace('/', '-') or 'scenarios'}-{width}-{'dark' if dark else 'light'}")
+    window.screenshot(f"trainer-{re.sub(r'[^a-z]+', '-', path) or 'list'}-{width}-{'dark' if dark else 'light'}")
     assert window.weight()["bytes"] < 100_000
+
+
+def with_ids(window: Window, path: str) -> str:
+    """Return a path with the ID of an attempt in place of its state."""
+    if "{evaluated}" in path:
+        page = window.goto("/thinking_trainer/app/history")
+        card = page.locator('main a[href*="/attempts/"]').filter(has_text=re.compile("of 100|points")).first
+        return f"attempts/{(card.get_attribute('href') or '').rpartition('/')[2]}"
+    if "{begun}" in path:
+        page = window.goto("/thinking_trainer/app/scenarios/speed-cameras")
+        start = page.get_by_role("button", name="Start an attempt")
+        (start if start.count() else page.get_by_role("link", name="Continue your attempt")).click()
+        page.get_by_role("button", name="Submit").wait_for()
+        return f"attempts/{page.url.rpartition('/')[2]}"
+    return path
 
 
 def test_scenarios_are_grouped_by_difficulty_and_filtered(windows: Windows, site: Site) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -34,16 +35,27 @@ def add(page: Page, line: str) -> None:
     page.get_by_role("button", name="Add").click()
 
 
+PATHS = ["", "?view=all", "?view=all&status=completed", "?view=overdue", "dashboard", "tasks/{task}", "tasks/unknown"]
+
+
+def test_no_page_is_left_out_of_the_checks(site: Site) -> None:
+    assert site.unvisited(f"/todo/app/{path}" for path in PATHS) == set()
+
+
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [PHONE, DESKTOP])
-@pytest.mark.parametrize("path", ["", "?view=all", "?view=overdue", "dashboard"])
+@pytest.mark.parametrize("path", PATHS)
 def test_pages_are_accessible_and_fit_the_window(
     windows: Windows, site: Site, path: str, width: int, dark: bool
 ) -> None:
-    window = as_ada(windows, site, f"/todo/app/{path}".replace("?", "?"), width=width, dark=dark)
+    window = as_ada(windows, site, width=width, dark=dark)
+    window.expected.append("404")
+    task = window.page.locator(".task a").first.get_attribute("href") or ""
+    window.goto(f"/todo/app/{path.replace('{task}', task.rpartition('/')[2].partition('?')[0])}")
+    expect(window.page.locator("h1")).to_be_attached()
     window.check_accessibility()
     window.check_layout()
-    name = path.strip("?").replace("=", "-") or "tasks"
+    name = re.sub(r"\W+", "-", path).strip("-") or "tasks"
     window.screenshot(f"todo-{name}-{width}-{'dark' if dark else 'light'}")
     assert window.weight()["bytes"] < 100_000
 

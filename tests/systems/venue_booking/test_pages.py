@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -77,7 +77,14 @@ PAGES = {
     "people": ("carla", "people"),
     "log": ("carla", "log"),
     "refused": ("ada", "inbox"),
+    "unknown": ("ada", "bookings/unknown"),
+    "approved": ("carla", "inbox?status=approved"),
+    "day": ("carla", "?day=2030-01-01"),
 }
+
+
+def test_no_page_is_left_out_of_the_checks(site: Site) -> None:
+    assert site.unvisited(f"{APP}/{path}" for _, path in PAGES.values()) == set()
 
 
 def sample_ids(window: Window, path: str) -> str:
@@ -87,7 +94,7 @@ def sample_ids(window: Window, path: str) -> str:
         if f"{{{name}}}" in path:
             page = window.goto(f"{APP}/{'bookings' if name == 'approved' else listed}")
             cards = page.locator("a.card.entry")
-            found = cards.filter(has_text="Approved") if name == "approved" else cards
+            found = cards.filter(has=window.page.locator(".tag.good")) if name == "approved" else cards
             target = found.first.get_attribute("href")
             assert target is not None
             path = path.replace(f"{{{name}}}", target.rpartition("/")[2])
@@ -99,18 +106,36 @@ def test_every_page_is_accessible_fits_phones_and_is_light(
     windows: Windows, site: Site, width: int, dark: bool
 ) -> None:
     look = f"{width}-{'dark' if dark else 'light'}"
-    people = {name: signed_in(windows, site, name, width=width, dark=dark) for name in ("ada", "carla")}
-    for name, (person, path) in PAGES.items():
-        window = people[person]
-        if name == "refused":
-            window.expected.append("403")
-        window.goto(f"{APP}/{sample_ids(window, path)}")
+    for name, window in every_page(windows, site, width=width, dark=dark):
         window.screenshot(f"venue-{name}-{look}")
-        window.check_layout()
-        window.check_accessibility()
         weight = window.weight()
         assert weight["bytes"] < 100_000, name
         print(f"{name} {look}: first paint {weight['paint_ms']:.0f} ms, {weight['bytes']} bytes")
+
+
+@pytest.mark.parametrize("width", [PHONE, 1280])
+@pytest.mark.parametrize("language", ["it", "de"])
+def test_every_page_fits_in_the_other_languages(windows: Windows, site: Site, language: str, width: int) -> None:
+    for name, window in every_page(windows, site, width=width, locale=language):
+        assert window.page.locator("html").get_attribute("lang") == language
+        window.screenshot(f"venue-{name}-{width}-{language}")
+
+
+def every_page(windows: Windows, site: Site, **options: object) -> Iterator[tuple[str, Window]]:
+    """Check and yield every page, and the request form with its errors."""
+    people = {name: signed_in(windows, site, name, **options) for name in ("ada", "carla")}
+    for window in people.values():
+        window.expected += ["403", "404", "422"]
+    for name, (person, path) in {**PAGES, "errors": ("ada", "request?date=2020-01-01")}.items():
+        window = people[person]
+        page = window.goto(f"{APP}/{sample_ids(window, path)}")
+        if name == "errors":
+            page.evaluate("document.querySelector('main form').noValidate = true")
+            page.locator("main form button.primary").click()
+            expect(page.locator("#description-error")).to_be_visible()
+        window.check_layout()
+        window.check_accessibility()
+        yield name, window
 
 
 def test_the_calendar_shows_free_and_taken_hours_as_words_and_shapes(windows: Windows, site: Site) -> None:

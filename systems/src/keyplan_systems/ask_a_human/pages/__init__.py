@@ -6,12 +6,15 @@ Pages call the service's operations directly. A browser is a device like any oth
 from __future__ import annotations
 
 from fastapi import FastAPI
+from starlette.requests import Request
 
 from keyplan.pages import Link
+from keyplan_systems.ask_a_human.domain.refusals import QuestionNotFoundError
 from keyplan_systems.ask_a_human.pages import agents, installation, people, settings
 from keyplan_systems.ask_a_human.pages.visitors import Visitors
 from keyplan_systems.ask_a_human.service import Service
 from keyplan_systems.web.browsing import install_pages, page_router, site
+from keyplan_systems.web.problems import Problem
 
 NAV = (
     Link("Questions", "app/", "inbox"),
@@ -26,9 +29,16 @@ def add_pages(app: FastAPI, service: Service, trusted_proxies: int, push_key: st
     `push_key` is the public key of Web Push, base64url; without it the pages offer no notifications.
     """
     pages = site("keyplan_systems.ask_a_human", "Ask a Human", NAV, accent="teal", scripts=("ask.js",))
-    router, visitors = page_router(pages), Visitors(service, trusted_proxies)
+    router, visitors = page_router(pages, _problem), Visitors(service, trusted_proxies)
     installation.add_routes(router, pages)
     people.add_routes(router, pages, service, visitors)
     settings.add_routes(router, pages, service, visitors, push_key)
     agents.add_routes(router, pages, service, trusted_proxies)
     install_pages(app, pages, router)
+
+
+def _problem(_request: Request, error: Exception) -> Problem | None:
+    """Return what people read about an error in place of the API's message."""
+    if isinstance(error, QuestionNotFoundError):
+        return Problem(404, "This question does not exist, or it was removed.")
+    return None
