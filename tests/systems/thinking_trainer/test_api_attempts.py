@@ -13,7 +13,7 @@ from keyplan_systems.thinking_trainer.domain.attempts import MAX_ANSWER_CHARACTE
 from keyplan_systems.thinking_trainer.domain.errors import EvaluationRefused, EvaluationUnavailable
 
 
-def test_an_attempt_that_is_submitted_at_once_comes_back_graded(ada: Caller) -> None:
+def test_an_attempt_submitted_directly_is_returned_graded(ada: Caller) -> None:
     made = ada.submitted()
     assert made["status"] == "completed"
     assert len(made["evaluation"]["dimensions"]) == 8
@@ -23,7 +23,7 @@ def test_an_attempt_that_is_submitted_at_once_comes_back_graded(ada: Caller) -> 
     assert ada.get(f"/attempts/{made['attemptId']}").json() == made
 
 
-def test_a_draft_is_saved_resumed_and_submitted_with_what_was_saved(ada: Caller, clock: ManualClock) -> None:
+def test_a_draft_is_saved_resumed_and_submitted_with_the_saved_answers(ada: Caller, clock: ManualClock) -> None:
     draft = ada.begun()
     clock.advance(60)
     saved = ada.put(f"/attempts/{draft}/answers", {"answers": given({"q1": ANSWERS["q1"]})}).json()
@@ -40,7 +40,7 @@ def test_a_draft_is_saved_resumed_and_submitted_with_what_was_saved(ada: Caller,
     assert [one["attemptId"] for one in ada.get("/attempts").json()["items"]] == [draft]
 
 
-def test_what_is_submitted_stands_in_place_of_what_was_saved(ada: Caller) -> None:
+def test_submitted_answers_replace_saved_ones(ada: Caller) -> None:
     draft = ada.begun()
     first = {name: f"{text} That was my first thought." for name, text in ANSWERS.items()}
     assert ada.put(f"/attempts/{draft}/answers", {"answers": given(first)}).status_code == 200
@@ -48,7 +48,7 @@ def test_what_is_submitted_stands_in_place_of_what_was_saved(ada: Caller) -> Non
     assert [answer["answer"] for answer in done["answers"]] == [ANSWERS["q1"], first["q2"]]
 
 
-def test_an_abandoned_attempt_keeps_its_answers_and_is_in_no_list(ada: Caller) -> None:
+def test_an_abandoned_attempt_keeps_its_answers_and_is_not_listed(ada: Caller) -> None:
     draft = ada.begun()
     ada.put(f"/attempts/{draft}/answers", {"answers": given()})
     left = ada.post(f"/attempts/{draft}/abandon").json()
@@ -57,7 +57,7 @@ def test_an_abandoned_attempt_keeps_its_answers_and_is_in_no_list(ada: Caller) -
 
 
 @pytest.mark.parametrize("closing", ["submit", "abandon"])
-def test_what_is_closed_refuses_every_further_step_with_409(ada: Caller, closing: str) -> None:
+def test_a_closed_attempt_rejects_every_further_step_with_409(ada: Caller, closing: str) -> None:
     draft = ada.begun()
     body = {"answers": given()} if closing == "submit" else None
     assert ada.post(f"/attempts/{draft}/{closing}", body).status_code == 200
@@ -72,7 +72,7 @@ def test_what_is_closed_refuses_every_further_step_with_409(ada: Caller, closing
         assert answer.json()["error"]["message"].endswith(f"only an attempt in progress can be {verb}")
 
 
-def test_anothers_attempt_is_403_for_every_use_and_a_missing_one_404(stage: Stage, ada: Caller) -> None:
+def test_another_users_attempt_returns_403_and_a_missing_one_404(stage: Stage, ada: Caller) -> None:
     bob, draft, nobody = stage.person("bob"), ada.begun(), attempt_id(404)
     answers = {"answers": given()}
     for attempt, status in ((draft, 403), (nobody, 404)):
@@ -85,7 +85,7 @@ def test_anothers_attempt_is_403_for_every_use_and_a_missing_one_404(stage: Stag
     assert bob.get("/attempts/drafts").json()["items"] == []
 
 
-def test_a_ledger_cannot_be_had_as_an_attempt(stage: Stage, ada: Caller) -> None:
+def test_a_ledger_cannot_be_read_as_an_attempt(stage: Stage, ada: Caller) -> None:
     ada.submitted()
     assert stage.follow() == 1
     assert ada.get("/attempts/LEDGER%23ada").status_code == 404
@@ -100,16 +100,14 @@ def test_a_ledger_cannot_be_had_as_an_attempt(stage: Stage, ada: Caller) -> None
         ({**ANSWERS, "q2": "x" * (MAX_ANSWER_CHARACTERS + 1)}, "10001 characters; 10000 are the most"),
     ],
 )
-def test_answers_that_do_not_fit_are_400_and_nothing_is_stored(
-    ada: Caller, texts: dict[str, str], complaint: str
-) -> None:
+def test_invalid_answers_return_400_and_nothing_is_stored(ada: Caller, texts: dict[str, str], complaint: str) -> None:
     answer = ada.post("/attempts", {"scenarioId": FERRY, "answers": given(texts)})
     assert answer.status_code == 400
     assert complaint in answer.text
     assert ada.get("/attempts").json()["items"] == []
 
 
-def test_the_longest_answers_there_can_be_are_taken(ada: Caller) -> None:
+def test_the_longest_possible_answers_are_accepted(ada: Caller) -> None:
     made = ada.submitted(dict.fromkeys(ANSWERS, "y" * MAX_ANSWER_CHARACTERS))
     assert ada.get(f"/attempts/{made['attemptId']}").json()["answers"][0]["answer"] == "y" * MAX_ANSWER_CHARACTERS
 
@@ -127,11 +125,11 @@ def test_the_longest_answers_there_can_be_are_taken(ada: Caller) -> None:
         {"scenarioId": FERRY, "answers": given(), "evaluation": {"overallScore": 100}},
     ],
 )
-def test_a_body_of_another_form_is_400(ada: Caller, body: dict[str, Any]) -> None:
+def test_a_body_of_another_form_returns_400(ada: Caller, body: dict[str, Any]) -> None:
     assert ada.post("/attempts", body).status_code == 400
 
 
-def test_unknown_and_inactive_scenarios_are_404(stage: Stage, ada: Caller) -> None:
+def test_unknown_and_inactive_scenarios_return_404(stage: Stage, ada: Caller) -> None:
     body = {"scenarioId": "nowhere", "answers": given()}
     assert ada.post("/attempts", body).status_code == 404
     assert ada.post("/attempts/drafts", {"scenarioId": "nowhere"}).status_code == 404
@@ -140,15 +138,13 @@ def test_unknown_and_inactive_scenarios_are_404(stage: Stage, ada: Caller) -> No
     assert ada.post("/attempts/drafts", {"scenarioId": FERRY}).status_code == 404
 
 
-def test_what_was_begun_can_be_submitted_after_its_scenario_was_taken_off(stage: Stage, ada: Caller) -> None:
+def test_a_started_attempt_can_be_submitted_after_its_scenario_was_deactivated(stage: Stage, ada: Caller) -> None:
     draft = ada.begun()
     stage.service.offer(FERRY, active=False)
     assert ada.post(f"/attempts/{draft}/submit", {"answers": given()}).status_code == 200
 
 
-def test_pages_go_newest_first_and_no_attempt_is_missed_or_shown_twice(
-    ada: Caller, stage: Stage, clock: ManualClock
-) -> None:
+def test_pages_are_newest_first_without_gaps_or_duplicates(ada: Caller, stage: Stage, clock: ManualClock) -> None:
     made = []
     for _ in range(7):
         clock.advance(1)
@@ -177,7 +173,7 @@ def test_a_page_holds_twenty_attempts_by_default(ada: Caller) -> None:
     assert len(ada.get("/attempts", nextToken=page["nextToken"]).json()["items"]) == 1
 
 
-def test_drafts_come_last_touched_first_in_pages(ada: Caller, clock: ManualClock) -> None:
+def test_drafts_are_listed_last_touched_first_in_pages(ada: Caller, clock: ManualClock) -> None:
     begun = []
     for _ in range(3):
         begun.append(ada.begun())
@@ -191,7 +187,7 @@ def test_drafts_come_last_touched_first_in_pages(ada: Caller, clock: ManualClock
         assert ada.get("/attempts/drafts", **wrong).status_code == 400
 
 
-def test_tokens_of_others_and_made_up_ones_are_400_and_limits_hold(stage: Stage, ada: Caller) -> None:
+def test_tokens_of_others_and_invalid_ones_return_400_and_limits_apply(stage: Stage, ada: Caller) -> None:
     bob = stage.person("bob")
     for _ in range(3):
         bob.submitted()
@@ -203,7 +199,7 @@ def test_tokens_of_others_and_made_up_ones_are_400_and_limits_hold(stage: Stage,
     assert [bob.get("/attempts", limit=limit).status_code for limit in (0, 101, 1, 100)] == [400, 400, 200, 200]
 
 
-def test_without_a_token_nothing_is_to_be_had_and_a_long_subject_is_refused(stage: Stage, ada: Caller) -> None:
+def test_requests_without_a_token_and_with_a_long_subject_are_rejected(stage: Stage, ada: Caller) -> None:
     for path in ("/attempts", "/attempts/drafts", "/scenarios", f"/scenarios/{FERRY}", "/users/ada/profile"):
         assert ada.client.get(path, headers={"Authorization": ""}).status_code == 401
     assert stage.person("u" * 128).get("/attempts").status_code == 200
@@ -211,7 +207,7 @@ def test_without_a_token_nothing_is_to_be_had_and_a_long_subject_is_refused(stag
 
 
 @pytest.mark.parametrize("is_draft", [True, False])
-def test_an_attempt_is_dated_by_its_submission_however_long_the_grading_takes(
+def test_an_attempt_is_dated_by_its_submission_and_not_by_the_end_of_grading(
     stage: Stage, ada: Caller, clock: ManualClock, monkeypatch: pytest.MonkeyPatch, is_draft: bool
 ) -> None:
     kind, grading_s = type(stage.service.evaluator), 90
@@ -254,7 +250,7 @@ def test_without_an_evaluation_an_attempt_stays_in_progress(
     assert again.status_code == 409, "what is closed is not graded again"
 
 
-def test_letters_of_every_kind_come_back_as_they_were_sent(ada: Caller) -> None:
+def test_every_kind_of_character_is_stored_unchanged(ada: Caller) -> None:
     result = "Ursache → Wirkung? Größe ≠ Güte; 因果関係ではない 🌊 e\u0301"
     made = ada.submitted({**ANSWERS, "q1": result})
     assert ada.get(f"/attempts/{made['attemptId']}").json()["answers"][0]["answer"] == result

@@ -24,7 +24,7 @@ LONGER = {
 }
 
 
-def test_the_latest_profile_follows_every_submission_and_is_that_of_all_attempts(
+def test_the_latest_profile_follows_every_submission_and_covers_all_attempts(
     stage: Stage, ada: Caller, clock: ManualClock
 ) -> None:
     assert ada.get("/users/ada/profile").status_code == 404
@@ -43,7 +43,7 @@ def test_the_latest_profile_follows_every_submission_and_is_that_of_all_attempts
     assert len(shown["weaknesses"]) == len(shown["recommendations"]) == 3
 
 
-def test_improvements_and_trends_show_what_the_scores_did(stage: Stage, ada: Caller, clock: ManualClock) -> None:
+def test_improvements_and_trends_follow_the_scores(stage: Stage, ada: Caller, clock: ManualClock) -> None:
     for number in range(8):
         clock.advance(60)
         ada.submitted(ANSWERS if number < 4 else LONGER)
@@ -57,7 +57,7 @@ def test_improvements_and_trends_show_what_the_scores_did(stage: Stage, ada: Cal
     assert {trends[one["dimension"]] for one in shown["improvements"]} == {"improving"}
 
 
-def test_the_history_pages_newest_first_without_gaps(stage: Stage, ada: Caller, clock: ManualClock) -> None:
+def test_the_history_is_paged_newest_first_without_gaps(stage: Stage, ada: Caller, clock: ManualClock) -> None:
     for _ in range(5):
         clock.advance(60)
         ada.submitted()
@@ -84,7 +84,7 @@ def test_only_the_owner_reads_a_profile(stage: Stage, ada: Caller, path: str) ->
 
 
 @pytest.mark.parametrize("subject", ["us-east-1:7f0c", "google/7f0c", "a/profile", "auth0|7f0c?#%2F", "Jürgen Ö. 因果"])
-def test_whatever_text_a_user_id_is_its_user_reads_the_own_profile_by_it(stage: Stage, subject: str) -> None:
+def test_a_user_with_any_id_reads_the_own_profile(stage: Stage, subject: str) -> None:
     user = stage.person(subject)
     user.submitted()
     assert stage.follow() == 1
@@ -95,7 +95,7 @@ def test_whatever_text_a_user_id_is_its_user_reads_the_own_profile_by_it(stage: 
     assert stage.person("bob").get(f"{own}/profile").status_code == 403
 
 
-def test_drafts_and_abandoned_attempts_make_no_profile(stage: Stage, ada: Caller) -> None:
+def test_drafts_and_abandoned_attempts_create_no_profile(stage: Stage, ada: Caller) -> None:
     ada.begun()
     ada.post(f"/attempts/{ada.begun()}/abandon")
     assert stage.follow() == 0
@@ -103,7 +103,7 @@ def test_drafts_and_abandoned_attempts_make_no_profile(stage: Stage, ada: Caller
     assert ada.get("/users/ada/progress").status_code == 404
 
 
-def test_progress_is_drawn_as_text_and_as_a_picture(stage: Stage, ada: Caller, clock: ManualClock) -> None:
+def test_progress_is_drawn_as_text_and_as_an_image(stage: Stage, ada: Caller, clock: ManualClock) -> None:
     for _ in range(3):
         clock.advance(60)
         ada.submitted()
@@ -118,7 +118,7 @@ def test_progress_is_drawn_as_text_and_as_a_picture(stage: Stage, ada: Caller, c
     assert ada.get("/users/ada/progress", format="gif").status_code == 400
 
 
-def test_where_pictures_cannot_be_drawn_the_remedy_is_told(
+def test_a_missing_image_library_is_reported_with_a_fix(
     stage: Stage, ada: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada.submitted()
@@ -130,7 +130,7 @@ def test_where_pictures_cannot_be_drawn_the_remedy_is_told(
 
 
 @pytest.mark.parametrize("dimensions", [[], "none"], ids=["of an old version", "of none"])
-def test_a_profile_that_cannot_be_read_is_told(stage: Stage, ada: Caller, dimensions: object) -> None:
+def test_an_unreadable_profile_is_reported(stage: Stage, ada: Caller, dimensions: object) -> None:
     item = raw(old_profile(userId="ada", dimensions=dimensions))
     stage.connection.transport.call("PutItem", {"TableName": "Profiles", "Item": item})
     answer = ada.get("/users/ada/profile")
@@ -139,7 +139,7 @@ def test_a_profile_that_cannot_be_read_is_told(stage: Stage, ada: Caller, dimens
     assert stage.person("ben").get("/users/ben/profile").status_code == 404
 
 
-def test_a_list_says_how_many_profiles_it_leaves_out(stage: Stage, ada: Caller) -> None:
+def test_a_list_reports_the_number_of_omitted_profiles(stage: Stage, ada: Caller) -> None:
     ada.submitted()
     stage.follow()
     sound = ada.get("/users/ada/profiles")

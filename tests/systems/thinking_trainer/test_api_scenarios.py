@@ -15,14 +15,14 @@ def ids(caller: Caller, **query: str) -> list[str]:
     return [one["scenarioId"] for one in answer.json()["items"]]
 
 
-def test_all_on_offer_come_easiest_first(stage: Stage, ada: Caller) -> None:
+def test_all_active_scenarios_are_listed_easiest_first(stage: Stage, ada: Caller) -> None:
     assert stage.service.add_scenarios(seed_scenarios()) == 20
     difficulties = [one["difficulty"] for one in ada.get("/scenarios").json()["items"]]
     assert difficulties == ["beginner"] * 8 + ["intermediate"] * 7 + ["advanced"] * 6
 
 
 @pytest.mark.parametrize("difficulty", list(Difficulty))
-def test_one_difficulty_is_exactly_its_scenarios(stage: Stage, ada: Caller, difficulty: Difficulty) -> None:
+def test_a_difficulty_filter_returns_exactly_its_scenarios(stage: Stage, ada: Caller, difficulty: Difficulty) -> None:
     stage.service.add_scenarios(seed_scenarios())
     expected = {one.scenario_id for one in seed_scenarios() if one.difficulty is difficulty}
     if difficulty is Difficulty.BEGINNER:
@@ -30,13 +30,13 @@ def test_one_difficulty_is_exactly_its_scenarios(stage: Stage, ada: Caller, diff
     assert set(ids(ada, difficulty=difficulty.value)) == expected
 
 
-def test_an_unknown_difficulty_is_400(ada: Caller) -> None:
+def test_an_unknown_difficulty_returns_400(ada: Caller) -> None:
     answer = ada.get("/scenarios", difficulty="impossible")
     assert answer.status_code == 400
     assert "difficulty" in answer.text
 
 
-def test_a_scenario_is_shown_with_its_questions_and_its_tags_sorted(stage: Stage, ada: Caller) -> None:
+def test_a_scenario_is_shown_with_its_questions_and_sorted_tags(stage: Stage, ada: Caller) -> None:
     stage.service.add_scenarios(seed_scenarios())
     seed = seed_scenarios()[0]
     shown = ada.get(f"/scenarios/{seed.scenario_id}").json()
@@ -54,11 +54,11 @@ def test_a_scenario_without_tags_is_stored_without_the_attribute(stage: Stage, a
 
 
 @pytest.mark.parametrize("name", ["nowhere", "N", "x" * 65, "x" * 3000])
-def test_what_is_not_there_is_404(ada: Caller, name: str) -> None:
+def test_a_missing_scenario_returns_404(ada: Caller, name: str) -> None:
     assert ada.get(f"/scenarios/{name}").status_code == 404
 
 
-def test_only_administrators_put_scenarios_on_offer_or_take_them_off(stage: Stage, ada: Caller) -> None:
+def test_only_administrators_activate_or_deactivate_scenarios(stage: Stage, ada: Caller) -> None:
     root = stage.person("root", "administrators")
     assert ada.put(f"/scenarios/{FERRY}/offer", {"active": False}).status_code == 403
     assert root.put(f"/scenarios/{FERRY}/offer", {"active": False}).json()["active"] is False

@@ -29,7 +29,7 @@ from keyplan_systems.web.tokens import TokenRules, TokenVerifier, development_ke
 NOON_S = 1_772_366_400.0
 
 
-def test_its_api_workers_and_sample_work(
+def test_the_api_workers_and_sample_work_together(
     engine: Engine | ServedEngine, clock: ManualClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(app.MODEL, raising=False)
@@ -58,7 +58,7 @@ def test_its_api_workers_and_sample_work(
         built.close()
 
 
-def test_its_sample_holds_scenarios_and_no_users(
+def test_the_sample_contains_scenarios_and_no_users(
     engine: Engine | ServedEngine, clock: ManualClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(app.MODEL, raising=False)
@@ -75,7 +75,7 @@ def test_its_sample_holds_scenarios_and_no_users(
 
 
 @pytest.mark.parametrize("named", [None, "", MODEL])
-def test_the_model_that_is_named_grades_and_the_fixed_rubric_where_none_is(
+def test_the_configured_model_grades_and_the_fixed_rubric_by_default(
     engine: Engine | ServedEngine,
     clock: ManualClock,
     tmp_path: Path,
@@ -110,13 +110,13 @@ def test_the_model_that_is_named_grades_and_the_fixed_rubric_where_none_is(
     assert model.regions == (["eu-central-1"] if named else [])
 
 
-def test_a_consumer_without_its_handler_says_so() -> None:
+def test_a_consumer_without_its_handler_raises_an_error() -> None:
     change = Inserted(new=stored(completed(1)), sequence_number="1", event_id="e", at_s=NOON_S)
     with pytest.raises(NotImplementedError, match="no handler was given"):
         design.follow(change)
 
 
-def test_a_user_s_graded_attempts_are_limited_across_replicas_that_grade_at_once(
+def test_a_users_graded_attempts_are_limited_across_replicas_that_grade_concurrently(
     engine: Engine | ServedEngine, clock: ManualClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(app.MODEL, raising=False)

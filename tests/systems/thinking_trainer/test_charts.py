@@ -34,7 +34,7 @@ def test_the_text_shows_every_dimension_with_its_latest_figures() -> None:
     assert "gap" not in lines["logic"]
 
 
-def test_the_text_says_how_many_attempts_it_is_about() -> None:
+def test_the_text_states_the_number_of_attempts() -> None:
     assert "Progress over 6 attempts, overall average" in progress_text(profiles())
 
 
@@ -57,13 +57,13 @@ def test_bars_are_as_high_as_the_averages(averages: list[str], bars: str) -> Non
     assert spark([Decimal(average) for average in averages]) == bars
 
 
-def test_the_png_is_an_image_of_the_promised_size_that_shows_something() -> None:
+def test_the_png_has_the_declared_size_and_is_not_blank() -> None:
     image = imread(io.BytesIO(progress_png(profiles())))
     assert image.shape[:2] == (1000, 900)
     assert len(np.unique(image.reshape(-1, image.shape[2]), axis=0)) > 10
 
 
-def test_other_scores_give_another_png_and_the_same_scores_the_same() -> None:
+def test_different_scores_give_a_different_png_and_equal_scores_the_same() -> None:
     assert progress_png(profiles()) == progress_png(profiles())
     assert progress_png(profiles()) != progress_png(profiles(5))
 
@@ -73,7 +73,7 @@ def test_one_snapshot_is_enough_for_a_chart() -> None:
     assert progress_png(profiles(1)).startswith(b"\x89PNG")
 
 
-def test_without_matplotlib_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_matplotlib_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"keyplan\[charts\]"):
         progress_png(profiles())
@@ -87,7 +87,7 @@ def test_without_matplotlib_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch)
         ([profiles(1)[0], profiles(2)[1].model_copy(update={"user_id": "other"})], "one user"),
     ],
 )
-def test_what_cannot_be_charted_is_refused(history_given: list[Profile], complaint: str) -> None:
+def test_an_invalid_history_is_rejected(history_given: list[Profile], complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         progress_text(history_given)
     with pytest.raises(ValueError, match=complaint):

@@ -57,7 +57,7 @@ def recorded(db: Connection) -> tuple[Service, Recording]:
     return Service(connection, db.context.clock, RubricEvaluator()), recording
 
 
-def test_the_design_checks_clean() -> None:
+def test_the_design_has_no_findings() -> None:
     report = check(units.design())
     assert [finding for finding in report.findings if finding.severity in {"error", "warning", "advice"}] == []
     assert not report.failed
@@ -109,7 +109,7 @@ def test_every_published_access_pattern_is_one_request_of_the_published_kind(
     ]
 
 
-def test_newest_first_is_said_by_the_query(recorded: tuple[Service, Recording]) -> None:
+def test_newest_first_is_part_of_the_query(recorded: tuple[Service, Recording]) -> None:
     service, recording = recorded
     service.submitted("ada", 20, None)
     service.profile("ada")
@@ -118,7 +118,7 @@ def test_newest_first_is_said_by_the_query(recorded: tuple[Service, Recording]) 
     assert [request["ScanIndexForward"] for _, request in recording.sent] == [False] * 4
 
 
-def test_reserved_words_go_by_placeholders(recorded: tuple[Service, Recording]) -> None:
+def test_reserved_words_use_placeholders(recorded: tuple[Service, Recording]) -> None:
     assert {"TIMESTAMP", "STATUS", "NAME"} <= set(RESERVED_WORDS)
     service, recording = recorded
     service.db.run(design.silent_attempts(completed(1).touched_at))
@@ -146,20 +146,20 @@ def test_capacity_is_as_published_and_the_index_has_its_own(db: Connection) -> N
     assert units == [(5, 1), (10, 5)]
 
 
-def test_the_stream_shows_before_and_after(db: Connection) -> None:
+def test_the_stream_has_old_and_new_images(db: Connection) -> None:
     described = db.describe(design.attempts)
     assert described is not None
     assert described["StreamSpecification"] == {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
     assert "StreamSpecification" not in (db.describe(design.profiles) or {})
 
 
-def test_nothing_expires(db: Connection) -> None:
+def test_no_table_has_an_expiry(db: Connection) -> None:
     for name in ("Attempts", "Profiles", "Scenarios"):
         result = db.transport.call("DescribeTimeToLive", {"TableName": name})
         assert result["TimeToLiveDescription"]["TimeToLiveStatus"] == "DISABLED"
 
 
-def test_the_boolean_key_of_the_document_is_refused_by_the_engine(engine: Engine | ServedEngine) -> None:
+def test_the_boolean_key_of_the_document_is_rejected_by_the_engine(engine: Engine | ServedEngine) -> None:
     request = {
         "TableName": "Scenarios", "KeySchema": [{"AttributeName": "scenarioId", "KeyType": "HASH"}],
         "BillingMode": "PAY_PER_REQUEST",
@@ -185,7 +185,7 @@ def test_the_boolean_key_of_the_document_is_refused_by_the_engine(engine: Engine
     assert as_written.failed
 
 
-def test_a_submission_costs_what_the_design_says_beforehand(recorded: tuple[Service, Recording]) -> None:
+def test_a_submission_costs_what_the_design_predicts(recorded: tuple[Service, Recording]) -> None:
     """An attempt of 8 KB: in the table and in one index; its profile: a transaction over three items."""
     service, inner = recorded
     used, metered = inner.used, service.db
@@ -207,13 +207,13 @@ def test_a_submission_costs_what_the_design_says_beforehand(recorded: tuple[Serv
 # Monthly cost.
 
 
-def test_the_months_cost_is_under_ten_dollars_and_is_the_sum_of_its_parts() -> None:
+def test_the_monthly_cost_is_under_ten_dollars_and_the_sum_of_its_parts() -> None:
     result = units.month()
     assert result.total == pytest.approx(sum(units.lines_of(result).values()))
     assert result.total < 10
 
 
-def test_what_the_document_counted_is_recomputed_from_its_own_figures() -> None:
+def test_costs_stated_in_the_document_are_recomputed_from_its_figures() -> None:
     """10,000 submissions of 8 KB, their index entries, a snapshot and ten attempts read for each."""
     result = {pattern.name: pattern for pattern in units.month(Design.load(str(units.AS_WRITTEN))).patterns}
     assert result["submit"].calls == pytest.approx(10_000)
@@ -223,7 +223,7 @@ def test_what_the_document_counted_is_recomputed_from_its_own_figures() -> None:
     assert result["recent_attempts"].requests == pytest.approx(10_000 * 10 * 0.125e-6)
 
 
-def test_what_the_document_left_out_is_more_than_what_it_counted() -> None:
+def test_costs_omitted_from_the_document_exceed_the_stated_ones() -> None:
     result = {pattern.name: pattern for pattern in units.month(Design.load(str(units.AS_WRITTEN))).patterns}
     submit = result["submit"].expected.units
     counted = result["submit"].requests * submit.write / submit.written

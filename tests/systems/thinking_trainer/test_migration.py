@@ -119,7 +119,7 @@ def dying(db: Connection, after: int) -> None:
 
 
 @pytest.mark.parametrize("every", [7, 30, 60])
-def test_killed_at_any_request_it_goes_on_and_ends_with_the_same(
+def test_a_migration_killed_at_any_request_continues_with_the_same_result(
     engine: Engine | ServedEngine, clock: ManualClock, every: int
 ) -> None:
     with connected(engine, clock) as db:
@@ -148,7 +148,7 @@ def test_killed_at_any_request_it_goes_on_and_ends_with_the_same(
 
 @pytest.mark.embedded("faults on purpose")
 @pytest.mark.parametrize("seed", range(3))
-def test_under_conflicts_and_lost_answers_nothing_is_counted_twice(
+def test_under_conflicts_and_lost_responses_nothing_is_counted_twice(
     clock: ManualClock, tmp_path: Path, seed: int
 ) -> None:
     path = tmp_path / "data.db"
@@ -161,7 +161,7 @@ def test_under_conflicts_and_lost_answers_nothing_is_counted_twice(
         check(db, 30)
 
 
-def test_what_its_user_changes_meanwhile_is_kept(db: Connection) -> None:
+def test_concurrent_changes_by_the_user_are_kept(db: Connection) -> None:
     fill(db, 0)
     db.transport.call("PutItem", {"TableName": "Attempts", "Item": raw(old_attempt(status="in-progress"))})
     (found,) = db.all(design.attempts_of_0_9())
@@ -176,7 +176,7 @@ def test_what_its_user_changes_meanwhile_is_kept(db: Connection) -> None:
     assert service.scenario("s0").active is False
 
 
-def test_a_snapshot_that_cannot_be_upgraded_is_left_and_named(db: Connection) -> None:
+def test_a_snapshot_that_cannot_be_upgraded_is_kept_and_named(db: Connection) -> None:
     fill(db, 0)
     three = old_profile(userId="u9", dimensions=old_profile()["dimensions"][:3])
     db.transport.call("PutItem", {"TableName": "Profiles", "Item": raw(three)})
@@ -189,7 +189,7 @@ def test_a_snapshot_that_cannot_be_upgraded_is_left_and_named(db: Connection) ->
     assert "another snapshot has the same timestamp" in str(progress.skipped)
 
 
-def test_a_place_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_an_invalid_position_is_rejected(tmp_path: Path) -> None:
     for number, text in enumerate(["not json", "[]", '{"stage": "attempts", "colour": "red"}']):
         path = tmp_path / f"{number}.json"
         path.write_text(text)
@@ -216,7 +216,7 @@ typer.run(migrate.migrate)
 """
 
 
-def test_the_command_is_killed_started_again_and_finishes(address: str, tmp_path: Path) -> None:
+def test_the_command_is_killed_restarted_and_finishes(address: str, tmp_path: Path) -> None:
     progress = tmp_path / "progress.json"
     with keyplan.connect(address) as db:
         fill(db, 150)
@@ -234,7 +234,7 @@ def test_the_command_is_killed_started_again_and_finishes(address: str, tmp_path
     assert "done already" in third.stdout
 
 
-def test_the_command_tells_what_it_left_and_what_it_cannot_reach(address: str, tmp_path: Path) -> None:
+def test_the_command_reports_skipped_items_and_unreachable_databases(address: str, tmp_path: Path) -> None:
     progress = tmp_path / "progress.json"
     with keyplan.connect(address) as db:
         fill(db, 0)

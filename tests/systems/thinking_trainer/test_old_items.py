@@ -41,7 +41,7 @@ def put(db: Connection, table: str, item: dict[str, object]) -> None:
     db.transport.call("PutItem", {"TableName": table, "Item": raw(item)})
 
 
-def test_an_old_attempt_is_read_by_its_id_and_in_its_users_list(db: Connection, service: Service) -> None:
+def test_an_old_attempt_is_read_by_id_and_in_its_users_list(db: Connection, service: Service) -> None:
     put(db, "Attempts", old_attempt())
     found = service.attempt(USER, attempt_id(5))
     assert found.evaluation is not None
@@ -51,7 +51,7 @@ def test_an_old_attempt_is_read_by_its_id_and_in_its_users_list(db: Connection, 
 
 
 @pytest.mark.parametrize("status", [Status.IN_PROGRESS, Status.ABANDONED])
-def test_old_attempts_that_were_never_submitted_are_not_listed_though_their_index_entry_is_there(
+def test_old_attempts_that_were_never_submitted_are_not_listed_despite_their_index_entry(
     db: Connection, service: Service, status: Status
 ) -> None:
     put(db, "Attempts", old_attempt(status=status.value))
@@ -59,7 +59,7 @@ def test_old_attempts_that_were_never_submitted_are_not_listed_though_their_inde
     assert service.attempt(USER, attempt_id(5)).status is status
 
 
-def test_an_old_draft_is_saved_in_the_form_of_today(db: Connection, service: Service) -> None:
+def test_an_old_draft_is_saved_in_the_current_version(db: Connection, service: Service) -> None:
     put(db, "Attempts", old_attempt(status="in-progress", scenarioId="late-ferry"))
     put(db, "Scenarios", old_scenario())
     saved = service.save(USER, attempt_id(5), {"q1": "I do not know yet."})
@@ -69,7 +69,7 @@ def test_an_old_draft_is_saved_in_the_form_of_today(db: Connection, service: Ser
     assert [one.attempt_id for one in service.in_progress(USER, 20, None)] == [attempt_id(5)]
 
 
-def test_an_old_attempt_is_taken_into_a_profile_once(db: Connection) -> None:
+def test_an_old_attempt_is_added_to_a_profile_once(db: Connection) -> None:
     put(db, "Attempts", old_attempt())
     found = db.run(design.attempt_by_id(attempt_id(5)))
     assert found is not None
@@ -77,9 +77,7 @@ def test_an_old_attempt_is_taken_into_a_profile_once(db: Connection) -> None:
     assert [profiler.add(found), profiler.add(found)] == [True, False]
 
 
-def test_an_old_scenario_is_read_with_its_tags_as_a_set_and_can_be_put_on_offer(
-    db: Connection, service: Service
-) -> None:
+def test_an_old_scenario_is_read_with_its_tags_as_a_set_and_can_be_activated(db: Connection, service: Service) -> None:
     put(db, "Scenarios", old_scenario())
     assert service.scenario("late-ferry").tags == {"tides", "boats"}
     assert service.on_offer(None) == []  # it never had the key of the index
@@ -87,7 +85,7 @@ def test_an_old_scenario_is_read_with_its_tags_as_a_set_and_can_be_put_on_offer(
     assert [one.scenario_id for one in service.on_offer(None)] == ["late-ferry"]
 
 
-def test_old_and_new_profiles_make_one_history(db: Connection, service: Service) -> None:
+def test_old_and_new_profiles_form_one_history(db: Connection, service: Service) -> None:
     put(db, "Profiles", old_profile())
     put(db, "Profiles", old_profile(timestamp="2025-12-21T10:35:00.000Z", attemptCount=Decimal(14)))
     latest = service.profile(USER)
@@ -102,21 +100,19 @@ def test_old_and_new_profiles_make_one_history(db: Connection, service: Service)
     assert [one.attempt_count for one in service.progress(USER)] == [14, 15, 1]
 
 
-def test_an_item_of_a_version_to_come_is_named_and_not_guessed_at(db: Connection, service: Service) -> None:
+def test_an_item_of_a_future_version_is_rejected_by_name(db: Connection, service: Service) -> None:
     put(db, "Attempts", old_attempt(schemaVersion="2.0"))
     with pytest.raises(UnreadableItemError, match=r"attemptId='00000000.*version '2\.0'"):
         service.attempt(USER, attempt_id(5))
 
 
-def test_an_old_profile_of_three_dimensions_is_refused_with_the_reason(db: Connection, service: Service) -> None:
+def test_an_old_profile_of_three_dimensions_is_rejected_with_the_reason(db: Connection, service: Service) -> None:
     put(db, "Profiles", old_profile(dimensions=old_profile()["dimensions"][:3]))
     with pytest.raises(ItemUnreadable, match=r"profile of version '0\.9' has no"):
         service.profile(USER)
 
 
-def test_lists_are_shown_without_what_nobody_can_read(
-    db: Connection, service: Service, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_lists_omit_unreadable_items(db: Connection, service: Service, caplog: pytest.LogCaptureFixture) -> None:
     attempt = completed(7).model_copy(update={"user_id": USER})
     ProfileConsumer(db, db.context.clock).add(db.run(design.start_attempt(stored(attempt))))
     put(db, "Attempts", old_attempt(schemaVersion="2.0"))

@@ -57,7 +57,7 @@ DELIVERIES = st.lists(st.sampled_from(range(13)), max_size=12).flatmap(
 @pytest.mark.embedded("faults on purpose")
 @given(order=DELIVERIES, workers=st.integers(1, 4), seed=st.integers(0, 1_000))
 @settings(max_examples=20, deadline=None)
-def test_racing_handlers_make_the_same_snapshots_in_any_order(order: list[int], workers: int, seed: int) -> None:
+def test_racing_handlers_create_the_same_snapshots_in_any_order(order: list[int], workers: int, seed: int) -> None:
     clock = ManualClock(LATEST_S)
     faults = Faults(seed=seed, conflicts=0.1, internal_errors=0.05, stale_reads=0.5, gsi_lag=3600.0)
     with (
@@ -89,7 +89,7 @@ STEPS = st.lists(
 @pytest.mark.embedded("faults on purpose")
 @given(order=st.permutations(range(13)), steps=STEPS, seed=st.integers(0, 1_000))
 @settings(max_examples=15, deadline=None)
-def test_a_stream_that_repeats_reorders_and_is_read_again_makes_the_same_snapshots(
+def test_a_repeated_reordered_and_replayed_stream_creates_the_same_snapshots(
     order: list[int], steps: list[tuple[str, int]], seed: int
 ) -> None:
     clock = ManualClock(LATEST_S)
@@ -146,7 +146,7 @@ def connection(engine: Engine | ServedEngine, clock: ManualClock) -> Iterator[Co
 @pytest.mark.embedded("faults on purpose")
 @given(order=st.permutations(range(13)), workers=st.integers(2, 4), seed=st.integers(0, 1_000))
 @settings(max_examples=8, deadline=None)
-def test_runners_that_share_the_shards_in_threads_make_the_same_snapshots(
+def test_runners_that_share_the_shards_in_threads_create_the_same_snapshots(
     order: list[int], workers: int, seed: int
 ) -> None:
     clock = ManualClock(LATEST_S)
@@ -177,7 +177,7 @@ def test_runners_that_share_the_shards_in_threads_make_the_same_snapshots(
         assert kept(db) == due(ATTEMPTS)
 
 
-def test_only_becoming_completed_is_followed(connection: Connection, clock: ManualClock) -> None:
+def test_only_the_change_to_completed_is_consumed(connection: Connection, clock: ManualClock) -> None:
     (attempt,) = written(connection, ATTEMPTS[:1])
     with TemporaryDirectory() as folder:
         following = runner(connection, clock, Path(folder) / "one.json")
@@ -190,14 +190,14 @@ def test_only_becoming_completed_is_followed(connection: Connection, clock: Manu
     assert len(kept(connection)) == 1
 
 
-def test_an_attempt_that_is_gone_before_it_is_delivered_leaves_nothing(connection: Connection) -> None:
+def test_an_attempt_deleted_before_its_delivery_creates_nothing(connection: Connection) -> None:
     (attempt,) = written(connection, ATTEMPTS[:1])
     connection.transport.call("DeleteItem", {"TableName": "Attempts", "Key": {"attemptId": {"S": attempt.attempt_id}}})
     assert ProfileConsumer(connection, connection.context.clock).add(attempt) is False
     assert kept(connection) == []
 
 
-def test_snapshots_are_right_as_long_as_none_comes_after_more_newer_ones_than_the_ledger_spares(
+def test_snapshots_are_correct_unless_more_newer_attempts_exist_than_the_ledger_keeps(
     connection: Connection,
 ) -> None:
     attempts = varied(KEPT + 5)
@@ -210,7 +210,7 @@ def test_snapshots_are_right_as_long_as_none_comes_after_more_newer_ones_than_th
     assert kept(connection) == due(attempts)
 
 
-def test_an_attempt_later_than_that_is_counted_and_the_newest_profile_is_right(connection: Connection) -> None:
+def test_an_even_later_attempt_is_counted_and_the_newest_profile_is_correct(connection: Connection) -> None:
     attempts = varied(KEPT + 5)
     stored = written(connection, attempts)
     profiler = ProfileConsumer(connection, connection.context.clock)
@@ -225,7 +225,7 @@ def test_an_attempt_later_than_that_is_counted_and_the_newest_profile_is_right(c
     assert kept(connection)[-1] == due([*attempts, completed(100, 3)])[-1]
 
 
-def test_a_handler_that_never_gets_its_turn_says_so(connection: Connection) -> None:
+def test_a_handler_that_always_conflicts_raises_an_error(connection: Connection) -> None:
     (attempt,) = written(connection, ATTEMPTS[:1])
 
     class Others(ProfileConsumer):
@@ -239,7 +239,7 @@ def test_a_handler_that_never_gets_its_turn_says_so(connection: Connection) -> N
         Others(connection, connection.context.clock).add(attempt)
 
 
-def test_an_attempt_that_fails_goes_to_its_destination_and_others_are_taken_in(
+def test_a_failing_attempt_goes_to_its_destination_and_others_are_processed(
     connection: Connection, clock: ManualClock, tmp_path: Path
 ) -> None:
     good, bad = written(connection, ATTEMPTS[:2])

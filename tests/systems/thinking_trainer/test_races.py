@@ -55,7 +55,7 @@ def settle() -> None:
     threading.Event().wait(2 * STALE_S)
 
 
-def test_of_two_submits_at_once_one_wins_and_one_profile_entry_is_made(
+def test_one_of_two_concurrent_submits_wins_and_one_profile_entry_is_created(
     engine: Engine | ServedEngine, clock: SystemClock, tmp_path: Path
 ) -> None:
     with connected(engine, clock) as connection, staged(connection, clock, tmp_path, Together(2)) as stage:
@@ -69,7 +69,7 @@ def test_of_two_submits_at_once_one_wins_and_one_profile_entry_is_made(
         assert len(ada.get("/attempts").json()["items"]) == 1
 
 
-def test_a_submit_and_an_abandon_at_once_leave_one_of_the_two(ada: Caller) -> None:
+def test_one_of_a_concurrent_submit_and_abandon_wins(ada: Caller) -> None:
     ways = ("submit", {"answers": given()}, "completed"), ("abandon", None, "abandoned")
     for _ in range(10):
         draft = ada.begun()
@@ -86,7 +86,7 @@ def saved_by(number: int) -> str:
     return f"{ANSWERS['q1']} Saved by {number}."
 
 
-def test_saves_at_once_are_never_mixed_and_a_refused_one_leaves_no_trace(ada: Caller) -> None:
+def test_concurrent_saves_are_never_mixed_and_a_rejected_one_leaves_no_trace(ada: Caller) -> None:
     draft = ada.begun()
 
     def save(number: int) -> int:
@@ -103,7 +103,7 @@ def test_saves_at_once_are_never_mixed_and_a_refused_one_leaves_no_trace(ada: Ca
 
 @pytest.mark.embedded("faults on purpose")
 @pytest.mark.parametrize("seed", range(2))
-def test_with_conflicts_failures_and_lagging_indexes_every_attempt_counts_once(
+def test_under_conflicts_failures_and_index_lag_every_attempt_counts_once(
     clock: SystemClock, tmp_path: Path, seed: int
 ) -> None:
     faults = Faults(
@@ -145,7 +145,7 @@ def test_with_conflicts_failures_and_lagging_indexes_every_attempt_counts_once(
             assert all("notedAt" in one for one in completed)
 
 
-def test_a_write_that_always_conflicts_is_told_as_busy(clock: SystemClock, tmp_path: Path) -> None:
+def test_a_write_that_always_conflicts_returns_busy(clock: SystemClock, tmp_path: Path) -> None:
     with (
         Engine.memory(clock=clock) as engine,
         connected(engine, clock, attempts=2) as connection,

@@ -17,7 +17,7 @@ def seed(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_twenty_are_loaded_and_a_second_run_adds_none_and_leaves_changes_alone(address: str) -> None:
+def test_twenty_scenarios_are_loaded_and_a_second_run_adds_none_and_keeps_changes(address: str) -> None:
     first = seed("--url", address, "--create-table")
     assert (first.returncode, first.stdout) == (0, "20 scenarios added, 0 existed already\n"), first.stderr
     chosen = seed_scenarios()[0]
@@ -31,7 +31,7 @@ def test_twenty_are_loaded_and_a_second_run_adds_none_and_leaves_changes_alone(a
         assert not kept.active
 
 
-def test_scenarios_of_ones_own_are_loaded_from_a_folder(tmp_path: Path) -> None:
+def test_custom_scenarios_are_loaded_from_a_folder(tmp_path: Path) -> None:
     folder = tmp_path / "own"
     folder.mkdir()
     document = seed_scenarios()[0].model_dump(mode="json", by_alias=True) | {"scenarioId": "mine"}
@@ -40,7 +40,7 @@ def test_scenarios_of_ones_own_are_loaded_from_a_folder(tmp_path: Path) -> None:
     assert result.stdout == "1 scenarios added, 0 existed already\n", result.stderr
 
 
-def test_what_cannot_be_loaded_is_told_in_one_line(tmp_path: Path) -> None:
+def test_loading_errors_are_reported_on_one_line(tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text("{")
     bad = seed("--url", str(tmp_path / "data.db"), "--folder", str(tmp_path))
     assert (bad.returncode, bad.stdout) == (1, "")

@@ -7,7 +7,7 @@ from tests.systems.thinking_trainer.stage import ANSWERS, FERRY, Caller, Stage, 
 from keyplan.clock import ManualClock
 
 
-def test_a_whole_session(stage: Stage, ada: Caller, clock: ManualClock) -> None:
+def test_a_whole_session_works(stage: Stage, ada: Caller, clock: ManualClock) -> None:
     draft = ada.begun()
     assert ada.put(f"/attempts/{draft}/answers", {"answers": given({"q1": ANSWERS["q1"]})}).status_code == 200
     clock.advance(5)

@@ -21,7 +21,9 @@ from keyplan_systems.thinking_trainer.service import Service
 from keyplan_systems.web.system import UnfinishedError
 
 
-def test_a_day_of_silence_ends_an_attempt_and_a_touch_keeps_it(stage: Stage, ada: Caller, clock: ManualClock) -> None:
+def test_a_day_of_inactivity_ends_an_attempt_and_a_touch_keeps_it(
+    stage: Stage, ada: Caller, clock: ManualClock
+) -> None:
     silent, touched = ada.begun(), ada.begun()
     clock.advance(23 * 3600)
     ada.post(f"/attempts/{touched}/resume")
@@ -35,7 +37,7 @@ def test_a_day_of_silence_ends_an_attempt_and_a_touch_keeps_it(stage: Stage, ada
     ]
 
 
-def test_the_sweeper_looks_at_an_attempt_itself_since_the_index_may_lag(
+def test_the_sweeper_reads_the_attempt_because_the_index_may_lag(
     stage: Stage, ada: Caller, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     draft = ada.begun()
@@ -48,9 +50,7 @@ def test_the_sweeper_looks_at_an_attempt_itself_since_the_index_may_lag(
     assert ada.get(f"/attempts/{draft}").json()["status"] == "in-progress"
 
 
-def test_whoever_comes_back_while_the_sweep_is_at_it_keeps_their_attempt(
-    stage: Stage, ada: Caller, clock: ManualClock
-) -> None:
+def test_a_user_who_returns_during_the_sweep_keeps_the_attempt(stage: Stage, ada: Caller, clock: ManualClock) -> None:
     draft = ada.begun()
     clock.advance(24 * 3600)
     call, returns = stage.connection._call, [draft]
@@ -81,7 +81,7 @@ class Sweeping:
 
 
 @pytest.mark.parametrize("silent_s", [24 * 3600 - 1, 24 * 3600, 30 * 3600])  # the sweep may be late
-def test_an_attempt_handed_in_at_the_last_moment_is_not_given_up_while_it_is_graded(
+def test_an_attempt_submitted_at_the_last_moment_is_not_abandoned_while_it_is_graded(
     stage: Stage, ada: Caller, clock: ManualClock, silent_s: int
 ) -> None:
     draft = ada.begun()
@@ -93,7 +93,7 @@ def test_an_attempt_handed_in_at_the_last_moment_is_not_given_up_while_it_is_gra
     assert ada.get(f"/attempts/{draft}").json()["status"] == "completed"
 
 
-def test_answers_that_are_refused_do_not_keep_an_attempt_from_the_sweep(
+def test_rejected_answers_do_not_protect_an_attempt_from_the_sweep(
     stage: Stage, ada: Caller, clock: ManualClock
 ) -> None:
     draft = ada.begun()
@@ -105,7 +105,7 @@ def test_answers_that_are_refused_do_not_keep_an_attempt_from_the_sweep(
 
 @pytest.mark.parametrize("refused", ["GetItem", "PutItem"])
 @pytest.mark.parametrize("which", [0, 1, 2])  # at any position in the index, whose shards have no order
-def test_an_attempt_that_cannot_be_given_up_keeps_no_other_from_it_and_is_told(
+def test_an_attempt_that_cannot_be_abandoned_is_reported_and_does_not_prevent_others(
     stage: Stage, ada: Caller, clock: ManualClock, which: int, refused: str
 ) -> None:
     begun = [ada.begun() for _ in range(3)]
@@ -129,7 +129,7 @@ def test_an_attempt_that_cannot_be_given_up_keeps_no_other_from_it_and_is_told(
     assert ada.get(f"/attempts/{begun[which]}").json()["status"] == "abandoned"
 
 
-def test_an_attempt_that_cannot_be_read_keeps_no_other_from_the_sweep(
+def test_an_unreadable_attempt_does_not_prevent_the_sweep_of_others(
     stage: Stage, ada: Caller, clock: ManualClock
 ) -> None:
     damaged, silent = ada.begun(), ada.begun()

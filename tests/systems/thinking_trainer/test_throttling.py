@@ -90,14 +90,14 @@ def reason(caught: pytest.ExceptionInfo[Any]) -> dict[str, str]:
     return dict(result)
 
 
-def test_seeding_at_one_write_unit_a_second_throttles_the_table(world: World) -> None:
+def test_seeding_at_one_write_unit_per_second_throttles_the_table(world: World) -> None:
     with pytest.raises(ThrottledError) as caught:
         add_at_once(world, len(seed_scenarios()))
     assert reason(caught)["reason"] == "TableWriteProvisionedThroughputExceeded"
     assert reason(caught)["resource"].endswith("table/Scenarios")
 
 
-def test_the_service_gets_all_twenty_in_and_takes_the_time_that_the_capacity_asks_for(world: World) -> None:
+def test_the_service_loads_all_twenty_in_the_time_that_the_capacity_requires(world: World) -> None:
     service = world.service()
     began = world.clock.now()
     assert service.add_scenarios(seed_scenarios()) == 20
@@ -110,14 +110,14 @@ def test_the_service_gets_all_twenty_in_and_takes_the_time_that_the_capacity_ask
     assert service.add_scenarios(seed_scenarios()) == 0
 
 
-def test_patience_ends(world: World) -> None:
+def test_retries_are_limited(world: World) -> None:
     world.clock.__class__ = ManualClock  # the clock does not advance, so capacity never refills
     with pytest.raises(ThrottledError):
         world.service(attempts=2).add_scenarios(seed_scenarios())
     assert MAX_WAITS * THROTTLED_AGAIN_S == 60
 
 
-def test_an_index_of_little_capacity_refuses_writes_that_its_table_would_take(world: World) -> None:
+def test_an_index_with_little_capacity_rejects_writes_that_its_table_would_accept(world: World) -> None:
     world.engine.call(
         "UpdateTable",
         {
@@ -144,7 +144,7 @@ def test_an_index_of_little_capacity_refuses_writes_that_its_table_would_take(wo
     assert world.service(attempts=1).db.run(design.add_scenario(inactive)).active is False  # it is in no index
 
 
-def test_listing_exhausts_the_index_alone_and_the_service_waits_for_it(world: World) -> None:
+def test_listing_exhausts_only_the_index_and_the_service_waits_for_it(world: World) -> None:
     world.seed_over_a_day()
     once = world.service(attempts=1)
     lists: list[int] = []
@@ -160,7 +160,7 @@ def test_listing_exhausts_the_index_alone_and_the_service_waits_for_it(world: Wo
     assert world.clock.now() - began > 2
 
 
-def test_five_units_without_burst_do_not_serve_one_list_of_large_scenarios(world: World) -> None:
+def test_five_units_without_burst_are_not_enough_for_one_list_of_large_scenarios(world: World) -> None:
     for number in range(20):
         world.clock.advance(10)
         large = stored_scenario(f"s{number}", description="A long story. " * 270)
@@ -174,7 +174,7 @@ def test_five_units_without_burst_do_not_serve_one_list_of_large_scenarios(world
     assert used["Table"]["CapacityUnits"] == 0
 
 
-def test_over_http_a_throttle_that_outlasts_all_retries_is_503_and_passes(tmp_path: Path) -> None:
+def test_a_throttle_that_outlasts_all_retries_returns_503_and_passes(tmp_path: Path) -> None:
     clock = ManualClock(NOON_S)
     with (
         Engine.memory(clock=clock, faults=Faults(throttle=True), ttl_sweep_s=None) as engine,

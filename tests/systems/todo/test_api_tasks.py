@@ -32,7 +32,7 @@ def everything(caller: Caller, path: str, **query: Any) -> list[str]:
             return found
 
 
-def test_a_task_is_made_with_what_was_said_and_defaults_for_the_rest(ada: Caller) -> None:
+def test_a_task_is_created_with_the_given_fields_and_defaults(ada: Caller) -> None:
     made = ada.post("/tasks", {"title": " Water the plants "})
     assert made.status_code == 201
     task = made.json()
@@ -52,7 +52,7 @@ def test_a_task_is_made_with_what_was_said_and_defaults_for_the_rest(ada: Caller
     assert ada.get(f"/tasks/{made.json()['task_id']}").json() == made.json()
 
 
-def test_priority_may_be_none_and_a_task_may_begin_completed(ada: Caller) -> None:
+def test_priority_may_be_none_and_a_task_may_start_completed(ada: Caller) -> None:
     task = ada.task(priority=None, status="completed")
     assert task["priority"] is None
     assert task["completed_at"] == NOW
@@ -83,7 +83,7 @@ def test_priority_may_be_none_and_a_task_may_begin_completed(ada: Caller) -> Non
         {"title": None},
     ],
 )
-def test_what_breaks_a_rule_is_answered_422_in_the_one_shape(ada: Caller, body: dict[str, Any]) -> None:
+def test_invalid_bodies_return_422_in_the_common_error_format(ada: Caller, body: dict[str, Any]) -> None:
     answer = ada.post("/tasks", body)
     assert answer.status_code == 422
     error = answer.json()["error"]
@@ -92,7 +92,7 @@ def test_what_breaks_a_rule_is_answered_422_in_the_one_shape(ada: Caller, body: 
     assert ada.get("/tasks").json() == {"tasks": [], "cursor": None}
 
 
-def test_writes_need_an_idempotency_key(ada: Caller) -> None:
+def test_writes_require_an_idempotency_key(ada: Caller) -> None:
     task = ada.task()
     for answer in (
         ada.client.post("/tasks", json={"title": "x"}),
@@ -106,7 +106,7 @@ def test_writes_need_an_idempotency_key(ada: Caller) -> None:
         assert answer.json()["error"]["details"][0]["field"] == "Idempotency-Key"
 
 
-def test_without_a_good_token_everything_is_answered_401(stage: Stage) -> None:
+def test_requests_without_a_valid_token_return_401(stage: Stage) -> None:
     with httpx.Client(base_url=f"{stage.url}/api/v1") as client:
         for method, path in (("GET", "/tasks"), ("POST", "/tasks"), ("DELETE", "/users"), ("GET", "/admin/users")):
             answer = client.request(method, path)
@@ -115,7 +115,7 @@ def test_without_a_good_token_everything_is_answered_401(stage: Stage) -> None:
     assert stage.person("a#b").get("/tasks").status_code == 401
 
 
-def test_a_task_of_another_and_one_that_is_not_there_are_both_missing(stage: Stage, ada: Caller) -> None:
+def test_tasks_of_others_and_missing_ones_are_both_not_found(stage: Stage, ada: Caller) -> None:
     bob, task = stage.person("bob"), ada.task()
     for path in (f"/tasks/{task['task_id']}", "/tasks/nothing"):
         for answer in (bob.get(path), bob.put(path, {"title": "mine"}), bob.delete(path)):
@@ -124,7 +124,7 @@ def test_a_task_of_another_and_one_that_is_not_there_are_both_missing(stage: Sta
     assert ada.get(f"/tasks/{task['task_id']}").json() == task
 
 
-def test_a_change_keeps_what_is_left_out_and_clears_what_is_null(ada: Caller, stage: Stage, clock: ManualClock) -> None:
+def test_a_change_keeps_omitted_fields_and_clears_nulls(ada: Caller, stage: Stage, clock: ManualClock) -> None:
     task = ada.task(description="why", category="home", due_date="2025-12-01", priority="high")
     clock.advance(10)
     changed = ada.put(f"/tasks/{task['task_id']}", {"title": "new", "category": None, "due_date": None})
@@ -139,12 +139,12 @@ def test_a_change_keeps_what_is_left_out_and_clears_what_is_null(ada: Caller, st
 
 @pytest.mark.embedded("refused before any table is met")
 @pytest.mark.parametrize("body", [{}, {"title": None}, {"status": None}, {"owner": "bob"}, {"title": ""}])
-def test_a_change_that_says_nothing_or_what_cannot_be_is_refused(ada: Caller, body: dict[str, Any]) -> None:
+def test_empty_and_invalid_changes_are_rejected(ada: Caller, body: dict[str, Any]) -> None:
     task = ada.task()
     assert ada.put(f"/tasks/{task['task_id']}", body).status_code == 422
 
 
-def test_every_change_moves_the_task_in_every_index(ada: Caller) -> None:
+def test_every_change_updates_the_task_in_every_index(ada: Caller) -> None:
     task = ada.task("t", status="pending", priority="low", category="a", due_date="2025-12-01")
     path = f"/tasks/{task['task_id']}"
     ada.put(path, {"status": "in_progress", "priority": "urgent", "category": "b", "due_date": "2026-01-01"})
@@ -154,7 +154,7 @@ def test_every_change_moves_the_task_in_every_index(ada: Caller) -> None:
         assert titles(ada.get("/tasks", **there)) == ["t"]
 
 
-def test_completion_sets_its_moment_and_reopening_removes_it(ada: Caller, clock: ManualClock) -> None:
+def test_completion_sets_its_time_and_reopening_removes_it(ada: Caller, clock: ManualClock) -> None:
     path = f"/tasks/{ada.task()['task_id']}"
     clock.advance(60)
     assert ada.put(path, {"status": "completed"}).json()["completed_at"] == NOW + 60
@@ -173,7 +173,7 @@ def test_a_change_or_deletion_at_another_version_is_a_conflict(ada: Caller) -> N
     assert ada.delete(path, **{"If-Match": "2"}).status_code == 204
 
 
-def test_a_deleted_task_is_gone_from_everywhere(ada: Caller) -> None:
+def test_a_deleted_task_is_removed_from_every_list(ada: Caller) -> None:
     task = ada.task(category="home", due_date="2025-12-01")
     answer = ada.delete(f"/tasks/{task['task_id']}")
     assert (answer.status_code, answer.content) == (204, b"")
@@ -182,7 +182,7 @@ def test_a_deleted_task_is_gone_from_everywhere(ada: Caller) -> None:
         assert titles(ada.get("/tasks", order=order)) == []
 
 
-def test_lists_come_in_the_order_of_their_index(ada: Caller, clock: ManualClock) -> None:
+def test_lists_are_in_the_order_of_their_index(ada: Caller, clock: ManualClock) -> None:
     for number, (status, priority, day) in enumerate(
         [
             ("pending", "low", "2025-12-03"),
@@ -198,7 +198,7 @@ def test_lists_come_in_the_order_of_their_index(ada: Caller, clock: ManualClock)
         assert "".join(titles(ada.get("/tasks", order=order))) == expected, order
 
 
-def test_a_specific_value_finds_just_its_tasks(ada: Caller) -> None:
+def test_a_filter_by_value_returns_exactly_its_tasks(ada: Caller) -> None:
     ada.task("ab", category="ab")
     ada.task("a", category="a", due_date="2025-12-01")
     ada.task("A", category="A", status="completed", priority="low")
@@ -210,7 +210,7 @@ def test_a_specific_value_finds_just_its_tasks(ada: Caller) -> None:
     assert titles(ada.get("/tasks", due_on="2025-12-01")) == ["a"]
 
 
-def test_a_range_of_dates_holds_both_its_ends(ada: Caller) -> None:
+def test_a_date_range_includes_both_bounds(ada: Caller) -> None:
     for day in ("2025-10-30", "2025-10-31", "2025-11-01", "2025-11-02"):
         ada.task(day, due_date=day)
     ada.task("some day")
@@ -221,7 +221,7 @@ def test_a_range_of_dates_holds_both_its_ends(ada: Caller) -> None:
     assert titles(ada.get("/tasks", due_from="2025-11-02", due_to="2025-10-01")) == []
 
 
-def test_filters_are_joined(ada: Caller) -> None:
+def test_filters_are_combined(ada: Caller) -> None:
     ada.task("yes", status="pending", priority="high", category="home", due_date="2025-12-01")
     ada.task("other status", status="completed", priority="high", category="home", due_date="2025-12-01")
     ada.task("other priority", status="pending", priority="low", category="home", due_date="2025-12-01")
@@ -262,7 +262,7 @@ def test_overdue_are_open_tasks_due_before_today_in_the_zone(ada: Caller, clock:
 
 
 @pytest.mark.parametrize("query", [{}, {"order": "urgency"}, {"order": "status"}, {"status": "pending"}])
-def test_pages_hold_every_task_once(ada: Caller, query: dict[str, str]) -> None:
+def test_pages_contain_every_task_once(ada: Caller, query: dict[str, str]) -> None:
     made = {ada.task(str(number), priority=["low", "high", "urgent"][number % 3])["title"] for number in range(17)}
     for limit in (1, 4, 5, 17, 18):
         found = everything(ada, "/tasks", limit=limit, **query)
@@ -270,13 +270,13 @@ def test_pages_hold_every_task_once(ada: Caller, query: dict[str, str]) -> None:
         assert set(found) == made
 
 
-def test_overdue_pages_go_on_past_pages_of_which_nothing_is_left(ada: Caller) -> None:
+def test_overdue_pages_continue_past_pages_without_matches(ada: Caller) -> None:
     for number in range(12):
         ada.task(str(number), status="completed" if number % 4 else "pending", due_date=f"2025-01-{number + 1:02d}")
     assert everything(ada, "/tasks/overdue", limit=1) == ["0", "4", "8"]
 
 
-def test_a_cursor_is_good_for_its_own_list_only(stage: Stage, ada: Caller) -> None:
+def test_a_cursor_works_only_for_its_own_list(stage: Stage, ada: Caller) -> None:
     bob = stage.person("bob")
     for number in range(4):
         ada.task(str(number), category="a")
@@ -300,7 +300,7 @@ def test_a_cursor_is_good_for_its_own_list_only(stage: Stage, ada: Caller) -> No
     assert len(titles(ada.get("/tasks", order="urgency", cursor=urgency))) == 2
 
 
-def test_known_tasks_are_read_together(ada: Caller, stage: Stage) -> None:
+def test_known_tasks_are_read_in_batches(ada: Caller, stage: Stage) -> None:
     tasks = [ada.task(str(number)) for number in range(3)]
     other = stage.person("bob").task()
     wanted = [tasks[2]["task_id"], other["task_id"], tasks[0]["task_id"], tasks[2]["task_id"]]
@@ -308,7 +308,7 @@ def test_known_tasks_are_read_together(ada: Caller, stage: Stage) -> None:
     assert answer.json() == {"tasks": [tasks[2], tasks[0]]}
 
 
-def test_counts_are_those_of_the_caller(ada: Caller, stage: Stage) -> None:
+def test_counts_cover_the_tasks_of_the_caller(ada: Caller, stage: Stage) -> None:
     for status, priority in (("pending", "low"), ("pending", None), ("completed", "urgent")):
         ada.task(status=status, priority=priority)
     stage.person("bob").task()
@@ -329,7 +329,7 @@ def test_search_reads_titles_and_descriptions_of_the_caller(ada: Caller, stage: 
     assert ada.get("/tasks/search").status_code == 422
 
 
-def test_the_list_under_the_users_path_is_for_him_only(ada: Caller, stage: Stage) -> None:
+def test_the_list_under_a_users_path_is_readable_only_by_that_user(ada: Caller, stage: Stage) -> None:
     ada.task("high", priority="high")
     ada.task("low", priority="low")
     assert titles(ada.get("/users/ada/tasks", priority="high")) == ["high"]
@@ -337,7 +337,7 @@ def test_the_list_under_the_users_path_is_for_him_only(ada: Caller, stage: Stage
         assert stage.person("bob").get(path).status_code == 404
 
 
-def test_health_and_the_openapi_document_with_examples(stage: Stage) -> None:
+def test_health_and_the_openapi_document_are_served_with_examples(stage: Stage) -> None:
     health = httpx.get(f"{stage.url}/health")
     assert (health.status_code, health.json()) == (200, {"status": "ok", "checks": {"table": "ok"}})
     document = httpx.get(f"{stage.url}/openapi.json").json()
@@ -350,7 +350,7 @@ def test_health_and_the_openapi_document_with_examples(stage: Stage) -> None:
     assert [parameter["name"] for parameter in parameters if parameter["required"]] == ["Idempotency-Key"]
 
 
-def test_the_example_bodies_are_good_requests(ada: Caller, stage: Stage) -> None:
+def test_the_example_bodies_are_valid_requests(ada: Caller, stage: Stage) -> None:
     document = httpx.get(f"{stage.url}/openapi.json").json()
     shapes = document["components"]["schemas"]
     task = ada.post("/tasks", shapes["NewTask"]["examples"][0], new_key())

@@ -22,7 +22,7 @@ def email_guards(engine: Engine | ServedEngine) -> set[str]:
     return {item["PK"]["S"] for item in items if item["PK"]["S"].startswith("EMAIL#")}
 
 
-def test_a_user_is_made_on_first_use_from_the_token(stage: Stage, engine: Engine | ServedEngine) -> None:
+def test_a_user_is_created_on_first_use_from_the_token(stage: Stage, engine: Engine | ServedEngine) -> None:
     ada = stage.person("ada", email="Ada@Example.org", name="Ada")
     expected = {
         "user_id": "ada", "email": "ada@example.org", "name": "Ada", "created_at": NOW, "updated_at": NOW, "version": 1
@@ -39,7 +39,7 @@ def test_the_name_falls_back_to_the_user_name_then_to_the_address(stage: Stage) 
     assert stage.person("c", name="c" * 150).get("/users").json()["name"] == "c" * 100
 
 
-def test_a_user_is_made_with_what_is_said_once(stage: Stage) -> None:
+def test_a_user_is_created_once_with_the_given_fields(stage: Stage) -> None:
     ada = stage.person("ada", email=None, name=None)
     assert ada.get("/users").status_code == 422
     assert ada.post("/tasks", {"title": "x"}).status_code == 422
@@ -49,9 +49,7 @@ def test_a_user_is_made_with_what_is_said_once(stage: Stage) -> None:
     assert ada.task()["version"] == 1
 
 
-def test_an_address_that_is_taken_is_a_conflict_until_it_is_given_up(
-    stage: Stage, engine: Engine | ServedEngine
-) -> None:
+def test_an_address_in_use_is_a_conflict_until_it_is_released(stage: Stage, engine: Engine | ServedEngine) -> None:
     ada, bob = stage.person("ada"), stage.person("bob", email="ADA@example.org")
     assert ada.get("/users").status_code == 200
     for answer in (bob.get("/users"), bob.post("/users", {}), bob.post("/tasks", {"title": "x"})):
@@ -63,7 +61,7 @@ def test_an_address_that_is_taken_is_a_conflict_until_it_is_given_up(
     assert email_guards(engine) == {"EMAIL#ada@example.org"}, "nobody has verified the new address"
 
 
-def test_an_address_that_nobody_verified_is_a_claim_and_keeps_its_owner_out_of_nothing(
+def test_an_unverified_address_is_a_claim_that_does_not_lock_out_its_owner(
     stage: Stage, engine: Engine | ServedEngine
 ) -> None:
     eve, mallory = stage.person("eve"), stage.person("mallory", email_verified=False)
@@ -81,7 +79,7 @@ def test_an_address_that_nobody_verified_is_a_claim_and_keeps_its_owner_out_of_n
 
 
 @pytest.mark.parametrize("said", [False, "false", None, 1, "yes"], ids=repr)
-def test_a_token_whose_address_is_not_verified_makes_no_user_on_first_use(stage: Stage, said: object) -> None:
+def test_a_token_with_an_unverified_address_creates_no_user_on_first_use(stage: Stage, said: object) -> None:
     ada = stage.person("ada", email_verified=said)
     for answer in (ada.get("/users"), ada.post("/users", {}), ada.post("/tasks", {"title": "x"})):
         assert (answer.status_code, answer.json()["error"]["code"]) == (422, "invalid")
@@ -94,7 +92,7 @@ def held_without_verification(stage: Stage, user_id: str, email: str) -> None:
     stage.connection.run(create_user(User(user_id=user_id, email=email, name="x", created_at=now, updated_at=now)))
 
 
-def test_an_address_reserved_before_addresses_were_verified_yields_to_its_owner(stage: Stage) -> None:
+def test_an_address_reserved_before_verification_existed_is_transferred_to_its_owner(stage: Stage) -> None:
     held_without_verification(stage, "eve", "ada@example.org")
     held_without_verification(stage, "mallory", "new@example.org")
     ada = stage.person("ada")
@@ -133,17 +131,17 @@ def test_an_administrator_releases_an_address_for_its_owner(stage: Stage, ada: C
     ids=str,
 )
 @pytest.mark.embedded("refused before any table is met")
-def test_a_token_that_no_user_can_be_made_of_is_told(stage: Stage, claims: dict[str, object]) -> None:
+def test_a_token_from_which_no_user_can_be_created_is_reported(stage: Stage, claims: dict[str, object]) -> None:
     ada = stage.person("ada", **claims)
     for answer in (ada.get("/users"), ada.post("/users", {}), ada.post("/tasks", {"title": "x"})):
         assert (answer.status_code, answer.json()["error"]["code"]) == (422, "invalid")
 
 
-def test_a_name_of_nothing_but_space_is_none(stage: Stage) -> None:
+def test_a_blank_name_is_ignored(stage: Stage) -> None:
     assert stage.person("ada", name=" \n ").get("/users").json()["name"] == "ada@example.org"
 
 
-def test_an_address_is_one_in_whichever_spelling_it_comes(stage: Stage, engine: Engine | ServedEngine) -> None:
+def test_an_address_is_the_same_in_any_spelling(stage: Stage, engine: Engine | ServedEngine) -> None:
     first = stage.person("a", email="Ada@xn--bcher-kva.example")
     second = stage.person("b", email="ada@Bücher.example")
     assert first.get("/users").json()["email"] == "ada@b\u00fccher.example"
@@ -152,7 +150,7 @@ def test_an_address_is_one_in_whichever_spelling_it_comes(stage: Stage, engine: 
     assert email_guards(engine) == {"EMAIL#ada@b\u00fccher.example"}
 
 
-def test_an_address_that_grows_too_long_without_capitals_is_refused(ada: Caller) -> None:
+def test_an_address_that_becomes_too_long_by_case_folding_is_rejected(ada: Caller) -> None:
     letter = "\u0390"  # which becomes three characters when differences of case are removed
     long = f"{letter * 64}@{'a' * 60}.{'b' * 56}.org"
     assert ada.put("/users", {"email": long}).json()["error"]["code"] == "invalid"
@@ -163,7 +161,7 @@ def test_an_address_that_grows_too_long_without_capitals_is_refused(ada: Caller)
 @pytest.mark.parametrize(
     "body", [{}, {"email": "no address"}, {"email": None}, {"name": ""}, {"name": "x" * 101}, {"admin": True}]
 )
-def test_changes_that_break_a_rule_are_refused(ada: Caller, body: dict[str, object]) -> None:
+def test_invalid_changes_are_rejected(ada: Caller, body: dict[str, object]) -> None:
     assert ada.put("/users", body).status_code == 422
 
 
@@ -177,7 +175,7 @@ def test_a_change_at_another_version_is_a_conflict(ada: Caller, clock: ManualClo
     assert ada.put("/users", {"name": "x"}, **{"If-Match": "1"}).status_code == 409
 
 
-def test_a_deletion_takes_tasks_guard_and_user(
+def test_a_deletion_removes_tasks_guard_and_user(
     stage: Stage, ada: Caller, engine: Engine | ServedEngine, clock: ManualClock
 ) -> None:
     bob = stage.person("bob")
@@ -201,7 +199,7 @@ def test_a_deletion_takes_tasks_guard_and_user(
     assert [task["title"] for task in ada.get("/tasks").json()["tasks"]] == ["anew"]
 
 
-def test_administration_is_for_administrators(stage: Stage, ada: Caller) -> None:
+def test_administration_requires_the_administrator_role(stage: Stage, ada: Caller) -> None:
     ada.task("milk", status="completed")
     stage.person("bob").task("more milk", priority="low")
     root = stage.person("root", "administrators")
@@ -219,7 +217,7 @@ def test_administration_is_for_administrators(stage: Stage, ada: Caller) -> None
     }
 
 
-def test_lists_of_users_come_in_pages(stage: Stage) -> None:
+def test_lists_of_users_are_paged(stage: Stage) -> None:
     for number in range(7):
         stage.person(f"u{number}").get("/users")
     root, found, cursor = stage.person("root", "administrators"), set(), None

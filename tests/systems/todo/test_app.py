@@ -47,7 +47,7 @@ def client(built: Built, server: Running, folder: Path) -> httpx.Client:
     return httpx.Client(base_url=f"{server.url}/api/v1", headers={"Authorization": f"Bearer {token}"})
 
 
-def test_samples_requests_workers_and_lake_work_together(resources: Resources) -> None:
+def test_sample_requests_workers_and_lake_work_together(resources: Resources) -> None:
     built = todo.SYSTEM.build(resources)
     built.load_sample()
     built.load_sample()
@@ -76,7 +76,7 @@ def test_samples_requests_workers_and_lake_work_together(resources: Resources) -
     next_start.close()
 
 
-def test_records_that_the_lake_refuses_are_kept_in_a_table_and_not_in_a_folder(
+def test_records_rejected_by_the_lake_are_stored_in_a_table_and_not_in_a_folder(
     resources: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     result = feeds.as_delivered
@@ -94,7 +94,7 @@ def test_records_that_the_lake_refuses_are_kept_in_a_table_and_not_in_a_folder(
 
 
 @pytest.mark.parametrize("leaves", [True, False], ids=["leaves", "has another's address"])
-def test_a_sample_that_cannot_be_is_left_out(leaves: bool, resources: Resources) -> None:
+def test_an_invalid_sample_is_omitted(leaves: bool, resources: Resources) -> None:
     built = todo.SYSTEM.build(resources)
     with Running(built.app) as server:
         subject = "ada" if leaves else "another"
@@ -133,7 +133,7 @@ def test_a_request_is_one_line_of_json_with_its_id_and_user(resources: Resources
     assert "private" not in stream.getvalue()
 
 
-def test_health_asks_the_table(resources: Resources) -> None:
+def test_health_checks_the_table(resources: Resources) -> None:
     built = todo.SYSTEM.build(resources)
     with Running(built.app) as server:
         assert httpx.get(f"{server.url}/health").json()["checks"] == {"table": "ok"}
@@ -146,14 +146,14 @@ def test_health_asks_the_table(resources: Resources) -> None:
 
 
 @pytest.mark.parametrize("days", ["soon", "-1", "0", "36501", "99999999999"])
-def test_a_retention_that_cannot_be_is_refused(monkeypatch: pytest.MonkeyPatch, days: str) -> None:
+def test_an_invalid_retention_is_rejected(monkeypatch: pytest.MonkeyPatch, days: str) -> None:
     monkeypatch.setenv(todo.RETENTION, days)
     with pytest.raises(ValueError, match="day"):
         todo._policy()
 
 
 @pytest.mark.parametrize(("days", "kept"), [("30", 30), ("36500", 36_500), ("", None)])
-def test_a_retention_of_days_is_taken_from_the_environment(
+def test_a_retention_in_days_is_read_from_the_environment(
     monkeypatch: pytest.MonkeyPatch, days: str, kept: int | None
 ) -> None:
     monkeypatch.setenv(todo.RETENTION, days)

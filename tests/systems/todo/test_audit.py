@@ -24,19 +24,19 @@ def clock() -> SystemClock:
 
 
 @pytest.mark.parametrize("doubled", [False, True])
-def test_traffic_of_eight_threads_loses_and_doubles_nothing(place: str, tmp_path: Path, doubled: bool) -> None:
+def test_traffic_of_eight_threads_loses_and_duplicates_nothing(place: str, tmp_path: Path, doubled: bool) -> None:
     auditor, _ = audit.run(tmp_path, 2, doubled=doubled, http=place == "served")
     assert auditor.has_seen(audit.LITTLE)
 
 
 @pytest.mark.embedded("faults on purpose")
-def test_nor_does_it_among_faults(tmp_path: Path) -> None:
+def test_traffic_under_faults_loses_and_duplicates_nothing(tmp_path: Path) -> None:
     auditor, met = audit.run(tmp_path, 3, doubled=True, faults=True)
     assert auditor.has_seen(audit.LITTLE)
     assert met["TransactionConflict"] + met["ProvisionedThroughputExceeded"] > 0
 
 
-def test_the_auditor_finds_effects_that_come_twice(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_auditor_detects_duplicate_effects(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """Canary: answers that are looked up, but not stored in the transaction of the write."""
 
     def careless(self: IdempotencyKeys, request: Request, work: Any) -> Answer:
@@ -57,7 +57,7 @@ def test_the_auditor_finds_effects_that_come_twice(stage: Stage, monkeypatch: py
         audit.audit(stage, 1, doubled=True)
 
 
-def test_the_auditor_finds_effects_that_are_lost(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_auditor_detects_lost_effects(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """Canary: a task that is deleted without an acknowledged request."""
     run = stage.connection.run
 

@@ -33,7 +33,7 @@ def page_of(caller: Caller, path: str, limit: int) -> httpx.Response:
     return caller.client.get(httpx.URL(path).copy_merge_params({"limit": limit}))
 
 
-def test_texts_may_be_as_long_as_they_are_said_to_be(ada: Caller) -> None:
+def test_texts_may_have_their_documented_length(ada: Caller) -> None:
     texts = {"title": "x" * 200, "description": "y" * 1000, "category": "z" * 50}
     task = ada.task(**texts)
     assert {name: task[name] for name in texts} == texts
@@ -56,7 +56,7 @@ def test_a_page_has_1_to_100_entries(stage: Stage, path: str) -> None:
         assert page_of(caller, path, limit).status_code == 200
 
 
-def test_a_page_has_25_entries_where_nothing_is_said(stage: Stage) -> None:
+def test_a_page_has_25_entries_by_default(stage: Stage) -> None:
     caller = stage.person("ada", "administrators")
     for number in range(26):
         caller.task(f"t{number}", due_date="2025-11-01")
@@ -66,7 +66,7 @@ def test_a_page_has_25_entries_where_nothing_is_said(stage: Stage) -> None:
 
 
 @pytest.mark.embedded("refused before any table is met")
-def test_questions_have_bounds(ada: Caller, stage: Stage) -> None:
+def test_queries_have_bounds(ada: Caller, stage: Stage) -> None:
     root = stage.person("root", "administrators")
     for caller, path in ((ada, "/tasks/search"), (root, "/admin/tasks/search")):
         refused_for("q", caller.get(path, q="x" * 201), caller.get(path, q=""), caller.get(path))
@@ -78,14 +78,14 @@ def test_questions_have_bounds(ada: Caller, stage: Stage) -> None:
     refused_for("cursor", ada.get("/tasks", cursor="c" * 4001))
 
 
-def test_a_bulk_change_takes_a_hundred_tasks(ada: Caller) -> None:
+def test_a_bulk_change_accepts_a_hundred_tasks(ada: Caller) -> None:
     body = {"task_ids": [str(number) for number in range(100)], "status": "completed"}
     answer = ada.post("/tasks/bulk/status", body)
     assert [one["outcome"] for one in answer.json()["results"]] == ["missing"] * 100
 
 
 @pytest.mark.embedded("refused before any table is met")
-def test_fields_that_nobody_knows_are_refused_everywhere(ada: Caller) -> None:
+def test_unknown_fields_are_rejected_everywhere(ada: Caller) -> None:
     task = ada.task()
     bulk = {"task_ids": [task["task_id"]], "status": "completed"}
     refused_for(
@@ -100,7 +100,7 @@ def test_fields_that_nobody_knows_are_refused_everywhere(ada: Caller) -> None:
 
 
 @pytest.mark.embedded("no table is met")
-def test_every_write_needs_an_idempotency_key(stage: Stage) -> None:
+def test_every_write_requires_an_idempotency_key(stage: Stage) -> None:
     paths = httpx.get(f"{stage.url}/openapi.json").json()["paths"]
     writes = {
         f"{method} {path}": {one["name"] for one in result[method].get("parameters", ()) if one["required"]}
@@ -111,13 +111,13 @@ def test_every_write_needs_an_idempotency_key(stage: Stage) -> None:
     assert [write for write, required in writes.items() if "Idempotency-Key" not in required] == []
 
 
-def test_what_was_read_is_kept_by_nobody(ada: Caller) -> None:
+def test_responses_are_not_cached(ada: Caller) -> None:
     task = ada.task()
     for path in ("/tasks", f"/tasks/{task['task_id']}", "/tasks/counts", "/users", "/tasks/several?task_id=x"):
         assert ada.client.get(path).headers["Cache-Control"] == "no-store"
 
 
-def test_an_item_that_cannot_be_read_is_named(ada: Caller, stage: Stage, engine: Engine | ServedEngine) -> None:
+def test_an_unreadable_item_is_named(ada: Caller, stage: Stage, engine: Engine | ServedEngine) -> None:
     sound = ada.task()
     keys: dict[str, Any] = {"PK": {"S": "TASK#ada"}, "SK": {"S": "TASK#broken"}}
     entry = {"GSI1PK": {"S": "USER#ada"}, "GSI1SK": {"S": "STATUS#pending#broken"}}
@@ -134,7 +134,7 @@ def test_an_item_that_cannot_be_read_is_named(ada: Caller, stage: Stage, engine:
     assert stage.person("bob").get("/tasks").status_code == 200
 
 
-def test_a_list_leaves_out_an_item_that_cannot_be_read_and_says_so(
+def test_a_list_omits_an_unreadable_item_and_reports_it(
     ada: Caller, stage: Stage, engine: Engine | ServedEngine, caplog: pytest.LogCaptureFixture
 ) -> None:
     sound = ada.task()
@@ -157,7 +157,7 @@ def test_a_list_leaves_out_an_item_that_cannot_be_read_and_says_so(
 
 @pytest.mark.parametrize("text", ["a\x00b", "\x07", "line\nline", "\x7f"])
 @pytest.mark.parametrize("field", ["title", "category"])
-def test_control_characters_are_refused_in_titles_and_categories(ada: Caller, field: str, text: str) -> None:
+def test_control_characters_are_rejected_in_titles_and_categories(ada: Caller, field: str, text: str) -> None:
     task = ada.task()
     for answer in (
         ada.post("/tasks", {"title": "t", field: text}),
@@ -166,12 +166,12 @@ def test_control_characters_are_refused_in_titles_and_categories(ada: Caller, fi
         assert (answer.status_code, answer.json()["error"]["details"][0]["field"]) == (422, field)
 
 
-def test_a_description_may_have_lines_but_no_other_control_characters(ada: Caller) -> None:
+def test_a_description_may_have_line_ends_but_no_other_control_characters(ada: Caller) -> None:
     assert ada.post("/tasks", {"title": "t", "description": "one\n\ttwo\r\n"}).status_code == 201
     assert ada.post("/tasks", {"title": "t", "description": "one\x00"}).status_code == 422
 
 
 @pytest.mark.parametrize("zone", ["localtime", "posixrules", "Factory", "posix/UTC", "../UTC", "Mars/Olympus", ""])
-def test_overdue_accepts_zones_of_the_iana_data_base_only(ada: Caller, zone: str) -> None:
+def test_overdue_accepts_only_zones_of_the_iana_database(ada: Caller, zone: str) -> None:
     assert ada.client.get("/tasks/overdue", params={"time_zone": "Europe/Rome"}).status_code == 200
     assert ada.client.get("/tasks/overdue", params={"time_zone": zone}).status_code == 422

@@ -34,7 +34,7 @@ def kill_after(stage: Stage, monkeypatch: pytest.MonkeyPatch, transactions: int)
     monkeypatch.setattr(stage.connection, "transact", counted)
 
 
-def test_each_task_is_told_of(ada: Caller, stage: Stage) -> None:
+def test_each_task_has_a_result(ada: Caller, stage: Stage) -> None:
     tasks = [ada.task(status=status) for status in ("pending", "completed", "cancelled")]
     other = stage.person("bob").task()
     ids = [task["task_id"] for task in [*tasks, other, tasks[0]]]
@@ -51,12 +51,12 @@ def test_each_task_is_told_of(ada: Caller, stage: Stage) -> None:
     assert ada.get(f"/tasks/{ids[0]}").json()["completed_at"] is not None
 
 
-def test_lists_that_are_empty_or_too_long_are_refused(ada: Caller) -> None:
+def test_empty_and_oversized_lists_are_rejected(ada: Caller) -> None:
     for ids in ([], ["x"] * 101, ["a#b"]):
         assert ada.post("/tasks/bulk/status", {"task_ids": ids, "status": "completed"}).status_code == 422
 
 
-def test_a_repeated_bulk_change_does_not_undo_what_came_between(ada: Caller) -> None:
+def test_a_repeated_bulk_change_does_not_undo_later_changes(ada: Caller) -> None:
     task, key = ada.task(), new_key()
     body = {"task_ids": [task["task_id"]], "status": "completed"}
     first = ada.post("/tasks/bulk/status", body, key)
@@ -66,7 +66,7 @@ def test_a_repeated_bulk_change_does_not_undo_what_came_between(ada: Caller) -> 
     assert ada.post("/tasks/bulk/status", {**body, "status": "cancelled"}, key).status_code == 422
 
 
-def test_the_key_of_a_bulk_change_is_good_for_no_other_tasks(ada: Caller) -> None:
+def test_the_key_of_a_bulk_change_is_rejected_for_other_tasks(ada: Caller) -> None:
     first, other, key = ada.task(), ada.task(), new_key()
     assert ada.post("/tasks/bulk/status", {"task_ids": [first["task_id"]], "status": "completed"}, key).is_success
     for answer in (
@@ -79,9 +79,7 @@ def test_the_key_of_a_bulk_change_is_good_for_no_other_tasks(ada: Caller) -> Non
     assert status_of(ada, first) == "completed"
 
 
-def test_an_interrupted_bulk_change_goes_on_where_it_was(
-    stage: Stage, ada: Caller, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_bulk_change_continues(stage: Stage, ada: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     tasks, key = [ada.task() for _ in range(4)], new_key()
     body = {"task_ids": [task["task_id"] for task in tasks], "status": "completed"}
     with monkeypatch.context() as patch:
@@ -97,7 +95,7 @@ def test_an_interrupted_bulk_change_goes_on_where_it_was(
     assert [status_of(ada, task) for task in tasks] == ["in_progress", "completed", "completed", "completed"]
 
 
-def test_completed_tasks_are_deleted_and_others_stay(ada: Caller, stage: Stage) -> None:
+def test_completed_tasks_are_deleted_and_others_kept(ada: Caller, stage: Stage) -> None:
     done, left = [ada.task(status="completed") for _ in range(3)], ada.task()
     stage.person("bob").task(status="completed")
     answer = ada.post("/tasks/bulk/delete-completed")
@@ -108,7 +106,7 @@ def test_completed_tasks_are_deleted_and_others_stay(ada: Caller, stage: Stage) 
     assert len(stage.person("bob").get("/tasks").json()["tasks"]) == 1
 
 
-def test_more_completed_tasks_than_one_request_deletes_are_told_of(
+def test_more_completed_tasks_than_one_request_deletes_are_reported(
     ada: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(service_tasks, "AT_ONCE", 2)
@@ -118,7 +116,7 @@ def test_more_completed_tasks_than_one_request_deletes_are_told_of(
     assert [(len(one["results"]), one["more"]) for one in found] == [(2, True), (1, False)]
 
 
-def test_a_task_reopened_after_it_was_chosen_is_kept(
+def test_a_task_reopened_after_its_selection_is_kept(
     stage: Stage, ada: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tasks, key = (
@@ -136,7 +134,7 @@ def test_a_task_reopened_after_it_was_chosen_is_kept(
     assert ada.post("/tasks/bulk/delete-completed", key=key).content == answer.content
 
 
-def test_equal_bulk_requests_at_once_give_one_answer(ada: Caller, clock: ManualClock) -> None:
+def test_equal_concurrent_bulk_requests_get_one_response(ada: Caller, clock: ManualClock) -> None:
     tasks, key = [ada.task() for _ in range(8)], new_key()
     body = {"task_ids": [task["task_id"] for task in tasks], "status": "completed"}
     with ThreadPoolExecutor(6) as pool:

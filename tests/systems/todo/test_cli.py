@@ -63,7 +63,7 @@ def test_a_query_prints_a_table_json_or_csv(lake: str) -> None:
     ]
 
 
-def test_parameters_go_into_queries_and_reports(lake: str) -> None:
+def test_parameters_are_passed_to_queries_and_reports(lake: str) -> None:
     sql = "SELECT count(*) AS n FROM silver.tasks WHERE user_id = $who"
     assert orjson.loads(run("todo", "query", sql, "--set", "who=ada", "--lake", lake, "--format", "json")[1]) == [
         {"n": 5}
@@ -84,14 +84,16 @@ def test_parameters_go_into_queries_and_reports(lake: str) -> None:
         ("SELECT '\udcff'", "not valid UTF-8"),  # Python's form of an argument in another encoding
     ],
 )
-def test_what_cannot_be_read_or_shown_is_told_in_a_sentence(sql: str, said: str, format: str, lake: str) -> None:
+def test_unreadable_and_invalid_queries_are_reported_in_one_sentence(
+    sql: str, said: str, format: str, lake: str
+) -> None:
     code, result = run("todo", "query", sql, "--lake", lake, "--format", format)
     assert code == 1
     assert result.startswith("keyplan lake todo query: ")
     assert said in result
 
 
-def test_a_report_that_compares_is_drawn_with_bars(lake: str) -> None:
+def test_a_comparing_report_is_drawn_with_bars(lake: str) -> None:
     code, shown = run("todo", "report", "tasks_by_status", "--lake", lake)
     assert code == 0
     bars = {line.split("│")[1].strip(): line.count("█") for line in shown.splitlines() if "█" in line}
@@ -140,7 +142,7 @@ def test_a_new_lake_catches_up_from_an_export(tmp_path: Path) -> None:
     assert rows(Lake.open(folder), "SELECT tasks FROM gold.kpis") == [{"tasks": 1}]
 
 
-def test_an_export_with_items_missing_or_damaged_files_is_refused(tmp_path: Path) -> None:
+def test_an_export_with_missing_items_or_damaged_files_is_rejected(tmp_path: Path) -> None:
     made, folder = export(tmp_path / "export", [ITEM], 2), str(tmp_path / "lake")
     code, said = run("todo", "catch-up", "--lake", folder, "--export", str(made))
     assert (code, "contains 1 items, but its summary says 2" in said) == (1, True)
@@ -165,12 +167,12 @@ def test_an_export_with_items_missing_or_damaged_files_is_refused(tmp_path: Path
         (["no/such", "reports"], 2, "is not a system with a lake"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_sentence(lake: str, words: list[str], code: int, said: str) -> None:
+def test_errors_are_reported_in_one_sentence(lake: str, words: list[str], code: int, said: str) -> None:
     found, output = run(*words, "--lake", lake)
     assert (found, said in output) == (code, True), output
 
 
-def test_a_lake_that_is_not_there_is_not_shown_as_empty(tmp_path: Path) -> None:
+def test_a_missing_lake_is_not_shown_as_empty(tmp_path: Path) -> None:
     code, output = run("todo", "report", "kpis", "--lake", str(tmp_path / "typo"))
     assert (code, "no lake at" in output) == (1, True)
 
@@ -181,7 +183,7 @@ def test_the_command_line_imports_no_system_before_its_command_runs() -> None:
     assert done.stdout.strip() == "['keyplan_systems', 'keyplan_systems.commands']"
 
 
-def test_without_its_libraries_the_command_says_what_to_install() -> None:
+def test_missing_libraries_are_reported_with_the_extra_to_install() -> None:
     script = (
         "import sys; sys.modules['pyarrow'] = None; from keyplan.cli.main import app; app(['lake', 'todo', 'reports'])"
     )

@@ -52,7 +52,7 @@ def with_tasks(service: Service, count: int) -> None:
         service.tasks.create(Request("ada", f"make-{number}", "f"), Person("ada", "ada@x.org", "Ada"), {"title": "t"})
 
 
-def test_a_job_that_is_killed_again_and_again_is_finished(address: str) -> None:
+def test_a_repeatedly_killed_job_is_finished(address: str) -> None:
     with keyplan.connect(address) as connection:
         connection.create_tables(table)
         service = Service.over(connection, SystemClock())
@@ -74,7 +74,7 @@ def test_a_job_that_is_killed_again_and_again_is_finished(address: str) -> None:
         assert again.users.create(Request("bob", "k", "f"), Person("bob", "ADA@x.org", "B"), {}).status == 201
 
 
-def test_a_task_made_while_its_user_leaves_never_stays_behind(
+def test_a_task_created_during_the_deletion_of_its_user_is_removed(
     stage: Stage, ada: Caller, engine: Engine | ServedEngine
 ) -> None:
     ada.task()
@@ -88,7 +88,7 @@ def test_a_task_made_while_its_user_leaves_never_stays_behind(
     assert left_of(engine, "ada") == []
 
 
-def test_several_workers_at_once_finish_it_once(stage: Stage, ada: Caller, engine: Engine | ServedEngine) -> None:
+def test_concurrent_workers_finish_a_job_once(stage: Stage, ada: Caller, engine: Engine | ServedEngine) -> None:
     for number in range(TASKS_AT_ONCE + 10):
         ada.task(str(number))
     ada.delete("/users")
@@ -97,7 +97,7 @@ def test_several_workers_at_once_finish_it_once(stage: Stage, ada: Caller, engin
     assert left_of(engine, "ada") == []
 
 
-def test_a_worker_held_up_does_not_touch_the_user_who_came_anew(
+def test_a_delayed_worker_does_not_change_the_user_who_registered_again(
     stage: Stage, ada: Caller, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
     for _ in range(3):
@@ -115,7 +115,7 @@ def test_a_worker_held_up_does_not_touch_the_user_who_came_anew(
     assert ada.get("/users").json()["created_at"] == int(clock.now())
 
 
-def test_what_has_expired_is_removed_too(
+def test_expired_items_are_removed_too(
     engine: Engine | ServedEngine, clock: ManualClock, stage: Stage, ada: Caller
 ) -> None:
     task = ada.task()
@@ -135,7 +135,7 @@ def test_what_has_expired_is_removed_too(
 
 
 @pytest.mark.embedded("faults on purpose")
-def test_a_job_whose_writes_meet_conflicts_goes_on_with_fewer_at_a_time(clock: ManualClock) -> None:
+def test_a_job_with_conflicting_writes_continues_in_smaller_batches(clock: ManualClock) -> None:
     faults = Faults(seed=1, conflicts=0.2)  # of each write: a transaction of fifty practically always meets one
     with Engine.memory(clock=clock, ttl_sweep_s=None, faults=faults) as engine, connected(engine, clock) as connection:
         connection.create_tables(table)
@@ -146,7 +146,7 @@ def test_a_job_whose_writes_meet_conflicts_goes_on_with_fewer_at_a_time(clock: M
         assert left_of(engine, "ada") == []
 
 
-def test_a_task_that_cannot_be_read_is_removed_with_the_others(
+def test_an_unreadable_task_is_removed_with_the_others(
     stage: Stage, ada: Caller, engine: Engine | ServedEngine
 ) -> None:
     ada.task("before")
@@ -157,7 +157,7 @@ def test_a_task_that_cannot_be_read_is_removed_with_the_others(
     assert left_of(engine, "ada") == []
 
 
-def test_a_deletion_that_is_held_up_holds_up_no_other(
+def test_a_delayed_deletion_does_not_block_others(
     stage: Stage, ada: Caller, engine: Engine | ServedEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bob = stage.person("bob")
@@ -180,7 +180,7 @@ def test_a_deletion_that_is_held_up_holds_up_no_other(
     assert left_of(engine, "ada") == []
 
 
-def test_a_worker_that_meets_another_at_the_same_work_leaves_it_to_that(
+def test_a_worker_that_meets_another_on_the_same_job_leaves_it(
     stage: Stage, ada: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada.task()
@@ -199,7 +199,7 @@ def test_a_worker_that_meets_another_at_the_same_work_leaves_it_to_that(
     assert stage.service.deletions.run_once() == 1
 
 
-def test_trouble_with_the_table_is_told_and_the_job_stays(
+def test_table_errors_are_reported_and_the_job_is_kept(
     stage: Stage, ada: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada.task()

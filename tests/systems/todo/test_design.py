@@ -48,12 +48,12 @@ def query(engine: Engine | ServedEngine, index: str, condition: str, **values: s
     return count
 
 
-def test_nothing_is_left_open_by_the_checks() -> None:
+def test_the_check_has_no_findings() -> None:
     report = check(Design.load("keyplan_systems.todo.design"))
     assert [f"{finding.code} {finding.problem}" for finding in report.findings] == []
 
 
-def test_the_table_is_the_documented_one(connection: Connection, engine: Engine | ServedEngine) -> None:
+def test_the_table_matches_the_documents(connection: Connection, engine: Engine | ServedEngine) -> None:
     result = connection.describe(app)
     assert result is not None
     assert result["TableName"] == TABLE
@@ -93,7 +93,7 @@ def test_keys_and_attributes_are_written_as_documented(connection: Connection, e
     assert stored(engine, "EMAIL#ada@x.org", "METADATA")
 
 
-def test_what_a_task_does_not_have_is_in_no_index(connection: Connection, engine: Engine | ServedEngine) -> None:
+def test_missing_attributes_are_in_no_index(connection: Connection, engine: Engine | ServedEngine) -> None:
     left_out = ("priority", "category", "due_date", "description", "completed_at")
     bare: dict[str, Any] = dict.fromkeys(left_out)
     connection.run(design.create_task(task_of(0, **bare)))
@@ -104,7 +104,7 @@ def test_what_a_task_does_not_have_is_in_no_index(connection: Connection, engine
         assert connection.all(call) == []
 
 
-def test_the_documented_equality_and_range_find_too_little_and_ours_all(
+def test_the_documented_equality_and_range_miss_items_and_ours_find_all(
     connection: Connection, engine: Engine | ServedEngine
 ) -> None:
     connection.run(design.create_task(task_of(0, due_date=date(2025, 10, 31))))
@@ -117,7 +117,7 @@ def test_the_documented_equality_and_range_find_too_little_and_ours_all(
     assert len(connection.all(design.tasks_due_between("ada", date(2025, 10, 1), date(2025, 10, 31)))) == 1
 
 
-def test_a_key_of_one_attribute_and_a_null_index_key_are_refused_as_by_the_service(
+def test_a_partial_key_and_a_null_index_key_are_rejected_as_on_the_service(
     connection: Connection, engine: Engine | ServedEngine
 ) -> None:
     with pytest.raises(ValidationError, match="does not match the schema"):
@@ -127,7 +127,7 @@ def test_a_key_of_one_attribute_and_a_null_index_key_are_refused_as_by_the_servi
         engine.call("PutItem", {"TableName": TABLE, "Item": item})
 
 
-def test_values_that_would_break_a_key_are_refused_before_they_are_written(connection: Connection) -> None:
+def test_values_that_would_break_a_key_are_rejected_before_they_are_written(connection: Connection) -> None:
     for values in ({"category": "a#b"}, {"user_id": "a#b"}, {"task_id": "1#2"}):
         with pytest.raises(ValueError, match=next(iter(values))):
             task_of(0, **values)
@@ -136,7 +136,7 @@ def test_values_that_would_break_a_key_are_refused_before_they_are_written(conne
         connection.run(design.create_task(unchecked))
 
 
-def test_every_write_that_could_lose_something_has_a_condition(connection: Connection) -> None:
+def test_every_write_that_could_lose_data_has_a_condition(connection: Connection) -> None:
     task = task_of(0)
     connection.run(design.create_task(task))
     connection.run(design.replace_task(task.model_copy(update={"title": "second"})))
@@ -159,7 +159,7 @@ def test_every_write_that_could_lose_something_has_a_condition(connection: Conne
         connection.run(design.replace_task(task_of(1)))
 
 
-def test_an_answer_takes_the_place_of_a_claim_and_of_nothing_else(connection: Connection) -> None:
+def test_a_response_replaces_only_its_claim(connection: Connection) -> None:
     claim = Idempotency(
         user_id="ada", request_key="k", fingerprint="f", response_data="", http_status_code=IN_PROGRESS, created_at=NOW,
         expiration_timestamp=datetime(2100, 1, 1, tzinfo=UTC),
@@ -173,14 +173,14 @@ def test_an_answer_takes_the_place_of_a_claim_and_of_nothing_else(connection: Co
     assert connection.run(design.answer_given("ada", "k")) == answer
 
 
-def test_an_address_is_one_users(connection: Connection) -> None:
+def test_an_address_belongs_to_one_user(connection: Connection) -> None:
     ada = User(user_id="ada", email="a@x.org", name="Ada", created_at=NOW, updated_at=NOW)
     connection.run(design.create_user(ada))
     with pytest.raises(UniqueTakenError):
         connection.run(design.create_user(ada.model_copy(update={"user_id": "bob"})))
 
 
-def test_one_users_load_lies_on_one_key_and_the_design_says_so() -> None:
+def test_the_load_of_one_user_is_on_one_key_as_the_design_states() -> None:
     hot = Task.__keyplan__
     assert hot is not None
     assert hot.volume is not None
@@ -189,7 +189,7 @@ def test_one_users_load_lies_on_one_key_and_the_design_says_so() -> None:
     assert result.hottest == 0.01
 
 
-def test_measured_units_follow_the_service(tmp_path: Path) -> None:
+def test_measured_units_match_the_service(tmp_path: Path) -> None:
     alone = {row.what: units.alone(row) for row in documented_rows()}
     assert alone["create task"] == "5 WCU"
     assert alone["update task"] == "5 WCU"

@@ -32,7 +32,7 @@ def task(**values: Any) -> Task:
     )
 
 
-def test_completion_keeps_a_task_for_the_retention_and_reopening_for_ever() -> None:
+def test_completed_tasks_expire_after_the_retention_and_reopened_ones_never() -> None:
     done = changed_task(task(), {"status": "completed"}, NOW, Policy(30))
     assert done.completed_at == NOW
     assert done.expiration_timestamp == NOW + timedelta(days=30)
@@ -41,7 +41,7 @@ def test_completion_keeps_a_task_for_the_retention_and_reopening_for_ever() -> N
         assert (reopened.completed_at, reopened.expiration_timestamp) == (None, None)
 
 
-def test_other_changes_leave_completion_and_retention_alone() -> None:
+def test_other_changes_do_not_affect_completion_and_retention() -> None:
     done = changed_task(task(), {"status": "completed"}, NOW, Policy(30))
     later = changed_task(done, {"title": "new", "status": "completed"}, NOW + timedelta(days=5), Policy(60))
     assert (later.completed_at, later.expiration_timestamp) == (done.completed_at, done.expiration_timestamp)
@@ -53,7 +53,7 @@ def test_without_retention_nothing_expires() -> None:
         Policy(0)
 
 
-def test_ids_are_uuids_of_version_7_in_the_order_of_time_and_differ_within_a_moment() -> None:
+def test_ids_are_version_7_uuids_in_time_order_and_unique_within_a_millisecond() -> None:
     clock, ids = ManualClock(1_763_640_000.0), []
     for _ in range(50):
         ids.append(new_task_id(clock))
@@ -66,7 +66,7 @@ def test_ids_are_uuids_of_version_7_in_the_order_of_time_and_differ_within_a_mom
 
 
 @given(st.dictionaries(st.text(), st.one_of(st.none(), st.integers(-(2**53), 2**53), st.text())))
-def test_a_fingerprint_is_of_the_content_not_of_the_order_of_members(body: dict[str, Any]) -> None:
+def test_a_fingerprint_depends_on_the_content_and_not_on_the_order_of_members(body: dict[str, Any]) -> None:
     turned = dict(reversed(body.items()))
     assert fingerprint("POST", "/tasks", body) == fingerprint("POST", "/tasks", turned)
     assert fingerprint("PUT", "/tasks", body) != fingerprint("POST", "/tasks", body)
@@ -74,12 +74,12 @@ def test_a_fingerprint_is_of_the_content_not_of_the_order_of_members(body: dict[
     assert fingerprint("POST", "/tasks", {**body, "more": 1}) != fingerprint("POST", "/tasks", {**body, "more": 2})
 
 
-def test_addresses_are_compared_without_case() -> None:
+def test_addresses_are_compared_case_insensitively() -> None:
     assert stored_email(" Ada@EXAMPLE.org") == "ada@example.org"
     assert stored_email("STRASSE@x.org") == stored_email("straße@x.org")
 
 
-def test_a_domain_keeps_its_letters_however_it_is_spelled() -> None:
+def test_a_domain_is_the_same_in_any_spelling() -> None:
     assert stored_email("a@FAß.example") == stored_email("a@xn--fa-hia.example") == "a@faß.example"
     assert stored_email("a@fass.example") == "a@fass.example"
     assert stored_email("A@ÄPFEL.Example.ORG") == "a@äpfel.example.org"

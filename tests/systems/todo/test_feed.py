@@ -45,7 +45,7 @@ def engine(place: str, clock: ManualClock, tmp_path: Path) -> Iterator[Engine | 
             yield engine
 
 
-def test_the_lake_follows_the_table_and_holds_no_answers(
+def test_the_lake_follows_the_table_and_contains_no_responses(
     connection: Connection, lake: Lake, feed: Feed, clock: ManualClock
 ) -> None:
     town = Town(connection, clock, 1)
@@ -60,7 +60,7 @@ def test_the_lake_follows_the_table_and_holds_no_answers(
     ]  # fmt: skip
 
 
-def test_changes_count_though_the_feeds_clock_is_ahead_of_the_services(
+def test_changes_count_even_if_the_feeds_clock_is_ahead_of_the_services(
     connection: Connection, lake: Lake, clock: ManualClock
 ) -> None:
     town, ahead = Town(connection, clock, 1), ManualClock(clock.now() + 60)
@@ -72,7 +72,7 @@ def test_changes_count_though_the_feeds_clock_is_ahead_of_the_services(
     assert_same(connection, lake)
 
 
-def test_a_reading_that_another_feed_undid_is_done_again(
+def test_a_full_read_undone_by_another_feed_is_repeated(
     connection: Connection, lake: Lake, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two feeds read the table at once: the one that started first finishes while the other still reads."""
@@ -96,7 +96,7 @@ def test_a_reading_that_another_feed_undid_is_done_again(
 
 
 @pytest.mark.embedded("a stream trimmed when the test says so")
-def test_a_table_that_is_older_than_its_stream_is_read_first(
+def test_a_table_older_than_its_stream_is_read_first(
     connection: Connection, lake: Lake, clock: ManualClock, engine: Engine
 ) -> None:
     Town(connection, clock, 1).write(50)
@@ -108,7 +108,7 @@ def test_a_table_that_is_older_than_its_stream_is_read_first(
 
 
 @pytest.mark.embedded("a stream trimmed when the test says so")
-def test_a_feed_that_was_away_for_more_than_a_day_catches_up_from_a_full_reading(
+def test_a_feed_that_was_away_for_more_than_a_day_catches_up_by_a_full_read(
     connection: Connection, lake: Lake, feed: Feed, clock: ManualClock, engine: Engine
 ) -> None:
     town = Town(connection, clock, 1)
@@ -128,7 +128,7 @@ def test_a_feed_that_was_away_for_more_than_a_day_catches_up_from_a_full_reading
     assert_same(connection, lake)
 
 
-def test_a_stream_that_was_switched_on_anew_is_followed(
+def test_a_stream_enabled_again_is_followed(
     connection: Connection, lake: Lake, feed: Feed, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
     town = Town(connection, clock, 1)
@@ -146,7 +146,7 @@ def test_a_stream_that_was_switched_on_anew_is_followed(
 
 
 @pytest.mark.embedded("a stream trimmed when the test says so")
-def test_what_was_in_shards_that_are_gone_is_made_up_for_by_a_full_reading(
+def test_changes_in_lost_shards_are_recovered_by_a_full_read(
     connection: Connection, lake: Lake, feed: Feed, clock: ManualClock, engine: Engine
 ) -> None:
     town, name = Town(connection, clock, 1), {"TableName": "todo-app-data"}
@@ -188,7 +188,7 @@ def test_expired_tasks_are_archived_and_deleted_ones_deleted(
     ]
 
 
-def test_what_was_read_and_could_not_be_stored_is_read_again(
+def test_records_that_could_not_be_stored_are_read_again(
     connection: Connection, lake: Lake, feed: Feed, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     town, write, attempts = Town(connection, clock, 1), lake.bronze.write, list[int]()
@@ -229,7 +229,7 @@ def test_two_feeds_that_share_checkpoints_share_the_work(
     assert_same(connection, lake)
 
 
-def test_a_second_lake_and_one_made_anew_begin_from_the_beginning(
+def test_a_second_lake_and_a_recreated_one_start_from_the_beginning(
     connection: Connection, lake: Lake, clock: ManualClock, tmp_path: Path
 ) -> None:
     Town(connection, clock, 1).write(30)
@@ -244,7 +244,7 @@ def test_a_second_lake_and_one_made_anew_begin_from_the_beginning(
     assert Lake.open(tmp_path / "second").identity() == anew.identity() != lake.identity()
 
 
-def test_two_feeds_that_know_nothing_of_each_other_store_everything_once(
+def test_two_independent_feeds_store_everything_once(
     connection: Connection, lake: Lake, clock: ManualClock, tmp_path: Path
 ) -> None:
     feeds = [
@@ -262,7 +262,7 @@ def test_two_feeds_that_know_nothing_of_each_other_store_everything_once(
     assert repeated == [{"n": 0}]
 
 
-def test_a_record_that_the_lake_refuses_goes_where_failures_go(
+def test_a_record_rejected_by_the_lake_goes_to_the_failure_destination(
     connection: Connection, lake: Lake, clock: ManualClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     town = Town(connection, clock, 1)

@@ -82,14 +82,14 @@ def check_a_crew(engine: Engine | ServedEngine, clock: SystemClock, folder: Path
         assert_same(connection, lake)
 
 
-def test_concurrent_writers_feeds_and_refreshes_end_in_the_same_totals(
+def test_concurrent_writers_feeds_and_refreshes_give_the_same_totals(
     engine: Engine | ServedEngine, clock: SystemClock, tmp_path: Path
 ) -> None:
     check_a_crew(engine, clock, tmp_path, 30)
 
 
 @pytest.mark.embedded("faults on purpose")
-def test_they_do_so_while_the_stream_repeats_and_reorders_and_the_service_fails(
+def test_totals_are_the_same_with_a_repeated_reordered_stream_and_service_failures(
     clock: SystemClock, tmp_path: Path
 ) -> None:
     faults = Faults(
@@ -122,7 +122,7 @@ with keyplan.connect(sys.argv[1], clock=clock) as connection:
 """
 
 
-def test_a_consumer_killed_between_storing_and_its_checkpoint_loses_and_doubles_nothing(
+def test_a_consumer_killed_between_storing_and_its_checkpoint_loses_and_duplicates_nothing(
     clock: SystemClock, tmp_path: Path
 ) -> None:
     with served(tmp_path) as elsewhere, elsewhere.connect(clock=clock) as connection:

@@ -28,7 +28,7 @@ ON = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
 
 
 @pytest.mark.parametrize("followed", [True, False], ids=["read to its end", "left unread"])
-def test_what_changed_while_no_stream_was_on_is_made_up_for_by_a_full_reading(
+def test_changes_while_the_stream_was_disabled_are_recovered_by_a_full_read(
     followed: bool, connection: Connection, lake: Lake, feed: Feed, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
     town = Town(connection, clock, 1)
@@ -52,7 +52,7 @@ def test_what_changed_while_no_stream_was_on_is_made_up_for_by_a_full_reading(
     assert len(lake.snapshot.baselines) == readings
 
 
-def test_an_export_of_just_now_does_not_stand_for_what_changed_after_it_while_no_stream_was_on(
+def test_a_recent_export_does_not_cover_later_changes_while_the_stream_was_disabled(
     connection: Connection, lake: Lake, feed: Feed, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
     town = Town(connection, clock, 1)
@@ -71,7 +71,7 @@ def test_an_export_of_just_now_does_not_stand_for_what_changed_after_it_while_no
     assert_same(connection, lake)
 
 
-def test_a_shard_that_is_missing_in_an_older_list_is_still_read(
+def test_a_shard_missing_from_an_older_list_is_still_read(
     connection: Connection, lake: Lake, feed: Feed, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another feed has found it, read some of it and released it since that list was read."""
@@ -93,7 +93,7 @@ def test_a_shard_that_is_missing_in_an_older_list_is_still_read(
 
 
 @pytest.mark.embedded("a stream trimmed when the test says so")
-def test_a_reading_that_failed_after_a_gap_is_made_up_for(
+def test_a_failed_full_read_after_a_gap_is_repeated(
     connection: Connection,
     lake: Lake,
     feed: Feed,
@@ -122,7 +122,7 @@ def test_a_reading_that_failed_after_a_gap_is_made_up_for(
 
 @pytest.mark.embedded("a stream trimmed when the test says so")
 @pytest.mark.parametrize("closed", [True, False], ids=["closed", "killed"])
-def test_what_was_trimmed_from_a_shard_of_which_nothing_had_been_read_is_made_up_for(
+def test_records_trimmed_from_an_unread_shard_are_recovered(
     closed: bool, connection: Connection, lake: Lake, feed: Feed, clock: ManualClock, engine: Engine
 ) -> None:
     """Its reader has no position in it that could be lost."""
@@ -145,9 +145,7 @@ def test_what_was_trimmed_from_a_shard_of_which_nothing_had_been_read_is_made_up
     assert len(lake.snapshot.baselines) == readings
 
 
-def test_a_quiet_shard_that_is_looked_into_is_no_gap(
-    connection: Connection, lake: Lake, feed: Feed, clock: ManualClock
-) -> None:
+def test_a_quiet_shard_is_not_a_gap(connection: Connection, lake: Lake, feed: Feed, clock: ManualClock) -> None:
     feed.run_once()
     readings = len(lake.snapshot.baselines)
     for _ in range(3):
@@ -161,7 +159,7 @@ def test_a_quiet_shard_that_is_looked_into_is_no_gap(
 
 
 @pytest.mark.embedded("expiry when the test says so")
-def test_the_gap_of_a_stream_that_was_off_for_so_long_that_its_checkpoints_expired_is_made_up_for(
+def test_the_gap_of_a_stream_disabled_until_its_checkpoints_expired_is_recovered(
     connection: Connection, lake: Lake, feed: Feed, clock: ManualClock, engine: Engine
 ) -> None:
     town = Town(connection, clock, 1)

@@ -36,7 +36,7 @@ def records(engine: Engine | ServedEngine) -> list[dict[str, Any]]:
     return [item for item in items if item["PK"]["S"].startswith("IDEMPOTENCY#")]
 
 
-def test_the_same_request_again_is_answered_byte_for_byte_and_done_once(ada: Caller, clock: ManualClock) -> None:
+def test_a_repeated_request_gets_the_same_bytes_and_is_done_once(ada: Caller, clock: ManualClock) -> None:
     key = new_key()
     first = ada.post("/tasks", {"title": "Grüße", "due_date": "2025-12-01"}, key)
     clock.advance(100)
@@ -47,7 +47,7 @@ def test_the_same_request_again_is_answered_byte_for_byte_and_done_once(ada: Cal
     assert len(tasks(ada)) == 1
 
 
-def test_changes_and_deletions_are_replayed_after_the_task_has_gone_on(ada: Caller) -> None:
+def test_changes_and_deletions_are_replayed_after_later_changes(ada: Caller) -> None:
     path = f"/tasks/{ada.task()['task_id']}"
     change, delete = new_key(), new_key()
     first = ada.put(path, {"title": "one"}, change)
@@ -60,14 +60,14 @@ def test_changes_and_deletions_are_replayed_after_the_task_has_gone_on(ada: Call
     assert ada.delete(path).status_code == 404
 
 
-def test_a_key_is_its_users_own(stage: Stage, ada: Caller) -> None:
+def test_a_key_belongs_to_its_user(stage: Stage, ada: Caller) -> None:
     bob, key = stage.person("bob"), new_key()
     mine, his = ada.post("/tasks", {"title": "same"}, key), bob.post("/tasks", {"title": "same"}, key)
     assert his.status_code == 201
     assert mine.json()["task_id"] != his.json()["task_id"]
 
 
-def test_keys_with_separators_cannot_reach_anothers_record(stage: Stage) -> None:
+def test_keys_with_separators_cannot_access_another_users_record(stage: Stage) -> None:
     first, second = stage.person("a:b", email="first@example.org"), stage.person("a")
     one, other = first.post("/tasks", {"title": "x"}, "c"), second.post("/tasks", {"title": "x"}, "b:c")
     assert (one.status_code, other.status_code) == (201, 201)
@@ -86,7 +86,7 @@ def test_any_key_is_found_again(stage: Stage, key: str) -> None:
     assert caller.post("/tasks/bulk/status", bulk, key[:-1] + "!").content == changed.content
 
 
-def test_the_same_key_for_another_method_path_body_or_version_is_refused(ada: Caller) -> None:
+def test_the_same_key_for_another_method_path_body_or_version_is_rejected(ada: Caller) -> None:
     key, path = new_key(), f"/tasks/{ada.task()['task_id']}"
     ada.put(path, {"title": "x"}, key)
     for answer in (
@@ -107,7 +107,7 @@ def test_the_same_key_for_another_method_path_body_or_version_is_refused(ada: Ca
     )
 
 
-def test_the_same_key_for_another_user_body_or_version_is_refused_too(stage: Stage, ada: Caller) -> None:
+def test_the_same_key_for_another_user_body_or_version_is_rejected_too(stage: Stage, ada: Caller) -> None:
     path = f"/tasks/{ada.task()['task_id']}"
     made, changed, gone = new_key(), new_key(), new_key()
     newcomer = stage.person("eve")
@@ -124,14 +124,14 @@ def test_the_same_key_for_another_user_body_or_version_is_refused_too(stage: Sta
     assert ada.get("/users").json()["name"] == "Ada L."
 
 
-def test_refusals_are_not_kept_so_a_corrected_request_may_use_the_key(ada: Caller) -> None:
+def test_rejections_are_not_stored_so_that_a_corrected_request_may_use_the_key(ada: Caller) -> None:
     key = new_key()
     assert ada.post("/tasks", {"title": ""}, key).status_code == 422
     assert ada.put("/tasks/none", {"title": "x"}, key).status_code == 404
     assert ada.post("/tasks", {"title": "x"}, key).status_code == 201
 
 
-def test_the_window_ends_after_24_hours_though_the_record_is_still_there(
+def test_the_window_ends_after_24_hours_even_if_the_record_still_exists(
     ada: Caller, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
     key = new_key()
@@ -147,7 +147,7 @@ def test_the_window_ends_after_24_hours_though_the_record_is_still_there(
     assert ada.post("/tasks", {"title": "y"}, key).content == second.content
 
 
-def test_the_record_holds_what_the_document_says(ada: Caller, engine: Engine | ServedEngine) -> None:
+def test_the_record_has_the_documented_attributes(ada: Caller, engine: Engine | ServedEngine) -> None:
     answer = ada.post("/tasks", {"title": "x"}, "k/1")
     (record,) = records(engine)
     assert record["PK"] == {"S": "IDEMPOTENCY#ada:k/1"}
@@ -166,7 +166,7 @@ def at_once(count: int, send: Callable[[int], httpx.Response]) -> list[httpx.Res
 
 
 @pytest.mark.parametrize("round_number", range(3))
-def test_equal_requests_at_once_have_one_effect_and_one_answer(ada: Caller, round_number: int) -> None:
+def test_equal_concurrent_requests_have_one_effect_and_one_response(ada: Caller, round_number: int) -> None:
     key = new_key()
     made = at_once(8, lambda _: ada.post("/tasks", {"title": "once"}, key))
     assert {answer.status_code for answer in made} == {201}
@@ -180,7 +180,7 @@ def test_equal_requests_at_once_have_one_effect_and_one_answer(ada: Caller, roun
     assert tasks(ada) == []
 
 
-def test_who_is_refused_because_an_equal_request_was_done_meanwhile_is_answered_like_it(
+def test_a_request_that_loses_to_an_equal_one_gets_the_same_response(
     stage: Stage, ada: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, key, look, looked = (
@@ -202,7 +202,7 @@ def test_who_is_refused_because_an_equal_request_was_done_meanwhile_is_answered_
     assert (answer.status_code, answer.headers["Idempotency-Replayed"]) == (204, "true")
 
 
-def test_different_changes_at_once_are_all_kept(ada: Caller) -> None:
+def test_different_concurrent_changes_are_all_kept(ada: Caller) -> None:
     path = f"/tasks/{ada.task()['task_id']}"
     fields = [
         {"title": "t"},
@@ -220,25 +220,25 @@ def test_different_changes_at_once_are_all_kept(ada: Caller) -> None:
     assert task["version"] == 6
 
 
-def test_of_deletions_at_once_one_deletes(ada: Caller) -> None:
+def test_one_of_several_concurrent_deletions_deletes(ada: Caller) -> None:
     path = f"/tasks/{ada.task()['task_id']}"
     assert Counter(answer.status_code for answer in at_once(6, lambda _: ada.delete(path))) == {204: 1, 404: 5}
 
 
-def test_first_uses_at_once_make_one_user(stage: Stage, ada: Caller) -> None:
+def test_concurrent_first_requests_create_one_user(stage: Stage, ada: Caller) -> None:
     answers = at_once(6, lambda number: ada.post("/tasks", {"title": str(number)}))
     assert {answer.status_code for answer in answers} == {201}
     assert ada.get("/users").json()["version"] == 1
     assert len(tasks(ada)) == 6
 
 
-def test_of_two_users_with_one_address_at_once_one_comes_in(stage: Stage) -> None:
+def test_one_of_two_concurrent_users_with_one_address_is_created(stage: Stage) -> None:
     people = [stage.person(f"p{number}", email="one@example.org") for number in range(6)]
     answers = at_once(6, lambda number: people[number].post("/users", {}))
     assert Counter(answer.status_code for answer in answers) == {201: 1, 409: 5}
 
 
-def test_of_two_users_who_change_to_one_verified_address_at_once_one_gets_it(stage: Stage) -> None:
+def test_one_of_two_users_who_concurrently_change_to_one_verified_address_gets_it(stage: Stage) -> None:
     for number in range(6):
         stage.person(f"p{number}").get("/users")
     held = User(user_id="eve", email="one@example.org", name="x", created_at=MADE_AT, updated_at=MADE_AT)
@@ -250,7 +250,7 @@ def test_of_two_users_who_change_to_one_verified_address_at_once_one_gets_it(sta
     assert len(owners) == 1
 
 
-def test_a_failure_is_not_kept_and_the_next_attempt_does_the_work(
+def test_a_failure_is_not_stored_and_the_next_attempt_does_the_work(
     stage: Stage, ada: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     transact, key = stage.connection.transact, new_key()

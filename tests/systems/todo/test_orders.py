@@ -13,7 +13,7 @@ def titles(ada: Caller, **wanted: str) -> str:
     return "".join(task["title"] for task in answer.json()["tasks"])
 
 
-def test_an_order_holds_beside_any_filter(ada: Caller) -> None:
+def test_an_order_applies_with_any_filter(ada: Caller) -> None:
     for number, (status, priority, day) in enumerate(
         [("pending", "low", "2025-12-03"), ("completed", "high", "2025-12-02"), ("pending", "high", "2025-12-01")]
     ):
@@ -36,6 +36,6 @@ def test_an_order_holds_beside_any_filter(ada: Caller) -> None:
 
 @pytest.mark.embedded("refused before any table is met")
 @pytest.mark.parametrize("day", ["0", "86400", "2025-11-30T00:00:00", "2025-2-3", "today", ""])
-def test_a_day_is_written_in_one_way(ada: Caller, day: str) -> None:
+def test_a_day_has_one_valid_notation(ada: Caller, day: str) -> None:
     for name in ("due_on", "due_from", "due_to"):
         assert ada.get("/tasks", **{name: day}).json()["error"]["details"][0]["field"] == name

@@ -28,7 +28,7 @@ def stored(engine: Engine | ServedEngine) -> list[str]:
     return sorted(item["title"]["S"] for item in items if item["PK"]["S"] == "TASK#ada")
 
 
-def test_completed_tasks_are_hidden_when_their_time_is_over(
+def test_completed_tasks_are_hidden_after_their_retention(
     ada: Caller, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
     done, reopened = ada.task("done", status="completed"), ada.task("reopened", status="completed")
@@ -50,7 +50,7 @@ def test_completed_tasks_are_hidden_when_their_time_is_over(
 
 
 @pytest.mark.embedded("expiry when the test says so")
-def test_completed_tasks_are_deleted_when_their_time_is_over(ada: Caller, clock: ManualClock, engine: Engine) -> None:
+def test_completed_tasks_are_deleted_after_their_retention(ada: Caller, clock: ManualClock, engine: Engine) -> None:
     for title, status in (("done", "completed"), ("open", "pending")):
         ada.task(title, status=status)
     reopened = ada.task("reopened", status="completed")

@@ -43,7 +43,7 @@ def ids(caller: Caller, **query: str) -> list[str]:
 
 
 @with_faults
-def test_lists_of_all_tasks_show_every_write_at_once_and_those_of_indexes_later(tmp_path: Path) -> None:
+def test_lists_of_all_tasks_show_every_write_immediately_and_index_lists_later(tmp_path: Path) -> None:
     with troubled(tmp_path, Faults(gsi_lag=5.0)) as (_, ada, clock):
         task_id = ada.task()["task_id"]
         assert (ids(ada), ids(ada, status="pending")) == ([task_id], [])
@@ -56,7 +56,7 @@ def test_lists_of_all_tasks_show_every_write_at_once_and_those_of_indexes_later(
 
 
 @with_faults
-def test_what_was_just_written_is_seen_though_other_reads_are_behind(tmp_path: Path) -> None:
+def test_recent_writes_are_visible_even_if_other_reads_are_stale(tmp_path: Path) -> None:
     with troubled(tmp_path, Faults(stale_reads=1.0, stale_s=60.0)) as (stage, ada, clock):
         ada.get("/users")
         clock.advance(3600)
@@ -75,7 +75,7 @@ def test_what_was_just_written_is_seen_though_other_reads_are_behind(tmp_path: P
 
 
 @with_faults
-def test_a_task_that_an_index_still_shows_as_another_is_in_no_wrong_list(tmp_path: Path) -> None:
+def test_a_task_with_a_stale_index_entry_is_in_no_wrong_list(tmp_path: Path) -> None:
     with troubled(tmp_path, Faults(gsi_lag=5.0)) as (_, ada, clock):
         task_id = ada.task(category="home")["task_id"]
         clock.advance(6)
@@ -85,7 +85,7 @@ def test_a_task_that_an_index_still_shows_as_another_is_in_no_wrong_list(tmp_pat
 
 
 @with_faults
-def test_a_bulk_deletion_by_an_index_that_lags_deletes_no_task_that_was_reopened(tmp_path: Path) -> None:
+def test_a_bulk_deletion_by_a_lagging_index_deletes_no_reopened_task(tmp_path: Path) -> None:
     with troubled(tmp_path, Faults(gsi_lag=5.0)) as (_, ada, clock):
         task_id = ada.task(status="completed")["task_id"]
         clock.advance(6)
@@ -96,7 +96,7 @@ def test_a_bulk_deletion_by_an_index_that_lags_deletes_no_task_that_was_reopened
 
 
 @pytest.mark.parametrize("trouble", [ThrottlingError, BeingWrittenError, InternalServerError])
-def test_a_table_that_stays_busy_is_answered_503_and_the_same_request_later_is_done_once(
+def test_a_busy_table_returns_503_and_the_repeated_request_is_done_once(
     trouble: type[ServiceError], stage: Stage, ada: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key, calls = new_key(), stage.connection._call
@@ -116,7 +116,7 @@ def test_a_table_that_stays_busy_is_answered_503_and_the_same_request_later_is_d
     assert len(ids(ada)) == 1
 
 
-def test_a_change_that_meets_others_in_two_ways_at_once_is_made_anew(
+def test_a_change_with_two_kinds_of_conflicts_is_retried(
     stage: Stage, ada: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, transact = f"/tasks/{ada.task()['task_id']}", stage.connection.transact
@@ -136,7 +136,7 @@ def test_a_change_that_meets_others_in_two_ways_at_once_is_made_anew(
     assert (answer.status_code, reasons) == (200, [])
 
 
-def test_a_task_that_others_keep_changing_is_a_conflict(
+def test_a_task_that_is_constantly_changed_is_a_conflict(
     stage: Stage, ada: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task, transact = ada.task(), stage.connection.transact
@@ -157,7 +157,7 @@ def test_a_task_that_others_keep_changing_is_a_conflict(
 
 
 @with_faults
-def test_answers_that_get_lost_after_the_work_was_done_change_nothing(tmp_path: Path) -> None:
+def test_responses_lost_after_the_work_change_nothing(tmp_path: Path) -> None:
     with troubled(tmp_path, Faults(seed=3, internal_errors=0.3, conflicts=0.1)) as (_, ada, _clock):
         made = [ada.task(str(number))["task_id"] for number in range(20)]
         versions = [ada.put(f"/tasks/{one}", {"title": "new"}).json()["version"] for one in made]
@@ -166,7 +166,7 @@ def test_answers_that_get_lost_after_the_work_was_done_change_nothing(tmp_path: 
         assert sorted(ids(ada)) == sorted(made[10:])
 
 
-def test_keeping_refreshes_merges_and_then_has_nothing_to_do(tmp_path: Path) -> None:
+def test_maintenance_refreshes_merges_and_then_is_idle(tmp_path: Path) -> None:
     lake, history = Lake.open(tmp_path / "lake"), History()
     keeping = LakeMaintenance(lake)
     assert keeping.run_once() == 0

@@ -28,7 +28,7 @@ def begun() -> Attempt:
     return attempts.start(attempt_id(1), USER, "late-ferry", NOON)
 
 
-def test_an_attempt_begins_in_progress_without_time_score_or_index_key() -> None:
+def test_an_attempt_starts_in_progress_without_time_score_or_index_key() -> None:
     attempt = begun()
     assert attempt.status is Status.IN_PROGRESS
     assert (attempt.timestamp, attempt.evaluation, attempt.duration_seconds, attempt.scored_key) == (None,) * 4
@@ -42,7 +42,7 @@ def test_saving_keeps_drafts_and_counts_their_words() -> None:
     assert saved.started_at == NOON
 
 
-def test_resuming_begins_the_silence_anew_and_keeps_the_drafts() -> None:
+def test_resuming_restarts_the_inactivity_period_and_keeps_the_drafts() -> None:
     saved = attempts.save(begun(), attempts.draft_answers(scenario(), {"q1": "tide"}), LATER)
     resumed = attempts.resume(saved, LATER + timedelta(hours=23))
     assert resumed.answers == saved.answers
@@ -60,7 +60,7 @@ def test_submitting_completes_with_the_computed_score_and_the_time_spent() -> No
     assert done.scored_key == f"2026-03-01T12:20:00.000Z#{attempt_id(1)}"
 
 
-def test_abandoning_keeps_the_answers_and_gives_no_index_key() -> None:
+def test_abandoning_keeps_the_answers_and_sets_no_index_key() -> None:
     saved = attempts.save(begun(), attempts.draft_answers(scenario(), TEXTS), LATER)
     given_up = attempts.abandon(saved, LATER + timedelta(days=2))
     assert given_up.status is Status.ABANDONED
@@ -78,13 +78,13 @@ MOVES: dict[str, Callable[[Attempt], Attempt]] = {
 
 @pytest.mark.parametrize("verb", MOVES)
 @pytest.mark.parametrize("closed", [completed(1), attempts.abandon(begun(), LATER)], ids=["completed", "abandoned"])
-def test_nothing_moves_a_closed_attempt(verb: str, closed: Attempt) -> None:
+def test_a_closed_attempt_cannot_change(verb: str, closed: Attempt) -> None:
     with pytest.raises(AttemptClosed, match=f"is {closed.status.value}: only an attempt in progress can be {verb}"):
         MOVES[verb](closed)
 
 
 @given(st.lists(st.sampled_from(sorted(MOVES)), max_size=6))
-def test_whatever_is_done_an_attempt_is_closed_at_most_once(verbs: list[str]) -> None:
+def test_an_attempt_is_closed_at_most_once(verbs: list[str]) -> None:
     attempt, closings = begun(), 0
     for verb in verbs:
         try:
@@ -106,15 +106,15 @@ def test_whatever_is_done_an_attempt_is_closed_at_most_once(verbs: list[str]) ->
         (timedelta(0), False),
     ],
 )
-def test_an_attempt_is_silent_from_24_hours_on(silence: timedelta, expected: bool) -> None:
+def test_an_attempt_is_inactive_after_24_hours(silence: timedelta, expected: bool) -> None:
     assert attempts.is_silent(begun(), NOON + silence) is expected
 
 
-def test_a_closed_attempt_is_never_silent() -> None:
+def test_a_closed_attempt_is_never_inactive() -> None:
     assert not attempts.is_silent(completed(1), NOON + timedelta(days=365))
 
 
-def test_a_clock_that_runs_behind_moves_nothing_back() -> None:
+def test_a_clock_that_is_behind_moves_no_time_back() -> None:
     earlier = NOON - timedelta(seconds=3)
     assert attempts.save(begun(), (), earlier).touched_at == NOON
     done = attempts.submit(begun(), (), assessment(), earlier)
@@ -135,21 +135,21 @@ def test_a_clock_that_runs_behind_moves_nothing_back() -> None:
         (TEXTS | {"q1": "half \ud800 of a pair"}, "the answer to q1 holds half a surrogate pair"),
     ],
 )
-def test_answers_that_cannot_be_submitted_are_rejected_with_the_reason(texts: dict[str, str], problem: str) -> None:
+def test_invalid_answers_are_rejected_with_the_reason(texts: dict[str, str], problem: str) -> None:
     with pytest.raises(AnswersRejected) as caught:
         attempts.final_answers(scenario(), texts)
     assert len(caught.value.problems) == 1
     assert problem in caught.value.problems[0]
 
 
-def test_all_problems_of_the_answers_come_at_once() -> None:
+def test_all_problems_of_the_answers_are_reported_together() -> None:
     with pytest.raises(AnswersRejected) as caught:
         attempts.final_answers(scenario(), {"q1": "short", "q9": "a" * 20})
     assert len(caught.value.problems) == 3
 
 
 @pytest.mark.parametrize("length", [10, 10_000])
-def test_answers_at_the_limits_are_taken(length: int) -> None:
+def test_answers_at_the_limits_are_accepted(length: int) -> None:
     answers = attempts.final_answers(scenario(1), {"q1": "a" * length})
     assert len(answers[0].answer) == length
 
@@ -160,20 +160,20 @@ def test_drafts_may_be_short_but_not_beyond_the_limits() -> None:
         attempts.draft_answers(scenario(), {"q1": "a" * 10_001})
 
 
-def test_answers_come_in_the_order_of_the_questions_with_their_text() -> None:
+def test_answers_are_in_the_order_of_the_questions_with_their_text() -> None:
     answers = attempts.final_answers(scenario(), dict(reversed(TEXTS.items())))
     assert [answer.question_id for answer in answers] == ["q1", "q2"]
     assert answers[0].question_text == scenario().questions[0].text
 
 
-def test_ten_answers_of_four_byte_characters_are_too_much_for_one_item() -> None:
+def test_ten_answers_of_four_byte_characters_are_too_large_for_one_item() -> None:
     ten = scenario(10)
     texts = {question.question_id: "\N{GRINNING FACE}" * 10_000 for question in ten.questions}
     with pytest.raises(AnswersRejected, match="400000 bytes; 250000 are the most"):
         attempts.final_answers(ten, texts)
 
 
-def test_the_largest_attempt_there_can_be_fits_into_an_item() -> None:
+def test_the_largest_possible_attempt_fits_into_an_item() -> None:
     face = "\N{GRINNING FACE}"
     ten = scenario(10).model_copy(
         update={
@@ -197,11 +197,11 @@ def test_the_largest_attempt_there_can_be_fits_into_an_item() -> None:
 @pytest.mark.parametrize(
     ("text", "words"), [("", 0), ("  \n ", 0), ("one", 1), ("one  two\nthree", 3), ("don't split-this", 2)]
 )
-def test_words_are_parted_by_white_space(text: str, words: int) -> None:
+def test_words_are_separated_by_whitespace(text: str, words: int) -> None:
     assert attempts.word_count(text) == words
 
 
-def test_a_wrong_word_count_is_refused() -> None:
+def test_a_wrong_word_count_is_rejected() -> None:
     document = completed(1).model_dump(mode="json", by_alias=True)
     document["answers"][0]["wordCount"] = 45
     with pytest.raises(ValidationError, match="wordCount is 45, the answer has 10 words"):
@@ -209,7 +209,7 @@ def test_a_wrong_word_count_is_refused() -> None:
 
 
 @pytest.mark.parametrize("missing", ["timestamp", "evaluation", "durationSeconds"])
-def test_a_completed_attempt_lacks_nothing(missing: str) -> None:
+def test_a_completed_attempt_has_every_attribute(missing: str) -> None:
     document = completed(1).model_dump(mode="json", by_alias=True)
     del document[missing]
     with pytest.raises(ValidationError, match="a completed attempt has"):
@@ -231,7 +231,7 @@ def test_a_user_id_is_any_text_of_1_to_128_characters(user_id: str) -> None:
         assert attempts.start(attempt_id(1), taken, "late-ferry", NOON).user_id == taken
 
 
-def test_attempt_ids_are_version_4_uuids_that_repeat_with_the_seed() -> None:
+def test_attempt_ids_are_version_4_uuids_determined_by_the_seed() -> None:
     first = attempts.new_attempt_id(random.Random(7))
     assert first == attempts.new_attempt_id(random.Random(7))
     assert uuid.UUID(first).version == 4

@@ -31,7 +31,7 @@ def profile_from(ledger: Ledger) -> Profile:
 
 @settings(deadline=None)
 @given(st.permutations(ATTEMPTS))
-def test_whatever_the_order_the_profile_is_that_of_all_attempts(order: list[Attempt]) -> None:
+def test_the_profile_covers_all_attempts_in_any_order(order: list[Attempt]) -> None:
     assert ledger_of(order) == ledger_of(ATTEMPTS)
     assert profile_from(ledger_of(order)) == snapshot(ATTEMPTS, len(ATTEMPTS))
 
@@ -51,7 +51,7 @@ def test_the_key_of_the_snapshot_never_moves_back(order: list[Attempt]) -> None:
     assert keys == sorted(keys)
 
 
-def test_an_attempt_older_than_all_that_are_kept_counts_but_does_not_enter() -> None:
+def test_an_attempt_older_than_all_kept_ones_is_counted_but_not_kept() -> None:
     many = [completed(number, number % 5) for number in range(KEPT + 1)]
     ledger = ledger_of(many[1:])
     later = noted(ledger, many[0])
@@ -60,7 +60,7 @@ def test_an_attempt_older_than_all_that_are_kept_counts_but_does_not_enter() -> 
     assert snapshots(later, many[0].attempt_id) == []
 
 
-def test_an_attempt_older_than_the_window_is_kept_and_the_newest_profile_only_counts_it() -> None:
+def test_an_attempt_older_than_the_window_is_kept_and_only_counted_in_the_newest_profile() -> None:
     ledger = ledger_of(ATTEMPTS[1:])
     later = noted(ledger, ATTEMPTS[0])
     before, after = profile_from(ledger), profile_from(later)
@@ -70,7 +70,7 @@ def test_an_attempt_older_than_the_window_is_kept_and_the_newest_profile_only_co
 
 @settings(deadline=None)
 @given(st.permutations(ATTEMPTS))
-def test_a_late_attempt_makes_all_snapshots_after_it_anew_so_that_order_does_not_matter(order: list[Attempt]) -> None:
+def test_a_late_attempt_recomputes_all_later_snapshots_so_that_order_does_not_matter(order: list[Attempt]) -> None:
     written: dict[str, Profile] = {}
     ledger = Ledger(user_id=USER)
     for attempt in order:
@@ -80,12 +80,12 @@ def test_a_late_attempt_makes_all_snapshots_after_it_anew_so_that_order_does_not
     assert sorted(written.values(), key=lambda profile: profile.snapshot_key) == expected
 
 
-def test_the_same_id_with_other_scores_is_refused() -> None:
+def test_the_same_id_with_other_scores_is_rejected() -> None:
     with pytest.raises(AttemptConflict, match="noted before with other scores"):
         noted(ledger_of([completed(1, 2)]), completed(1, 3))
 
 
-def test_attempts_of_others_and_without_scores_are_refused() -> None:
+def test_attempts_of_others_and_without_scores_are_rejected() -> None:
     ledger = Ledger(user_id="somebody else")
     with pytest.raises(ValueError, match="to another user"):
         noted(ledger, completed(1))
@@ -93,7 +93,7 @@ def test_attempts_of_others_and_without_scores_are_refused() -> None:
         noted(Ledger(user_id=USER), attempts.start(attempt_id(1), USER, "late-ferry", NOON))
 
 
-def test_a_full_ledger_is_small_and_comes_back_from_json() -> None:
+def test_a_full_ledger_is_small_and_survives_a_json_round_trip() -> None:
     ledger = ledger_of([completed(number, number % 5) for number in range(KEPT)])
     document = ledger.model_dump(mode="json", by_alias=True)
     assert Ledger.model_validate(document) == ledger

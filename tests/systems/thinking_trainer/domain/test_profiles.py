@@ -57,7 +57,7 @@ def test_every_figure_agrees_with_numpy(given_attempts: list[Attempt]) -> None:
 
 
 @given(HISTORIES)
-def test_weaknesses_improvements_and_exercises_keep_their_rules(given_attempts: list[Attempt]) -> None:
+def test_weaknesses_improvements_and_exercises_follow_their_rules(given_attempts: list[Attempt]) -> None:
     profile = snapshot(given_attempts, len(given_attempts))
     averages = {entry.name: entry.moving_average for entry in profile.dimensions}
     assert len(profile.weaknesses) <= 3
@@ -79,13 +79,13 @@ def test_weaknesses_improvements_and_exercises_keep_their_rules(given_attempts: 
 
 
 @given(HISTORIES)
-def test_a_profile_comes_back_from_storage_and_from_json(given_attempts: list[Attempt]) -> None:
+def test_a_profile_survives_a_round_trip_through_storage_and_json(given_attempts: list[Attempt]) -> None:
     profile = snapshot(given_attempts, 50)
     assert Profile.model_validate(profile.model_dump(by_alias=True)) == profile
     assert Profile.model_validate_json(profile.model_dump_json(by_alias=True)) == profile
 
 
-def test_the_window_is_the_ten_newest_oldest_first() -> None:
+def test_the_window_has_the_ten_newest_attempts_oldest_first() -> None:
     profile = snapshot(history(logic=[0, 0, 4, 1, 2, 3, 4, 1, 2, 3, 4, 1]), 12)
     assert profile.dimensions[2].recent_scores == (4, 1, 2, 3, 4, 1, 2, 3, 4, 1)
     assert profile.dimensions[2].moving_average == Decimal("2.50")
@@ -137,13 +137,13 @@ def test_the_gap_is_the_distance_from_the_users_own_mean() -> None:
     ]
 
 
-def test_of_equal_weaknesses_the_rubrics_order_keeps_three() -> None:
+def test_equal_weaknesses_are_limited_to_three_in_the_order_of_the_rubric() -> None:
     weak = weaknesses({name: [1] for name in DIMENSIONS})
     assert [entry.dimension for entry in weak] == list(DIMENSIONS[:3])
     assert {str(entry.gap) for entry in weak} == {"0.00"}
 
 
-def test_below_two_is_weak_even_above_ones_own_mean() -> None:
+def test_a_score_below_two_is_weak_even_above_the_users_own_mean() -> None:
     weak = weaknesses({name: [0] if name is Dimension.LOGIC else [1] for name in DIMENSIONS})
     assert [(entry.dimension, str(entry.gap)) for entry in weak] == [
         (Dimension.LOGIC, "-0.88"),
@@ -153,7 +153,7 @@ def test_below_two_is_weak_even_above_ones_own_mean() -> None:
 
 
 @pytest.mark.parametrize("score", [2, 3, 4])
-def test_who_is_equally_good_at_everything_has_no_weakness(score: int) -> None:
+def test_equal_scores_in_everything_are_no_weakness(score: int) -> None:
     assert weaknesses({name: [score] for name in DIMENSIONS}) == ()
 
 
@@ -174,17 +174,17 @@ def test_improvement_is_newer_half_minus_older_half(scores: list[int], expected:
     assert [(str(entry.improvement), str(entry.before), str(entry.after)) for entry in found] == expected
 
 
-def test_the_three_largest_improvements_are_kept_equal_ones_in_the_rubrics_order() -> None:
+def test_the_three_largest_improvements_are_kept_and_ties_follow_the_order_of_the_rubric() -> None:
     found = improvements(table(clarity=[1, 1, 2, 2], logic=[0, 0, 4, 4], evidence=[0, 0, 1, 1], relevance=[3, 3, 4, 4]))
     assert [entry.dimension.value for entry in found] == ["logic", "clarity", "relevance"]
 
 
-def test_an_improvement_goes_out_as_from_and_to() -> None:
+def test_an_improvement_is_serialized_as_from_and_to() -> None:
     document = improvements(table(logic=[0, 0, 4, 4]))[0].model_dump(mode="json", by_alias=True)
     assert document == {"dimension": "logic", "improvement": 4.0, "from": 0.0, "to": 4.0}
 
 
-def test_the_exercise_of_each_of_the_eight_is_what_the_rubric_names_for_it() -> None:
+def test_each_dimension_has_the_exercise_that_the_rubric_names() -> None:
     named = {
         Dimension.CLARITY: "define each key term",
         Dimension.RELEVANCE: "Answer the question that was asked",
@@ -199,7 +199,7 @@ def test_the_exercise_of_each_of_the_eight_is_what_the_rubric_names_for_it() -> 
     assert [name for name in DIMENSIONS if named[name] not in RECOMMENDATIONS[name]] == []
 
 
-def test_a_later_attempt_moves_the_key_on() -> None:
+def test_a_later_attempt_advances_the_key() -> None:
     first = snapshot([completed(1)], 1)
     later = snapshot([completed(1), completed(2, at=NOON + timedelta(days=400))], 2)
     assert later.snapshot_key > first.snapshot_key

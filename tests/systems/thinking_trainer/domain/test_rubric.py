@@ -26,7 +26,7 @@ def scores_of(*values: int) -> dict[Dimension, int]:
     return dict(zip(DIMENSIONS, values, strict=True))
 
 
-def test_the_dimensions_come_in_the_rubrics_order() -> None:
+def test_the_dimensions_are_in_the_order_of_the_rubric() -> None:
     assert [name.value for name in DIMENSIONS] == [
         "clarity", "relevance", "logic", "evidence", "assumptions", "alternatives",
         "quantitative-reasoning", "humility-uncertainty",
@@ -58,7 +58,7 @@ def test_the_overall_score_is_the_weighted_mean_of_all(values: tuple[int, ...], 
 
 
 @given(SCORES)
-def test_the_overall_score_is_the_formula_in_plain_numbers(scores: dict[Dimension, int]) -> None:
+def test_the_overall_score_equals_the_formula_in_plain_numbers(scores: dict[Dimension, int]) -> None:
     plain = (
         1.2 * scores[Dimension.CLARITY]
         + 1.0 * scores[Dimension.RELEVANCE]
@@ -79,18 +79,18 @@ def test_a_higher_dimension_never_lowers_the_overall_score(scores: dict[Dimensio
 
 
 @given(SCORES, st.permutations(DIMENSIONS))
-def test_dimensions_are_put_in_order_however_they_come(scores: dict[Dimension, int], order: list[Dimension]) -> None:
+def test_dimensions_are_sorted_from_any_order(scores: dict[Dimension, int], order: list[Dimension]) -> None:
     entries = {entry.name: entry for entry in assessment(scores).dimensions}
     shuffled = Assessment(dimensions=tuple(entries[name] for name in order), feedback="Fine.", model_id="m")
     assert tuple(entry.name for entry in shuffled.dimensions) == DIMENSIONS
 
 
-def test_seven_dimensions_are_refused_and_the_missing_one_is_named() -> None:
+def test_seven_dimensions_are_rejected_and_the_missing_one_is_named() -> None:
     with pytest.raises(ValidationError, match=r"missing \['clarity'\]"):
         Assessment(dimensions=assessment().dimensions[1:], feedback="Fine.", model_id="m")
 
 
-def test_a_dimension_given_twice_is_refused_and_named() -> None:
+def test_a_repeated_dimension_is_rejected_and_named() -> None:
     entries = assessment().dimensions
     with pytest.raises(ValidationError, match=r"more than once \['logic'\]"):
         Assessment(dimensions=(*entries, entries[2]), feedback="Fine.", model_id="m")
@@ -103,12 +103,12 @@ def test_a_score_is_a_whole_number_from_0_to_4(score: object) -> None:
 
 
 @pytest.mark.parametrize("rationale", [[], ["a"] * 6, ["  "], ["a" * 301]])
-def test_a_score_has_one_to_five_reasons_that_say_something(rationale: list[str]) -> None:
+def test_a_score_has_one_to_five_nonempty_reasons(rationale: list[str]) -> None:
     with pytest.raises(ValidationError, match="rationale"):
         DimensionScore.model_validate({"name": "logic", "score": 3, "rationale": rationale})
 
 
-def test_an_evaluation_whose_score_does_not_follow_is_refused() -> None:
+def test_an_evaluation_with_an_inconsistent_score_is_rejected() -> None:
     result = assessment(3)
     with pytest.raises(ValidationError, match="overallScore is 82, its dimensions give 75"):
         Evaluation(
@@ -120,7 +120,7 @@ def test_an_evaluation_whose_score_does_not_follow_is_refused() -> None:
         )
 
 
-def test_an_evaluation_goes_out_in_camel_case_and_comes_back() -> None:
+def test_an_evaluation_survives_a_camel_case_round_trip() -> None:
     evaluation = evaluation_of(assessment(3), NOON)
     outside = evaluation.model_dump(mode="json", by_alias=True)
     assert outside["overallScore"] == 75

@@ -47,7 +47,7 @@ def test_difficulty_keys_sort_easiest_first() -> None:
         (with_question(focusAreas=["wisdom"]), "focusAreas"),
     ],
 )
-def test_a_scenario_outside_its_limits_is_refused_by_field(document: dict[str, Any], field: str) -> None:
+def test_a_scenario_outside_its_limits_is_rejected_with_the_field(document: dict[str, Any], field: str) -> None:
     with pytest.raises(ValidationError, match=field):
         Scenario.model_validate(document)
 
@@ -62,11 +62,11 @@ def test_a_scenario_outside_its_limits_is_refused_by_field(document: dict[str, A
         with_question(focusAreas=["clarity"]),
     ],
 )
-def test_a_scenario_at_its_limits_is_taken(document: dict[str, Any]) -> None:
+def test_a_scenario_at_its_limits_is_accepted(document: dict[str, Any]) -> None:
     assert Scenario.model_validate(document).model_dump(mode="json", by_alias=True) == document
 
 
-def test_eleven_questions_are_too_many_and_one_id_names_one_question() -> None:
+def test_eleven_questions_and_duplicate_ids_are_rejected() -> None:
     questions = changed()["questions"]
     eleven = [questions[0] | {"questionId": f"q{number}"} for number in range(11)]
     with pytest.raises(ValidationError, match="at most 10"):

@@ -18,35 +18,35 @@ NEAR = 1e-9
 
 
 @given(WINDOWS)
-def test_the_mean_is_numpys(scores: list[int]) -> None:
+def test_the_mean_agrees_with_numpy(scores: list[int]) -> None:
     assert float(mean(scores)) == pytest.approx(np.mean(scores), abs=NEAR)
 
 
 @given(WINDOWS)
-def test_the_deviation_is_numpys_of_a_population_within_the_rounding(scores: list[int]) -> None:
+def test_the_deviation_agrees_with_numpys_population_deviation(scores: list[int]) -> None:
     assert abs(float(deviation(scores)) - float(np.std(scores, ddof=0))) <= 0.005 + NEAR
 
 
 @given(st.lists(st.integers(0, 4), min_size=2, max_size=10))
-def test_the_slope_is_numpys_least_squares(scores: list[int]) -> None:
+def test_the_slope_agrees_with_numpys_least_squares(scores: list[int]) -> None:
     assert float(slope(scores)) == pytest.approx(np.polyfit(range(len(scores)), scores, 1)[0], abs=NEAR)
 
 
 @given(st.fractions(min_value=-100, max_value=100, max_denominator=1000))
-def test_rounding_is_that_of_decimal(value: Fraction) -> None:
+def test_rounding_agrees_with_decimal(value: Fraction) -> None:
     exact = Decimal(value.numerator) / Decimal(value.denominator)
     assert rounded(value) == exact.quantize(Decimal("0.01"), ROUND_HALF_EVEN)
 
 
 @given(st.lists(st.integers(0, 100), min_size=1, max_size=40))
-def test_the_deviation_is_the_root_rounded_at_any_size(scores: list[int]) -> None:
+def test_the_deviation_is_the_rounded_root_at_any_size(scores: list[int]) -> None:
     n = len(scores)
     p = n * sum(score * score for score in scores) - sum(scores) ** 2
     assert deviation(scores) == (Decimal(p).sqrt() / n).quantize(Decimal("0.01"), ROUND_HALF_EVEN)
 
 
 @given(WINDOWS)
-def test_scores_reversed_keep_mean_and_deviation_and_turn_the_slope(scores: list[int]) -> None:
+def test_reversed_scores_keep_mean_and_deviation_and_negate_the_slope(scores: list[int]) -> None:
     backwards = scores[::-1]
     assert mean(backwards) == mean(scores)
     assert deviation(backwards) == deviation(scores)
@@ -66,7 +66,7 @@ def test_scores_reversed_keep_mean_and_deviation_and_turn_the_slope(scores: list
         (Fraction(8, 3), "2.67"),
     ],
 )
-def test_an_exact_half_goes_to_the_even_hundredth(value: Fraction, expected: str) -> None:
+def test_an_exact_half_is_rounded_to_the_even_hundredth(value: Fraction, expected: str) -> None:
     assert str(rounded(value)) == expected
 
 
@@ -87,7 +87,7 @@ def test_an_exact_half_goes_to_the_even_hundredth(value: Fraction, expected: str
         ([4, 3, 1] + [0] * 61, "0.62"),
     ],
 )
-def test_deviations_worked_out_by_hand(scores: list[int], expected: str) -> None:
+def test_deviations_match_values_computed_by_hand(scores: list[int], expected: str) -> None:
     assert str(deviation(scores)) == expected
 
 
@@ -105,11 +105,11 @@ def test_deviations_worked_out_by_hand(scores: list[int], expected: str) -> None
         ([0, 1, 2, 3, 4], "1.000"),
     ],
 )
-def test_slopes_worked_out_by_hand(scores: list[int], expected: str) -> None:
+def test_slopes_match_values_computed_by_hand(scores: list[int], expected: str) -> None:
     assert f"{float(slope(scores)):.3f}" == expected
 
 
 @pytest.mark.parametrize("figure", [mean, deviation])
-def test_nothing_has_no_figures(figure: Callable[[list[int]], object]) -> None:
+def test_statistics_of_no_scores_raise_value_error(figure: Callable[[list[int]], object]) -> None:
     with pytest.raises(ValueError, match="without scores"):
         figure([])

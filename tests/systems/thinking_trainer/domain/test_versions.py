@@ -30,7 +30,7 @@ read_profile = partial(read, Profile, Kind.PROFILE)
 read_scenario = partial(read, Scenario, Kind.SCENARIO)
 
 
-def test_tags_of_an_old_scenario_become_a_set_and_its_time_one_form() -> None:
+def test_tags_of_an_old_scenario_become_a_set_and_its_time_is_normalized() -> None:
     read = read_scenario(old_scenario())
     assert read.tags == {"tides", "boats"}
     assert iso(read.created_at) == "2025-01-01T00:00:00.000Z"
@@ -43,7 +43,7 @@ def test_an_old_scenario_without_tags_loses_the_attribute(tags: object) -> None:
     assert read_scenario(old_scenario(tags=tags)).tags == frozenset()
 
 
-def test_an_old_attempt_gets_honest_counts_and_a_score_that_follows() -> None:
+def test_an_old_attempt_gets_real_counts_and_a_consistent_score() -> None:
     read = read_attempt(old_attempt())
     assert read.answers[0].word_count == 9
     assert read.evaluation is not None
@@ -54,7 +54,7 @@ def test_an_old_attempt_gets_honest_counts_and_a_score_that_follows() -> None:
 
 
 @pytest.mark.parametrize("status", [Status.IN_PROGRESS, Status.ABANDONED])
-def test_an_old_attempt_that_was_not_completed_keeps_its_moment_as_the_last_touch(status: Status) -> None:
+def test_an_old_incomplete_attempt_keeps_its_timestamp_as_the_last_touch(status: Status) -> None:
     read = read_attempt(old_attempt(status=status.value, timestamp="2025-12-22T10:30:00Z"))
     assert read.status is status
     assert (read.timestamp, read.evaluation, read.duration_seconds) == (None, None, None)
@@ -72,7 +72,7 @@ def test_an_old_profile_is_computed_again_from_the_scores_it_shows() -> None:
     assert read.snapshot_key == "2025-12-22T10:35:00.000Z#unrecorded"
 
 
-def test_items_of_the_current_form_pass_as_they_are() -> None:
+def test_items_of_the_current_version_are_unchanged() -> None:
     attempt, profile = completed(1), snapshot(history(logic=[1, 2, 3]), 3)
     stored = attempt.model_dump(by_alias=True)
     assert upgraded(Kind.ATTEMPT, stored) == stored
@@ -85,7 +85,7 @@ def test_items_of_the_current_form_pass_as_they_are() -> None:
     ("kind", "item"),
     [(Kind.SCENARIO, old_scenario()), (Kind.ATTEMPT, old_attempt()), (Kind.PROFILE, old_profile())],
 )
-def test_an_upgrade_leaves_what_it_was_given_alone_and_is_done_once(kind: Kind, item: dict[str, Any]) -> None:
+def test_an_upgrade_does_not_modify_its_input_and_is_idempotent(kind: Kind, item: dict[str, Any]) -> None:
     before = repr(item)
     once = upgraded(kind, item)
     assert repr(item) == before
@@ -93,14 +93,14 @@ def test_an_upgrade_leaves_what_it_was_given_alone_and_is_done_once(kind: Kind, 
 
 
 @pytest.mark.parametrize("kind", list(Kind))
-def test_the_steps_of_each_kind_are_one_chain_to_the_current_version(kind: Kind) -> None:
+def test_the_steps_of_each_kind_form_one_chain_to_the_current_version(kind: Kind) -> None:
     chain = STEPS[kind]
     versions = [*(step.before for step in chain), SCHEMA_VERSION]
     assert [step.after for step in chain] == versions[1:]
     assert versions[0] == UNVERSIONED
 
 
-def test_steps_are_taken_one_after_another_from_the_items_own_version() -> None:
+def test_steps_are_applied_in_order_from_the_items_version() -> None:
     def add(name: str) -> Callable[[Item], Item]:
         return lambda item: {**item, "seen": (*item.get("seen", ()), name)}
 
@@ -110,7 +110,7 @@ def test_steps_are_taken_one_after_another_from_the_items_own_version() -> None:
 
 
 @pytest.mark.parametrize("version", ["1.1", "0.1", "", 1])
-def test_an_unknown_version_is_refused(version: object) -> None:
+def test_an_unknown_version_is_rejected(version: object) -> None:
     with pytest.raises(ItemUnreadable, match=r"attempt of version .* an upgrade"):
         read_attempt(old_attempt(schemaVersion=version))
 
@@ -127,14 +127,14 @@ def test_an_unknown_version_is_refused(version: object) -> None:
         (read_scenario, old_scenario(createdAt=None), "scenario of version '0.9' cannot be read"),
     ],
 )
-def test_an_item_that_makes_no_sense_is_refused_with_the_reason(
+def test_an_invalid_item_is_rejected_with_the_reason(
     read: Callable[[Item], object], item: Item, complaint: str
 ) -> None:
     with pytest.raises(ItemUnreadable, match=complaint):
         read(item)
 
 
-def test_an_old_evaluation_of_two_dimensions_is_refused_by_name() -> None:
+def test_an_old_evaluation_of_two_dimensions_is_rejected_with_the_missing_ones() -> None:
     evaluation = old_attempt()["evaluation"] | {"dimensions": old_attempt()["evaluation"]["dimensions"][:2]}
     with pytest.raises(ItemUnreadable, match="humility-uncertainty"):
         read_attempt(old_attempt(evaluation=evaluation))

@@ -25,24 +25,24 @@ from keyplan_systems.thinking_trainer.evaluation.reply import ReplyUnusable, ass
         "{}\n{{",
     ],
 )
-def test_the_object_is_found_whatever_stands_around_it(around: str) -> None:
+def test_the_object_is_found_inside_any_text(around: str) -> None:
     found = assessment_in(around.format(json.dumps(reply(3), indent=2)), "a-model")
     assert tuple(entry.name for entry in found.dimensions) == DIMENSIONS
     assert {entry.score for entry in found.dimensions} == {3}
     assert found.model_id == "a-model"
 
 
-def test_dimensions_in_any_order_are_put_in_the_rubrics() -> None:
+def test_dimensions_in_any_order_are_sorted_by_the_rubric() -> None:
     backwards = reply()
     backwards["dimensions"].reverse()
     assert tuple(entry.name for entry in assessment_in(json.dumps(backwards), "m").dimensions) == DIMENSIONS
 
 
-def test_an_overall_score_of_the_model_is_not_even_looked_at() -> None:
+def test_an_overall_score_of_the_model_is_ignored() -> None:
     assert assessment_in(json.dumps(reply(overallScore="ninety")), "m") == assessment_in(json.dumps(reply()), "m")
 
 
-def test_long_texts_are_cut_and_the_scores_kept() -> None:
+def test_long_texts_are_truncated_and_the_scores_kept() -> None:
     wordy = reply(feedback="f" * 5_000)
     wordy["dimensions"][0]["rationale"] = ["r" * 900]
     found = assessment_in(json.dumps(wordy), "m")
@@ -88,7 +88,7 @@ def first(**changes: Any) -> Callable[[dict[str, Any]], None]:
         (lambda given_reply: given_reply.update(dimensions="eight"), "dimensions"),
     ],
 )
-def test_a_reply_that_breaks_the_rubric_is_unusable_and_says_where(
+def test_a_reply_that_violates_the_rubric_is_unusable_with_the_place(
     spoil: Callable[[dict[str, Any]], object], complaint: str
 ) -> None:
     spoiled = reply()
@@ -106,7 +106,7 @@ def test_a_text_without_the_object_is_unusable(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["{" * 90_000, '{"a":' * 18_000, "x" * 100_001])
-def test_a_reply_made_to_waste_time_is_unusable(text: str) -> None:
+def test_an_adversarial_reply_is_unusable(text: str) -> None:
     with pytest.raises(ReplyUnusable):
         assessment_in(text, "m")
 

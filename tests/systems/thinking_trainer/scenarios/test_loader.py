@@ -27,7 +27,7 @@ def write(folder: Path, name: str = "late-ferry", **changes: Any) -> Path:
     return file
 
 
-def test_there_are_twenty_active_scenarios_with_titles_of_their_own() -> None:
+def test_there_are_twenty_active_scenarios_with_distinct_titles() -> None:
     assert len(SEEDS) == 20
     assert all(seed.active for seed in SEEDS)
     assert len({seed.title for seed in SEEDS}) == len({seed.description for seed in SEEDS}) == 20
@@ -38,7 +38,7 @@ def test_no_question_is_asked_twice() -> None:
     assert len(set(texts)) == len(texts) == 60
 
 
-def test_difficulties_are_balanced_and_come_easiest_first() -> None:
+def test_difficulties_are_balanced_and_sorted_easiest_first() -> None:
     counts = Counter(seed.difficulty for seed in SEEDS)
     assert max(counts.values()) - min(counts[difficulty] for difficulty in Difficulty) <= 1
     keys = [difficulty_key(seed.difficulty) for seed in SEEDS]
@@ -79,7 +79,7 @@ def test_no_dimension_is_practised_twice_as_often_as_another() -> None:
     assert max(practised.values()) < 2 * min(practised[name] for name in DIMENSIONS)
 
 
-def test_the_topics_are_many_and_none_takes_over() -> None:
+def test_there_are_many_topics_and_none_dominates() -> None:
     topics = Counter(tag for seed in SEEDS for tag in seed.tags)
     assert len(topics) >= 15
     assert max(topics.values()) <= 5
@@ -94,11 +94,11 @@ def test_every_scenario_can_be_answered_and_graded(seed: Scenario) -> None:
     assert scores["evidence"] <= 3
 
 
-def test_a_scenario_comes_back_from_its_file(tmp_path: Path) -> None:
+def test_a_scenario_is_loaded_from_its_file(tmp_path: Path) -> None:
     assert load_scenario(write(tmp_path)) == scenario()
 
 
-def test_a_folder_is_loaded_easiest_first_and_other_files_are_left_alone(tmp_path: Path) -> None:
+def test_a_folder_is_loaded_easiest_first_and_other_files_are_ignored(tmp_path: Path) -> None:
     write(tmp_path, "b", scenarioId="b", difficulty="advanced")
     write(tmp_path, "c", scenarioId="c", difficulty="beginner")
     write(tmp_path, "a", scenarioId="a", difficulty="intermediate")
@@ -124,7 +124,7 @@ def test_a_file_of_the_older_form_is_upgraded(tmp_path: Path) -> None:
         (b'{"schemaVersion": "1.0"}', "late-ferry.json: scenario is not in the form"),
     ],
 )
-def test_a_file_that_holds_no_scenario_is_refused_by_name(tmp_path: Path, content: bytes, complaint: str) -> None:
+def test_a_file_without_a_scenario_is_rejected_by_name(tmp_path: Path, content: bytes, complaint: str) -> None:
     file = tmp_path / "late-ferry.json"
     file.write_bytes(content)
     with pytest.raises(ScenarioFileInvalid, match=complaint):
@@ -136,7 +136,7 @@ def test_a_file_is_named_after_its_scenario(tmp_path: Path) -> None:
         load_scenario(write(tmp_path, "early-ferry"))
 
 
-def test_all_bad_files_of_a_folder_are_named_at_once(tmp_path: Path) -> None:
+def test_all_invalid_files_of_a_folder_are_reported_together(tmp_path: Path) -> None:
     write(tmp_path, "a", scenarioId="a", title="No")
     write(tmp_path, "b", scenarioId="b", questions=[])
     write(tmp_path, "c", scenarioId="c")
@@ -147,6 +147,6 @@ def test_all_bad_files_of_a_folder_are_named_at_once(tmp_path: Path) -> None:
     assert "c.json" not in str(caught.value)
 
 
-def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
+def test_an_empty_folder_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(ScenarioFileInvalid, match=r"no \.json file"):
         scenarios_in(tmp_path)

@@ -31,7 +31,7 @@ def test_a_batch_becomes_one_file_of_its_date(lake: Lake, tmp_path: Path) -> Non
     assert table["sequence"].to_pylist() == [f"{10**20 + 1:040d}", f"{10**20 + 2:040d}"]
 
 
-def test_dates_are_those_of_the_events_in_utc(lake: Lake) -> None:
+def test_dates_are_the_utc_dates_of_the_events(lake: Lake) -> None:
     midnight = NOON_S + 12 * 3600
     history = History(now_s=midnight - 0.001)
     records = [history.put_user("ann")]
@@ -60,7 +60,7 @@ def test_the_same_batch_gives_the_same_file_in_another_lake(tmp_path: Path) -> N
     assert files(tmp_path / "one") == files(tmp_path / "other")
 
 
-def test_of_an_overlapping_batch_only_the_new_events_are_stored(lake: Lake) -> None:
+def test_only_the_new_events_of_an_overlapping_batch_are_stored(lake: Lake) -> None:
     history = History()
     records = [history.put_task("ann", str(number)) for number in range(10)]
     lake.bronze.write(records[:6])
@@ -69,7 +69,7 @@ def test_of_an_overlapping_batch_only_the_new_events_are_stored(lake: Lake) -> N
     assert sequences(lake) == [10**20 + number for number in range(1, 11)]
 
 
-def test_what_was_compacted_is_still_known(lake: Lake) -> None:
+def test_compacted_events_are_still_recognized(lake: Lake) -> None:
     history = History()
     records = [history.put_task("ann", str(number)) for number in range(30)]
     for at in range(0, 30, 3):
@@ -84,7 +84,7 @@ def test_events_of_two_shards_with_the_same_number_are_two_events(lake: Lake) ->
     assert len(sequences(lake)) == 2
 
 
-def test_events_of_a_later_stream_of_the_table_are_new_although_numbers_begin_again(lake: Lake) -> None:
+def test_events_of_a_later_stream_are_new_even_if_sequence_numbers_restart(lake: Lake) -> None:
     first, second = History(stream="2025-11-19T00:00:00.000"), History(stream="2025-11-20T00:00:00.000")
     lake.bronze.write([first.put_task("ann", "1"), first.put_task("ann", "1", status="completed")])
     second.items = first.items
@@ -93,7 +93,7 @@ def test_events_of_a_later_stream_of_the_table_are_new_although_numbers_begin_ag
     assert rows(lake, "SELECT status FROM silver.tasks") == [{"status": "cancelled"}]
 
 
-def test_of_a_batch_with_a_bad_record_nothing_is_stored(lake: Lake) -> None:
+def test_a_batch_with_a_bad_record_stores_nothing(lake: Lake) -> None:
     history = History()
     records = [history.put_user("ann"), history.put_user("bob") | {"eventName": "?"}]
     with pytest.raises(BadRecordError, match="record 1 of the batch"):
@@ -110,7 +110,7 @@ def test_idempotency_items_leave_no_trace(lake: Lake, tmp_path: Path) -> None:
     assert files(tmp_path / "lake") == {}
 
 
-def test_an_empty_batch_is_nothing(lake: Lake) -> None:
+def test_an_empty_batch_stores_nothing(lake: Lake) -> None:
     assert lake.bronze.write([]).version == 0
 
 
@@ -126,7 +126,7 @@ def test_threads_that_write_overlapping_batches_store_each_event_once(lake: Lake
 
 @settings(max_examples=15, deadline=None)
 @given(st.data())
-def test_any_cutting_repeating_and_reordering_of_batches_stores_each_event_once(
+def test_any_split_repetition_and_order_of_batches_stores_each_event_once(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     lake = Lake.open(tmp_path_factory.mktemp("lake"), clock=ManualClock())

@@ -60,7 +60,7 @@ def test_null_and_missing_attributes_are_null() -> None:
         ("priority", {"S": "huge"}, "priority is not one of", "huge"),
     ],
 )
-def test_what_does_not_fit_is_said_and_kept_in_the_image(name: str, value: Any, problem: str, kept: Any) -> None:
+def test_an_invalid_value_is_reported_and_kept_in_the_image(name: str, value: Any, problem: str, kept: Any) -> None:
     row = read("tasks", **{name: value})
     assert row[name] == kept
     assert len(row["problems"]) == 1
@@ -69,12 +69,12 @@ def test_what_does_not_fit_is_said_and_kept_in_the_image(name: str, value: Any, 
 
 
 @given(st.decimals(min_value=-(10**28), max_value=10**28, places=9))
-def test_a_number_that_fits_is_exactly_what_it_was(number: Decimal) -> None:
+def test_a_valid_number_is_stored_exactly(number: Decimal) -> None:
     row = read("users", created_at={"N": f"{number:f}"})
     assert row["created_at"] == number
 
 
 @given(st.integers(min_value=-62_135_596_800, max_value=253_402_300_799))
-def test_dates_are_those_of_utc(seconds: int) -> None:
+def test_dates_are_in_utc(seconds: int) -> None:
     days = (columns.date_of(Decimal(seconds)) or date.min) - date(1970, 1, 1)
     assert days.days == seconds // 86_400

@@ -42,7 +42,7 @@ def test_compaction_changes_files_and_no_rows(lake: Lake) -> None:
     assert [file.partition for file in lake.snapshot.of("bronze")] == ["2025-11-20", "2025-11-21"]
 
 
-def test_compaction_leaves_few_files_alone(lake: Lake) -> None:
+def test_compaction_does_not_rewrite_few_files(lake: Lake) -> None:
     scattered(lake, 10)
     assert lake.compact().files_before == 0
     assert lake.compact(min_files=5).files_before == 10
@@ -94,7 +94,7 @@ _STEPS: _Steps = {
 
 @pytest.mark.parametrize("first", _STEPS)
 @pytest.mark.parametrize("second", _STEPS)
-def test_any_two_works_at_once_give_what_they_give_one_after_the_other(
+def test_any_two_concurrent_jobs_give_the_result_of_running_them_in_sequence(
     lake: Lake, slow: tuple[Lake, Interrupting], first: str, second: str
 ) -> None:
     scattered(lake, 6)
@@ -132,7 +132,7 @@ def test_a_reader_keeps_its_version_while_the_lake_is_compacted(lake: Lake, tmp_
         reader.close()
 
 
-def test_vacuum_removes_what_no_version_in_use_names(lake: Lake, tmp_path: Path, clock: ManualClock) -> None:
+def test_vacuum_removes_files_that_no_used_version_names(lake: Lake, tmp_path: Path, clock: ManualClock) -> None:
     scattered(lake)
     lake.compact()
     assert lake.vacuum().files == 0
@@ -186,7 +186,7 @@ def test_vacuum_removes_files_that_a_killed_writer_never_committed(lake: Lake, t
     assert list((folder / "_tmp").iterdir()) == []
 
 
-def test_vacuum_spares_files_that_are_being_written(lake: Lake, tmp_path: Path) -> None:
+def test_vacuum_keeps_files_that_are_being_written(lake: Lake, tmp_path: Path) -> None:
     lake.bronze.write([History().put_user("ann")])
     unfinished = tmp_path / "lake" / "_tmp" / "x"
     unfinished.write_bytes(b"half")

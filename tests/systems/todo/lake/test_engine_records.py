@@ -54,7 +54,7 @@ def consume(engine: Engine, lake: Lake) -> int:
     return stored
 
 
-def test_what_happens_to_the_table_happens_to_the_lake(engine: Engine, lake: Lake, clock: ManualClock) -> None:
+def test_changes_of_the_table_are_applied_to_the_lake(engine: Engine, lake: Lake, clock: ManualClock) -> None:
     soon = {"N": str(int(clock.now()) + 60)}
     with engine:
         put(engine, "USER#ann", "METADATA", name={"S": "Ann"}, created_at={"N": "1700000000"})
@@ -79,7 +79,7 @@ def test_what_happens_to_the_table_happens_to_the_lake(engine: Engine, lake: Lak
     assert rows(lake, "SELECT count(*)::INT AS n FROM bronze.events WHERE new_image LIKE '%secret%'") == [{"n": 0}]
 
 
-def test_a_scan_of_the_table_can_stand_for_lost_events(engine: Engine, lake: Lake, clock: ManualClock) -> None:
+def test_a_scan_of_the_table_can_replace_lost_events(engine: Engine, lake: Lake, clock: ManualClock) -> None:
     with engine:
         put(engine, "TASK#ann", "TASK#1", title={"S": "known"}, status={"S": "pending"})
         consume(engine, lake)

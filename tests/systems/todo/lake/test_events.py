@@ -20,7 +20,7 @@ def event(record: dict[str, Any], stream: str = "") -> Event:
     return found
 
 
-def test_users_and_tasks_are_known_by_their_keys() -> None:
+def test_users_and_tasks_are_recognized_by_their_keys() -> None:
     history = History()
     user = event(history.put_user("ann"))
     assert (user.entity, user.user_id, user.task_id, user.change) == ("user", "ann", None, "insert")
@@ -41,12 +41,12 @@ def test_users_and_tasks_are_known_by_their_keys() -> None:
         ("", "", "unknown"),
     ],
 )
-def test_other_items_are_kept_and_named_by_what_they_are(pk: str, sk: str, entity: str) -> None:
+def test_other_items_are_stored_and_named_by_their_kind(pk: str, sk: str, entity: str) -> None:
     found = event(History().put(pk, sk, {}))
     assert (found.entity, found.user_id, found.task_id, found.pk, found.sk) == (entity, None, None, pk, sk)
 
 
-def test_idempotency_items_are_dropped_because_they_hold_response_bodies() -> None:
+def test_idempotency_items_are_dropped_because_they_contain_response_bodies() -> None:
     assert event_of(History().put("IDEMPOTENCY#ann:1", "METADATA", {"response_data": "secret"}), 0) is None
 
 
@@ -57,7 +57,7 @@ def test_idempotency_items_are_dropped_because_they_hold_response_bodies() -> No
         {"type": "Service", "principalId": "dynamodb.amazonaws.com"},
     ],
 )
-def test_an_expiry_is_told_from_a_deletion_in_both_spellings_of_the_service(identity: dict[str, str]) -> None:
+def test_an_expiry_is_distinguished_from_a_deletion_in_both_spellings_of_the_service(identity: dict[str, str]) -> None:
     history = History()
     history.put_task("ann", "1")
     record = history.delete_task("ann", "1")
@@ -66,7 +66,7 @@ def test_an_expiry_is_told_from_a_deletion_in_both_spellings_of_the_service(iden
     assert event(record | {"userIdentity": identity | {"type": "User", "Type": "User"}}).change == "delete"
 
 
-def test_sequence_numbers_are_filled_to_forty_digits_so_that_text_sorts_like_numbers() -> None:
+def test_sequence_numbers_are_padded_to_forty_digits_so_that_text_sorts_like_numbers() -> None:
     record = History(first=10**39).put_user("ann")
     assert event(record).sequence == str(10**39 + 1)
     assert event(History(first=8).put_user("ann")).sequence == "9".zfill(40)
@@ -81,11 +81,11 @@ def test_sequence_numbers_are_filled_to_forty_digits_so_that_text_sorts_like_num
         datetime(2025, 11, 20, 14, 0, 0, 250_000, tzinfo=timezone(timedelta(hours=2))),
     ],
 )
-def test_moments_come_as_numbers_or_datetimes(moment: Any) -> None:
+def test_timestamps_may_be_numbers_or_datetimes(moment: Any) -> None:
     assert event(History(now_s=moment).put("X", "Y", {})).at_us == 1_763_640_000_250_000
 
 
-def test_numbers_stay_the_text_that_they_are_and_binary_becomes_base64() -> None:
+def test_numbers_stay_text_and_binary_becomes_base64() -> None:
     digits = "12345678901234567890123456789012345678"
     values = {
         "n": {"N": digits},
@@ -102,7 +102,7 @@ def test_numbers_stay_the_text_that_they_are_and_binary_becomes_base64() -> None
     assert stored["m"] == {"M": {"l": {"L": [{"N": "0.1"}]}}}
 
 
-def test_the_same_image_gives_the_same_text_in_whatever_order_its_attributes_come() -> None:
+def test_the_same_image_gives_the_same_text_in_any_attribute_order() -> None:
     one = event(History().put("JOB#1", "METADATA", {"a": "1", "b": "2"}))
     other = event(History().put("JOB#1", "METADATA", {"b": "2", "a": "1"}))
     assert one.new_image == other.new_image
@@ -148,11 +148,11 @@ def bad(**members: Any) -> dict[str, Any]:
         (bad(NewImage={"n": {"S": "\udfff"}}), "cannot be written as JSON"),
     ],
 )
-def test_what_is_no_record_is_refused_with_its_place_and_the_reason(record: dict[str, Any], reason: str) -> None:
+def test_an_invalid_record_is_rejected_with_its_place_and_the_reason(record: dict[str, Any], reason: str) -> None:
     with pytest.raises(BadRecordError, match=reason) as caught:
         event_of(record, 7)
     assert caught.value.index == 7
 
 
-def test_the_fixed_moment_of_these_tests_is_noon() -> None:
+def test_the_fixed_time_of_these_tests_is_noon() -> None:
     assert datetime.fromtimestamp(NOON_S, UTC) == datetime(2025, 11, 20, 12, tzinfo=UTC)

@@ -42,7 +42,7 @@ def gap(lake: Lake) -> History:
     return history
 
 
-def test_an_export_replaces_what_was_missed(lake: Lake) -> None:
+def test_an_export_replaces_missed_changes(lake: Lake) -> None:
     history = gap(lake)
     lake.rebuild_from_items(history.items.values(), LATER)
     assert titles(lake) == {"1": "changed in the gap", "4": "made in the gap"}
@@ -58,7 +58,7 @@ def test_an_export_replaces_what_was_missed(lake: Lake) -> None:
     ]
 
 
-def test_later_events_count_on_top_of_the_export_whether_they_came_before_or_after_it(lake: Lake) -> None:
+def test_later_events_apply_on_top_of_the_export_in_any_order_of_arrival(lake: Lake) -> None:
     history = gap(lake)
     shown = list(history.items.values())
     before, after = history.put_task("ann", "1", title="early"), history.put_task("ann", "4", title="late")
@@ -71,7 +71,7 @@ def test_later_events_count_on_top_of_the_export_whether_they_came_before_or_aft
     assert titles(lake) == {"1": "early", "4": "late"}
 
 
-def test_earlier_events_that_come_late_do_not_bring_back_what_the_export_does_not_show(lake: Lake) -> None:
+def test_late_earlier_events_do_not_restore_items_missing_from_the_export(lake: Lake) -> None:
     history = gap(lake)
     lake.rebuild_from_items(history.items.values(), LATER)
     lost = History(first=10**20 + 50)
@@ -81,7 +81,7 @@ def test_earlier_events_that_come_late_do_not_bring_back_what_the_export_does_no
     assert {"task_id": "9", "removal": "deleted"} in rows(lake, "SELECT task_id, removal FROM silver.removed_tasks")
 
 
-def test_a_known_sequence_number_decides_instead_of_the_time(lake: Lake) -> None:
+def test_a_known_sequence_number_takes_precedence_over_the_time(lake: Lake) -> None:
     history = History(now_s=LATER_S)
     included = history.put_task("ann", "1", title="included")
     shown = list(history.items.values())
@@ -93,7 +93,7 @@ def test_a_known_sequence_number_decides_instead_of_the_time(lake: Lake) -> None
     assert rows(lake, "SELECT removal_source FROM silver.removed_tasks") == [{"removal_source": "stream"}]
 
 
-def test_the_second_of_the_export_counts_as_after_it_because_events_say_no_more(lake: Lake) -> None:
+def test_events_in_the_second_of_the_export_count_as_after_it(lake: Lake) -> None:
     history = History(now_s=LATER_S)
     lake.bronze.write([history.put_task("ann", "1")])
     lake.rebuild_from_items([], LATER + timedelta(milliseconds=900))
@@ -108,7 +108,7 @@ def test_the_same_export_again_changes_nothing(lake: Lake) -> None:
     assert again.baselines == before.baselines
 
 
-def test_an_older_or_another_export_of_the_moment_is_refused(lake: Lake) -> None:
+def test_an_older_or_different_export_of_the_same_time_is_rejected(lake: Lake) -> None:
     items = list(gap(lake).items.values())
     lake.rebuild_from_items(items, LATER)
     for as_of, other in ((LATER - timedelta(seconds=1), items), (LATER, items[1:])):
@@ -118,7 +118,7 @@ def test_an_older_or_another_export_of_the_moment_is_refused(lake: Lake) -> None
     assert len(lake.snapshot.baselines) == 1
 
 
-def test_a_second_export_rests_on_the_first(lake: Lake) -> None:
+def test_a_second_export_builds_on_the_first(lake: Lake) -> None:
     history = gap(lake)
     lake.rebuild_from_items(history.items.values(), LATER)
     history.delete_task("ann", "4")
@@ -138,7 +138,7 @@ def test_large_exports_are_written_in_parts(lake: Lake, monkeypatch: pytest.Monk
     assert len(titles(lake)) == 35
 
 
-def test_an_export_with_a_bad_item_changes_nothing(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_export_with_an_invalid_item_changes_nothing(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(refresh, "_ITEMS_AT_ONCE", 1)
     before = silver(lake)
     good, bad = key("USER#ann", "METADATA"), key("USER#bob", "METADATA") | {"n": 1}
@@ -148,14 +148,14 @@ def test_an_export_with_a_bad_item_changes_nothing(lake: Lake, monkeypatch: pyte
     assert lake.snapshot.files == ()
 
 
-def test_a_moment_without_a_zone_and_a_sequence_that_is_none_are_refused(lake: Lake) -> None:
+def test_a_time_without_a_zone_and_an_invalid_sequence_are_rejected(lake: Lake) -> None:
     with pytest.raises(LakeError, match="needs a time zone"):
         lake.rebuild_from_items([], LATER.replace(tzinfo=None))
     with pytest.raises(LakeError, match="sequence is 'x'"):
         lake.rebuild_from_items([], LATER, sequence="x")
 
 
-def test_vacuum_during_an_import_leaves_the_import_alone(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vacuum_during_an_import_keeps_its_files(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(refresh, "_ITEMS_AT_ONCE", 5)
     history = gap(lake)
 
@@ -171,7 +171,7 @@ def test_vacuum_during_an_import_leaves_the_import_alone(lake: Lake, monkeypatch
     assert titles(lake) == {"1": "changed in the gap", "4": "made in the gap"}
 
 
-def test_of_two_imports_at_once_one_is_told_to_start_over(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_of_two_concurrent_imports_must_start_over(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(refresh, "_ITEMS_AT_ONCE", 1)
 
     def items() -> Iterator[dict[str, Any]]:
@@ -185,7 +185,7 @@ def test_of_two_imports_at_once_one_is_told_to_start_over(lake: Lake, monkeypatc
     assert lake.snapshot.of("staged") == []
 
 
-def test_a_deletion_that_comes_after_an_export_which_lacks_the_item_still_says_when_it_was(lake: Lake) -> None:
+def test_a_deletion_after_an_export_without_the_item_keeps_its_time(lake: Lake) -> None:
     history = History()
     made, deleted = history.put_task("ann", "1"), history.delete_task("ann", "1")
     lake.bronze.write([made])

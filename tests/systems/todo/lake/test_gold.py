@@ -28,7 +28,7 @@ def filled(lake: Lake) -> None:
     lake.refresh()
 
 
-def test_user_totals_count_what_is_there_and_archived_tasks_apart(lake: Lake) -> None:
+def test_user_totals_count_existing_and_archived_tasks_separately(lake: Lake) -> None:
     filled(lake)
     ann, bob, cid = rows(lake, "SELECT * FROM gold.user_totals ORDER BY user_id")
     assert ann == {
@@ -49,7 +49,7 @@ def test_user_totals_count_what_is_there_and_archived_tasks_apart(lake: Lake) ->
     assert (cid["name"], cid["total"], cid["pending"]) == (None, 1, 1)
 
 
-def test_what_is_archived_counts_nowhere_else(lake: Lake) -> None:
+def test_archived_tasks_count_nowhere_else(lake: Lake) -> None:
     history = History()
     records = [history.put_user("dan")]
     for number, status in enumerate(["completed", "cancelled", "pending", "in_progress", "cancelled", "completed"]):
@@ -95,7 +95,7 @@ def test_key_figures_count_users_tasks_and_removals(lake: Lake) -> None:
     }
 
 
-def test_a_rate_of_a_third_is_rounded_at_the_sixth_place(lake: Lake) -> None:
+def test_a_rate_of_a_third_is_rounded_to_six_decimals(lake: Lake) -> None:
     history = History()
     lake.bronze.write(
         [history.put_task("ann", status[:3], status=status) for status in ("completed", "pending", "cancelled")]

@@ -94,7 +94,7 @@ def test_consumers_killed_at_any_moment_leave_a_lake_that_catches_up(tmp_path: P
     caught_up(lake, straight)
 
 
-def test_two_consumers_and_a_reader_at_once_hold_together(tmp_path: Path, straight: Lake) -> None:
+def test_two_concurrent_consumers_and_a_reader_stay_consistent(tmp_path: Path, straight: Lake) -> None:
     lake = Lake.open(tmp_path / "lake")
     with ExitStack() as stack:
         processes = [stack.enter_context(working(tmp_path / "lake", seed)) for seed in (11, 12)]

@@ -34,17 +34,17 @@ def filled(lake: Lake) -> Lake:
     return lake
 
 
-def test_completion_rates_begin_with_the_best(filled: Lake) -> None:
+def test_completion_rates_are_sorted_best_first(filled: Lake) -> None:
     answer = filled.report("completion_rates").to_pylist()
     assert [(row["user_id"], f"{row['completion_rate']:.3f}") for row in answer] == [("bob", "1.000"), ("ann", "0.667")]
 
 
-def test_top_users_are_those_who_completed_most(filled: Lake) -> None:
+def test_top_users_completed_the_most_tasks(filled: Lake) -> None:
     answer = filled.report("top_users", limit=1).to_pylist()
     assert [(row["user_id"], row["completed"]) for row in answer] == [("ann", 2)]
 
 
-def test_of_many_tasks_only_the_completed_make_a_top_user(lake: Lake) -> None:
+def test_only_completed_tasks_make_a_top_user(lake: Lake) -> None:
     history = History()
     busy = [history.put_task("busy", str(number)) for number in range(3)]
     lake.bronze.write([*busy, history.put_task("done", "3", status="completed")])
@@ -64,7 +64,7 @@ def test_tasks_are_counted_by_status_for_all_and_for_one_user(filled: Lake) -> N
     assert filled.report("tasks_by_status", user_id="bob").to_pylist() == [{"status": "completed", "tasks": 1}]
 
 
-def test_tasks_by_priority_come_in_order_of_urgency_with_none_last(filled: Lake) -> None:
+def test_tasks_by_priority_are_sorted_by_urgency_with_none_last(filled: Lake) -> None:
     answer = filled.report("tasks_by_priority")
     assert answer["priority"].to_pylist() == ["urgent", "high", "low", None]
 
@@ -79,7 +79,7 @@ def test_changes_are_counted_by_day(filled: Lake) -> None:
     ]
 
 
-def test_search_looks_into_title_and_description_whatever_the_case(filled: Lake) -> None:
+def test_search_matches_title_and_description_in_any_case(filled: Lake) -> None:
     assert filled.report("search", text="milk")["task_id"].to_pylist() == ["0", "1"]
     assert filled.report("search", text="100% B")["task_id"].to_pylist() == ["1"]
     assert filled.report("search", text="%")["task_id"].to_pylist() == ["1"]
@@ -112,12 +112,12 @@ def test_every_report_can_be_drawn_with_and_without_content(filled: Lake, tmp_pa
         assert REPORTS[name].title.split(maxsplit=1)[0] in drawn(lake, name)
 
 
-def test_bars_are_as_long_as_their_values(filled: Lake) -> None:
+def test_bars_are_proportional_to_their_values(filled: Lake) -> None:
     lines = {line.split()[1]: line.count("█") for line in drawn(filled, "tasks_by_status").splitlines() if "█" in line}
     assert lines == {"completed": 40, "pending": 13}
 
 
-def test_markup_and_control_characters_in_what_people_wrote_are_shown_not_obeyed() -> None:
+def test_markup_and_control_characters_in_user_texts_are_escaped() -> None:
     answer = pa.table({"title": ["[red]x[/red]", "a\x1b[2Jb"], "n": [1, 2]})
     for drawn in (charts.table(answer), charts.bars(answer, "title", "n")):
         text = shown(drawn)
@@ -131,6 +131,6 @@ def test_numbers_are_shown_with_all_their_digits() -> None:
     assert re.findall(r"[0-9.]+", text) == ["12345678901234567890123456789.123456789", "1.5", "100"]
 
 
-def test_negative_values_are_no_bars() -> None:
+def test_negative_values_cannot_be_drawn_as_bars() -> None:
     with pytest.raises(ValueError, match="column n has negative values"):
         charts.bars(pa.table({"title": ["x"], "n": [-1]}), "title", "n")

@@ -45,7 +45,7 @@ def open_bucket(options: dict[str, Any]) -> None:
     client.create_bucket(Bucket="bucket")
 
 
-def test_a_lake_on_s3_is_what_it_is_in_a_folder(lake: Lake, clock: ManualClock, options: dict[str, Any]) -> None:
+def test_a_lake_on_s3_equals_a_lake_in_a_folder(lake: Lake, clock: ManualClock, options: dict[str, Any]) -> None:
     remote = Lake.open("s3://bucket/some/lake", clock=clock, options=options)
     history = History()
     batches = [[history.put_user("ann")], [history.put_task("ann", str(number)) for number in range(5)]]
@@ -65,7 +65,7 @@ def test_a_lake_on_s3_is_what_it_is_in_a_folder(lake: Lake, clock: ManualClock, 
     assert remote.snapshot.files == lake.snapshot.files
 
 
-def test_writers_at_once_on_s3_store_each_event_once(options: dict[str, Any]) -> None:
+def test_concurrent_writers_on_s3_store_each_event_once(options: dict[str, Any]) -> None:
     history = History()
     records = [history.put_task("ann", str(number)) for number in range(12)]
 
@@ -81,7 +81,7 @@ def test_writers_at_once_on_s3_store_each_event_once(options: dict[str, Any]) ->
     assert len(sequences(Lake.open("s3://bucket/many", clock=ManualClock(), options=options))) == 12
 
 
-def test_a_file_is_created_once_and_found_at_once(options: dict[str, Any]) -> None:
+def test_a_file_is_created_once_and_found_immediately(options: dict[str, Any]) -> None:
     storage = open_storage("s3://bucket/files", options)
     assert storage.names("a") == []
     assert storage.create("a/b", b"1")
@@ -99,7 +99,7 @@ def test_a_file_is_created_once_and_found_at_once(options: dict[str, Any]) -> No
 
 
 @pytest.mark.parametrize("taken", [False, True])
-def test_a_file_that_another_creates_at_the_same_moment_is_decided_by_asking_again(
+def test_a_file_created_concurrently_by_another_writer_is_decided_by_retrying(
     options: dict[str, Any], monkeypatch: pytest.MonkeyPatch, taken: bool
 ) -> None:
     storage = Bucket(f"s3://bucket/conflict-{taken}", options)
@@ -119,7 +119,7 @@ def test_a_file_that_another_creates_at_the_same_moment_is_decided_by_asking_aga
     assert storage.read("a") == (b"theirs" if taken else b"mine")
 
 
-def test_a_file_that_stays_disputed_and_a_bucket_that_refuses_are_failures(
+def test_permanent_conflicts_and_a_rejecting_bucket_are_failures(
     options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     storage, asked = Bucket("s3://bucket/disputed", options), list[str]()
@@ -139,7 +139,7 @@ def test_a_file_that_stays_disputed_and_a_bucket_that_refuses_are_failures(
     assert asked.count("InternalError") == 1
 
 
-def test_a_query_whose_files_are_gone_says_so(options: dict[str, Any]) -> None:
+def test_a_query_on_missing_files_reports_them(options: dict[str, Any]) -> None:
     lake = Lake.open("s3://bucket/gone", clock=ManualClock(), options=options)
     lake.bronze.write([History().put_user("ann")])
     open_storage("s3://bucket/gone", options).remove(lake.snapshot.files[0].path)

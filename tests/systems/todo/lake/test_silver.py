@@ -17,7 +17,7 @@ from keyplan_systems.todo.lake.fold import Fact, merge
 from keyplan_systems.todo.lake.lake import Lake
 
 
-def test_the_last_writer_wins_although_it_came_first(lake: Lake) -> None:
+def test_the_last_writer_wins_even_if_it_arrived_first(lake: Lake) -> None:
     history = History()
     records = [history.put_task("ann", "1", title=title) for title in ("first", "second", "third")]
     lake.bronze.write(records[2:])
@@ -34,7 +34,7 @@ def test_sequence_numbers_of_different_length_are_compared_as_numbers(lake: Lake
     assert rows(lake, "SELECT title FROM silver.tasks") == [{"title": "ten"}]
 
 
-def test_deletions_and_expiries_are_told_apart_and_the_last_content_is_kept(lake: Lake) -> None:
+def test_deletions_and_expiries_are_distinguished_and_the_last_content_is_kept(lake: Lake) -> None:
     history = History()
     records = [history.put_task("ann", number, status="completed") for number in "123"]
     records += [history.delete_task("ann", "1"), history.expire_task("ann", "2")]
@@ -48,7 +48,7 @@ def test_deletions_and_expiries_are_told_apart_and_the_last_content_is_kept(lake
     ]
 
 
-def test_a_deletion_without_an_old_image_keeps_the_content_known_before_or_later(lake: Lake) -> None:
+def test_a_deletion_without_an_old_image_keeps_the_known_content(lake: Lake) -> None:
     history = History()
     made, deleted = history.put_task("ann", "1", title="kept"), history.delete_task("ann", "1")
     del deleted["dynamodb"]["OldImage"]
@@ -61,7 +61,7 @@ def test_a_deletion_without_an_old_image_keeps_the_content_known_before_or_later
     assert rows(lake, "SELECT * FROM silver.tasks") == []
 
 
-def test_a_task_made_again_after_its_deletion_is_there(lake: Lake) -> None:
+def test_a_task_created_again_after_its_deletion_exists(lake: Lake) -> None:
     history = History()
     lake.bronze.write([history.put_user("ann"), history.delete_user("ann"), history.put_user("ann", name="Ann again")])
     lake.refresh()
@@ -79,7 +79,7 @@ def test_other_items_are_not_in_silver(lake: Lake) -> None:
     ]
 
 
-def test_one_odd_item_stops_nothing_and_is_seen(lake: Lake) -> None:
+def test_one_invalid_item_stops_nothing_and_is_visible(lake: Lake) -> None:
     history = History()
     odd = history.put_task("ann", "1", created_at={"S": "yesterday"}, status="done")
     lake.bronze.write([odd, history.put_task("ann", "2")])
@@ -97,7 +97,7 @@ def test_numbers_are_exact_to_the_last_digit(lake: Lake) -> None:
     assert row["created_at"] == Decimal("12345678901234567890123456789.123456789")
 
 
-def test_only_buckets_with_news_are_written_again(lake: Lake) -> None:
+def test_only_buckets_with_new_events_are_rewritten(lake: Lake) -> None:
     history = History()
     lake.bronze.write([history.put_user(f"user-{number}") for number in range(200)])
     before = {file.path for file in lake.refresh().of("users")}
@@ -108,13 +108,13 @@ def test_only_buckets_with_news_are_written_again(lake: Lake) -> None:
     assert rows(lake, "SELECT count(*) AS users FROM silver.users") == [{"users": 200}]
 
 
-def test_a_refresh_without_news_changes_nothing(lake: Lake) -> None:
+def test_a_refresh_without_new_events_changes_nothing(lake: Lake) -> None:
     lake.bronze.write([History().put_user("ann")])
     version = lake.refresh().version
     assert lake.refresh().version == version
 
 
-def test_ids_with_separators_in_them_stay_apart(lake: Lake) -> None:
+def test_ids_with_separators_stay_separate(lake: Lake) -> None:
     history = History()
     lake.bronze.write([history.put_task("a\nb", "c", title="one")])
     lake.refresh()
@@ -151,7 +151,7 @@ def histories(draw: st.DrawFn) -> list[Record]:
 
 @settings(max_examples=8, deadline=None)
 @given(records=histories(), data=st.data())
-def test_any_repeating_and_reordering_of_events_gives_the_same_silver_and_gold(
+def test_any_repetition_and_order_of_events_gives_the_same_silver_and_gold(
     tmp_path_factory: pytest.TempPathFactory, records: list[Record], data: st.DataObject
 ) -> None:
     folder = tmp_path_factory.mktemp("lakes")
@@ -194,6 +194,6 @@ _facts = st.builds(
 
 
 @given(_facts, _facts, _facts)
-def test_merging_facts_cares_for_no_order(one: Fact, two: Fact, three: Fact) -> None:
+def test_merging_facts_is_commutative_and_associative(one: Fact, two: Fact, three: Fact) -> None:
     assert merge(one, two) == merge(two, one)
     assert merge(merge(one, two), three) == merge(one, merge(two, three))

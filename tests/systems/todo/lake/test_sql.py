@@ -31,7 +31,7 @@ def filled(lake: Lake) -> Lake:
         "FROM gold.kpis SELECT tasks",
     ],
 )
-def test_what_reads_is_answered(filled: Lake, sql: str) -> None:
+def test_read_statements_are_answered(filled: Lake, sql: str) -> None:
     assert list(rows(filled, sql)[0].values()) == [1]
 
 
@@ -68,7 +68,7 @@ def test_parameters_are_values_and_never_sql(filled: Lake) -> None:
         "-- nothing",
     ],
 )
-def test_what_does_more_than_read_once_is_refused(filled: Lake, sql: str) -> None:
+def test_statements_that_do_more_than_one_read_are_rejected(filled: Lake, sql: str) -> None:
     with pytest.raises(QueryError):
         filled.query(sql)
 
@@ -90,14 +90,14 @@ def test_what_does_more_than_read_once_is_refused(filled: Lake, sql: str) -> Non
         "query('COPY (SELECT 1) TO ''/tmp/out.csv''')",
     ],
 )
-def test_no_file_no_network_and_no_python_object_can_be_read(filled: Lake, tmp_path: Path, source: str) -> None:
+def test_no_file_network_or_python_object_can_be_read(filled: Lake, tmp_path: Path, source: str) -> None:
     history = [1]  # the engine could find this name in its caller's frames, if it were allowed to
     with pytest.raises(QueryError):
         filled.query("SELECT * FROM " + source.format(lake=tmp_path / "lake"))
     assert history == [1]
 
 
-def test_wrong_sql_is_a_query_error_that_says_what_is_wrong(filled: Lake) -> None:
+def test_invalid_sql_is_a_query_error_with_its_reason(filled: Lake) -> None:
     with pytest.raises(QueryError, match="nonsense"):
         filled.query("SELECT nonsense FROM silver.tasks")
 
@@ -108,21 +108,23 @@ def test_a_query_that_runs_too_long_is_stopped(tmp_path: Path) -> None:
         lake.query("SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range % 7 = b.range % 11")
 
 
-def test_a_query_that_needs_too_much_memory_fails_and_spills_nothing(tmp_path: Path) -> None:
+def test_a_query_that_needs_too_much_memory_fails_without_spilling(tmp_path: Path) -> None:
     lake = Lake.open(tmp_path / "lake", clock=ManualClock(), memory_limit_mb=64)
     with pytest.raises(QueryError, match=r"(?i)memory"):
         lake.query("SELECT list(range) FROM range(100000000)")
 
 
 @pytest.mark.parametrize("folder", ["bronze", "silver", "gold"])
-def test_a_query_whose_files_are_gone_says_so_instead_of_answering(filled: Lake, tmp_path: Path, folder: str) -> None:
+def test_a_query_on_missing_files_fails_instead_of_returning_a_result(
+    filled: Lake, tmp_path: Path, folder: str
+) -> None:
     shutil.rmtree(tmp_path / "lake" / folder)
     views = {"bronze": "bronze.events", "silver": "silver.tasks", "gold": "gold.kpis"}
     with pytest.raises(LakeBusyError, match="use a longer retention"):
         filled.query(f"SELECT * FROM {views[folder]}")
 
 
-def test_columns_of_one_name_are_told_apart(lake: Lake) -> None:
+def test_columns_with_one_name_are_distinguished(lake: Lake) -> None:
     lake.bronze.write([History().put_user("ann"), History(first=10**21).put_task("ann", "1")])
     lake.refresh()
     joined = lake.query("SELECT * FROM silver.users u JOIN silver.tasks t ON u.user_id = t.user_id")

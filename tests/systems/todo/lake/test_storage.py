@@ -42,7 +42,7 @@ def test_a_new_folder_is_as_durable_as_the_file_in_it(tmp_path: Path, synced: li
     assert synced[-1] == root / "_versions"
 
 
-def test_a_folder_that_another_writer_has_just_made_is_made_durable_too(tmp_path: Path, synced: list[Path]) -> None:
+def test_a_folder_just_created_by_another_writer_is_synced_too(tmp_path: Path, synced: list[Path]) -> None:
     folder = Folder(tmp_path)
     (tmp_path / DAY).mkdir(parents=True)
     synced.clear()
@@ -50,7 +50,7 @@ def test_a_folder_that_another_writer_has_just_made_is_made_durable_too(tmp_path
     assert {tmp_path, tmp_path / "bronze", tmp_path / DAY} <= set(synced)
 
 
-def test_a_folder_that_is_known_costs_no_more(tmp_path: Path, synced: list[Path]) -> None:
+def test_a_known_folder_is_not_synced_again(tmp_path: Path, synced: list[Path]) -> None:
     folder = Folder(tmp_path)
     folder.put(f"{DAY}/1.parquet", b"rows")
     synced.clear()

@@ -29,7 +29,7 @@ def adding(name: str) -> Callable[[Snapshot], Snapshot | None]:
     return change
 
 
-def test_a_version_reads_back_as_it_was_written() -> None:
+def test_a_version_is_read_back_as_written() -> None:
     snapshot = Snapshot(7, 1.5, 2, 6, (Baseline(5, "s 1", "d"),), (named("a"),))
     assert load(dump(snapshot), "x") == snapshot
 
@@ -42,13 +42,13 @@ def test_a_damaged_version_is_named(body: bytes) -> None:
         load(body, "_versions/1.json")
 
 
-def test_a_version_of_a_newer_program_is_refused() -> None:
+def test_a_version_of_a_newer_program_is_rejected() -> None:
     body = orjson.dumps(orjson.loads(dump(Snapshot())) | {"format": 99})
     with pytest.raises(LakeFormatError, match="has format 99; this program reads up to 1"):
         load(body, "x")
 
 
-def test_all_commits_of_many_writers_are_there(tmp_path: Path) -> None:
+def test_all_commits_of_many_writers_exist(tmp_path: Path) -> None:
     def write(writer: int) -> None:
         versions = Versions(Folder(tmp_path), ManualClock())
         for number in range(20):
@@ -61,7 +61,7 @@ def test_all_commits_of_many_writers_are_there(tmp_path: Path) -> None:
     assert {file.path for file in latest.files} == {f"{writer}-{number}" for writer in range(4) for number in range(20)}
 
 
-def test_nothing_to_do_makes_no_version(tmp_path: Path) -> None:
+def test_a_change_without_effect_creates_no_version(tmp_path: Path) -> None:
     versions = Versions(Folder(tmp_path), ManualClock())
     versions.commit(adding("a"))
     assert versions.commit(adding("a")).version == 1
@@ -86,9 +86,7 @@ class Sleeping(Folder):
 
 
 @pytest.mark.parametrize(("known", "before"), [(0, 0), (0, 1), (3, 4)])
-def test_a_writer_that_slept_through_the_removal_of_its_version_commits_on_the_newest(
-    tmp_path: Path, known: int, before: int
-) -> None:
+def test_a_writer_whose_version_was_removed_commits_on_the_newest(tmp_path: Path, known: int, before: int) -> None:
     others = Versions(Folder(tmp_path), ManualClock())
     for number in range(known):
         others.commit(adding(f"before-{number}"))
@@ -109,7 +107,7 @@ def test_a_writer_that_slept_through_the_removal_of_its_version_commits_on_the_n
 
 
 @pytest.mark.parametrize("known", [0, 1, 3])
-def test_a_commit_counts_once_though_others_follow_before_it_is_looked_at(tmp_path: Path, known: int) -> None:
+def test_a_commit_counts_once_even_if_others_follow_before_it_is_verified(tmp_path: Path, known: int) -> None:
     others = Versions(Folder(tmp_path), ManualClock())
     for number in range(known):
         others.commit(adding(f"before-{number}"))
@@ -127,9 +125,7 @@ def test_a_commit_counts_once_though_others_follow_before_it_is_looked_at(tmp_pa
 
 
 @pytest.mark.parametrize("look", [1, 2, 3])
-def test_a_version_that_is_read_while_a_later_one_is_committed_is_the_one_that_was_asked_for(
-    tmp_path: Path, look: int
-) -> None:
+def test_a_version_read_during_a_later_commit_is_the_requested_one(tmp_path: Path, look: int) -> None:
     class Interrupted(Versions):
         """Folder in which another thread commits before the n-th read of the last version."""
 
@@ -152,7 +148,7 @@ def test_a_version_that_is_read_while_a_later_one_is_committed_is_the_one_that_w
     assert versions._read(name_of(1)).version == 1
 
 
-def test_a_change_that_always_loses_gives_up(tmp_path: Path) -> None:
+def test_a_change_that_always_conflicts_fails(tmp_path: Path) -> None:
     class Losing(Folder):
         def create(self, path: str, body: bytes) -> bool:
             return False
@@ -161,7 +157,7 @@ def test_a_change_that_always_loses_gives_up(tmp_path: Path) -> None:
         Versions(Losing(tmp_path), ManualClock()).commit(lambda base: replace(base, generation=1))
 
 
-def test_of_several_creators_of_a_file_one_wins_and_its_content_stands(tmp_path: Path) -> None:
+def test_one_of_several_creators_of_a_file_wins(tmp_path: Path) -> None:
     storage = Folder(tmp_path)
     with ThreadPoolExecutor(8) as pool:
         won = list(pool.map(lambda number: storage.create("a/b", b"%d" % number), range(32)))
@@ -170,7 +166,7 @@ def test_of_several_creators_of_a_file_one_wins_and_its_content_stands(tmp_path:
     assert storage.names("_tmp") == []
 
 
-def test_places_that_cannot_be_used_are_named(tmp_path: Path) -> None:
+def test_invalid_locations_are_named(tmp_path: Path) -> None:
     with pytest.raises(LakeError, match="gs://x: the lake must be"):
         open_storage("gs://x")
     with pytest.raises(LakeError, match="names no bucket"):
