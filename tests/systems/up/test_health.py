@@ -56,7 +56,7 @@ def with_broken_api(resources: Resources) -> Built:
     return built
 
 
-def test_the_process_is_live_while_every_system_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_process_is_live_even_if_every_system_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, other(with_broken_api))
     with running(Settings(tmp_path)) as (url, _):
         assert get(f"{url}/health").status_code == 503
@@ -96,9 +96,7 @@ def test_one_failed_worker_degrades_its_system_and_no_other(
     assert "ann@example.org" not in ill.text + whole.text
 
 
-def test_one_system_whose_api_fails_leaves_the_process_degraded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_system_with_a_failing_api_degrades_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, notes_system.SYSTEM, other(with_broken_api))
     with running(Settings(tmp_path)) as (url, _):
         ill, whole = get(f"{url}/health/other"), get(f"{url}/health")
@@ -107,7 +105,7 @@ def test_one_system_whose_api_fails_leaves_the_process_degraded(
     assert "db.internal" not in ill.text + whole.text
 
 
-def test_the_process_fails_when_no_system_can_serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_process_fails_if_no_system_can_serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, other(with_broken_api), other(with_broken_api, "third"))
     with running(Settings(tmp_path)) as (url, _):
         whole = get(f"{url}/health")

@@ -39,7 +39,7 @@ def bearer(key: DevelopmentKey, issuer: str = ISSUER) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
 
-def test_with_an_issuer_home_page_and_api_docs_need_a_token(settings: Settings, key: DevelopmentKey) -> None:
+def test_with_an_issuer_home_page_and_api_docs_require_a_token(settings: Settings, key: DevelopmentKey) -> None:
     wrong = bearer(key, "https://elsewhere.example")
     with running(settings) as (url, _):
         for path in DESCRIPTIONS:
@@ -51,7 +51,7 @@ def test_with_an_issuer_home_page_and_api_docs_need_a_token(settings: Settings, 
             assert get(f"{url}{path}", headers=bearer(key)).status_code == 200, path
 
 
-def test_with_an_issuer_health_shows_strangers_the_status_alone(settings: Settings, key: DevelopmentKey) -> None:
+def test_with_an_issuer_health_shows_anonymous_clients_only_the_status(settings: Settings, key: DevelopmentKey) -> None:
     with running(settings) as (url, _):
         for path in HEALTH:
             answer = get(f"{url}{path}")
@@ -63,7 +63,7 @@ def test_with_an_issuer_health_shows_strangers_the_status_alone(settings: Settin
         assert get(f"{url}/health/live").json() == {"status": "ok"}
 
 
-def test_with_an_issuer_the_apis_check_tokens_themselves(settings: Settings, key: DevelopmentKey) -> None:
+def test_with_an_issuer_the_apis_verify_tokens_themselves(settings: Settings, key: DevelopmentKey) -> None:
     with running(settings) as (url, _):
         assert get(f"{url}/shelf/notes/first").json() == {"text": "a sample"}
         assert get(f"{url}/shelf/me").status_code == 401
@@ -83,7 +83,7 @@ def test_on_a_loopback_address_or_without_an_issuer_the_pages_are_open(
             assert len(get(f"{url}{path}").json()) > 1, path
 
 
-def test_every_answer_has_the_security_headers(tmp_path: Path) -> None:
+def test_every_response_has_the_security_headers(tmp_path: Path) -> None:
     dynamodb = {"X-Amz-Target": "DynamoDB_20120810.ListTables", "Content-Type": "application/x-amz-json-1.0"}
     with running(Settings(tmp_path)) as (url, _):
         paths = ("/health", "/health/live", "/health/shelf", "/nothing", "/shelf/notes/first", "/shelf/nothing")

@@ -54,7 +54,7 @@ def nobody() -> Iterator[str]:
         yield f"http://127.0.0.1:{held.getsockname()[1]}"
 
 
-def test_everything_answers_on_one_port(tmp_path: Path) -> None:
+def test_everything_is_served_on_one_port(tmp_path: Path) -> None:
     with running(Settings(tmp_path)) as (url, said):
         assert said == ["shelf: 1 table(s), 3 patterns, checked"]
         assert get(f"{url}/shelf/notes/first").json() == {"text": "a sample"}
@@ -75,7 +75,7 @@ def test_everything_answers_on_one_port(tmp_path: Path) -> None:
     assert (tmp_path / "shelf" / "built").exists()
 
 
-def test_a_worker_that_fails_is_told_without_what_it_failed_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_worker_is_reported_without_its_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     failed, mended = threading.Event(), threading.Event()
 
     def stumble() -> int:
@@ -99,7 +99,7 @@ def test_a_worker_that_fails_is_told_without_what_it_failed_at(tmp_path: Path, m
     assert "ann@example.org" not in health.text + page
 
 
-def test_an_address_of_no_system_is_told_in_the_form_of_the_systems(tmp_path: Path) -> None:
+def test_an_unknown_system_path_is_reported_in_the_common_error_format(tmp_path: Path) -> None:
     with running(Settings(tmp_path)) as (url, _):
         for path in ("/nothing", "/shelf/%0A/x", "/shelfs"):
             answer = get(f"{url}{path}")
@@ -110,7 +110,7 @@ def test_an_address_of_no_system_is_told_in_the_form_of_the_systems(tmp_path: Pa
         assert set(wrong.headers["Allow"].split(", ")) == {"GET", "HEAD"}
 
 
-def test_a_second_start_goes_on_where_the_first_stopped(tmp_path: Path) -> None:
+def test_a_second_start_continues_with_the_stored_data(tmp_path: Path) -> None:
     with running(Settings(tmp_path)) as (url, _):
         assert post(f"{url}/shelf/notes/mine", params={"text": "kept"}).status_code == 200
     with running(Settings(tmp_path)) as (url, _):
@@ -118,7 +118,7 @@ def test_a_second_start_goes_on_where_the_first_stopped(tmp_path: Path) -> None:
         assert get(f"{url}/shelf/notes/first").json() == {"text": "a sample"}
 
 
-def test_cursors_hold_across_a_restart(tmp_path: Path) -> None:
+def test_cursors_survive_a_restart(tmp_path: Path) -> None:
     with running(Settings(tmp_path)) as (url, _):
         post(f"{url}/shelf/notes/second", params={"text": "two"})
         first = get(f"{url}/shelf/notes").json()
@@ -128,7 +128,7 @@ def test_cursors_hold_across_a_restart(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shares", [True, False], ids=["with a secret", "without"])
-def test_replicas_with_separate_folders_accept_each_others_cursors_where_they_share_a_secret(
+def test_replicas_with_separate_folders_accept_each_others_cursors_with_a_shared_secret(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shares: bool
 ) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
@@ -160,7 +160,7 @@ def test_keys_that_others_can_read_are_a_clear_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kept", ["file", "address"])
-def test_tokens_of_an_issuer_that_is_named_are_taken_and_no_others(tmp_path: Path, kept: str) -> None:
+def test_only_tokens_of_the_configured_issuer_are_accepted(tmp_path: Path, kept: str) -> None:
     theirs, file = development_key(tmp_path / "theirs"), tmp_path / "jwks.json"
     file.write_bytes(theirs.jwks())
     with Running(Starlette(routes=[Route("/jwks.json", lambda _request: FileResponse(file))])) as login:
@@ -180,7 +180,7 @@ def test_tokens_of_an_issuer_that_is_named_are_taken_and_no_others(tmp_path: Pat
             assert asked(own, AUDIENCE, DEFAULT_ISSUER).status_code == 401
 
 
-def test_without_an_issuer_the_folders_own_tokens_are_taken(tmp_path: Path) -> None:
+def test_without_an_issuer_tokens_of_the_folder_are_accepted(tmp_path: Path) -> None:
     with running(Settings(tmp_path)) as (url, _):
         token = issue_development_token(development_key(tmp_path / "keys"), "ada", audience=AUDIENCE)
         assert get(f"{url}/shelf/me", headers={"Authorization": f"Bearer {token}"}).json() == "ada"
@@ -194,7 +194,7 @@ def test_an_issuer_without_its_keys_is_a_clear_error(tmp_path: Path) -> None:
         prepare(missing, stack, lambda _line: None)
 
 
-def test_it_runs_on_another_endpoint_and_offers_none_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_endpoint_is_used_and_none_is_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
     with Engine.memory() as engine, ThreadedServer(engine) as remote:
@@ -233,7 +233,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
         ("PutItem", "the sample of shelf cannot be loaded: add_note: .* PutItem, which is needed for this call"),
     ],
 )
-def test_an_operation_that_the_endpoint_does_not_support_is_named_with_its_purpose(
+def test_an_unsupported_operation_of_the_endpoint_is_named_with_its_purpose(
     tmp_path: Path, operation: str, purpose: str
 ) -> None:
     with Engine.memory() as engine, ThreadedServer(Without(engine, operation)) as remote, ExitStack() as stack:
@@ -242,7 +242,7 @@ def test_an_operation_that_the_endpoint_does_not_support_is_named_with_its_purpo
         assert f"the endpoint {remote.url} does not support {operation}" in str(refused.value)
 
 
-def test_a_worker_whose_operation_is_not_supported_is_logged_by_its_reason_alone(
+def test_an_unsupported_operation_of_a_worker_is_logged_without_a_traceback(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     missing = UnknownOperationError("the endpoint http://there does not support ListStreams")
@@ -262,7 +262,7 @@ def test_a_worker_whose_operation_is_not_supported_is_logged_by_its_reason_alone
     ("host", "signs_in_elsewhere", "is_there"),
     [("127.0.0.1", False, True), ("localhost", False, True), ("0.0.0.0", False, False), ("127.0.0.1", True, False)],
 )
-def test_only_this_machines_user_has_the_endpoint_that_asks_for_no_key(
+def test_only_local_users_get_the_endpoint_without_authentication(
     tmp_path: Path, host: str, signs_in_elsewhere: bool, is_there: bool
 ) -> None:
     settings = Settings(tmp_path, host=host)
@@ -279,7 +279,7 @@ def test_only_this_machines_user_has_the_endpoint_that_asks_for_no_key(
         assert get(f"{url}/shelf/notes/first").json() == {"text": "a sample"}
 
 
-def test_a_page_that_rebound_its_name_cannot_reach_the_tables(tmp_path: Path) -> None:
+def test_a_page_with_a_rebound_host_name_cannot_access_the_tables(tmp_path: Path) -> None:
     with running(Settings(tmp_path)) as (url, _):
         target = {"X-Amz-Target": "DynamoDB_20120810.ListTables", "Content-Type": "application/x-amz-json-1.0"}
         signed = {"Authorization": "AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/dynamodb/aws4_request"}
@@ -289,7 +289,7 @@ def test_a_page_that_rebound_its_name_cannot_reach_the_tables(tmp_path: Path) ->
             assert "evil.example" in answer.json()["Message"]
 
 
-def test_a_taken_port_is_a_clear_error(tmp_path: Path) -> None:
+def test_a_port_in_use_is_a_clear_error(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(UpError, match=f"port {port} is in use"):
@@ -301,7 +301,7 @@ def test_an_unknown_system_is_a_clear_error(tmp_path: Path) -> None:
         prepare(Settings(tmp_path, systems=("attic",)), stack, lambda _line: None)
 
 
-def test_settings_of_a_system_that_cannot_be_are_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_settings_of_a_system_are_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def build(_resources: Resources) -> Built:
         raise ValueError("SHELF_BOARDS is a whole number, not 'many'")
 
@@ -310,9 +310,7 @@ def test_settings_of_a_system_that_cannot_be_are_a_clear_error(tmp_path: Path, m
         prepare(Settings(tmp_path), stack, lambda _line: None)
 
 
-def test_an_item_of_the_sample_that_cannot_be_read_keeps_nothing_from_starting(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreadable_sample_item_does_not_prevent_startup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def build(resources: Resources) -> Built:
         def sample() -> None:
             resources.connection.run(notes_system.note_by_id("odd"))
@@ -331,7 +329,7 @@ def test_an_item_of_the_sample_that_cannot_be_read_keeps_nothing_from_starting(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="files have no modes")
-def test_what_is_kept_is_for_the_owner_of_the_folder_alone(tmp_path: Path) -> None:
+def test_stored_files_are_private_to_the_owner_of_the_folder(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     with ExitStack() as stack:
         prepare(Settings(folder), stack, lambda _line: None)
@@ -339,20 +337,20 @@ def test_what_is_kept_is_for_the_owner_of_the_folder_alone(tmp_path: Path) -> No
 
 
 @pytest.mark.skipif(os.name != "posix", reason="files have no modes")
-def test_a_folder_that_is_there_stays_open_to_whom_it_is(tmp_path: Path) -> None:
+def test_an_existing_folder_keeps_its_permissions(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     with ExitStack() as stack:
         prepare(Settings(tmp_path), stack, lambda _line: None)
         assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755
 
 
-def test_a_folder_that_cannot_be_made_is_a_clear_error(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with ExitStack() as stack, pytest.raises(UpError, match="cannot be created as a folder"):
         prepare(Settings(tmp_path / "file" / "data"), stack, lambda _line: None)
 
 
-def test_a_file_that_is_no_database_is_a_clear_error(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_database_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "keyplan.db").write_text("this is not a database, but it is long enough to read" * 30)
     with ExitStack() as stack, pytest.raises(UpError, match="not a keyplan database"):
         prepare(Settings(tmp_path), stack, lambda _line: None)
@@ -366,7 +364,7 @@ def test_a_database_of_a_newer_version_is_a_clear_error(tmp_path: Path) -> None:
         prepare(Settings(tmp_path), stack, lambda _line: None)
 
 
-def test_a_database_that_is_locked_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_locked_database_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "BUSY_MS", 50)
     with closing(apsw.Connection(str(tmp_path / "keyplan.db"))) as file:
         file.execute("BEGIN EXCLUSIVE")
@@ -374,7 +372,7 @@ def test_a_database_that_is_locked_is_a_clear_error(tmp_path: Path, monkeypatch:
             prepare(Settings(tmp_path), stack, lambda _line: None)
 
 
-def test_an_endpoint_that_does_not_answer_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_endpoint_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
     with nobody() as url, ExitStack() as stack, pytest.raises(UpError) as raised:
@@ -382,7 +380,7 @@ def test_an_endpoint_that_does_not_answer_is_a_clear_error(tmp_path: Path, monke
     assert url in str(raised.value)
 
 
-def test_missing_credentials_are_told_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_credentials_are_reported_with_a_fix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith("AWS_"):
             monkeypatch.delenv(name)
@@ -392,7 +390,7 @@ def test_missing_credentials_are_told_with_what_to_do(tmp_path: Path, monkeypatc
         prepare(Settings(tmp_path, url="aws://us-east-1"), stack, lambda _line: None)
 
 
-def test_the_command_starts_says_where_and_drains_on_ctrl_c(tmp_path: Path) -> None:
+def test_the_command_starts_prints_its_address_and_stops_on_ctrl_c(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "keyplan", "up", "--folder", str(tmp_path), "--port", "0"]
     command += ["--system", "thinking_trainer"]
     (tmp_path / "jwks.json").write_bytes(development_key(tmp_path / "theirs").jwks())
@@ -420,7 +418,7 @@ def test_the_command_starts_says_where_and_drains_on_ctrl_c(tmp_path: Path) -> N
             assert ('"message":"request"' in rest) == (level == "info")
 
 
-def test_the_demonstration_plays_every_part_there_is() -> None:
+def test_the_demo_plays_every_part() -> None:
     command = [sys.executable, "-m", "keyplan", "demo", "--system", "thinking_trainer"]
     result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
     assert result.returncode == 0, result.stderr
@@ -428,7 +426,7 @@ def test_the_demonstration_plays_every_part_there_is() -> None:
     assert "bob may not look at it: 403" in result.stdout
 
 
-def test_a_demonstration_where_nothing_runs_is_a_clear_error(tmp_path: Path) -> None:
+def test_a_demo_without_a_running_server_is_a_clear_error(tmp_path: Path) -> None:
     with nobody() as url:
         command = [sys.executable, "-m", "keyplan", "demo", "--url", url, "--folder", str(tmp_path)]
         result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
@@ -436,7 +434,7 @@ def test_a_demonstration_where_nothing_runs_is_a_clear_error(tmp_path: Path) -> 
     assert f"no `keyplan up` answers at {url}" in result.stderr
 
 
-def test_a_demonstration_with_the_key_of_another_folder_is_a_clear_error(
+def test_a_demo_with_the_key_of_another_folder_is_a_clear_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def play(stage: DemoStage) -> None:

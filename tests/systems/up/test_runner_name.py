@@ -24,7 +24,7 @@ with runner_name(Path(sys.argv[1])) as name:
 """
 
 
-def test_the_name_is_one_living_process_s_and_then_the_next_one_s(tmp_path: Path) -> None:
+def test_the_name_belongs_to_one_living_process_and_then_to_the_next(tmp_path: Path) -> None:
     command = [sys.executable, "-c", HOLD, str(tmp_path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
@@ -37,7 +37,7 @@ def test_the_name_is_one_living_process_s_and_then_the_next_one_s(tmp_path: Path
             assert (then, second) == (name, None)
 
 
-def test_a_copy_of_a_folder_has_another_name(tmp_path: Path) -> None:
+def test_a_copy_of_a_folder_has_a_different_name(tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     first.mkdir()
     with runner_name(first) as name:
@@ -48,7 +48,7 @@ def test_a_copy_of_a_folder_has_another_name(tmp_path: Path) -> None:
             assert name != copied
 
 
-def test_every_reader_of_a_stream_goes_by_it(tmp_path: Path) -> None:
+def test_every_reader_of_a_stream_uses_the_name(tmp_path: Path) -> None:
     with ExitStack() as stack:
         for worker in prepare(Settings(tmp_path), stack, lambda _line: None).workers.workers:
             worker.run_once()

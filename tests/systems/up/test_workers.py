@@ -10,7 +10,7 @@ from keyplan_systems.up.workers import State, Workers
 from keyplan_systems.web.system import UnfinishedError, Worker
 
 
-def test_what_there_is_to_do_is_done_before_it_stops() -> None:
+def test_remaining_work_is_done_before_the_workers_stop() -> None:
     left = list(range(100))
 
     def take_one() -> int:
@@ -26,7 +26,7 @@ def test_what_there_is_to_do_is_done_before_it_stops() -> None:
     assert workers.states[0].done == 100
 
 
-def test_those_that_were_started_can_be_stopped_where_no_more_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_started_workers_can_be_stopped_if_no_more_threads_can_start(monkeypatch: pytest.MonkeyPatch) -> None:
     started, start = list[threading.Thread](), threading.Thread.start
 
     def start_one(thread: threading.Thread) -> None:
@@ -44,7 +44,7 @@ def test_those_that_were_started_can_be_stopped_where_no_more_can_be(monkeypatch
     assert not started[0].is_alive()
 
 
-def test_a_failure_is_told_and_tried_again() -> None:
+def test_a_failure_is_reported_and_retried() -> None:
     failed, mended, done = threading.Event(), threading.Event(), threading.Event()
 
     def stumble() -> int:
@@ -66,7 +66,7 @@ def test_a_failure_is_told_and_tried_again() -> None:
     assert workers.states[0].failures == 0
 
 
-def test_one_that_cannot_do_a_part_of_its_work_goes_on_with_the_rest_at_once() -> None:
+def test_a_worker_that_fails_partly_continues_with_the_rest_immediately() -> None:
     left, done = list(range(300)), threading.Event()
 
     def stumble() -> int:
@@ -87,14 +87,14 @@ def test_one_that_cannot_do_a_part_of_its_work_goes_on_with_the_rest_at_once() -
 @pytest.mark.parametrize(
     ("is_unfinished", "every_s", "pause_s"), [(False, 0.5, 60), (True, 0.5, 5), (True, 30, 30), (True, 600, 60)]
 )
-def test_what_one_cannot_do_keeps_the_rest_waiting_for_seconds_only(
+def test_a_partly_failing_worker_delays_the_rest_by_seconds_only(
     is_unfinished: bool, every_s: float, pause_s: float
 ) -> None:
     state = State(Worker("stumbles", lambda: 0, every_s=every_s), failures=1000, is_unfinished=is_unfinished)
     assert Workers([state.worker])._pause_s(state) == pause_s
 
 
-def test_failures_are_shown_by_their_kind_and_logged_as_a_whole(caplog: pytest.LogCaptureFixture) -> None:
+def test_failures_are_shown_by_kind_and_logged_in_full(caplog: pytest.LogCaptureFixture) -> None:
     def stumble() -> int:
         raise UnfinishedError.of([ValueError("item 42"), KeyError("item 43"), ValueError("item 44")], 0)
 
@@ -105,7 +105,7 @@ def test_failures_are_shown_by_their_kind_and_logged_as_a_whole(caplog: pytest.L
     assert all(text in caplog.text for text in ("item 42", "item 43", "item 44"))
 
 
-def test_one_that_does_not_end_is_told() -> None:
+def test_a_worker_that_does_not_end_is_reported() -> None:
     release = threading.Event()
 
     def hang() -> int:

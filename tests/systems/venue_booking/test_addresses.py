@@ -124,7 +124,7 @@ def test_a_claimed_address_reserves_nothing_until_its_code_is_entered(
     assert stage.person("other", email="ada@example.org").ask("{ me { email } }")["me"]["email"] == "ada@example.org"
 
 
-def test_a_claim_locks_nobody_out_and_yields_to_the_owner(
+def test_a_claim_locks_no_one_out_and_yields_to_the_owner(
     stage: Stage, engine: Engine | ServedEngine, box: Box, runner: Runner
 ) -> None:
     eve = stage.person("eve")
@@ -136,9 +136,7 @@ def test_a_claim_locks_nobody_out_and_yields_to_the_owner(
     assert guards(engine) == {"ada@example.org", "eve@example.org"}
 
 
-def test_a_person_whose_token_has_no_verified_address_comes_in_by_a_code(
-    stage: Stage, box: Box, runner: Runner
-) -> None:
+def test_a_user_without_a_verified_address_signs_up_with_a_code(stage: Stage, box: Box, runner: Runner) -> None:
     """As with access tokens of Amazon Cognito, which have no claim `email`."""
     tokens: list[dict[str, Any]] = [{"email": None}, {"email_verified": False}]
     for number, claims in enumerate(tokens):
@@ -150,7 +148,7 @@ def test_a_person_whose_token_has_no_verified_address_comes_in_by_a_code(
         assert caller.ask("{ me { name } }")["me"]["name"] == f"User{number}"
 
 
-def test_wrong_codes_are_counted_and_the_right_one_is_refused_after_too_many(
+def test_wrong_codes_are_counted_and_the_right_one_is_rejected_after_too_many(
     ada: Caller, box: Box, runner: Runner
 ) -> None:
     claim, code = sent_code(ada, "new@example.org", box, runner)
@@ -161,14 +159,14 @@ def test_wrong_codes_are_counted_and_the_right_one_is_refused_after_too_many(
     assert code_of(ada, VERIFY, id=claim, code=code) == "wrong_code"
 
 
-def test_tries_at_the_same_time_are_counted_one_by_one(ada: Caller, box: Box, runner: Runner) -> None:
+def test_concurrent_attempts_are_counted_individually(ada: Caller, box: Box, runner: Runner) -> None:
     claim, code = sent_code(ada, "new@example.org", box, runner)
     guesses = [lambda number=number: ada.ask(VERIFY, id=claim, code=f"AAAA-{number:04}") for number in range(16)]
     assert at_once(guesses) == {"wrong_code": 16}
     assert code_of(ada, VERIFY, id=claim, code=code) == "wrong_code", "the tries are used up"
 
 
-def test_a_code_is_good_for_an_hour_and_for_its_own_user(
+def test_a_code_is_valid_for_an_hour_and_for_its_own_user(
     stage: Stage, ada: Caller, box: Box, runner: Runner, clock: ManualClock
 ) -> None:
     claim, code = sent_code(ada, "new@example.org", box, runner)
@@ -178,7 +176,7 @@ def test_a_code_is_good_for_an_hour_and_for_its_own_user(
     assert code_of(ada, VERIFY, id="a#b", code=code) == "not_found"
 
 
-def test_of_two_users_who_verify_one_address_at_once_one_wins(
+def test_one_of_two_users_who_concurrently_verify_one_address_wins(
     stage: Stage, engine: Engine | ServedEngine, box: Box, runner: Runner
 ) -> None:
     held_without_verification(stage, "mallory", "wanted@example.org")
@@ -191,7 +189,7 @@ def test_of_two_users_who_verify_one_address_at_once_one_wins(
     assert guards(engine) >= {"wanted@example.org"}
 
 
-def test_one_code_entered_twice_at_once_is_used_once(ada: Caller, box: Box, runner: Runner) -> None:
+def test_one_code_entered_twice_concurrently_is_used_once(ada: Caller, box: Box, runner: Runner) -> None:
     ada.ask("{ me { id } }")
     claim, code = sent_code(ada, "new@example.org", box, runner)
     outcomes = at_once([lambda: ada.ask(VERIFY, id=claim, code=code) for _ in range(4)])
@@ -200,7 +198,7 @@ def test_one_code_entered_twice_at_once_is_used_once(ada: Caller, box: Box, runn
     assert ada.ask("{ me { email version } }") == {"me": {"email": "new@example.org", "version": 2}}
 
 
-def test_an_address_stored_before_addresses_were_verified_yields_to_its_owner(stage: Stage) -> None:
+def test_an_address_stored_before_verification_existed_is_transferred_to_its_owner(stage: Stage) -> None:
     held_without_verification(stage, "eve", "ada@example.org")
     held_without_verification(stage, "mallory", "new@example.org")
     ada = stage.person("ada")
@@ -211,7 +209,9 @@ def test_an_address_stored_before_addresses_were_verified_yields_to_its_owner(st
         assert stage.person(name).ask("{ me { email } }") == {"me": {"email": None}}
 
 
-def test_an_administrator_releases_an_address_and_the_act_is_recorded(stage: Stage, ada: Caller, admin: Caller) -> None:
+def test_an_administrator_releases_an_address_and_the_action_is_recorded(
+    stage: Stage, ada: Caller, admin: Caller
+) -> None:
     ada.ask("{ me { id } }")
     assert code_of(ada, RELEASE, id="ada") == "forbidden"
     assert code_of(admin, RELEASE, id="nobody") == "not_found"
@@ -222,7 +222,7 @@ def test_an_administrator_releases_an_address_and_the_act_is_recorded(stage: Sta
     assert log == [{"actorId": "root", "action": "RELEASE_EMAIL"}]
 
 
-def test_a_letter_sent_again_brings_another_code_and_both_are_accepted(
+def test_a_letter_sent_again_contains_another_code_and_both_are_accepted(
     stage: Stage, ada: Caller, box: Box, clock: ManualClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     send, answers = box.send, [MailUnavailableError("the answer was lost")]
@@ -244,7 +244,7 @@ def test_a_letter_sent_again_brings_another_code_and_both_are_accepted(
     assert ada.ask(VERIFY, id=claim, code=first)["verifyEmail"]["email"] == "new@example.org"
 
 
-def test_codes_are_compared_by_salted_hashes_however_they_are_spelled() -> None:
+def test_codes_are_compared_by_salted_hashes_in_any_spelling() -> None:
     hashes = [hashed_code(f"AAAA000{number}", "salt") for number in range(HASHES_KEPT)]
     assert is_code("aaaa-ooo2", "salt", hashes)
     assert not is_code("AAAA0003", "salt", hashes)
@@ -269,7 +269,7 @@ def wish(email: str) -> dict[str, Any]:
 REQUEST = "mutation ($input: BookingInput!) { requestBooking(input: $input) { id } }"
 
 
-def test_letters_to_one_address_are_limited_whoever_causes_them(
+def test_letters_to_one_address_are_limited_for_all_users_together(
     strict: Stage, engine: Engine | ServedEngine, clock: ManualClock
 ) -> None:
     people = [strict.person(f"user{number}") for number in range(3)]
@@ -283,7 +283,7 @@ def test_letters_to_one_address_are_limited_whoever_causes_them(
     assert strict.person("eve").ask(REQUEST_CODE, email="v@example.org")["requestEmailCode"]["email"] == "v@example.org"
 
 
-def test_letters_that_one_user_causes_are_limited_wherever_they_go(
+def test_letters_caused_by_one_user_are_limited_for_all_addresses_together(
     strict: Stage, engine: Engine | ServedEngine
 ) -> None:
     eve = strict.person("eve")
@@ -295,7 +295,7 @@ def test_letters_that_one_user_causes_are_limited_wherever_they_go(
     assert len(letters) == 6
 
 
-def test_a_request_that_is_refused_counts_no_letter(strict: Stage) -> None:
+def test_a_rejected_request_counts_no_letter(strict: Stage) -> None:
     ada = strict.person("ada")
     for _ in range(8):
         assert code_of(ada, REQUEST, input={**wish("ada@example.org"), "attendees": 0}) == "invalid"

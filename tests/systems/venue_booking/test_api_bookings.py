@@ -30,7 +30,7 @@ def refusal(caller: Caller, what: str, booking_id: str, **values: Any) -> Refuse
     return refused.value
 
 
-def test_a_request_is_pending_has_a_code_and_holds_nothing(
+def test_a_request_is_pending_has_a_code_and_reserves_nothing(
     stage: Stage, ada: Caller, engine: Engine | ServedEngine
 ) -> None:
     made = ada.request()
@@ -41,7 +41,9 @@ def test_a_request_is_pending_has_a_code_and_holds_nothing(
     assert check(engine) == 1
 
 
-def test_approving_takes_every_slot_of_the_duration(ada: Caller, admin: Caller, engine: Engine | ServedEngine) -> None:
+def test_approving_reserves_every_slot_of_the_duration(
+    ada: Caller, admin: Caller, engine: Engine | ServedEngine
+) -> None:
     made = ada.request()
     approved = admin.decide("approve", made["id"], version=1, reason="Welcome")
     assert (approved["status"], approved["version"]) == ("APPROVED", 2)
@@ -51,7 +53,7 @@ def test_approving_takes_every_slot_of_the_duration(ada: Caller, admin: Caller, 
     assert check(engine) == 1
 
 
-def test_a_full_day_and_half_a_day_cannot_both_hold_the_morning(
+def test_a_full_day_and_half_a_day_cannot_both_reserve_the_morning(
     ada: Caller, admin: Caller, engine: Engine | ServedEngine
 ) -> None:
     whole, half = ada.request(), ada.request(duration="HALF_DAY_MORNING")
@@ -62,7 +64,7 @@ def test_a_full_day_and_half_a_day_cannot_both_hold_the_morning(
     assert check(engine) == 2
 
 
-def test_reasons_for_coming_too_late_are_told_apart(ada: Caller, admin: Caller) -> None:
+def test_slot_taken_and_already_decided_are_distinguished(ada: Caller, admin: Caller) -> None:
     first, second = ada.request(), ada.request()
     admin.decide("approve", first["id"])
     assert refusal(admin, "approve", second["id"]).code == "slot_taken"
@@ -88,7 +90,7 @@ def test_an_approved_booking_that_ends_frees_its_slots(
     assert check(engine) == 2
 
 
-def test_ending_a_booking_never_frees_what_is_held_by_another(
+def test_ending_a_booking_never_frees_slots_of_another(
     stage: Stage, ada: Caller, admin: Caller, engine: Engine | ServedEngine
 ) -> None:
     made = ada.request(duration="EVENING")
@@ -100,7 +102,7 @@ def test_ending_a_booking_never_frees_what_is_held_by_another(
     assert engine.call("GetItem", {"TableName": "venue-booking", "Key": key})["Item"]["bookingId"]["S"] == "other"
 
 
-def test_owners_cancel_their_own_and_strangers_learn_nothing(
+def test_owners_cancel_their_bookings_and_strangers_find_out_nothing(
     stage: Stage, ada: Caller, engine: Engine | ServedEngine
 ) -> None:
     bob, made = stage.person("bob"), ada.request()
@@ -130,7 +132,7 @@ def test_owners_cancel_their_own_and_strangers_learn_nothing(
     ids=str,
 )
 @pytest.mark.embedded("refused before any table is met")
-def test_a_request_that_breaks_a_rule_is_refused_and_stores_nothing(
+def test_an_invalid_request_is_rejected_and_stores_nothing(
     changes: dict[str, Any], code: str, ada: Caller, engine: Engine | ServedEngine
 ) -> None:
     with pytest.raises(Refused) as refused:
@@ -139,7 +141,7 @@ def test_a_request_that_breaks_a_rule_is_refused_and_stores_nothing(
     assert of_kind(all_items(engine), "Booking") == []
 
 
-def test_what_is_held_cannot_be_asked_for_until_it_is_free(
+def test_reserved_slots_cannot_be_requested_until_they_are_free(
     ada: Caller, admin: Caller, engine: Engine | ServedEngine
 ) -> None:
     held = ada.request(duration="HALF_DAY_MORNING")
@@ -154,7 +156,7 @@ def test_what_is_held_cannot_be_asked_for_until_it_is_free(
     assert check(engine) == 3
 
 
-def test_the_history_is_in_the_order_of_dates_and_goes_on_page_by_page(ada: Caller) -> None:
+def test_the_history_is_in_date_order_and_paged(ada: Caller) -> None:
     days = [f"2025-11-{number}" for number in (20, 12, 28, 16, 24)]
     made = {ada.request(date=day)["id"] for day in days}
     query = (
@@ -174,7 +176,7 @@ def test_the_history_is_in_the_order_of_dates_and_goes_on_page_by_page(ada: Call
     assert found[0]["booking"]["contact"]["email"] == "ada@example.org"
 
 
-def test_a_cursor_of_another_list_is_refused(ada: Caller, admin: Caller) -> None:
+def test_a_cursor_of_another_list_is_rejected(ada: Caller, admin: Caller) -> None:
     for day in ("2025-11-12", "2025-11-13"):
         ada.request(date=day)
     cursor = ada.ask("{ myBookings(first: 1) { cursor } }")["myBookings"]["cursor"]
@@ -209,14 +211,14 @@ def test_bookings_are_listed_by_status_and_by_month(
     assert refused.value.code == "invalid"
 
 
-def test_waiting_requests_that_meet_a_held_slot_are_marked(ada: Caller, admin: Caller) -> None:
+def test_pending_requests_that_conflict_with_a_reserved_slot_are_marked(ada: Caller, admin: Caller) -> None:
     held, meets, free = ada.request(), ada.request(duration="EVENING"), ada.request(date="2025-11-16")
     admin.decide("approve", held["id"])
     listed = admin.ask("{ bookings { entries { id conflicting } } }")["bookings"]["entries"]
     assert {one["id"]: one["conflicting"] for one in listed} == {meets["id"]: True, free["id"]: False}
 
 
-def test_counters_follow_every_move(ada: Caller, admin: Caller) -> None:
+def test_counters_follow_every_status_change(ada: Caller, admin: Caller) -> None:
     first, second, third = ada.request(), ada.request(duration="EVENING"), ada.request(date="2025-11-20")
     admin.decide("approve", first["id"])
     admin.decide("reject", second["id"])
@@ -225,21 +227,21 @@ def test_counters_follow_every_move(ada: Caller, admin: Caller) -> None:
     assert stats == {"pending": 0, "approved": 1, "rejected": 1, "cancelled": 1, "total": 3}
 
 
-def test_a_date_that_is_over_cannot_be_approved(ada: Caller, admin: Caller, clock: ManualClock) -> None:
+def test_a_past_date_cannot_be_approved(ada: Caller, admin: Caller, clock: ManualClock) -> None:
     made = ada.request()
     clock.advance(26 * 86_400)
     assert refusal(admin, "approve", made["id"]).code == "date_not_bookable"
     assert admin.decide("reject", made["id"])["status"] == "REJECTED"
 
 
-def test_user_and_bookings_come_in_one_query_without_letters(stage: Stage, ada: Caller) -> None:
+def test_user_and_bookings_are_read_by_one_query_without_letters(stage: Stage, ada: Caller) -> None:
     made = ada.request()
     result = ada.ask("{ profile { user { email stats { pending } } bookings { bookingId booking { attendees } } } }")
     assert result["profile"]["user"] == {"email": "ada@example.org", "stats": {"pending": 1}}
     assert result["profile"]["bookings"] == [{"bookingId": made["id"], "booking": {"attendees": 50}}]
 
 
-def test_a_profile_with_all_there_is_to_know_of_its_bookings_is_not_too_much(ada: Caller) -> None:
+def test_a_complete_profile_query_is_within_the_complexity_limit(ada: Caller) -> None:
     made = ada.request()
     user = "id email name phone role language createdAt version stats { pending approved rejected cancelled total }"
     booking = (
@@ -252,5 +254,5 @@ def test_a_profile_with_all_there_is_to_know_of_its_bookings_is_not_too_much(ada
     assert [(one["bookingId"], one["booking"]["code"]) for one in result["bookings"]] == [(made["id"], made["code"])]
 
 
-def test_the_input_of_the_stage_is_the_rules_own() -> None:
+def test_the_test_input_is_valid() -> None:
     assert date.fromisoformat(booking_input()["date"]) == date(2025, 11, 15)

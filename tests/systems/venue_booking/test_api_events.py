@@ -14,7 +14,7 @@ from keyplan.engine.engine import Engine
 ON = "query ($day: Date!) { eventsOn(date: $day) { id kind title description slots bookingId booking { attendees } } }"
 
 
-def test_an_event_and_a_closure_take_slots_like_a_booking(
+def test_an_event_and_a_closure_reserve_slots_like_a_booking(
     ada: Caller, admin: Caller, engine: Engine | ServedEngine
 ) -> None:
     made = ada.request()
@@ -53,7 +53,7 @@ def test_an_event_without_booking_is_removed_with_its_slots_and_its_lock_code(
 
 @pytest.mark.parametrize(("day", "code"), [("9999-12-31", "invalid"), ("3000-01-01", "invalid"), ("2999-12-31", None)])
 @pytest.mark.embedded("a rule of dates")
-def test_an_event_is_on_a_date_whose_end_can_be_told(day: str, code: str | None, admin: Caller) -> None:
+def test_the_end_of_an_events_date_must_be_representable(day: str, code: str | None, admin: Caller) -> None:
     if code is not None:
         with pytest.raises(Refused) as refused:
             admin.event(date=day)
@@ -65,14 +65,14 @@ def test_an_event_is_on_a_date_whose_end_can_be_told(day: str, code: str | None,
     assert result == {"validUntil": "2999-12-31T23:30:00+00:00"}
 
 
-def test_the_event_of_a_booking_goes_only_with_its_booking(ada: Caller, admin: Caller) -> None:
+def test_the_event_of_a_booking_is_removed_only_with_its_booking(ada: Caller, admin: Caller) -> None:
     event = admin.decide("approve", ada.request()["id"])["eventId"]
     with pytest.raises(Refused) as refused:
         admin.ask("mutation ($id: ID!) { deleteEvent(id: $id) { id } }", id=event)
     assert refused.value.code == "invalid"
 
 
-def test_strangers_see_that_a_slot_is_held_and_not_by_whom(stage: Stage, ada: Caller, admin: Caller) -> None:
+def test_strangers_see_that_a_slot_is_reserved_and_not_by_whom(stage: Stage, ada: Caller, admin: Caller) -> None:
     made = ada.request()
     admin.decide("approve", made["id"])
     (seen,) = stage.person("bob").ask(ON, day="2025-11-15")["eventsOn"]
@@ -91,7 +91,7 @@ def test_strangers_see_that_a_slot_is_held_and_not_by_whom(stage: Stage, ada: Ca
         assert (seen["description"], seen["booking"]) == ("", {"attendees": 50})
 
 
-def test_an_administrators_event_says_its_kind_and_what_is_said_of_it_and_has_no_booking(
+def test_an_administrators_event_has_a_kind_and_description_and_no_booking(
     ada: Caller, admin: Caller, engine: Engine | ServedEngine
 ) -> None:
     made = admin.event(duration="EVENING", description="Books and toys")
@@ -114,7 +114,7 @@ def test_an_administrators_event_says_its_kind_and_what_is_said_of_it_and_has_no
     assert {item["eventType"]["S"] for item in stored} == {"public_event", "closure"}
 
 
-def test_removing_an_event_never_frees_what_is_held_by_another(admin: Caller, engine: Engine | ServedEngine) -> None:
+def test_removing_an_event_never_frees_slots_of_another(admin: Caller, engine: Engine | ServedEngine) -> None:
     made = admin.event(duration="EVENING")
     key = {"PK": {"S": "EVENTDATE#2025-12-06"}, "SK": {"S": "EVENING"}}
     update = {"UpdateExpression": "SET eventId = :other", "ExpressionAttributeValues": {":other": {"S": "other"}}}
@@ -136,7 +136,7 @@ def test_removing_an_event_never_frees_what_is_held_by_another(admin: Caller, en
     ids=str,
 )
 @pytest.mark.embedded("refused before any table is met")
-def test_an_event_that_breaks_a_rule_is_refused(changes: dict[str, str], code: str, admin: Caller) -> None:
+def test_an_invalid_event_is_rejected(changes: dict[str, str], code: str, admin: Caller) -> None:
     with pytest.raises(Refused) as refused:
         admin.event(**changes)
     assert refused.value.code == code
@@ -148,14 +148,14 @@ def test_administrators_are_not_bound_by_the_lead_time(admin: Caller) -> None:
 
 @pytest.mark.parametrize(("first", "last"), [("2025-11-02", "2025-11-01"), ("2025-11-01", "2026-03-01")])
 @pytest.mark.embedded("refused before any table is met")
-def test_a_range_that_is_empty_or_too_long_is_refused(first: str, last: str, ada: Caller) -> None:
+def test_an_empty_or_oversized_range_is_rejected(first: str, last: str, ada: Caller) -> None:
     with pytest.raises(Refused) as refused:
         ada.ask("query ($a: Date!, $b: Date!) { availability(firstDate: $a, lastDate: $b) { date } }", a=first, b=last)
     assert (refused.value.code, refused.value.details["field"]) == ("invalid", "lastDate")
 
 
 @pytest.mark.embedded("a rule of dates")
-def test_dates_before_the_first_that_can_be_asked_for_are_free_and_not_available(ada: Caller) -> None:
+def test_dates_before_the_lead_time_are_free_and_not_available(ada: Caller) -> None:
     query = (
         '{ availability(firstDate: "2025-10-23", lastDate: "2025-10-24")'
         " { bookable durations morningAvailable afternoonAvailable slots { state } } }"
@@ -178,7 +178,7 @@ def test_a_range_over_the_end_of_a_month_shows_both_months(admin: Caller) -> Non
     assert taken == ["2025-11-30", "2025-12-01"]
 
 
-def test_the_feed_needs_no_token_and_says_nothing_of_bookings(stage: Stage, ada: Caller, admin: Caller) -> None:
+def test_the_feed_requires_no_token_and_contains_no_bookings(stage: Stage, ada: Caller, admin: Caller) -> None:
     admin.decide("approve", ada.request()["id"])
     admin.event(title="Market", description="Books and toys")
     client = stage.client()
@@ -192,7 +192,7 @@ def test_the_feed_needs_no_token_and_says_nothing_of_bookings(stage: Stage, ada:
     assert b"Birthday" not in shown.content
 
 
-def test_the_feed_is_not_sent_again_while_nothing_changes(stage: Stage, admin: Caller) -> None:
+def test_an_unchanged_feed_is_not_sent_again(stage: Stage, admin: Caller) -> None:
     admin.event()
     client = stage.client()
     etag = client.get("/calendar.ics").headers["ETag"]
@@ -210,7 +210,7 @@ def test_past_months_are_not_in_the_feed(stage: Stage, admin: Caller, clock: Man
     assert b"Market" not in stage.client().get("/calendar.ics").content
 
 
-def test_a_full_day_stands_under_one_vocabulary(admin: Caller, engine: Engine | ServedEngine) -> None:
+def test_a_full_day_is_stored_with_one_name(admin: Caller, engine: Engine | ServedEngine) -> None:
     admin.event()
     slots = of_kind(all_items(engine), "EventSlot")
     assert {slot["duration"]["S"] for slot in slots} == {"FULL_DAY"}

@@ -16,7 +16,7 @@ from keyplan_systems.web.development import issue_development_token
 
 
 @pytest.mark.embedded("refused before any table is met")
-def test_without_a_token_nothing_is_asked(stage: Stage) -> None:
+def test_requests_without_a_token_are_rejected(stage: Stage) -> None:
     answer = stage.client().post("/graphql", json={"query": "{ me { id } }"})
     assert answer.status_code == 401
     assert answer.headers["WWW-Authenticate"].startswith("Bearer")
@@ -25,7 +25,7 @@ def test_without_a_token_nothing_is_asked(stage: Stage) -> None:
 
 @pytest.mark.parametrize("wrong", ["audience", "issuer", "expired", "signature"])
 @pytest.mark.embedded("refused before any table is met")
-def test_a_token_that_is_not_good_is_refused(wrong: str, stage: Stage, clock: ManualClock) -> None:
+def test_an_invalid_token_is_rejected(wrong: str, stage: Stage, clock: ManualClock) -> None:
     result: dict[str, Any] = {"audience": "venue", "issuer": "keyplan-development"}
     claims = {"exp": int(clock.now()) - 3_600} if wrong == "expired" else {}
     if wrong in result:
@@ -53,11 +53,11 @@ ADMIN_ONLY = [
 
 @pytest.mark.parametrize("query", ADMIN_ONLY)
 @pytest.mark.embedded("refused before any table is met")
-def test_what_is_for_administrators_is_refused_to_users(query: str, ada: Caller) -> None:
+def test_administrator_queries_are_rejected_for_users(query: str, ada: Caller) -> None:
     assert code_of(ada, query) == "forbidden"
 
 
-def test_groups_of_cognito_make_an_administrator_and_the_stored_role_does_not(stage: Stage) -> None:
+def test_cognito_groups_determine_administrators_and_the_stored_role_does_not(stage: Stage) -> None:
     eve = stage.person("eve", **{"cognito:groups": ["administrators"]})
     assert eve.ask("{ me { role } bookings { cursor } }")["me"] == {"role": "ADMIN"}
     again = stage.person("eve")
@@ -73,12 +73,12 @@ def nested(levels: int) -> str:
     return f'{{ booking(id: "x") {{ event {{ {inside} }} }} }}'
 
 
-def test_a_query_that_goes_too_deep_is_refused_before_anything_is_read(stage: Stage, ada: Caller) -> None:
+def test_a_query_that_is_nested_too_deeply_is_rejected_before_anything_is_read(stage: Stage, ada: Caller) -> None:
     assert code_of(ada, nested(5)) == "not_found"
     assert code_of(ada, nested(7)) == "too_deep"
 
 
-def test_a_query_that_asks_for_too_much_is_refused(ada: Caller, admin: Caller) -> None:
+def test_a_query_above_the_complexity_limit_is_rejected(ada: Caller, admin: Caller) -> None:
     fields = "id code date duration description attendees user { id email name stats { total } } event { id title }"
     assert admin.ask(f"{{ bookings(first: 100) {{ entries {{ {fields} }} }} }}") == {"bookings": {"entries": []}}
     many = " ".join(f"a{number}: bookings(first: 100) {{ entries {{ {fields} }} }}" for number in range(6))
@@ -89,7 +89,7 @@ def test_a_query_that_asks_for_too_much_is_refused(ada: Caller, admin: Caller) -
 
 
 @pytest.mark.embedded("refused before any table is met")
-def test_fragments_that_double_themselves_are_counted_and_not_followed(admin: Caller) -> None:
+def test_exponential_fragments_are_counted_without_expanding_them(admin: Caller) -> None:
     count = 40
     parts = [f"fragment f{number} on Query {{ ...f{number + 1} ...f{number + 1} }}" for number in range(count)]
     query = "{ ...f0 } " + " ".join(parts) + f" fragment f{count} on Query {{ me {{ id }} }}"
@@ -97,7 +97,7 @@ def test_fragments_that_double_themselves_are_counted_and_not_followed(admin: Ca
 
 
 @pytest.mark.embedded("no table is met")
-def test_all_that_the_schema_says_of_itself_is_told_once_and_not_many_times(ada: Caller) -> None:
+def test_introspection_is_allowed_once_per_query(ada: Caller) -> None:
     whole = get_introspection_query(
         schema_description=True, specified_by_url=True, directive_is_repeatable=True, input_value_deprecation=True
     )
@@ -121,29 +121,29 @@ def test_all_that_the_schema_says_of_itself_is_told_once_and_not_many_times(ada:
     ],
     ids=["variable that is null", "null in place of its default", "number of many digits", "null"],
 )
-def test_a_number_that_is_none_is_the_callers_mistake(query: str, variables: dict[str, Any], ada: Caller) -> None:
+def test_an_invalid_number_is_a_bad_query(query: str, variables: dict[str, Any], ada: Caller) -> None:
     assert code_of(ada, query, **variables) == "bad_query"
 
 
 @pytest.mark.embedded("refused before any table is met")
-def test_a_query_of_too_many_words_is_not_even_read(admin: Caller) -> None:
+def test_a_query_with_too_many_tokens_is_rejected_before_parsing(admin: Caller) -> None:
     assert admin.ask("{ " + "me { id } " * 240 + "}")["me"]
     assert code_of(admin, "{ " + "me { id } " * 250 + "}") == "bad_query"
 
 
 @pytest.mark.embedded("refused before any table is met")
-def test_a_body_that_is_too_large_is_refused(stage: Stage, ada: Caller) -> None:
+def test_an_oversized_body_is_rejected(stage: Stage, ada: Caller) -> None:
     assert ada.client.post("/graphql", json={"query": "#" * 70_000}).status_code == 413
 
 
 @pytest.mark.embedded("refused before any table is met")
-def test_queries_do_not_come_by_get(ada: Caller) -> None:
+def test_queries_by_get_are_rejected(ada: Caller) -> None:
     answer = ada.client.get("/graphql", params={"query": "{ me { id } }"})
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "bad_request")
 
 
 @pytest.mark.embedded("no booking is met")
-def test_of_several_operations_the_one_that_is_named_runs_and_none_where_none_is(ada: Caller) -> None:
+def test_only_the_named_one_of_several_operations_runs(ada: Caller) -> None:
     two = 'query one { me { id } } mutation two { changeProfile(input: {name: "Two"}) { name } }'
     assert code_of(ada, two) == "bad_query"
     answer = ada.client.post("/graphql", json={"query": two, "operationName": "two"}).json()
@@ -170,7 +170,7 @@ NO_REQUESTS = {
 
 @pytest.mark.parametrize(("body", "code"), NO_REQUESTS.values(), ids=NO_REQUESTS)
 @pytest.mark.embedded("refused before any table is met")
-def test_what_is_no_graphql_request_is_told_in_the_one_shape(body: bytes, code: str, ada: Caller) -> None:
+def test_an_invalid_graphql_request_is_reported_in_the_common_error_format(body: bytes, code: str, ada: Caller) -> None:
     answer = ada.client.post("/graphql", content=body, headers={"Content-Type": "application/json"})
     assert answer.status_code == 400
     error = answer.json()["error"]
@@ -178,14 +178,14 @@ def test_what_is_no_graphql_request_is_told_in_the_one_shape(body: bytes, code: 
 
 
 @pytest.mark.embedded("refused before any table is met")
-def test_graphql_comes_as_json_only(ada: Caller) -> None:
+def test_graphql_accepts_json_only(ada: Caller) -> None:
     for kind in ("text/plain", "application/graphql", "multipart/form-data; boundary=x"):
         answer = ada.client.post("/graphql", content=b'{"query": "{ me { id } }"}', headers={"Content-Type": kind})
         assert (answer.status_code, answer.json()["error"]["code"]) == (400, "bad_request"), kind
 
 
 @pytest.mark.embedded("refused before any table is met")
-def test_there_is_no_websocket(stage: Stage) -> None:
+def test_websockets_are_rejected(stage: Stage) -> None:
     address = stage.url.replace("http://", "ws://") + "/graphql"
     with pytest.raises(InvalidStatus) as refused, connect(address, open_timeout=60):
         pass
@@ -193,7 +193,7 @@ def test_there_is_no_websocket(stage: Stage) -> None:
 
 
 @pytest.mark.embedded("refused before any table is met")
-def test_a_mistake_in_the_query_is_told_without_suggestions(ada: Caller) -> None:
+def test_a_query_error_is_reported_without_suggestions(ada: Caller) -> None:
     with pytest.raises(Refused) as refused:
         ada.ask("{ me { idd } }")
     assert refused.value.code == "bad_query"
@@ -201,7 +201,7 @@ def test_a_mistake_in_the_query_is_told_without_suggestions(ada: Caller) -> None
 
 
 @pytest.mark.embedded("no request is sent")
-def test_what_nobody_foresaw_says_only_that_it_happened(
+def test_an_unexpected_error_is_returned_without_details(
     stage: Stage, ada: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: Any, **__: Any) -> Any:
@@ -226,7 +226,7 @@ def test_what_nobody_foresaw_says_only_that_it_happened(
     ids=lambda one: type(one).__name__,
 )
 @pytest.mark.embedded("no request is sent")
-def test_a_table_that_is_away_is_told_as_such(
+def test_an_unavailable_table_is_reported(
     error: Exception, code: str, stage: Stage, ada: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: Any, **__: Any) -> Any:
@@ -237,7 +237,7 @@ def test_a_table_that_is_away_is_told_as_such(
         assert code_of(ada, "{ me { id } }") == code
 
 
-def test_health_schema_and_description_are_there_for_anybody(stage: Stage) -> None:
+def test_health_schema_and_description_require_no_token(stage: Stage) -> None:
     client = stage.client()
     assert client.get("/health").json() == {"status": "ok", "checks": {"table": "ok"}}
     assert (
@@ -265,7 +265,7 @@ BY_ID = {
 
 
 @pytest.mark.parametrize("query", BY_ID.values(), ids=BY_ID)
-def test_odd_ids_are_nobodys(query: str, admin: Caller) -> None:
+def test_invalid_ids_are_not_found(query: str, admin: Caller) -> None:
     for odd in ODD:
         assert code_of(admin, query, id=odd) in {"not_found", "invalid"}, odd
 
@@ -276,12 +276,12 @@ MONTHS = ["bookingsByMonth(month: $m) { cursor }", "audit(month: $m) { cursor }"
 @pytest.mark.parametrize("selected", MONTHS)
 @pytest.mark.parametrize("month", ["0000-01", "2025-13", "2025-1", "20251", "", "2025-11-01", "abcd-ef"])
 @pytest.mark.embedded("refused before any table is met")
-def test_what_is_no_month_is_refused(selected: str, month: str, admin: Caller) -> None:
+def test_an_invalid_month_is_rejected(selected: str, month: str, admin: Caller) -> None:
     assert code_of(admin, f"query ($m: String!) {{ {selected} }}", m=month) == "invalid"
 
 
 @pytest.mark.parametrize("month", ["0001-01", "9999-12"])
-def test_the_first_and_the_last_month_are_months(month: str, admin: Caller) -> None:
+def test_the_first_and_the_last_possible_month_are_valid(month: str, admin: Caller) -> None:
     for selected in MONTHS:
         assert admin.ask(f"query ($m: String!) {{ {selected} }}", m=month)
     query = "query ($a: Date!, $b: Date!) { availability(firstDate: $a, lastDate: $b) { bookable } }"

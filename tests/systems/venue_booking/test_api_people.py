@@ -18,7 +18,7 @@ CHANGE = "mutation ($input: ProfileInput!, $version: Int) { changeProfile(input:
 CHANGE += " email name phone language version } }"
 
 
-def test_a_profile_is_made_of_the_token_on_first_use(stage: Stage, engine: Engine | ServedEngine) -> None:
+def test_a_profile_is_created_from_the_token_on_first_use(stage: Stage, engine: Engine | ServedEngine) -> None:
     caller = stage.person("ada", email="Ada@EXAMPLE.org", name="Ada Rossi")
     me = caller.ask("{ me { id email name role language version createdAt } }")["me"]
     assert me == {
@@ -41,14 +41,12 @@ def test_a_profile_is_made_of_the_token_on_first_use(stage: Stage, engine: Engin
     ("claimed", "phone"), [("+393331234567", "+393331234567"), ("12", None), (39, None), (None, None)], ids=str
 )
 @pytest.mark.embedded("a rule of tokens")
-def test_a_telephone_number_of_the_token_is_taken_where_it_can_be_one(
-    claimed: Any, phone: str | None, stage: Stage
-) -> None:
+def test_the_phone_number_of_the_token_is_used_if_it_is_valid(claimed: Any, phone: str | None, stage: Stage) -> None:
     assert stage.person("ada", phone_number=claimed).ask("{ me { phone } }") == {"me": {"phone": phone}}
 
 
 @pytest.mark.parametrize("name", [None, "", "  "])
-def test_who_has_no_name_is_called_by_the_address(name: str | None, stage: Stage) -> None:
+def test_a_user_without_a_name_is_named_by_the_address(name: str | None, stage: Stage) -> None:
     ada = stage.person("ada", name=name)
     assert ada.ask("{ me { name } }") == {"me": {"name": "ada@example.org"}}
 
@@ -64,21 +62,23 @@ def test_who_has_no_name_is_called_by_the_address(name: str | None, stage: Stage
     ids=str,
 )
 @pytest.mark.embedded("refused before any table is met")
-def test_a_token_that_no_profile_can_be_made_of_is_told(claims: dict[str, Any], stage: Stage) -> None:
+def test_a_token_from_which_no_profile_can_be_created_is_reported(claims: dict[str, Any], stage: Stage) -> None:
     assert code_of(stage.person("ada", **claims), "{ me { id } }") == "invalid"
 
 
 @pytest.mark.parametrize("said", [True, "true"])
-def test_a_token_that_says_that_its_address_is_verified_makes_a_profile(said: object, stage: Stage) -> None:
+def test_a_token_with_a_verified_address_creates_a_profile(said: object, stage: Stage) -> None:
     assert stage.person("ada", email_verified=said).ask("{ me { email } }")["me"]["email"] == "ada@example.org"
 
 
 @pytest.mark.embedded("refused before any table is met")
-def test_a_subject_that_is_no_id_is_told(stage: Stage) -> None:
+def test_a_subject_that_is_not_a_valid_id_is_reported(stage: Stage) -> None:
     assert code_of(stage.person("a#b"), "{ me { id } }") == "invalid"
 
 
-def test_a_changed_address_moves_its_guard_and_frees_the_old_one(stage: Stage, engine: Engine | ServedEngine) -> None:
+def test_a_changed_address_moves_its_guard_and_releases_the_old_one(
+    stage: Stage, engine: Engine | ServedEngine
+) -> None:
     ada = stage.person("ada")
     ada.ask("{ me { id } }")
     moved = stage.person("ada", email="new@example.org")
@@ -96,7 +96,7 @@ def test_a_changed_address_moves_its_guard_and_frees_the_old_one(stage: Stage, e
     assert other.ask("{ me { email } }") == {"me": {"email": "ada@example.org"}}
 
 
-def test_an_address_of_somebody_else_is_refused_in_any_case(stage: Stage, ada: Caller) -> None:
+def test_the_address_of_another_user_is_rejected_in_any_case(stage: Stage, ada: Caller) -> None:
     ada.ask("{ me { id } }")
     bob = stage.person("bob")
     bob.ask("{ me { id } }")
@@ -104,14 +104,14 @@ def test_an_address_of_somebody_else_is_refused_in_any_case(stage: Stage, ada: C
     assert code_of(stage.person("eve", email="Ada@Example.org"), "{ me { id } }") == "email_taken"
 
 
-def test_a_change_of_nothing_or_of_an_old_version_is_refused(ada: Caller) -> None:
+def test_an_empty_change_and_a_stale_version_are_rejected(ada: Caller) -> None:
     ada.ask("{ me { id } }")
     assert code_of(ada, CHANGE, input={}) == "invalid"
     assert code_of(ada, CHANGE, input={"name": "A"}, version=4) == "stale_version"
     assert code_of(ada, CHANGE, input={"phone": "1"}) == "invalid"
 
 
-def test_a_change_that_names_no_version_comes_on_top_of_what_others_wrote_meanwhile(
+def test_a_change_without_a_version_is_applied_on_top_of_concurrent_changes(
     stage: Stage, ada: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada.ask("{ me { id } }")
@@ -142,7 +142,7 @@ def test_administrators_find_users_by_address_and_list_them(stage: Stage, admin:
     assert rest["users"]["entries"] == [{"id": "bob"}]
 
 
-def test_a_lock_code_is_told_for_thirty_days_after_its_hours(admin: Caller, clock: ManualClock) -> None:
+def test_a_lock_code_is_shown_for_thirty_days_after_its_hours(admin: Caller, clock: ManualClock) -> None:
     event = admin.event(date="2025-10-21", duration="EVENING")["id"]
     digits = admin.ask(ISSUE, id=event)["issueLockCode"]["digits"]
     clock.advance((12 * 60 + 30 - 1) * 60 + 30 * 86_400)  # noon at the venue, until half past midnight
@@ -172,7 +172,7 @@ def test_payments_are_recorded_and_seen_by_the_owner(
     assert (refused.value.code, list(refused.value.details["fields"])) == ("invalid", ["amountCents"])
 
 
-def test_a_payment_for_nothing_is_refused_and_leaves_no_entry(admin: Caller, engine: Engine | ServedEngine) -> None:
+def test_an_invalid_payment_is_rejected_and_leaves_no_entry(admin: Caller, engine: Engine | ServedEngine) -> None:
     assert code_of(admin, PAY, input={"bookingId": "none", "amountCents": 1, "method": "CASH"}) == "not_found"
     assert all_items(engine) == []
 
@@ -181,7 +181,7 @@ CODE = "query ($id: ID!) { lockCode(eventId: $id) { digits validFrom validUntil 
 ISSUE = "mutation ($id: ID!) { issueLockCode(eventId: $id) { digits } }"
 
 
-def test_a_lock_code_is_for_whose_booking_it_is(
+def test_a_lock_code_is_visible_to_the_owner_of_the_booking(
     stage: Stage, ada: Caller, admin: Caller, engine: Engine | ServedEngine
 ) -> None:
     made = ada.request(duration="EVENING")
@@ -203,7 +203,7 @@ def test_a_lock_code_is_for_whose_booking_it_is(
     assert code_of(admin, ISSUE, id=event) == "not_found"
 
 
-def test_every_act_of_an_administrator_is_in_the_audit_log(ada: Caller, admin: Caller, clock: ManualClock) -> None:
+def test_every_action_of_an_administrator_is_in_the_audit_log(ada: Caller, admin: Caller, clock: ManualClock) -> None:
     made, other = ada.request(), ada.request(date="2025-11-20")
     event = admin.decide("approve", made["id"])["eventId"]
     acts: list[tuple[str, dict[str, Any]]] = [
@@ -232,12 +232,12 @@ def test_every_act_of_an_administrator_is_in_the_audit_log(ada: Caller, admin: C
     assert {"name": "amount_cents", "value": "100"} in result[1]["details"]
 
 
-def test_what_an_owner_does_is_no_act_of_an_administrator(ada: Caller, engine: Engine | ServedEngine) -> None:
+def test_actions_of_owners_are_not_in_the_audit_log(ada: Caller, engine: Engine | ServedEngine) -> None:
     ada.decide("cancel", ada.request()["id"])
     assert of_kind(all_items(engine), "AuditEntry") == []
 
 
-def test_a_decision_that_fails_leaves_no_entry(ada: Caller, admin: Caller, engine: Engine | ServedEngine) -> None:
+def test_a_failed_decision_leaves_no_entry(ada: Caller, admin: Caller, engine: Engine | ServedEngine) -> None:
     first, second = ada.request(), ada.request()
     admin.decide("approve", first["id"])
     with pytest.raises(Refused):

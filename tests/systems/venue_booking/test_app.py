@@ -69,7 +69,7 @@ def test_samples_requests_and_workers_work_together(resources: Resources) -> Non
     "rules", [{"capacity": 5}, {"horizon_days": 9}, {"durations": {"EVENING": ["EVENING"]}}], ids=str
 )
 @pytest.mark.embedded("nothing of it is the table's")
-def test_a_venue_starts_with_whatever_its_rules_let_through_of_the_sample(
+def test_a_venue_starts_with_the_sample_items_that_its_rules_allow(
     rules: dict[str, Any], resources: Resources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = tmp_path / "venue.json"
@@ -83,14 +83,14 @@ def test_a_venue_starts_with_whatever_its_rules_let_through_of_the_sample(
     built.close()
 
 
-def test_without_settings_letters_are_files_and_the_venue_is_the_default_one(tmp_path: Path) -> None:
+def test_by_default_letters_are_files_and_the_venue_is_the_documented_one(tmp_path: Path) -> None:
     settings = settings_from(tmp_path, {})
     assert isinstance(settings.sender, FolderSender)
     assert settings.venue.slot_names == ("MORNING", "AFTERNOON", "EVENING")
     assert settings.room.administrators == ("administrators@localhost",)
 
 
-def test_settings_make_another_venue_and_send_by_smtp(tmp_path: Path) -> None:
+def test_settings_configure_another_venue_and_smtp(tmp_path: Path) -> None:
     config = tmp_path / "venue.json"
     config.write_text('{"name": "Casello", "lead_days": 7, "durations": {"FULL_DAY": ["MORNING", "AFTERNOON"]},'
                       ' "slots": [{"name": "MORNING", "starts_minute": 480, "ends_minute": 780},'
@@ -111,7 +111,7 @@ def test_settings_make_another_venue_and_send_by_smtp(tmp_path: Path) -> None:
     assert settings.room.sender == "venue@casello.example"
 
 
-def test_a_setting_that_is_empty_is_not_set(tmp_path: Path) -> None:
+def test_an_empty_setting_is_ignored(tmp_path: Path) -> None:
     names = ("CONFIG", "SENDER", "ADMINISTRATORS", "DOMAIN", "ADMINISTRATORS_LANGUAGE", "SITE")
     smtp = ("SMTP_HOST", "SMTP_PORT", "SMTP_SECURITY", "SMTP_USERNAME", "SMTP_PASSWORD")
     settings, otherwise = (
@@ -135,6 +135,6 @@ def test_a_setting_that_is_empty_is_not_set(tmp_path: Path) -> None:
         ("SMTP_SECURITY", "maybe", "maybe"),
     ],
 )
-def test_a_setting_that_cannot_be_is_told(name: str, value: str, told: str, tmp_path: Path) -> None:
+def test_an_invalid_setting_is_reported(name: str, value: str, told: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=told):
         settings_from(tmp_path, {f"KEYPLAN_VENUE_{name}": value, "KEYPLAN_VENUE_SMTP_HOST": "localhost"})

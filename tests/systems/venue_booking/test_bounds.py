@@ -13,7 +13,7 @@ from keyplan_systems.venue_booking.domain.venue import Venue
 PAY = "mutation ($input: PaymentInput!) { recordPayment(input: $input) { amountCents } }"
 
 
-def test_a_venue_is_the_documented_one_unless_it_is_told_otherwise() -> None:
+def test_the_default_venue_matches_the_documents() -> None:
     rules = Venue()
     hours = {slot.name: (divmod(slot.starts_minute, 60), divmod(slot.ends_minute, 60)) for slot in rules.slots}
     assert hours == {
@@ -41,16 +41,14 @@ def test_a_venue_is_the_documented_one_unless_it_is_told_otherwise() -> None:
     ],
     ids=lambda one: next(iter(one)),
 )
-def test_a_request_may_be_as_large_as_it_is_said_to_be(
-    ada: Caller, most: dict[str, Any], too_much: dict[str, Any]
-) -> None:
+def test_a_request_may_have_its_documented_size(ada: Caller, most: dict[str, Any], too_much: dict[str, Any]) -> None:
     assert ada.request(**most)["status"] == "PENDING"
     with pytest.raises(Refused) as refused:
         ada.request(**too_much)
     assert refused.value.code == "invalid"
 
 
-def test_dates_can_be_asked_for_from_three_days_to_two_years_ahead(ada: Caller) -> None:
+def test_dates_can_be_requested_from_three_days_to_two_years_ahead(ada: Caller) -> None:
     window = {"earliest": "2025-10-24", "latest": "2027-10-21"}
     for day in window.values():
         assert ada.request(date=day)["date"] == day
@@ -71,7 +69,7 @@ def test_a_reason_has_up_to_a_thousand_characters(ada: Caller, admin: Caller) ->
     assert result == {"booking": {"reason": "x" * 1000}}
 
 
-def test_an_event_has_a_title_of_a_line_and_a_longer_description(admin: Caller) -> None:
+def test_an_event_has_a_one_line_title_and_a_longer_description(admin: Caller) -> None:
     assert admin.event(title="x" * 120, description="y" * 2000)["title"] == "x" * 120
     for changes in ({"title": "x" * 121}, {"description": "y" * 2001}):
         with pytest.raises(Refused) as refused:
@@ -79,14 +77,14 @@ def test_an_event_has_a_title_of_a_line_and_a_longer_description(admin: Caller) 
         assert refused.value.code == "invalid"
 
 
-def test_the_event_of_a_booking_is_called_by_its_first_line(ada: Caller, admin: Caller) -> None:
+def test_the_event_of_a_booking_has_its_first_line_as_title(ada: Caller, admin: Caller) -> None:
     for day, said, title in (("2025-11-15", "x" * 121, "x" * 120), ("2025-11-16", "Party\nwith music", "Party")):
         admin.decide("approve", ada.request(date=day, description=said)["id"])
         result = ada.ask("query ($day: Date!) { eventsOn(date: $day) { title } }", day=day)
         assert result == {"eventsOn": [{"title": title}]}
 
 
-def test_a_payment_is_more_than_nothing_and_at_most_a_million(ada: Caller, admin: Caller) -> None:
+def test_a_payment_is_positive_and_at_most_a_million(ada: Caller, admin: Caller) -> None:
     values = {"bookingId": ada.request()["id"], "method": "CARD"}
     for cents in (1, 100_000_000):
         assert admin.ask(PAY, input={**values, "amountCents": cents})["recordPayment"]["amountCents"] == cents
@@ -95,13 +93,13 @@ def test_a_payment_is_more_than_nothing_and_at_most_a_million(ada: Caller, admin
 
 
 @pytest.mark.embedded("a rule of dates")
-def test_availability_is_told_for_up_to_62_days(ada: Caller) -> None:
+def test_availability_is_returned_for_up_to_62_days(ada: Caller) -> None:
     query = "query ($a: Date!, $b: Date!) { availability(firstDate: $a, lastDate: $b) { date } }"
     assert len(ada.ask(query, a="2025-12-01", b="2026-01-31")["availability"]) == 62
     assert code_of(ada, query, a="2025-12-01", b="2026-02-01") == "invalid"
 
 
-def test_a_page_has_25_entries_where_nothing_is_said_and_at_most_100(ada: Caller, admin: Caller) -> None:
+def test_a_page_has_25_entries_by_default_and_at_most_100(ada: Caller, admin: Caller) -> None:
     for number in range(26):
         ada.request(date=f"2025-11-{number + 1:02}")
     for caller, query in (
@@ -114,14 +112,14 @@ def test_a_page_has_25_entries_where_nothing_is_said_and_at_most_100(ada: Caller
     assert len(ada.ask("{ myBookings(first: 100) { entries { bookingId } } }")["myBookings"]["entries"]) == 26
 
 
-def test_the_calendar_feed_tells_of_this_month_and_the_twelve_after_it(stage: Stage, admin: Caller) -> None:
+def test_the_calendar_feed_covers_this_month_and_the_next_twelve(stage: Stage, admin: Caller) -> None:
     for title, day in (("first", "2025-10-21"), ("last", "2026-10-31"), ("later", "2026-11-01")):
         admin.event(title=title, date=day)
     entries = Calendar.from_ical(stage.client().get("/calendar.ics").content).walk("VEVENT")
     assert [str(entry["SUMMARY"]) for entry in entries] == ["first", "last"]
 
 
-def test_the_audit_log_says_what_an_act_was_about(ada: Caller, admin: Caller) -> None:
+def test_the_audit_log_names_the_subject_of_an_action(ada: Caller, admin: Caller) -> None:
     made = ada.request(duration="EVENING")
     event = admin.decide("approve", made["id"], reason="Welcome")["eventId"]
     admin.ask("mutation ($id: ID!) { issueLockCode(eventId: $id) { digits } }", id=event)

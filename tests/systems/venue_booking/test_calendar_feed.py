@@ -31,7 +31,7 @@ def private() -> Event:
     return taken
 
 
-def test_a_public_event_stands_there_with_its_times_at_the_venue() -> None:
+def test_a_public_event_is_listed_with_its_times_at_the_venue() -> None:
     (entry,) = entries(feed(event(description="Cheese, bread;\nwine")).content)
     assert entry["UID"] == "e1@casello.example"
     assert entry["SUMMARY"] == "Market"
@@ -43,7 +43,7 @@ def test_a_public_event_stands_there_with_its_times_at_the_venue() -> None:
     assert entry["SEQUENCE"] == 0
 
 
-def test_the_zone_is_defined_in_the_feed_for_programs_that_do_not_know_it() -> None:
+def test_the_feed_defines_its_time_zone() -> None:
     calendar = Calendar.from_ical(feed(event()).content)
     assert [zone["TZID"] for zone in calendar.walk("VTIMEZONE")] == ["Europe/Rome"]
     assert calendar["VERSION"] == "2.0"
@@ -57,13 +57,13 @@ def test_an_evening_ends_at_midnight_of_the_next_date() -> None:
     assert (entry["DTEND"].dt.hour, entry["DTEND"].dt.minute) == (0, 0)
 
 
-def test_times_are_right_on_both_sides_of_a_clock_change() -> None:
+def test_times_are_correct_on_both_sides_of_a_clock_change() -> None:
     around = [event(event_id=str(day), date=date(2025, 10, day)) for day in (25, 26)]
     starts = [entry["DTSTART"].dt.astimezone(UTC).hour for entry in entries(feed(*around).content)]
     assert starts == [4, 5]
 
 
-def test_an_event_of_a_slot_that_is_no_more_is_left_out_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_event_of_a_removed_slot_is_omitted_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     renamed = event(event_id="e-renamed", slots=("MORNING", "BRUNCH"))
     (entry,) = entries(feed(renamed, event()).content)
     assert entry["UID"] == "e1@casello.example"
@@ -71,13 +71,13 @@ def test_an_event_of_a_slot_that_is_no_more_is_left_out_and_logged(caplog: pytes
     assert feed(renamed).content == feed().content
 
 
-def test_private_bookings_are_left_out() -> None:
+def test_private_bookings_are_omitted() -> None:
     content = feed(event(), private()).content
     assert len(entries(content)) == 1
     assert b"e-private" not in content
 
 
-def test_reserved_entries_show_that_the_house_is_taken_and_nothing_else() -> None:
+def test_reserved_entries_show_only_that_the_venue_is_occupied() -> None:
     secret = private()
     content = feed(secret, show_reserved=True).content
     (entry,) = entries(content)
@@ -94,7 +94,7 @@ def test_closures_are_public() -> None:
     assert entry["SUMMARY"] == "Painting"
 
 
-def test_a_changed_event_keeps_its_uid_and_raises_its_sequence() -> None:
+def test_a_changed_event_keeps_its_uid_and_increments_its_sequence() -> None:
     later = NOW + timedelta(hours=1)
     before, after = feed(event()), feed(event(title="Big market", version=2, updated_at=later))
     (old,), (new,) = entries(before.content), entries(after.content)
@@ -111,7 +111,7 @@ def test_the_same_events_give_the_same_bytes_in_any_order() -> None:
 
 @settings(deadline=None)
 @given(st.text(alphabet=st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), min_size=1, max_size=120))
-def test_no_title_breaks_the_feed(title: str) -> None:
+def test_a_title_cannot_break_the_feed(title: str) -> None:
     content = feed(event(title=title), event(event_id="e2", date=DAY + timedelta(days=1))).content
     assert [str(entry["SUMMARY"]) for entry in entries(content)] == [title, "Market"]
     assert all(len(line) <= 75 for line in content.split(b"\r\n"))

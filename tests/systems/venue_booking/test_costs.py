@@ -47,9 +47,7 @@ query ($status: BookingStatus!) {
 
 
 @pytest.mark.parametrize("count", [2, 12])
-def test_a_list_of_bookings_takes_as_many_requests_however_long_it_is(
-    count: int, stage: Stage, counting: Metered
-) -> None:
+def test_a_list_of_any_length_needs_the_same_number_of_requests(count: int, stage: Stage, counting: Metered) -> None:
     admin = stage.admin()
     for number in range(count):
         day = (date(2025, 11, 3) + timedelta(days=number)).isoformat()
@@ -65,7 +63,7 @@ def test_a_list_of_bookings_takes_as_many_requests_however_long_it_is(
 
 
 @pytest.mark.parametrize("count", [2, 12])
-def test_waiting_bookings_are_held_against_a_month_in_one_request(count: int, stage: Stage, counting: Metered) -> None:
+def test_pending_bookings_are_compared_with_a_month_in_one_request(count: int, stage: Stage, counting: Metered) -> None:
     ada, admin = stage.person("ada"), stage.admin()
     for number in range(count):
         ada.request(date=(date(2025, 11, 3) + timedelta(days=number)).isoformat())
@@ -85,7 +83,7 @@ def test_a_history_is_two_requests(stage: Stage, counting: Metered) -> None:
     assert Counter(counting.sent) == {"Query": 1, "BatchGetItem": 2}
 
 
-def test_a_profile_reads_none_of_the_letters_that_were_sent(stage: Stage, counting: Metered) -> None:
+def test_a_profile_reads_none_of_the_sent_letters(stage: Stage, counting: Metered) -> None:
     ada, query = stage.person("ada"), "{ profile { user { name } bookings { bookingId } } }"
     made = ada.request()
     for letters in (0, 60):
@@ -111,7 +109,7 @@ query ($first: Date!, $last: Date!) {
 """
 
 
-def test_a_month_of_availability_is_one_request_and_costs_what_its_bytes_cost(stage: Stage, counting: Metered) -> None:
+def test_a_month_of_availability_is_one_request_priced_by_its_bytes(stage: Stage, counting: Metered) -> None:
     ada, admin = stage.person("ada"), stage.admin()
     november = {"first": "2025-11-01", "last": "2025-11-30"}
     counting.reset()

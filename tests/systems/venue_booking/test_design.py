@@ -34,18 +34,18 @@ def design() -> Design:
     return Design.load("keyplan_systems.venue_booking.design")
 
 
-def test_the_check_finds_nothing_that_is_not_accepted_with_a_reason(design: Design) -> None:
+def test_every_finding_of_the_check_is_suppressed_with_a_reason(design: Design) -> None:
     report = check(design)
     assert report.findings == ()
 
 
-def test_the_documented_patterns_are_there_in_their_order_and_under_their_numbers(design: Design) -> None:
+def test_the_documented_patterns_are_declared_in_order_with_their_numbers(design: Design) -> None:
     numbered = [pattern for pattern in design.patterns if (pattern.doc or "")[:1].isdigit()]
     assert {one.name: one.plan.operation for one in numbered} == DOCUMENTED
     assert [int(one.doc.split(".")[0]) for one in numbered] == list(range(1, 11))
 
 
-def test_keys_and_indexes_are_the_documents_own_as_far_as_they_hold(design: Design) -> None:
+def test_keys_and_indexes_match_the_document_where_it_is_correct(design: Design) -> None:
     keys = {entity.name: tuple(part.text for part in entity.key.attributes) for entity in design.entities}
     assert keys == {
         "User": ("USER#{user_id}", "METADATA"),
@@ -66,18 +66,18 @@ def test_keys_and_indexes_are_the_documents_own_as_far_as_they_hold(design: Desi
     assert venue.schema.key == ("PK", "SK")
 
 
-def test_everything_that_changes_has_a_version(design: Design) -> None:
+def test_every_mutable_entity_has_a_version(design: Design) -> None:
     versioned = {entity.name for entity in design.entities if entity.version is not None}
     assert versioned == {"User", "Booking", "UserBooking", "Event"}
 
 
-def test_the_table_is_paid_by_the_request_and_can_be_restored() -> None:
+def test_the_table_is_on_demand_and_can_be_restored() -> None:
     assert type(venue.schema.billing).__name__ == "OnDemand"
     assert venue.schema.point_in_time_recovery
     assert venue.schema.deletion_protection
 
 
-def test_the_document_as_written_is_refused_for_what_is_wrong_in_it() -> None:
+def test_the_published_document_is_rejected_for_its_faults() -> None:
     as_written = Design.load(str(Path(__file__).parents[3] / "examples" / "as_written" / "venue_booking.py"))
     findings = check(as_written).findings
     codes = {finding.code for finding in findings}
@@ -92,16 +92,16 @@ def test_the_document_as_written_is_refused_for_what_is_wrong_in_it() -> None:
     assert {"KP301", "KP311", "KP319", "KP314", "KP401", "KP606"} <= codes
 
 
-def test_a_month_costs_cents_and_not_nothing(design: Design) -> None:
+def test_the_monthly_cost_is_positive_and_below_a_dollar(design: Design) -> None:
     assert 0 < estimate(design, book("us-east-1")).total < 1
 
 
-def test_what_generated_data_costs_and_answers_is_as_predicted(design: Design) -> None:
+def test_generated_data_has_the_predicted_costs_and_results(design: Design) -> None:
     result = verify(design)
     assert [(pattern.name, pattern.verdict) for pattern in result.patterns if pattern.verdict != "OK"] == []
     assert not result.failed
 
 
-def test_one_table_holds_everything(design: Design) -> None:
+def test_one_table_contains_everything(design: Design) -> None:
     assert [table.name for table in design.tables] == ["venue-booking"]
     assert len(list(design.entities)) == 13

@@ -55,7 +55,7 @@ def test_a_payment_sent_twice_with_one_key_is_recorded_once(
     assert other["recordPayment"]["id"] != first["recordPayment"]["id"]
 
 
-def test_payments_sent_at_once_with_one_key_are_one_payment_and_one_answer(
+def test_concurrent_payments_with_one_key_are_one_payment_and_one_response(
     stage: Stage, ada: Caller, engine: Engine | ServedEngine
 ) -> None:
     made = ada.request()
@@ -68,7 +68,7 @@ def test_payments_sent_at_once_with_one_key_are_one_payment_and_one_answer(
     assert len(of_kind(all_items(engine), "Payment")) == 1
 
 
-def test_a_payment_whose_answer_was_lost_is_sent_again_with_its_key(
+def test_a_payment_with_a_lost_response_is_sent_again_with_its_key(
     stage: Stage, ada: Caller, admin: Caller, engine: Engine | ServedEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = ada.request()
@@ -85,7 +85,7 @@ def test_a_payment_whose_answer_was_lost_is_sent_again_with_its_key(
     assert len(of_kind(all_items(engine), "Payment")) == 1
 
 
-def test_every_mutation_gives_its_first_answer_again(
+def test_every_repeated_mutation_gets_its_first_response(
     stage: Stage, ada: Caller, admin: Caller, engine: Engine | ServedEngine, clock: ManualClock
 ) -> None:
     numbers = itertools.count()
@@ -112,7 +112,7 @@ def test_every_mutation_gives_its_first_answer_again(
     assert check(engine) == 1
 
 
-def test_a_claim_sent_again_gives_the_profile_as_it_first_was_and_sends_no_second_code(
+def test_a_repeated_claim_returns_the_first_profile_and_sends_no_second_code(
     stage: Stage, ada: Caller, engine: Engine | ServedEngine
 ) -> None:
     first = ada.ask(CHANGE, input={"email": "new@example.org", "name": "Ada R."}, key="k")
@@ -124,14 +124,14 @@ def test_a_claim_sent_again_gives_the_profile_as_it_first_was_and_sends_no_secon
     assert len(of_kind(all_items(engine), "EmailCode")) == 1
 
 
-def test_a_change_whose_address_is_refused_changes_nothing(stage: Stage, ada: Caller) -> None:
+def test_a_change_with_a_rejected_address_changes_nothing(stage: Stage, ada: Caller) -> None:
     stage.person("bob").ask("{ me { id } }")
     ada.ask("{ me { id } }")
     assert code_of(ada, CHANGE, input={"email": "bob@example.org", "name": "Bob"}) == "email_taken"
     assert ada.ask("{ me { name version } }") == {"me": {"name": "Ada", "version": 1}}
 
 
-def test_a_key_with_another_mutation_or_other_arguments_is_refused(ada: Caller, admin: Caller, stage: Stage) -> None:
+def test_a_key_with_another_mutation_or_other_arguments_is_rejected(ada: Caller, admin: Caller, stage: Stage) -> None:
     made = ada.request()
     admin.ask(PAY, input=payment(made["id"]), key="k")
     assert code_of(admin, PAY, input=payment(made["id"], 5_001), key="k") == "idempotency_key_reused"
@@ -140,7 +140,7 @@ def test_a_key_with_another_mutation_or_other_arguments_is_refused(ada: Caller, 
     assert other["recordPayment"]["recordedBy"] == "other", "keys are each user's own"
 
 
-def test_a_refusal_is_not_kept_and_the_key_can_be_used_again(ada: Caller, admin: Caller) -> None:
+def test_a_rejection_is_not_stored_and_the_key_can_be_used_again(ada: Caller, admin: Caller) -> None:
     made = ada.request()
     assert code_of(admin, PAY, input=payment("none"), key="k") == "not_found"
     assert admin.ask(PAY, input=payment(made["id"]), key="k")["recordPayment"]["bookingId"] == made["id"]
@@ -148,14 +148,14 @@ def test_a_refusal_is_not_kept_and_the_key_can_be_used_again(ada: Caller, admin:
         assert code_of(admin, PAY, input=payment(made["id"]), key=key) == "invalid"
 
 
-def test_a_key_is_free_again_after_a_day(ada: Caller, admin: Caller, clock: ManualClock) -> None:
+def test_a_key_can_be_reused_after_a_day(ada: Caller, admin: Caller, clock: ManualClock) -> None:
     made = ada.request()
     first = admin.ask(PAY, input=payment(made["id"]), key="k")
     clock.advance(86_400)
     assert admin.ask(PAY, input=payment(made["id"]), key="k") != first
 
 
-def test_every_mutation_takes_an_idempotency_key() -> None:
+def test_every_mutation_accepts_an_idempotency_key() -> None:
     mutation = make_schema()._schema.mutation_type
     assert mutation is not None
     assert [name for name, one in mutation.fields.items() if "idempotencyKey" not in one.args] == []

@@ -48,7 +48,7 @@ def test_items_have_the_documented_attributes(kind: str, items: list[dict[str, A
         assert {name: types.get(name) for name in DOCUMENTED[kind]} == DOCUMENTED[kind]
 
 
-def test_a_status_stands_alike_in_booking_index_and_copy(items: list[dict[str, Any]]) -> None:
+def test_booking_index_and_copy_have_the_same_status(items: list[dict[str, Any]]) -> None:
     bookings = {one["bookingId"]["S"]: one for one in of_kind(items, "Booking")}
     assert {booking["GSI1PK"]["S"] for booking in bookings.values()} == {"STATUS#APPROVED", "STATUS#PENDING"}
     for booking in bookings.values():
@@ -58,7 +58,7 @@ def test_a_status_stands_alike_in_booking_index_and_copy(items: list[dict[str, A
     assert copies == {name: one["status"]["S"] for name, one in bookings.items()}
 
 
-def test_an_item_that_cannot_be_read_is_named(admin: Caller, engine: Engine | ServedEngine) -> None:
+def test_an_unreadable_item_is_named(admin: Caller, engine: Engine | ServedEngine) -> None:
     item = {"PK": {"S": "BOOKING#broken"}, "SK": {"S": "METADATA"}, "reason": {"S": "private"}}
     entry = {"GSI1PK": {"S": "STATUS#PENDING"}, "GSI1SK": {"S": "2025-10-21T10:00:00.000Z#broken"}}
     engine.call("PutItem", {"TableName": "venue-booking", "Item": {**item, **entry, "entityType": {"S": "Booking"}}})

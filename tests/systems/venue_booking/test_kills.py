@@ -134,7 +134,7 @@ def test_status_counters_slots_and_letters_agree_after_every_kill(tmp_path: Path
         before = there
 
 
-def test_a_postman_killed_again_and_again_sends_every_letter_once(tmp_path: Path) -> None:
+def test_a_repeatedly_killed_postman_sends_every_letter_once(tmp_path: Path) -> None:
     database, letters, chance = str(tmp_path / "venue.db"), tmp_path / "letters", random.Random(5)
     with keyplan.connect(database) as connection:
         connection.create_tables(venue)

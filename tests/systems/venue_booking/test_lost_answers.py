@@ -75,7 +75,7 @@ def ada(world: World) -> Caller:
     return caller
 
 
-def test_what_was_done_is_told_as_done_though_every_answer_was_lost(world: World, ada: Caller) -> None:
+def test_completed_work_is_reported_as_done_even_if_every_response_was_lost(world: World, ada: Caller) -> None:
     admin = world.stage.admin()
     with world.losing("answers"):
         made = ada.request()
@@ -88,7 +88,7 @@ def test_what_was_done_is_told_as_done_though_every_answer_was_lost(world: World
     assert {text(slot, "date") for slot in of_kind(all_items(world.engine), "EventSlot")} == {"2025-12-06"}
 
 
-def test_what_was_not_done_is_told_as_not_known_and_can_be_repeated(world: World, ada: Caller) -> None:
+def test_failed_work_has_an_unknown_outcome_and_can_be_repeated(world: World, ada: Caller) -> None:
     admin, made = world.stage.admin(), ada.request()
     before = all_items(world.engine)
     with world.losing("requests"):

@@ -76,7 +76,7 @@ def kinds(box: Box) -> list[str]:
     return sorted(letter.kind.value for letter in box.letters)
 
 
-def test_each_step_asks_for_its_letters_and_each_is_sent_once(
+def test_each_step_queues_its_letters_and_each_is_sent_once(
     ada: Caller, admin: Caller, box: Box, runner: Runner
 ) -> None:
     made = ada.request()
@@ -90,9 +90,7 @@ def test_each_step_asks_for_its_letters_and_each_is_sent_once(
     assert len({letter.key for letter in box.letters}) == 5
 
 
-def test_letters_tell_of_the_booking_as_it_stood_in_their_step(
-    ada: Caller, admin: Caller, box: Box, runner: Runner
-) -> None:
+def test_letters_describe_the_booking_at_their_step(ada: Caller, admin: Caller, box: Box, runner: Runner) -> None:
     made = ada.request(language="ENGLISH")
     admin.decide("approve", made["id"], reason="Welcome to the house")
     runner.run_once()
@@ -108,7 +106,7 @@ def test_letters_tell_of_the_booking_as_it_stood_in_their_step(
     assert "15 novembre 2025" in str(by_kind["admin_new_request"]["Subject"])
 
 
-def test_a_step_that_fails_asks_for_no_letter(ada: Caller, admin: Caller, engine: Engine | ServedEngine) -> None:
+def test_a_failed_step_queues_no_letter(ada: Caller, admin: Caller, engine: Engine | ServedEngine) -> None:
     first, second = ada.request(), ada.request()
     admin.decide("approve", first["id"])
     with pytest.raises(Exception, match="taken"):
@@ -116,7 +114,7 @@ def test_a_step_that_fails_asks_for_no_letter(ada: Caller, admin: Caller, engine
     assert len(of_kind(all_items(engine), "Outbox")) == 5
 
 
-def test_a_letter_that_left_is_in_its_users_history_and_expires_in_the_outbox(
+def test_a_sent_letter_is_in_its_users_history_and_expires_in_the_outbox(
     ada: Caller, admin: Caller, runner: Runner, engine: Engine | ServedEngine, clock: ManualClock
 ) -> None:
     made = ada.request()
@@ -156,7 +154,7 @@ class _Overtaken(Box):
         return super().send(letter)
 
 
-def test_a_letter_that_two_postmen_sent_left_under_one_key_and_is_in_the_history_once(
+def test_a_letter_sent_by_two_postmen_has_one_key_and_is_in_the_history_once(
     ada: Caller, box: Box, postman: Postman, engine: Engine | ServedEngine, clock: ManualClock
 ) -> None:
     key = f"{ada.request()['id']}.1.received"
@@ -172,7 +170,7 @@ def test_a_letter_that_two_postmen_sent_left_under_one_key_and_is_in_the_history
     assert not postman.send(key)
 
 
-def test_one_that_is_being_sent_as_the_stream_told_is_not_sent_by_who_looks_after_late_ones(
+def test_a_letter_being_sent_by_the_stream_is_not_sent_by_the_sweeper(
     ada: Caller, postman: Postman, clock: ManualClock, tmp_path: Path
 ) -> None:
     ada.request()
@@ -192,7 +190,7 @@ def test_one_that_is_being_sent_as_the_stream_told_is_not_sent_by_who_looks_afte
     assert kinds(slow) == ["admin_new_request", "received"]
 
 
-def test_a_mail_server_that_is_away_is_tried_again(ada: Caller, box: Box, runner: Runner, clock: ManualClock) -> None:
+def test_an_unavailable_mail_server_is_retried(ada: Caller, box: Box, runner: Runner, clock: ManualClock) -> None:
     box.fails = [MailUnavailableError("away")] * 3
     ada.request()
     for _ in range(20):
@@ -201,7 +199,7 @@ def test_a_mail_server_that_is_away_is_tried_again(ada: Caller, box: Box, runner
     assert kinds(box) == ["admin_new_request", "received"]
 
 
-def test_a_letter_given_up_by_the_consumer_is_sent_later_by_who_looks_after_it(
+def test_a_letter_dropped_by_the_consumer_is_sent_later_by_the_sweeper(
     ada: Caller,
     box: Box,
     postman: Postman,
@@ -223,9 +221,7 @@ def test_a_letter_given_up_by_the_consumer_is_sent_later_by_who_looks_after_it(
     assert all("sentAt" in letter for letter in of_kind(all_items(engine), "Outbox"))
 
 
-def test_letters_that_just_came_are_left_to_the_consumer(
-    ada: Caller, box: Box, postman: Postman, clock: ManualClock
-) -> None:
+def test_recent_letters_are_left_to_the_consumer(ada: Caller, box: Box, postman: Postman, clock: ManualClock) -> None:
     ada.request()
     clock.advance(OVERDUE.total_seconds() - 1)
     assert postman.send_overdue() == 0
@@ -235,7 +231,7 @@ def test_letters_that_just_came_are_left_to_the_consumer(
     assert postman.send_overdue() == 2
 
 
-def test_a_letter_that_is_to_come_again_later_holds_up_no_other(
+def test_a_letter_to_be_retried_later_does_not_delay_others(
     ada: Caller, box: Box, postman: Postman, clock: ManualClock
 ) -> None:
     ada.request()
@@ -246,7 +242,7 @@ def test_a_letter_that_is_to_come_again_later_holds_up_no_other(
     assert kinds(box) == ["admin_new_request", "received"]
 
 
-def test_letters_about_a_duration_that_is_no_more_wait_and_hold_up_no_other(
+def test_letters_about_a_removed_duration_wait_without_delaying_others(
     stage: Stage, ada: Caller, box: Box, postman: Postman, clock: ManualClock
 ) -> None:
     ada.request()
@@ -260,7 +256,7 @@ def test_letters_about_a_duration_that_is_no_more_wait_and_hold_up_no_other(
     assert kinds(box) == ["admin_new_request", "admin_new_request", "received", "received"]
 
 
-def test_letters_that_nobody_can_read_or_write_hold_up_no_other(
+def test_unreadable_and_unwritable_letters_do_not_delay_others(
     stage: Stage, ada: Caller, box: Box, postman: Postman, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
     broken, unwritten, good = (ada.request()["id"] for _ in range(3))
@@ -292,7 +288,7 @@ def test_letters_that_nobody_can_read_or_write_hold_up_no_other(
     assert len(box.letters) == 5
 
 
-def test_a_letter_that_is_refused_for_good_is_closed_with_the_reason(
+def test_a_permanently_rejected_letter_is_closed_with_the_reason(
     ada: Caller, box: Box, runner: Runner, engine: Engine | ServedEngine
 ) -> None:
     box.fails = [MailRefusedError("no such address")]
@@ -305,7 +301,7 @@ def test_a_letter_that_is_refused_for_good_is_closed_with_the_reason(
     assert len(of_kind(all_items(engine), "Notification")) == kinds(box).count("received")
 
 
-def test_recipients_that_a_letter_did_not_reach_are_told_in_the_log(
+def test_recipients_that_a_letter_did_not_reach_are_logged(
     stage: Stage, ada: Caller, engine: Engine | ServedEngine, caplog: pytest.LogCaptureFixture
 ) -> None:
     key = f"{ada.request()['id']}.1.admin_new_request"
@@ -351,7 +347,7 @@ def test_faults_of_streams_and_table_send_nothing_twice(tmp_path: Path) -> None:
         assert Counter(Counter(str(message["Message-ID"]) for message in messages).values()) == {1: 30}
 
 
-def test_letters_leave_through_a_mail_server_in_both_parts(stage: Stage, ada: Caller, tmp_path: Path) -> None:
+def test_letters_are_sent_through_a_mail_server_in_both_formats(stage: Stage, ada: Caller, tmp_path: Path) -> None:
     inbox = Inbox()
     with smtp_server(inbox) as port:
         sender = SmtpSender(SmtpSettings("127.0.0.1", port, Security.NONE))

@@ -140,7 +140,7 @@ def eager(work: Callable[[], Any], *passing: str) -> Any:
                 raise
 
 
-def test_fifty_approvals_at_once_leave_one_winner_for_each_slot(world: World) -> None:
+def test_fifty_concurrent_approvals_have_one_winner_for_each_slot(world: World) -> None:
     people = [world.stage.person(f"user{number}") for number in range(5)]
     made = [
         eager(partial(people[number % 5].request, duration=DURATIONS[number * 3 % 5])) for number in range(APPROVALS)
@@ -157,7 +157,7 @@ def test_fifty_approvals_at_once_leave_one_winner_for_each_slot(world: World) ->
     assert len(winners) in {1, 3}
 
 
-def test_a_loser_is_told_which_slots_were_taken(stage: Stage) -> None:
+def test_a_losing_approval_reports_the_reserved_slots(stage: Stage) -> None:
     ada, admin = stage.person("ada"), stage.admin()
     made = [ada.request() for _ in range(8)]
     result: list[dict[str, Any]] = []
@@ -173,7 +173,7 @@ def test_a_loser_is_told_which_slots_were_taken(stage: Stage) -> None:
     assert result == [{"date": "2025-11-15", "slots": ["MORNING", "AFTERNOON", "EVENING"]}] * 7
 
 
-def test_of_many_decisions_on_one_booking_one_counts(world: World) -> None:
+def test_one_of_many_concurrent_decisions_on_one_booking_counts(world: World) -> None:
     ada, admin = world.stage.person("ada"), world.stage.admin()
     made = eager(ada.request)
     works = [
@@ -187,7 +187,7 @@ def test_of_many_decisions_on_one_booking_one_counts(world: World) -> None:
     assert world.settled() == 1
 
 
-def test_events_closures_and_approvals_meet_at_the_same_slots(world: World) -> None:
+def test_concurrent_events_closures_and_approvals_compete_for_the_same_slots(world: World) -> None:
     ada, admin = world.stage.person("ada"), world.stage.admin()
     made = [eager(lambda: ada.request(duration="EVENING")) for _ in range(8)]
     works: list[Callable[[], Any]] = [partial(admin.decide, "approve", one["id"]) for one in made]
@@ -197,7 +197,7 @@ def test_events_closures_and_approvals_meet_at_the_same_slots(world: World) -> N
     assert world.settled() == 8
 
 
-def test_bookings_that_come_and_go_at_once_leave_a_table_that_agrees(world: World) -> None:
+def test_concurrent_bookings_and_cancellations_leave_a_consistent_table(world: World) -> None:
     people = [world.stage.person(f"user{number}") for number in range(4)]
     admin = world.stage.admin()
 
@@ -217,7 +217,7 @@ def test_bookings_that_come_and_go_at_once_leave_a_table_that_agrees(world: Worl
 CHANGE = "mutation ($input: ProfileInput!, $v: Int) { changeProfile(input: $input, version: $v) { email version } }"
 
 
-def test_of_many_who_want_one_address_one_has_it(world: World) -> None:
+def test_one_of_many_users_who_want_one_address_gets_it(world: World) -> None:
     people = [world.stage.person(f"user{number}") for number in range(12)]
     for person in people:
         eager(partial(person.ask, "{ me { id } }"))
@@ -239,7 +239,7 @@ def _check_addresses(engine: Engine | ServedEngine, people: list[Caller]) -> Non
     assert len(guards) == len(people)
 
 
-def test_an_address_that_goes_around_is_never_two_peoples(world: World) -> None:
+def test_an_address_passed_between_users_never_belongs_to_two(world: World) -> None:
     people = [world.stage.person(f"user{number}") for number in range(6)]
     for person in people:
         eager(partial(person.ask, "{ me { id } }"))
@@ -255,20 +255,20 @@ def test_an_address_that_goes_around_is_never_two_peoples(world: World) -> None:
     _check_addresses(world.engine, people)
 
 
-def test_first_visits_with_one_address_make_one_user(stage: Stage, engine: Engine | ServedEngine) -> None:
+def test_concurrent_first_visits_with_one_address_create_one_user(stage: Stage, engine: Engine | ServedEngine) -> None:
     people = [stage.person(f"user{number}", email="Same@example.org") for number in range(10)]
     outcomes = Counter(at_once([partial(person.ask, "{ me { id } }") for person in people]))
     assert outcomes == {"won": 1, "email_taken": 9}
     assert len(of_kind(all_items(engine), "User")) == 1
 
 
-def test_first_visits_of_one_person_at_once_make_one_profile(stage: Stage, engine: Engine | ServedEngine) -> None:
+def test_concurrent_first_visits_of_one_person_create_one_profile(stage: Stage, engine: Engine | ServedEngine) -> None:
     ada = stage.person("ada")
     assert set(at_once([lambda: ada.ask("{ me { id } }")] * 10)) == {"won"}
     assert len(of_kind(all_items(engine), "User")) == 1
 
 
-def test_who_changes_a_profile_that_has_moved_on_is_told(stage: Stage) -> None:
+def test_a_stale_profile_change_is_rejected(stage: Stage) -> None:
     ada = stage.person("ada")
     ada.ask("{ me { id } }")
     works = [lambda number=number: ada.ask(CHANGE, input={"name": f"Ada {number}"}, v=1) for number in range(8)]

@@ -10,7 +10,7 @@ from tests.systems.readme_parts import readme_of
 from keyplan_systems.venue_booking.api.schema import make_schema
 
 
-def test_the_queries_of_the_readme_are_good_ones() -> None:
+def test_the_queries_of_the_readme_are_valid() -> None:
     found = re.search(r"```graphql\n(.*?)```", readme_of("venue_booking").read_text("utf-8"), re.DOTALL)
     assert found is not None
     schema = make_schema()._schema

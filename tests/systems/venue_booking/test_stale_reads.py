@@ -11,7 +11,7 @@ from keyplan.engine.faults.settings import Faults
 
 
 @pytest.mark.embedded("faults on purpose")
-def test_what_was_just_done_is_seen_by_who_did_it(tmp_path: Path) -> None:
+def test_users_see_their_own_recent_writes(tmp_path: Path) -> None:
     with faulty(tmp_path, Faults(stale_reads=1.0, stale_s=60.0)) as world:
         ada, admin, clock = world.stage.person("ada"), world.stage.admin(), world.clock
         assert ada.ask("{ me { stats { pending } } }") == {"me": {"stats": {"pending": 0}}}

@@ -142,7 +142,7 @@ def request_lines(log: Log) -> list[dict[str, Any]]:
     return [line for line in lines if line["message"] == "request"]
 
 
-def test_a_good_request_answers_with_its_id_in_body_and_header(server: Running) -> None:
+def test_a_valid_request_returns_its_id_in_body_and_header(server: Running) -> None:
     answer = post(f"{server.url}/orders/7", json={"name": "tea", "count": 2})
     assert answer.status_code == 200
     assert answer.json() == {"count": 2, "request_id": answer.headers["X-Request-Id"]}
@@ -151,7 +151,7 @@ def test_a_good_request_answers_with_its_id_in_body_and_header(server: Running) 
 
 
 @pytest.mark.parametrize("path", ["openapi.json", "taken", "nowhere", "broken", "health"])
-def test_no_cache_keeps_an_answer(server: Running, path: str) -> None:
+def test_responses_are_not_cached(server: Running, path: str) -> None:
     assert get(f"{server.url}/{path}").headers["Cache-Control"] == "no-store"
 
 
@@ -162,7 +162,7 @@ def test_no_cache_keeps_an_answer(server: Running, path: str) -> None:
         ({"ETag": '"1"'}, []),
     ],
 )
-def test_an_answer_may_say_itself_how_it_is_kept(said: dict[str, str], kept: list[str]) -> None:
+def test_a_response_may_set_its_own_cache_control(said: dict[str, str], kept: list[str]) -> None:
     app = build()
 
     @app.get("/kept")
@@ -203,7 +203,7 @@ def test_invalid_input_names_the_fields_and_never_the_values(server: Running) ->
     assert "secret" not in answer.text
 
 
-def test_a_body_that_is_no_json_is_malformed(server: Running) -> None:
+def test_a_body_that_is_not_json_is_malformed(server: Running) -> None:
     answer = post(f"{server.url}/orders/7", content=b"{nope", headers={"Content-Type": "application/json"})
     assert answer.status_code == 400
     assert answer.json()["error"]["code"] == "malformed"
@@ -214,14 +214,16 @@ def test_a_body_that_is_no_json_is_malformed(server: Running) -> None:
     ("GET", "/orders/7", 405, "method_not_allowed"),
     ("GET", "/taken", 409, "taken"),
 ])  # fmt: skip
-def test_each_failure_has_the_one_shape(server: Running, method: str, path: str, status: int, code: str) -> None:
+def test_each_failure_has_the_common_error_format(
+    server: Running, method: str, path: str, status: int, code: str
+) -> None:
     answer = request(method, server.url + path)
     assert answer.status_code == status
     assert set(answer.json()["error"]) == {"code", "message", "request_id"}
     assert answer.json()["error"]["code"] == code
 
 
-def test_a_problem_may_tell_what_is_no_text() -> None:
+def test_a_problem_may_contain_lone_surrogates() -> None:
     app = web_application("words")
 
     @app.post("/words")
@@ -236,11 +238,11 @@ def test_a_problem_may_tell_what_is_no_text() -> None:
     assert (error["message"], error["details"]) == ("taken: \ud800", {"number": 10**40})
 
 
-def test_a_405_still_says_which_methods_are_allowed(server: Running) -> None:
+def test_a_405_lists_the_allowed_methods(server: Running) -> None:
     assert get(f"{server.url}/orders/7").headers["Allow"] == "POST"
 
 
-def test_an_unforeseen_error_is_a_500_without_its_text(server: Running, log: Log) -> None:
+def test_an_unexpected_error_returns_500_without_its_text(server: Running, log: Log) -> None:
     answer = get(f"{server.url}/broken")
     assert answer.status_code == 500
     assert answer.json()["error"]["code"] == "server_error"
@@ -252,18 +254,18 @@ def test_an_unforeseen_error_is_a_500_without_its_text(server: Running, log: Log
     assert failure["request_id"] == answer.headers["X-Request-Id"]
 
 
-def test_an_error_after_the_answer_began_breaks_the_connection(server: Running) -> None:
+def test_an_error_after_the_response_started_breaks_the_connection(server: Running) -> None:
     with pytest.raises(httpx.RemoteProtocolError):
         get(f"{server.url}/halfway")
 
 
-def test_a_body_above_the_limit_is_refused_by_its_declared_length(server: Running) -> None:
+def test_a_body_above_the_limit_is_rejected_by_its_declared_length(server: Running) -> None:
     answer = post(f"{server.url}/orders/7", json={"name": "x" * 300, "count": 1})
     assert answer.status_code == 413
     assert answer.json()["error"]["message"] == "The body may have at most 200 bytes."
 
 
-def test_a_body_declared_too_long_is_refused_before_any_of_it_is_read() -> None:
+def test_a_body_declared_too_long_is_rejected_before_any_of_it_is_read() -> None:
     sent: list[Any] = []
 
     async def receive() -> Any:
@@ -278,7 +280,7 @@ def test_a_body_declared_too_long_is_refused_before_any_of_it_is_read() -> None:
     assert sent[0]["status"] == 413
 
 
-def test_after_the_answer_began_nothing_is_added_to_it() -> None:
+def test_after_the_response_started_nothing_is_added() -> None:
     sent: list[Any] = []
 
     async def receive() -> Any:
@@ -293,7 +295,7 @@ def test_after_the_answer_began_nothing_is_added_to_it() -> None:
     assert [message["type"] for message in sent] == ["http.response.start", "http.response.body"]
 
 
-def test_a_body_above_the_limit_is_refused_when_it_comes_in_chunks(server: Running) -> None:
+def test_a_chunked_body_above_the_limit_is_rejected(server: Running) -> None:
     answer = post(
         f"{server.url}/orders/7",
         content=iter([b'{"name": "', b"x" * 150, b"x" * 150]),
@@ -303,7 +305,7 @@ def test_a_body_above_the_limit_is_refused_when_it_comes_in_chunks(server: Runni
     assert answer.json()["error"]["code"] == "too_large"
 
 
-def test_a_request_leaves_one_line_with_route_and_without_query(server: Running, log: Log) -> None:
+def test_a_request_is_logged_on_one_line_with_route_and_without_query(server: Running, log: Log) -> None:
     answer = post(f"{server.url}/orders/7?access_token=hush", json={"name": "tea", "count": 2})
     line = line_of(log, answer)
     assert line["method"] == "POST"
@@ -319,14 +321,14 @@ def test_a_request_without_route_is_logged_by_its_path(server: Running, log: Log
     assert (line["route"], line["path"], line["status"]) == (None, "/nowhere", 404)
 
 
-def test_health_names_its_parts(server: Running) -> None:
+def test_health_lists_its_checks(server: Running) -> None:
     answer = get(f"{server.url}/health")
     assert answer.status_code == 200
     assert answer.json() == {"status": "ok", "checks": {"store": "ok"}}
     assert get(f"{server.url}/health/live").json() == {"status": "ok"}
 
 
-def test_health_fails_with_503_when_a_part_fails_or_hangs() -> None:
+def test_health_returns_503_if_a_check_fails_or_hangs() -> None:
     async def ill() -> None:
         raise ConnectionError("db.internal refused")
 
@@ -370,7 +372,7 @@ def test_websockets_are_logged_with_their_close_code(log: Log) -> None:
 
 
 @pytest.mark.parametrize(("more", "code"), [(0, 4001), (1, 1009)])
-def test_a_websocket_message_that_is_too_long_ends_its_connection(more: int, code: int) -> None:
+def test_an_oversized_websocket_message_ends_its_connection(more: int, code: int) -> None:
     with Running(build()) as server, connect(f"ws{server.url.removeprefix('http')}/echo", max_size=None) as socket:
         socket.send("x" * (MESSAGE_BYTES + more))
         with pytest.raises(ConnectionClosed) as closed:
@@ -379,7 +381,7 @@ def test_a_websocket_message_that_is_too_long_ends_its_connection(more: int, cod
         assert closed.value.rcvd.code == code
 
 
-def test_a_websocket_without_route_is_refused(log: Log) -> None:
+def test_a_websocket_without_a_route_is_rejected(log: Log) -> None:
     (refusal,) = talk(build(), "/nowhere")
     assert refusal["type"] == "websocket.close"
     assert request_lines(log)[0]["status"] == 403
@@ -391,7 +393,7 @@ def test_a_websocket_without_route_is_refused(log: Log) -> None:
     ("broken", 1011, ["websocket.accept", "websocket.close"]),
     ("crash", 500, ["websocket.http.response.start", "websocket.http.response.body"]),
 ])  # fmt: skip
-def test_a_problem_refuses_a_websocket_or_closes_it_with_a_reason(
+def test_a_problem_rejects_a_websocket_or_closes_it_with_a_reason(
     log: Log, when: str, status: int, kinds: list[str]
 ) -> None:
     sent = talk(build(), f"/refuses/{when}")
@@ -402,7 +404,7 @@ def test_a_problem_refuses_a_websocket_or_closes_it_with_a_reason(
         assert sent[-1]["reason"].startswith("Ünwanted")
 
 
-def test_the_error_shape_is_part_of_the_openapi_document() -> None:
+def test_the_error_format_is_part_of_the_openapi_document() -> None:
     document = build().openapi()
     answers = document["paths"]["/orders/{order_id}"]["post"]["responses"]
     assert answers["default"]["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/ErrorAnswer"}
@@ -426,7 +428,7 @@ def talk(app: FastAPI, path: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("page", ["docs", "redoc"])
-def test_pages_of_the_api_load_nothing_from_elsewhere(page: str) -> None:
+def test_api_docs_load_nothing_from_other_hosts(page: str) -> None:
     outer = FastAPI()
     outer.mount("/shop", build())
     with Running(outer) as running:
@@ -467,14 +469,14 @@ def test_serving_ends_the_lifespan_and_frees_the_port() -> None:
         get(url)
 
 
-def test_an_idle_connection_is_closed_by_the_client_and_never_under_its_next_request(server: Running) -> None:
+def test_an_idle_connection_is_closed_by_the_client_and_never_during_its_next_request(server: Running) -> None:
     kept = httpx.Limits().keepalive_expiry
     assert kept is not None
     assert kept < KEEP_ALIVE_S
     assert server._server.config.timeout_keep_alive == KEEP_ALIVE_S
 
 
-def test_nobody_says_by_a_header_from_where_they_come() -> None:
+def test_forwarding_headers_do_not_change_the_client_address() -> None:
     app = web_application("shop")
 
     @app.get("/whence")

@@ -56,12 +56,12 @@ def issue(key: DevelopmentKey, *roles: str, **options: Any) -> str:
     return issue_development_token(key, "ada", audience="shop", roles=roles, **options)
 
 
-def test_a_good_token_names_the_caller(key: DevelopmentKey) -> None:
+def test_a_valid_token_identifies_the_caller(key: DevelopmentKey) -> None:
     answer = ask(build(development_keys(key)), "/me", issue(key, "users"))
     assert answer.json() == {"subject": "ada", "roles": ["users"]}
 
 
-def test_without_a_token_the_answer_is_a_bare_challenge(key: DevelopmentKey) -> None:
+def test_without_a_token_the_response_is_a_bare_challenge(key: DevelopmentKey) -> None:
     answer = ask(build(development_keys(key)), "/me")
     assert answer.status_code == 401
     assert answer.headers["WWW-Authenticate"] == 'Bearer realm="keyplan"'
@@ -73,7 +73,7 @@ def test_another_scheme_counts_as_no_token(key: DevelopmentKey) -> None:
     assert ask(build(development_keys(key)), "/me", "YWRhOnB3", scheme="Basic").status_code == 401
 
 
-def test_a_bad_token_is_told_why_in_the_challenge(key: DevelopmentKey) -> None:
+def test_an_invalid_token_is_explained_in_the_challenge(key: DevelopmentKey) -> None:
     answer = ask(build(development_keys(key)), "/me", issue(key, lifetime_s=-100))
     assert answer.status_code == 401
     assert answer.headers["WWW-Authenticate"] == (
@@ -81,7 +81,7 @@ def test_a_bad_token_is_told_why_in_the_challenge(key: DevelopmentKey) -> None:
     )
 
 
-def test_a_reason_stands_in_the_challenge_only_as_far_as_a_header_may_hold_it() -> None:
+def test_a_reason_is_escaped_for_the_challenge_header() -> None:
     reason = 'no "\u00e9\\x"\r\nX-Forged: 1 \ud800'
     problem = unauthorized(reason)
     assert problem.message == reason
@@ -90,7 +90,7 @@ def test_a_reason_stands_in_the_challenge_only_as_far_as_a_header_may_hold_it() 
     }
 
 
-def test_a_missing_role_is_403(key: DevelopmentKey) -> None:
+def test_a_missing_role_returns_403(key: DevelopmentKey) -> None:
     app = build(development_keys(key))
     refused = ask(app, "/office", issue(key, "users"))
     assert refused.status_code == 403
@@ -98,7 +98,7 @@ def test_a_missing_role_is_403(key: DevelopmentKey) -> None:
     assert ask(app, "/office", issue(key, "administrators")).json() == "ada"
 
 
-def test_keys_that_cannot_be_had_are_503_and_not_the_callers_fault(key: DevelopmentKey) -> None:
+def test_unavailable_keys_return_503(key: DevelopmentKey) -> None:
     down = httpx.Client(transport=httpx.MockTransport(lambda _: httpx.Response(500)))
     app = build(UrlKeys("https://login.example/jwks", client=down))
     answer = ask(app, "/me", issue(key))
@@ -106,13 +106,13 @@ def test_keys_that_cannot_be_had_are_503_and_not_the_callers_fault(key: Developm
     assert answer.headers["Retry-After"] == "30"
 
 
-def test_keys_of_an_address_verify_without_holding_up_the_loop(key: DevelopmentKey) -> None:
+def test_keys_are_fetched_without_blocking_the_event_loop(key: DevelopmentKey) -> None:
     up = httpx.Client(transport=httpx.MockTransport(lambda _: httpx.Response(200, content=key.jwks())))
     app = build(UrlKeys("https://login.example/jwks", client=up))
     assert ask(app, "/me", issue(key)).json()["subject"] == "ada"
 
 
-def test_an_application_without_verifier_is_a_500_not_an_open_door(key: DevelopmentKey) -> None:
+def test_an_application_without_a_verifier_returns_500(key: DevelopmentKey) -> None:
     assert ask(build(None), "/me", issue(key)).status_code == 500
 
 
@@ -135,6 +135,6 @@ def test_the_log_line_names_the_user_and_never_the_token(key: DevelopmentKey) ->
     assert token not in stream.getvalue()
 
 
-def test_the_key_folder_and_the_application_agree_end_to_end(tmp_path: Path) -> None:
+def test_a_token_of_the_key_folder_is_accepted_by_the_application(tmp_path: Path) -> None:
     made = development_key(tmp_path)
     assert ask(build(development_keys(development_key(tmp_path))), "/me", issue(made)).status_code == 200

@@ -14,7 +14,7 @@ from keyplan_systems.web.development import KEY_FILE, development_key
 from keyplan_systems.web.files import KeyFileError
 
 
-def test_the_key_is_made_once_and_only_its_owner_may_read_it(tmp_path: Path) -> None:
+def test_the_key_is_created_once_and_readable_only_by_its_owner(tmp_path: Path) -> None:
     folder = tmp_path / "local" / "keys"
     first = development_key(folder)
     assert development_key(folder).key_id == first.key_id
@@ -23,7 +23,7 @@ def test_the_key_is_made_once_and_only_its_owner_may_read_it(tmp_path: Path) -> 
     assert [path.name for path in folder.iterdir()] == [KEY_FILE]
 
 
-def test_all_who_start_at_once_get_the_same_key(tmp_path: Path) -> None:
+def test_concurrent_starts_get_the_same_key(tmp_path: Path) -> None:
     for round_number in range(10):
         folder = tmp_path / str(round_number)
         together = threading.Barrier(8)
@@ -43,21 +43,21 @@ def test_all_who_start_at_once_get_the_same_key(tmp_path: Path) -> None:
         assert [path.name for path in folder.iterdir()] == [KEY_FILE]
 
 
-def test_a_key_open_to_others_is_refused(tmp_path: Path) -> None:
+def test_a_key_readable_by_others_is_rejected(tmp_path: Path) -> None:
     development_key(tmp_path)
     (tmp_path / KEY_FILE).chmod(0o640)
     with pytest.raises(KeyFileError, match="mode 640"):
         development_key(tmp_path)
 
 
-def test_a_damaged_key_is_refused_with_what_to_do(tmp_path: Path) -> None:
+def test_a_damaged_key_is_rejected_with_a_fix(tmp_path: Path) -> None:
     (tmp_path / KEY_FILE).write_bytes(b"-----BEGIN nothing")
     (tmp_path / KEY_FILE).chmod(0o600)
     with pytest.raises(KeyFileError, match="delete it"):
         development_key(tmp_path)
 
 
-def test_a_key_of_another_kind_is_refused(tmp_path: Path) -> None:
+def test_a_key_of_another_kind_is_rejected(tmp_path: Path) -> None:
     pem = ec.generate_private_key(ec.SECP256R1()).private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
@@ -67,7 +67,7 @@ def test_a_key_of_another_kind_is_refused(tmp_path: Path) -> None:
         development_key(tmp_path)
 
 
-def test_a_folder_that_cannot_be_made_is_a_clear_error(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(KeyFileError, match="cannot create or read"):
         development_key(tmp_path / "file")

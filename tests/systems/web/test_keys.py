@@ -53,7 +53,7 @@ def test_only_public_signing_keys_of_sufficient_strength_are_usable() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"keys": 7}', '{"keys": []}', '{"keys": [{"kty": "oct"}]}'])
-def test_a_document_without_usable_keys_says_so(text: str) -> None:
+def test_a_document_without_usable_keys_is_rejected(text: str) -> None:
     with pytest.raises(KeysUnavailableError, match="the set"):
         StaticKeys(text, "the set")
 
@@ -72,7 +72,7 @@ def test_a_file_is_read_again_when_it_changes(tmp_path: Path) -> None:
     assert keys.find("two") is not None
 
 
-def test_a_file_that_went_away_is_the_servers_trouble(tmp_path: Path) -> None:
+def test_a_deleted_file_is_a_server_error(tmp_path: Path) -> None:
     path = tmp_path / "jwks.json"
     path.write_bytes(document("one"))
     keys = FileKeys(path)
@@ -96,7 +96,7 @@ class Issuer:
         return UrlKeys(URL, clock=clock, client=httpx.Client(transport=httpx.MockTransport(handle)), **options)
 
 
-def test_an_address_is_asked_once_while_its_keys_are_fresh() -> None:
+def test_an_address_is_requested_once_while_its_keys_are_fresh() -> None:
     issuer, clock = Issuer(), ManualClock()
     keys = issuer.keys(clock, fresh_s=600)
     assert issuer.visits == 0
@@ -108,7 +108,7 @@ def test_an_address_is_asked_once_while_its_keys_are_fresh() -> None:
     assert issuer.visits == 2
 
 
-def test_an_unknown_key_is_looked_for_at_most_once_in_a_while() -> None:
+def test_an_unknown_key_is_looked_up_at_most_once_per_pause() -> None:
     issuer, clock = Issuer(), ManualClock()
     keys = issuer.keys(clock, pause_s=30)
     assert keys.find("one") is not None
@@ -121,7 +121,7 @@ def test_an_unknown_key_is_looked_for_at_most_once_in_a_while() -> None:
     assert issuer.visits == 2
 
 
-def test_a_key_taken_out_of_the_set_stops_to_count_once_the_set_is_old() -> None:
+def test_a_key_removed_from_the_set_is_rejected_once_the_set_is_old() -> None:
     issuer, clock = Issuer(), ManualClock()
     keys = issuer.keys(clock, fresh_s=600)
     assert keys.find("one") is not None
@@ -130,7 +130,7 @@ def test_a_key_taken_out_of_the_set_stops_to_count_once_the_set_is_old() -> None
     assert keys.find("one") is None
 
 
-def test_keys_at_hand_bridge_an_outage_until_they_are_stale() -> None:
+def test_cached_keys_bridge_an_outage_until_they_are_stale() -> None:
     issuer, clock = Issuer(), ManualClock()
     keys = issuer.keys(clock, fresh_s=600, stale_s=3600)
     assert keys.find("one") is not None
@@ -146,14 +146,14 @@ def test_keys_at_hand_bridge_an_outage_until_they_are_stale() -> None:
     httpx.Response(404), httpx.Response(302, headers={"Location": "https://elsewhere.example"}),
     httpx.Response(200, content=b"<html>"), httpx.Response(200, content=document("one") + b" " * 300_000),
 ])  # fmt: skip
-def test_an_address_without_keys_is_the_servers_trouble(answer: httpx.Response) -> None:
+def test_an_address_without_keys_is_a_server_error(answer: httpx.Response) -> None:
     issuer = Issuer()
     issuer.answer = lambda: answer
     with pytest.raises(KeysUnavailableError, match=URL):
         issuer.keys(ManualClock()).find("one")
 
 
-def test_an_address_that_does_not_answer_is_the_servers_trouble() -> None:
+def test_an_unreachable_address_is_a_server_error() -> None:
     def refuse(request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectTimeout("no answer", request=request)
 
@@ -162,7 +162,7 @@ def test_an_address_that_does_not_answer_is_the_servers_trouble() -> None:
         keys.find("one")
 
 
-def test_keys_come_over_a_real_connection() -> None:
+def test_keys_are_read_over_a_real_connection() -> None:
     app = Starlette(routes=[Route("/jwks.json", lambda _request: Response(document("one")))])
     with Running(app) as server:
         keys = UrlKeys(f"{server.url}/jwks.json")

@@ -44,7 +44,7 @@ def test_a_line_break_in_a_message_does_not_make_a_second_line() -> None:
     assert "\n" not in JsonFormatter().format(record)
 
 
-def test_the_request_and_its_user_stand_in_every_line() -> None:
+def test_every_line_contains_the_request_and_its_user() -> None:
     token = enter_context(RequestContext("abc"))
     try:
         assert formatted("x")["request_id"] == "abc"
@@ -56,7 +56,7 @@ def test_the_request_and_its_user_stand_in_every_line() -> None:
     assert "request_id" not in formatted("x")
 
 
-def test_notes_outside_of_a_request_go_nowhere() -> None:
+def test_fields_added_outside_a_request_are_ignored() -> None:
     add_log_field("a", 1)
     set_user("ada")
     assert current_context() is None
@@ -79,7 +79,7 @@ def test_tokens_inside_texts_are_hidden() -> None:
     )
 
 
-def test_what_is_no_text_and_numbers_of_any_size_do_not_cost_a_line() -> None:
+def test_lone_surrogates_and_large_numbers_are_logged() -> None:
     assert formatted("odd", word="\ud800", number=10**40, keys={1: "\udfff"}) | {"time": ""} == {
         "time": "", "level": "info", "logger": "shop", "message": "odd", "word": "\ud800", "number": 10**40,
         "keys": {"1": "\udfff"},
@@ -105,7 +105,7 @@ def root_logger() -> Iterator[logging.Logger]:
         each.setLevel(level)
 
 
-def test_configured_logs_go_to_the_stream_and_nowhere_else(root_logger: logging.Logger) -> None:
+def test_configured_logs_go_only_to_the_stream(root_logger: logging.Logger) -> None:
     stream = io.StringIO()
     handler = configure_logs("INFO", stream)
     assert root_logger.handlers == [handler]

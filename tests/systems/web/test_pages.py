@@ -31,7 +31,7 @@ def hash_of(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def test_a_page_may_use_what_it_contains_and_nothing_else() -> None:
+def test_a_page_may_use_only_its_own_content() -> None:
     policy = directives(html_page("<style>p { color: red }</style><script>\nstart()\n</script><p onclick='x()'>é</p>"))
     assert policy["script-src"] == [hash_of("\nstart()\n")]
     assert policy["style-src"] == [hash_of("p { color: red }")]
@@ -39,13 +39,13 @@ def test_a_page_may_use_what_it_contains_and_nothing_else() -> None:
         assert policy[directive] == ["'none'"]
 
 
-def test_a_page_without_scripts_and_styles_may_have_none() -> None:
+def test_a_page_without_scripts_and_styles_allows_none() -> None:
     policy = directives(html_page("<p>text</p>"))
     assert policy["script-src"] == policy["style-src"] == ["'none'"]
 
 
 @pytest.mark.parametrize("page", ["docs", "redoc"])
-def test_the_api_docs_may_load_from_their_own_host_alone(page: str) -> None:
+def test_the_api_docs_may_load_only_from_their_own_host(page: str) -> None:
     with Running(web_application("shop")) as server:
         answer = httpx.get(f"{server.url}/{page}", timeout=PATIENCE_S)
     policy = directives(answer)
@@ -57,7 +57,7 @@ def test_the_api_docs_may_load_from_their_own_host_alone(page: str) -> None:
     assert "'unsafe-inline'" not in policy["script-src"]
 
 
-def test_redoc_loads_no_logo_from_the_host_of_its_maker() -> None:
+def test_redoc_loads_no_logo_from_its_vendor() -> None:
     with Running(web_application("shop")) as server:
         (path,) = re.findall(r'<script src="([^"]+)"', httpx.get(f"{server.url}/redoc", timeout=PATIENCE_S).text)
         script = httpx.get(f"{server.url}{path}", timeout=PATIENCE_S)
@@ -66,7 +66,7 @@ def test_redoc_loads_no_logo_from_the_host_of_its_maker() -> None:
     assert not re.search(r"""src:\s*["']https?:""", script.text)
 
 
-def test_a_refused_websocket_has_the_security_headers_too() -> None:
+def test_a_rejected_websocket_has_the_security_headers_too() -> None:
     app, sent = web_application("shop"), []
 
     @app.websocket("/broken")

@@ -69,28 +69,28 @@ def test_a_person_signs_in_at_the_provider_and_comes_back(windows: Windows, site
     assert httpx.get(f"{site.url}/todo/app/").status_code == 303
 
 
-def test_a_callback_without_its_own_start_is_refused(site: Site) -> None:
+def test_a_callback_without_its_own_start_is_rejected(site: Site) -> None:
     with httpx.Client(base_url=site.url) as client:
         assert client.get("/sign-in/callback?code=stolen&state=guessed").status_code == 400
         client.get("/sign-in/start")
         assert client.get("/sign-in/callback?code=stolen&state=guessed").status_code == 400
 
 
-def test_a_refusal_of_the_provider_is_shown(site: Site) -> None:
+def test_a_rejection_by_the_provider_is_shown(site: Site) -> None:
     with httpx.Client(base_url=site.url) as client:
         state = state_of(client.get("/sign-in/start"))
         page = client.get(f"/sign-in/callback?error=access_denied&error_description=Not+today&state={state}")
         assert (page.status_code, "Not today" in page.text) == (403, True)
 
 
-def test_an_unknown_code_is_refused(site: Site) -> None:
+def test_an_unknown_code_is_rejected(site: Site) -> None:
     with httpx.Client(base_url=site.url, timeout=60) as client:
         state = state_of(client.get("/sign-in/start"))
         page = client.get(f"/sign-in/callback?code=unknown&state={state}")
         assert (page.status_code, "The sign-in failed" in page.text) == (403, True)
 
 
-def test_the_token_of_another_sign_in_is_refused(site: Site) -> None:
+def test_the_token_of_another_sign_in_is_rejected(site: Site) -> None:
     """The provider puts the nonce of the request that got the code into the ID token."""
     with httpx.Client(base_url=site.url, timeout=60) as thief, httpx.Client(base_url=site.url, timeout=60) as victim:
         started = thief.get("/sign-in/start")
@@ -101,7 +101,7 @@ def test_the_token_of_another_sign_in_is_refused(site: Site) -> None:
         assert victim.get("/todo/app/").status_code == 303
 
 
-def test_a_provider_that_does_not_answer_is_reported(serve: Callable[..., Site], issuer: str, site: Site) -> None:
+def test_an_unreachable_provider_is_reported(serve: Callable[..., Site], issuer: str, site: Site) -> None:
     keys = httpx.get(f"{issuer}/.well-known/openid-configuration").json()["jwks_uri"]
     nobody = f"http://127.0.0.1:{free_port()}"
     lonely = serve("todo", issuer=nobody, audience="keyplan-api", keys=keys, client_id=CLIENT)
@@ -109,14 +109,14 @@ def test_a_provider_that_does_not_answer_is_reported(serve: Callable[..., Site],
     assert (page.status_code, "cannot be reached" in page.text) == (503, True)
 
 
-def test_a_server_without_a_client_says_so(serve: Callable[..., Site], issuer: str) -> None:
+def test_a_server_without_a_client_shows_an_error(serve: Callable[..., Site], issuer: str) -> None:
     keys = httpx.get(f"{issuer}/.well-known/openid-configuration").json()["jwks_uri"]
     server = serve("todo", issuer=issuer, audience="keyplan-api", keys=keys)
     page = httpx.get(f"{server.url}/sign-in")
     assert (page.status_code, "--client-id" in page.text) == (403, True)
 
 
-def test_sample_people_cannot_sign_in_at_an_address_beyond_this_machine(serve: Callable[..., Site]) -> None:
+def test_sample_people_cannot_sign_in_beyond_loopback(serve: Callable[..., Site]) -> None:
     server = serve("todo", host="0.0.0.0")
     page = httpx.get(f"{server.url}/sign-in")
     assert (page.status_code, "127.0.0.1" in page.text) == (403, True)

@@ -52,7 +52,7 @@ def passed(take: Callable[[str], None], caller: str, times: int) -> int:
     return count
 
 
-def test_a_bucket_passes_its_limit_at_once_and_then_one_request_per_interval(clock: ManualClock) -> None:
+def test_a_bucket_passes_its_limit_immediately_and_then_one_request_per_interval(clock: ManualClock) -> None:
     buckets = Buckets(FIVE, clock)
     assert passed(buckets.take, "ada", 20) == 5
     clock.advance(2)
@@ -61,7 +61,7 @@ def test_a_bucket_passes_its_limit_at_once_and_then_one_request_per_interval(clo
     assert passed(buckets.take, "ada", 20) == 5
 
 
-def test_a_refusal_names_the_seconds_after_which_a_request_passes(clock: ManualClock) -> None:
+def test_a_rejection_names_the_seconds_until_the_next_request_passes(clock: ManualClock) -> None:
     buckets = Buckets(FIVE, clock)
     passed(buckets.take, "ada", 5)
     with pytest.raises(TooManyRequestsError, match="At most 5 requests in 10 seconds") as refused:
@@ -71,7 +71,7 @@ def test_a_refusal_names_the_seconds_after_which_a_request_passes(clock: ManualC
     buckets.take("ada")
 
 
-def test_callers_have_separate_buckets_and_full_ones_are_forgotten(
+def test_callers_have_separate_buckets_and_full_ones_are_removed(
     clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("keyplan_systems.web.rate_limits._SWEPT_CALLERS", 3)
@@ -82,13 +82,13 @@ def test_callers_have_separate_buckets_and_full_ones_are_forgotten(
     assert list(buckets._full_at_s) == ["d"]
 
 
-def test_threads_cannot_pass_a_bucket(clock: ManualClock) -> None:
+def test_threads_cannot_exceed_a_bucket(clock: ManualClock) -> None:
     buckets = Buckets(FIVE, clock)
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(lambda _: passed(buckets.take, "ada", 10), range(8))) == 5
 
 
-def test_slots_are_given_back_and_limit_each_caller_alone() -> None:
+def test_slots_are_returned_and_limit_each_caller_separately() -> None:
     slots = Slots("sockets", 2, 30)
     with slots.held("ada"), slots.held("bea"), slots.held("ada"):
         with pytest.raises(TooManyRequestsError, match="At most 2 sockets") as refused, slots.held("ada"):
@@ -108,7 +108,7 @@ def test_a_shared_limit_counts_per_caller_and_window(engine: Engine | ServedEngi
     assert passed(limit.take, "ada", 5) == 3
 
 
-def test_a_shared_limit_holds_when_replicas_count_at_once(engine: Engine | ServedEngine, clock: ManualClock) -> None:
+def test_a_shared_limit_holds_for_concurrent_replicas(engine: Engine | ServedEngine, clock: ManualClock) -> None:
     replicas = [SharedLimit(connected(engine, clock), clock, Limit("graded attempts", 20, 60)) for _ in range(4)]
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(lambda number: passed(replicas[number % 4].take, "ada", 10), range(8))) == 20
@@ -153,7 +153,7 @@ def test_without_a_limit_everything_passes(clock: ManualClock) -> None:
     assert passed(Buckets(None, clock).take, "ada", 2_000) == 2_000
 
 
-def test_a_user_who_sends_too_many_requests_is_answered_429_with_retry_after(
+def test_a_user_who_sends_too_many_requests_gets_429_with_retry_after(
     clock: ManualClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(REQUESTS_VARIABLE, "3/60")

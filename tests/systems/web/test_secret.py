@@ -40,7 +40,7 @@ def test_another_secret_derives_other_keys_and_is_not_shown() -> None:
     assert TEXT not in repr(secret_from({SECRET_VARIABLE: TEXT}))
 
 
-def test_an_unset_or_empty_secret_is_none_and_a_short_one_an_error_that_does_not_quote_it() -> None:
+def test_an_unset_secret_is_none_and_a_short_one_an_error_that_does_not_quote_it() -> None:
     assert secret_from({}) is None
     assert secret_from({SECRET_VARIABLE: ""}) is None
     with pytest.raises(ValueError, match="KEYPLAN_SECRET has 5 characters") as refused:

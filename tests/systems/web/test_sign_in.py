@@ -62,7 +62,7 @@ def test_one_click_signs_in_without_javascript(windows: Windows, site: Site) -> 
     assert COOKIE in {cookie["name"] for cookie in window.context.cookies()}
 
 
-def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(site: Site, client: httpx.Client) -> None:
+def test_the_cookie_is_inaccessible_to_scripts_and_other_sites(site: Site, client: httpx.Client) -> None:
     cookie = client.get("/sign-in").headers["set-cookie"]
     assert "HttpOnly" in cookie
     assert "SameSite=Lax" in cookie
@@ -86,13 +86,13 @@ def test_the_api_accepts_writes_of_a_session_only_with_its_token(client: httpx.C
 
 
 @pytest.mark.parametrize("headers", [{"Sec-Fetch-Site": "cross-site"}, {"Origin": "https://evil.example"}])
-def test_writes_from_other_sites_are_refused(client: httpx.Client, headers: dict[str, str]) -> None:
+def test_writes_from_other_sites_are_rejected(client: httpx.Client, headers: dict[str, str]) -> None:
     token = signed_in(client)
     refused = client.post("/todo/api/v1/tasks", json={"title": "Buy milk"}, headers={**headers, "X-CSRF-Token": token})
     assert (refused.status_code, refused.json()["error"]["code"]) == (403, "cross_site")
 
 
-def test_a_token_of_another_session_is_refused(site: Site, client: httpx.Client) -> None:
+def test_a_token_of_another_session_is_rejected(site: Site, client: httpx.Client) -> None:
     signed_in(client)
     with httpx.Client(base_url=site.url, timeout=60) as other:
         foreign = signed_in(other, "grace")
@@ -106,7 +106,7 @@ def test_signing_out_ends_the_session(client: httpx.Client) -> None:
     assert client.get("/todo/api/v1/tasks").status_code == 401
 
 
-def test_a_changed_cookie_is_nobodys_session(client: httpx.Client) -> None:
+def test_a_modified_cookie_is_not_a_session(client: httpx.Client) -> None:
     signed_in(client)
     header, content, signature = client.cookies[COOKIE].split(".")
     client.cookies.set(COOKIE, f"{header}.{content}.{signature[::-1]}")

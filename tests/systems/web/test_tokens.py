@@ -43,7 +43,7 @@ def issue(key: DevelopmentKey, clock: ManualClock, subject: str = "ada", **optio
     return issue_development_token(key, subject, **{"audience": AUDIENCE, "issuer": ISSUER, "clock": clock, **options})
 
 
-def test_a_good_token_gives_its_subject_roles_and_claims(
+def test_a_valid_token_gives_its_subject_roles_and_claims(
     verifier: TokenVerifier, key: DevelopmentKey, clock: ManualClock
 ) -> None:
     token = issue(
@@ -82,7 +82,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("options", "reason"), WRONG, ids=[f"{reason}-{n}" for n, (_, reason) in enumerate(WRONG)])
-def test_a_token_that_breaks_one_rule_is_refused_for_it(
+def test_a_token_that_breaks_one_rule_is_rejected_for_it(
     verifier: TokenVerifier, key: DevelopmentKey, clock: ManualClock, options: dict[str, Any], reason: str
 ) -> None:
     with pytest.raises(TokenError, match=reason):
@@ -148,7 +148,7 @@ def test_a_cognito_access_token_is_accepted_by_its_client_id(
     ],
     ids=str,
 )
-def test_a_client_id_counts_only_in_access_tokens_that_name_no_audience(
+def test_a_client_id_counts_only_in_access_tokens_without_an_audience(
     verifier: TokenVerifier, key: DevelopmentKey, clock: ManualClock, claims: dict[str, Any], reason: str
 ) -> None:
     with pytest.raises(TokenError, match=reason):
@@ -163,9 +163,7 @@ def test_an_access_token_bound_to_this_api_is_accepted_by_its_audience(
     assert verifier.verify(token).claims["username"] == "ada"
 
 
-def test_times_may_differ_by_the_leeway_and_no_more(
-    verifier: TokenVerifier, key: DevelopmentKey, clock: ManualClock
-) -> None:
+def test_times_may_differ_by_the_leeway_only(verifier: TokenVerifier, key: DevelopmentKey, clock: ManualClock) -> None:
     token = issue(key, clock, lifetime_s=60)
     clock.advance(69.9)
     assert verifier.verify(token).subject == "ada"
@@ -174,20 +172,20 @@ def test_times_may_differ_by_the_leeway_and_no_more(
         verifier.verify(token)
 
 
-def test_a_subject_that_is_no_text_is_refused(verifier: TokenVerifier, key: DevelopmentKey) -> None:
+def test_a_subject_that_is_not_text_is_rejected(verifier: TokenVerifier, key: DevelopmentKey) -> None:
     payload = {"iss": ISSUER, "aud": AUDIENCE, "iat": 1_700_000_000, "exp": 1_700_000_100, "sub": ["ada"]}
     signed = jwt.PyJWS().encode(orjson.dumps(payload), key.private_key, "EdDSA", {"kid": key.key_id})
     with pytest.raises(TokenError, match="subject"):
         verifier.verify(signed)
 
 
-def test_an_unsigned_token_is_refused(verifier: TokenVerifier) -> None:
+def test_an_unsigned_token_is_rejected(verifier: TokenVerifier) -> None:
     unsigned = jwt.encode({"sub": "ada", "iss": ISSUER, "aud": AUDIENCE}, "", algorithm="none")
     with pytest.raises(TokenError, match="algorithm"):
         verifier.verify(unsigned)
 
 
-def test_a_public_key_used_as_a_shared_secret_is_refused(verifier: TokenVerifier, key: DevelopmentKey) -> None:
+def test_a_public_key_used_as_a_shared_secret_is_rejected(verifier: TokenVerifier, key: DevelopmentKey) -> None:
     header = _base64url(orjson.dumps({"alg": "HS256", "kid": key.key_id}))
     body = _base64url(orjson.dumps({"sub": "ada", "iss": ISSUER, "aud": AUDIENCE, "exp": 2_000_000_000, "iat": 1}))
     signature = hmac.digest(key.private_key.public_key().public_bytes_raw(), f"{header}.{body}".encode(), "sha256")
@@ -195,7 +193,7 @@ def test_a_public_key_used_as_a_shared_secret_is_refused(verifier: TokenVerifier
         verifier.verify(f"{header}.{body}.{_base64url(signature)}")
 
 
-def test_a_token_of_another_key_is_refused_by_id_and_by_signature(
+def test_a_token_of_another_key_is_rejected_by_id_and_by_signature(
     verifier: TokenVerifier, key: DevelopmentKey, clock: ManualClock, tmp_path: Path
 ) -> None:
     other = development_key(tmp_path)
@@ -205,7 +203,7 @@ def test_a_token_of_another_key_is_refused_by_id_and_by_signature(
         verifier.verify(issue(DevelopmentKey(other.private_key, key.key_id), clock))
 
 
-def test_a_changed_token_is_refused(verifier: TokenVerifier, key: DevelopmentKey, clock: ManualClock) -> None:
+def test_a_modified_token_is_rejected(verifier: TokenVerifier, key: DevelopmentKey, clock: ManualClock) -> None:
     header, body, signature = issue(key, clock).split(".")
     claims = orjson.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
     forged = _base64url(orjson.dumps({**claims, "sub": "root"}))
@@ -213,14 +211,14 @@ def test_a_changed_token_is_refused(verifier: TokenVerifier, key: DevelopmentKey
         verifier.verify(f"{header}.{forged}.{signature}")
 
 
-def test_a_very_long_token_is_refused_unread(verifier: TokenVerifier) -> None:
+def test_a_very_long_token_is_rejected_before_parsing(verifier: TokenVerifier) -> None:
     with pytest.raises(TokenError, match="longer than 8192"):
         verifier.verify("a" * 8193)
 
 
 @settings(deadline=None)
 @given(st.one_of(st.text(max_size=60), st.from_regex(r"[\w-]{0,20}\.[\w-]{0,20}\.[\w-]{0,20}", fullmatch=True)))
-def test_no_text_makes_the_verifier_fail_otherwise(text: str) -> None:
+def test_any_text_raises_only_the_documented_errors(text: str) -> None:
     verifier = TokenVerifier(TokenRules(AUDIENCE, ISSUER), _STATIC, ManualClock())
     with pytest.raises(TokenError):
         verifier.verify(text)
@@ -234,7 +232,7 @@ JSON = st.recursive(
 
 @settings(deadline=None)
 @given(JSON)
-def test_no_header_makes_the_verifier_fail_otherwise(value: Any) -> None:
+def test_any_header_raises_only_the_documented_errors(value: Any) -> None:
     verifier = TokenVerifier(TokenRules(AUDIENCE, ISSUER), _STATIC, ManualClock())
     for header in ({"alg": value}, {"alg": "EdDSA", "kid": value}, {"alg": "EdDSA", "crit": value}, value):
         try:
@@ -277,21 +275,21 @@ def test_each_accepted_algorithm_verifies(private: Any) -> None:
     assert verifier.verify(token).subject == "ada"
 
 
-def test_an_algorithm_may_be_taken_off_the_list() -> None:
+def test_an_algorithm_may_be_disabled() -> None:
     token = jwt.encode(_claims(), _RSA, "RS256", headers={"kid": "RS256"})
     verifier = TokenVerifier(TokenRules(AUDIENCE, ISSUER, algorithms=("EdDSA",)), _STATIC, ManualClock())
     with pytest.raises(TokenError, match="algorithm"):
         verifier.verify(token)
 
 
-def test_a_header_that_names_another_algorithm_than_the_key_is_refused() -> None:
+def test_a_header_with_another_algorithm_than_the_key_is_rejected() -> None:
     token = jwt.encode(_claims(), _RSA, "RS256", headers={"kid": "ES256"})
     verifier = TokenVerifier(TokenRules(AUDIENCE, ISSUER), _STATIC, ManualClock())
     with pytest.raises(TokenError, match="signature or content"):
         verifier.verify(token)
 
 
-def test_a_token_without_key_id_needs_a_set_of_one_key() -> None:
+def test_a_token_without_a_key_id_requires_a_set_of_one_key() -> None:
     token = jwt.encode(_claims(), _ED, "EdDSA")
     alone = StaticKeys(orjson.dumps({"keys": [_jwk(_ED)[1]]}))
     rules = TokenRules(AUDIENCE, ISSUER)
@@ -304,6 +302,6 @@ def test_a_token_without_key_id_needs_a_set_of_one_key() -> None:
     {"audience": ""}, {"audience": "a", "issuer": ""}, {"audience": "a", "algorithms": ()},
     {"audience": "a", "algorithms": ("HS256",)}, {"audience": "a", "algorithms": ("RS256", "none")},
 ])  # fmt: skip
-def test_rules_that_would_accept_anything_cannot_be_made(options: dict[str, Any]) -> None:
+def test_rules_that_would_accept_anything_are_rejected(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"not be empty|algorithms"):
         TokenRules(**options)

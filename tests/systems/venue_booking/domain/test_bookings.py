@@ -45,7 +45,7 @@ def approved() -> Booking:
     return act(booking(), Action.APPROVE).booking
 
 
-def test_approving_takes_every_slot_of_the_duration() -> None:
+def test_approving_reserves_every_slot_of_the_duration() -> None:
     written = act(booking(), Action.APPROVE)
     after = written.booking
     assert (after.status, after.version, after.decided_by, after.decided_at) == (Status.APPROVED, 2, "root", LATER)
@@ -60,14 +60,14 @@ def test_approving_takes_every_slot_of_the_duration() -> None:
     assert written.audited
 
 
-def test_rejecting_a_request_touches_no_slot_and_keeps_the_reason() -> None:
+def test_rejecting_a_request_changes_no_slot_and_keeps_the_reason() -> None:
     written = act(booking(), Action.REJECT, reason="Roof repairs")
     assert (written.booking.status, written.booking.reason) == (Status.REJECTED, "Roof repairs")
     assert (written.takes, written.frees) == (None, ())
 
 
 @pytest.mark.parametrize(("action", "status"), [(Action.CANCEL, Status.CANCELLED), (Action.REJECT, Status.REJECTED)])
-def test_leaving_approval_frees_what_was_taken(action: Action, status: Status) -> None:
+def test_leaving_the_approved_status_frees_the_reserved_slots(action: Action, status: Status) -> None:
     written = act(approved(), action)
     assert written.booking.status is status
     assert written.frees == ("MORNING", "AFTERNOON", "EVENING")
@@ -75,7 +75,7 @@ def test_leaving_approval_frees_what_was_taken(action: Action, status: Status) -
     assert written.takes is None
 
 
-def test_freeing_goes_by_what_was_taken_even_if_durations_changed() -> None:
+def test_the_reserved_slots_are_freed_even_if_durations_changed() -> None:
     shorter = Venue(durations={"FULL_DAY": ("MORNING", "AFTERNOON")})
     written = decide(approved(), Action.CANCEL, OWNER, shorter, LATER, event_id="e9")
     assert written.frees == ("MORNING", "AFTERNOON", "EVENING")
@@ -95,7 +95,7 @@ def test_owners_may_not_decide_on_their_own_requests(action: Action) -> None:
 
 
 @pytest.mark.parametrize("action", list(Action))
-def test_strangers_do_not_learn_that_a_booking_exists(action: Action) -> None:
+def test_strangers_cannot_find_out_that_a_booking_exists(action: Action) -> None:
     with pytest.raises(NotFoundError):
         act(booking(), action, STRANGER)
     with pytest.raises(NotFoundError):
@@ -104,7 +104,7 @@ def test_strangers_do_not_learn_that_a_booking_exists(action: Action) -> None:
 
 @pytest.mark.parametrize("status", list(Status))
 @pytest.mark.parametrize("action", list(Action))
-def test_moves_that_the_table_does_not_name_are_refused_with_the_status(status: Status, action: Action) -> None:
+def test_undefined_status_changes_are_rejected_with_the_status(status: Status, action: Action) -> None:
     one = booking(status=status)
     if (status, action) in MOVES:
         assert act(one, action).booking.status is MOVES[status, action].status
@@ -118,7 +118,7 @@ def test_rejected_and_cancelled_are_final() -> None:
     assert {status for status, _ in MOVES} == {Status.PENDING, Status.APPROVED}
 
 
-def test_a_caller_with_an_old_version_is_told_so_after_the_status() -> None:
+def test_a_stale_version_is_reported_after_the_status() -> None:
     with pytest.raises(StaleVersionError) as refusal:
         act(booking(version=5), Action.APPROVE, known=4)
     assert refusal.value.details == {"known": 4, "current": 5}
@@ -127,7 +127,7 @@ def test_a_caller_with_an_old_version_is_told_so_after_the_status() -> None:
         act(booking(version=5, status=Status.REJECTED), Action.APPROVE, known=4)
 
 
-def test_a_date_that_is_over_cannot_be_approved_but_be_rejected() -> None:
+def test_a_past_date_cannot_be_approved_but_rejected() -> None:
     over = datetime(2025, 11, 15, 23, 0, tzinfo=UTC)
     with pytest.raises(DateNotBookableError):
         decide(booking(), Action.APPROVE, ADMIN, VENUE, over, event_id="e9")
@@ -141,19 +141,19 @@ def test_a_date_that_is_over_cannot_be_approved_but_be_rejected() -> None:
     (Action.CANCEL, OWNER, [NoticeKind.CANCELLED, NoticeKind.ADMIN_CANCELLED]),
     (Action.CANCEL, Actor("ada", Role.ADMIN), [NoticeKind.CANCELLED, NoticeKind.ADMIN_CANCELLED]),
 ])  # fmt: skip
-def test_every_move_tells_those_who_did_not_do_it(action: Action, actor: Actor, kinds: list[NoticeKind]) -> None:
+def test_every_status_change_notifies_the_other_parties(action: Action, actor: Actor, kinds: list[NoticeKind]) -> None:
     notices = act(booking(), action, actor).notices
     assert [notice.kind for notice in notices] == kinds
     assert len({notice.key for notice in notices}) == len(kinds)
 
 
-def test_the_keys_of_notices_differ_between_versions_and_not_between_attempts() -> None:
+def test_keys_of_notices_differ_between_versions_and_not_between_attempts() -> None:
     first, again = act(booking(), Action.APPROVE).notices[0], act(booking(), Action.APPROVE).notices[0]
     assert first.key == again.key
     assert act(booking(version=3), Action.APPROVE).notices[0].key != first.key
 
 
-def test_waiting_bookings_conflict_as_soon_as_one_of_their_slots_is_taken() -> None:
+def test_pending_bookings_conflict_as_soon_as_one_of_their_slots_is_reserved() -> None:
     morning = booking(booking_id="m", duration="HALF_DAY_MORNING")
     evening = booking(booking_id="e", duration="EVENING")
     full = booking(booking_id="f")
@@ -164,7 +164,7 @@ def test_waiting_bookings_conflict_as_soon_as_one_of_their_slots_is_taken() -> N
     assert not any(is_conflicting(one, [event(date=DAY.replace(day=16))], VENUE) for one in waiting)
 
 
-def test_waiting_bookings_of_a_duration_that_is_no_more_cannot_be_approved() -> None:
+def test_pending_bookings_of_a_removed_duration_cannot_be_approved() -> None:
     without = VENUE.model_copy(update={"durations": {"EVENING": ("EVENING",)}})
     waiting = [booking(booking_id="e", duration="EVENING"), booking(booking_id="f")]
     assert [is_conflicting(one, [], without) for one in waiting] == [False, True]
@@ -173,7 +173,7 @@ def test_waiting_bookings_of_a_duration_that_is_no_more_cannot_be_approved() -> 
     assert decide(waiting[1], Action.REJECT, ADMIN, without, LATER, event_id="v").booking.status is Status.REJECTED
 
 
-def test_a_booking_that_stays_where_it_is_changes_no_counter() -> None:
+def test_an_unchanged_status_changes_no_counter() -> None:
     assert stats_changes(Status.APPROVED, Status.APPROVED) == {}
     assert stats_changes(None, Status.PENDING) == {Status.PENDING: 1}
 
@@ -195,7 +195,9 @@ def test_counters_always_equal_a_count_of_the_bookings(steps: list[tuple[int, Ac
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from(Action)), max_size=40))
-def test_taking_and_freeing_never_leaves_a_slot_to_two_or_to_none(steps: list[tuple[int, Action]]) -> None:
+def test_reserving_and_freeing_never_leaves_a_slot_with_two_holders_or_a_missing_one(
+    steps: list[tuple[int, Action]],
+) -> None:
     durations = ["FULL_DAY", "HALF_DAY_MORNING", "EVENING"] * 2
     bookings = [booking(booking_id=str(n), duration=duration) for n, duration in enumerate(durations)]
     held: dict[str, str] = {}

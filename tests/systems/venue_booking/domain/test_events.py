@@ -31,13 +31,13 @@ def test_a_date_with_a_morning_event_leaves_afternoon_and_evening() -> None:
     assert (day.is_free("MORNING"), day.is_free("AFTERNOON"), day.is_free("NIGHT")) == (False, True, False)
 
 
-def test_a_closure_is_told_apart_from_an_event() -> None:
+def test_a_closure_is_distinguished_from_an_event() -> None:
     (day,) = availability(VENUE, DAY, DAY, [event(kind=EventKind.CLOSURE, slots=VENUE.slot_names)], NOW)
     assert set(day.slots.values()) == {SlotState.CLOSED}
     assert day.durations == ()
 
 
-def test_dates_that_are_too_early_are_free_but_not_bookable() -> None:
+def test_dates_before_the_lead_time_are_free_but_not_bookable() -> None:
     days = availability(VENUE, date(2025, 10, 23), date(2025, 10, 24), [], NOW)
     assert [day.bookable for day in days] == [False, True]
     assert days[0].slots["MORNING"] is SlotState.FREE
@@ -45,7 +45,7 @@ def test_dates_that_are_too_early_are_free_but_not_bookable() -> None:
     assert days[0].durations == ()
 
 
-def test_ranges_are_bounded_and_run_forwards() -> None:
+def test_date_ranges_are_bounded_and_ascending() -> None:
     assert len(dates(VENUE, DAY, DAY + timedelta(days=61))) == 62
     with pytest.raises(InvalidRequestError, match="at most 62 days"):
         dates(VENUE, DAY, DAY + timedelta(days=62))
@@ -56,7 +56,7 @@ def test_ranges_are_bounded_and_run_forwards() -> None:
 
 @settings(deadline=None)
 @given(st.sets(st.tuples(st.integers(0, 6), st.sampled_from(VENUE.slot_names))))
-def test_a_duration_is_offered_exactly_when_all_its_slots_are_free(held: set[tuple[int, str]]) -> None:
+def test_a_duration_is_offered_if_and_only_if_all_its_slots_are_free(held: set[tuple[int, str]]) -> None:
     events = [
         event(event_id=f"{offset}{slot}", date=DAY + timedelta(days=offset), slots=(slot,)) for offset, slot in held
     ]
@@ -66,14 +66,14 @@ def test_a_duration_is_offered_exactly_when_all_its_slots_are_free(held: set[tup
             assert (duration in day.durations) is fits
 
 
-def test_only_bookings_make_private_events_and_they_always_name_their_booking() -> None:
+def test_private_events_always_name_their_booking() -> None:
     with pytest.raises(ValueError, match="private booking"):
         event(kind=EventKind.PRIVATE_BOOKING)
     with pytest.raises(ValueError, match="private booking"):
         event(booking_id="b1")
 
 
-def test_an_administrators_event_holds_its_slots_without_a_booking() -> None:
+def test_an_administrators_event_reserves_its_slots_without_a_booking() -> None:
     values = {"date": DAY, "duration": "FULL_DAY", "kind": "closure", "title": "Painting"}
     made = event_of_request(parse(EventRequest, values), VENUE, event_id="e2", admin_id="root", now=NOW)
     assert made.slots == VENUE.slot_names
@@ -94,7 +94,7 @@ def test_administrators_record_payments() -> None:
 @pytest.mark.parametrize("changes", [
     {"amount_cents": 0}, {"amount_cents": -1}, {"amount_cents": 10.5}, {"currency": "euro"}, {"method": "barter"},
 ])  # fmt: skip
-def test_payments_that_make_no_sense_are_refused(changes: dict[str, Any]) -> None:
+def test_invalid_payments_are_rejected(changes: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequestError):
         parse(PaymentRequest, {**PAYMENT, **changes})
 
@@ -107,7 +107,7 @@ def test_a_lock_code_opens_from_half_an_hour_before_to_half_an_hour_after() -> N
     assert code.valid_until == datetime(2025, 11, 15, 13, 0, tzinfo=UTC)
 
 
-def test_lock_codes_are_for_the_owner_of_the_booking_and_administrators() -> None:
+def test_lock_codes_are_visible_to_the_owner_of_the_booking_and_administrators() -> None:
     private = event(kind=EventKind.PRIVATE_BOOKING, booking_id="b1", created_by=OWNER.user_id)
     check_may_see_lock_code(private, OWNER)
     check_may_see_lock_code(event(), ADMIN)
@@ -116,7 +116,7 @@ def test_lock_codes_are_for_the_owner_of_the_booking_and_administrators() -> Non
             check_may_see_lock_code(one, actor)
 
 
-def test_membership_of_the_administrators_group_makes_an_administrator() -> None:
+def test_members_of_the_administrators_group_are_administrators() -> None:
     assert actor_from("ada", ["users", "administrators"]) == Actor("ada", Role.ADMIN)
     assert not actor_from("ada", ["users", "admin"]).is_admin
 
@@ -125,13 +125,13 @@ def user() -> User:
     return User("ada", "ada@example.org", "Ada", NOW)
 
 
-def test_a_profile_changes_only_in_what_is_given() -> None:
+def test_a_profile_change_updates_only_the_given_fields() -> None:
     change = parse(ProfileChange, {"phone": "333 1234567", "email": "NEW@example.org"})
     after = changed_profile(user(), change, VENUE, known_version=1)
     assert (after.phone, after.email, after.name, after.version) == ("+393331234567", "new@example.org", "Ada", 2)
 
 
-def test_a_profile_refuses_nothing_unknown_fields_and_old_versions() -> None:
+def test_a_profile_rejects_empty_changes_unknown_fields_and_old_versions() -> None:
     with pytest.raises(InvalidRequestError, match="Nothing to change"):
         changed_profile(user(), ProfileChange(), VENUE)
     with pytest.raises(InvalidRequestError, match="role"):

@@ -47,13 +47,13 @@ def failed(status: Status | None = None, version: int | None = None) -> Reason:
     return Reason(CONDITION_FAILED, CurrentItem(status, version))
 
 
-def test_taken_slots_are_all_named_in_one_answer() -> None:
+def test_all_reserved_slots_are_named_in_one_error() -> None:
     refusal = explain(GUARDS, [FINE, FINE, FAILED, FAILED])
     assert isinstance(refusal, SlotTakenError)
     assert refusal.details == {"date": "2025-11-15", "slots": ["MORNING", "EVENING"]}
 
 
-def test_a_decided_booking_comes_before_its_slots() -> None:
+def test_a_decided_booking_is_reported_before_its_slots() -> None:
     refusal = explain(GUARDS, [failed(Status.REJECTED, 4), FINE, FAILED, FINE])
     assert isinstance(refusal, AlreadyDecidedError)
     assert refusal.details == {"status": "rejected"}
@@ -65,24 +65,24 @@ def test_the_same_status_in_another_version_is_stale() -> None:
     assert refusal.details == {"known": 3, "current": 4}
 
 
-def test_a_booking_that_is_gone_is_not_found() -> None:
+def test_a_missing_booking_is_not_found() -> None:
     assert isinstance(explain(GUARDS, [FAILED, FINE, FINE, FINE]), NotFoundError)
 
 
 @pytest.mark.parametrize("code", ["TransactionConflict", "ProvisionedThroughputExceeded", "ThrottlingError"])
-def test_conflicts_alone_are_worth_another_try(code: str) -> None:
+def test_conflicts_alone_can_be_retried(code: str) -> None:
     assert isinstance(explain(GUARDS, [FINE, Reason(code), CONFLICT, FINE]), TryAgainError)
 
 
-def test_a_failed_condition_counts_more_than_a_conflict_beside_it() -> None:
+def test_a_failed_condition_takes_precedence_over_a_conflict() -> None:
     assert isinstance(explain(GUARDS, [CONFLICT, FINE, FINE, FAILED]), SlotTakenError)
 
 
-def test_a_slot_that_somebody_else_holds_is_not_freed_but_looked_at_again() -> None:
+def test_a_slot_held_by_another_booking_is_read_again_and_not_freed() -> None:
     assert isinstance(explain([SlotHeldGuard(DAY, "MORNING")], [failed()]), TryAgainError)
 
 
-def test_addresses_and_versions_have_their_own_answers() -> None:
+def test_addresses_and_versions_have_their_own_errors() -> None:
     assert isinstance(explain([EmailGuard()], [FAILED]), EmailTakenError)
     assert isinstance(explain([VersionGuard("user", 2)], [FAILED]), NotFoundError)
     refusal = explain([VersionGuard("user", 2)], [failed(version=5)])
@@ -96,7 +96,7 @@ def test_addresses_and_versions_have_their_own_answers() -> None:
     ([Unguarded("audit entry")], []),
     ([EmailGuard(), Unguarded("x")], [CONFLICT, Reason("ItemCollectionSizeLimitExceeded")]),
 ])  # fmt: skip
-def test_what_no_rule_accounts_for_is_a_fault_of_the_program(guards: list[Guard], reasons: list[Reason]) -> None:
+def test_an_unexplained_cancellation_is_a_program_error(guards: list[Guard], reasons: list[Reason]) -> None:
     with pytest.raises(UnexplainedCancellationError):
         explain(guards, reasons)
 
@@ -107,7 +107,7 @@ ANY_REASON = st.sampled_from([FINE, FAILED, CONFLICT, failed(Status.APPROVED, 4)
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(ANY_GUARD, ANY_REASON), min_size=1, max_size=8))
-def test_every_mixture_has_an_answer_or_is_a_fault(pairs: list[tuple[Guard, Reason]]) -> None:
+def test_every_combination_has_an_error_or_is_a_program_error(pairs: list[tuple[Guard, Reason]]) -> None:
     guards, reasons = [guard for guard, _ in pairs], [reason for _, reason in pairs]
     acted = [guard for guard, reason in pairs if reason.code == CONDITION_FAILED and not isinstance(guard, Unguarded)]
     try:

@@ -26,7 +26,7 @@ def contact(**changes: Any) -> dict[str, Any]:
     return {"contact": {**REQUEST["contact"], **changes}}
 
 
-def test_a_good_request_comes_out_uniform() -> None:
+def test_a_valid_request_is_normalized() -> None:
     values = {**REQUEST, **contact(email=" Ada.Rossi+x@Example.ORG ", full_name="  Ada   Rossi ", phone="333 1234567")}
     request = checked_booking(parse(BookingRequest, values), VENUE, NOW)
     assert request.contact.email == "ada.rossi+x@example.org"
@@ -64,7 +64,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("changes", "field"), WRONG, ids=[f"{field}-{n}" for n, (_, field) in enumerate(WRONG)])
-def test_a_request_that_breaks_a_rule_names_the_field(changes: dict[str, Any], field: str) -> None:
+def test_an_invalid_request_names_the_field(changes: dict[str, Any], field: str) -> None:
     with pytest.raises(InvalidRequestError) as refusal:
         parse(BookingRequest, {**REQUEST, **changes})
     assert list(refusal.value.details["fields"]) == [field]  # type: ignore[call-overload] # a mapping by construction
@@ -76,7 +76,7 @@ def test_every_required_field_is_required(field: str) -> None:
         parse(BookingRequest, {name: value for name, value in REQUEST.items() if name != field})
 
 
-def test_a_refusal_does_not_quote_what_was_sent() -> None:
+def test_a_rejection_does_not_quote_the_input() -> None:
     with pytest.raises(InvalidRequestError) as refusal:
         parse(BookingRequest, {**REQUEST, **contact(email="very-private-text")})
     assert "very-private-text" not in refusal.value.message + str(refusal.value.details)
@@ -89,18 +89,18 @@ def test_a_refusal_does_not_quote_what_was_sent() -> None:
     (contact(phone="call me"), "phone"),
     (contact(phone="+39 1234567890123456"), "phone"),
 ])  # fmt: skip
-def test_a_request_must_fit_the_venue(changes: dict[str, Any], reason: str) -> None:
+def test_a_request_must_match_the_venue(changes: dict[str, Any], reason: str) -> None:
     with pytest.raises(InvalidRequestError, match=reason):
         checked_booking(parse(BookingRequest, {**REQUEST, **changes}), VENUE, NOW)
 
 
 @pytest.mark.parametrize("day", ["2025-10-23", "2027-10-22", "0001-01-01", "9999-12-31"])
-def test_a_date_outside_of_the_window_is_refused(day: str) -> None:
+def test_a_date_outside_the_window_is_rejected(day: str) -> None:
     with pytest.raises(DateNotBookableError):
         checked_booking(parse(BookingRequest, {**REQUEST, "date": day}), VENUE, NOW)
 
 
-def test_administrators_are_not_bound_by_lead_time_but_by_the_calendar() -> None:
+def test_administrators_are_bound_by_the_calendar_and_not_by_the_lead_time() -> None:
     values = {"date": "2025-10-21", "duration": "FULL_DAY", "kind": "closure", "title": "Painting"}
     assert checked_event(parse(EventRequest, values), VENUE, NOW).kind is EventKind.CLOSURE
     with pytest.raises(DateNotBookableError, match="is over"):
@@ -109,14 +109,14 @@ def test_administrators_are_not_bound_by_lead_time_but_by_the_calendar() -> None
         parse(EventRequest, {**values, "kind": "private_booking"})
 
 
-def test_addresses_that_differ_only_in_case_or_form_of_the_domain_are_one() -> None:
+def test_addresses_that_differ_only_in_case_or_domain_encoding_are_equal() -> None:
     forms = ["user@bücher.example", "USER@BÜCHER.example", " user@xn--bcher-kva.example"]
     assert {normalise_email(form) for form in forms} == {"user@xn--bcher-kva.example"}
 
 
 @settings(deadline=None)
 @given(st.emails())
-def test_normalising_an_address_twice_changes_nothing(address: str) -> None:
+def test_normalizing_an_address_twice_changes_nothing(address: str) -> None:
     try:
         once = normalise_email(address)
     except ValueError:
@@ -127,7 +127,7 @@ def test_normalising_an_address_twice_changes_nothing(address: str) -> None:
 
 @settings(deadline=None)
 @given(st.text())
-def test_lines_stay_one_line_and_settle_at_once(text: str) -> None:
+def test_normalizing_a_line_is_idempotent(text: str) -> None:
     try:
         line = single_line(text)
     except ValueError:
@@ -138,7 +138,7 @@ def test_lines_stay_one_line_and_settle_at_once(text: str) -> None:
 
 @settings(deadline=None)
 @given(st.text())
-def test_texts_have_plain_line_ends_and_settle_at_once(text: str) -> None:
+def test_normalizing_a_text_is_idempotent(text: str) -> None:
     try:
         settled = several_lines(text)
     except ValueError:
@@ -147,7 +147,7 @@ def test_texts_have_plain_line_ends_and_settle_at_once(text: str) -> None:
     assert several_lines(settled) == settled
 
 
-def test_numbers_without_plus_belong_to_the_country() -> None:
+def test_phone_numbers_without_plus_belong_to_the_country() -> None:
     assert normalise_phone("06 6982", "IT") == "+39066982"
     assert normalise_phone("+44 20 7946 0000", "IT") == "+442079460000"
 
@@ -162,11 +162,11 @@ def test_a_code_has_eight_characters_of_the_alphabet() -> None:
     assert not set("ILOU") & set(ALPHABET)
 
 
-def test_people_see_a_code_in_two_halves() -> None:
+def test_a_code_is_displayed_in_two_halves() -> None:
     assert readable_code("ABCD1234") == "ABCD-1234"
 
 
 @settings(deadline=None)
 @given(st.binary(min_size=5, max_size=5), st.binary(min_size=5, max_size=5))
-def test_different_randomness_makes_different_codes(one: bytes, other: bytes) -> None:
+def test_different_random_bytes_give_different_codes(one: bytes, other: bytes) -> None:
     assert (new_code(lambda _: one) == new_code(lambda _: other)) is (one == other)

@@ -15,7 +15,7 @@ from keyplan_systems.venue_booking.domain.refusals import DateNotBookableError, 
 from keyplan_systems.venue_booking.domain.venue import DEFAULT_DURATIONS, Slot, Venue, utc_datetime
 
 
-def test_a_full_day_takes_every_slot_and_half_a_day_its_own() -> None:
+def test_a_full_day_uses_every_slot_and_half_a_day_its_own() -> None:
     assert VENUE.slots_of("FULL_DAY") == ("MORNING", "AFTERNOON", "EVENING")
     assert VENUE.slots_of("HALF_DAY_AFTERNOON") == ("AFTERNOON",)
 
@@ -25,7 +25,7 @@ def test_every_shorter_duration_shares_a_slot_with_the_full_day(duration: str) -
     assert set(VENUE.slots_of(duration)) & set(VENUE.slots_of("FULL_DAY"))
 
 
-def test_an_unknown_duration_or_slot_is_refused_with_what_there_is() -> None:
+def test_an_unknown_duration_or_slot_is_rejected_with_the_known_ones() -> None:
     with pytest.raises(InvalidRequestError, match=r"FULLDAY.*HALF_DAY_MORNING"):
         VENUE.slots_of("FULLDAY")
     with pytest.raises(InvalidRequestError, match=r"NIGHT.*MORNING"):
@@ -64,12 +64,12 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("values", "reason"), WRONG, ids=[f"{reason}-{n}" for n, (_, reason) in enumerate(WRONG)])
-def test_a_venue_that_contradicts_itself_cannot_be_configured(values: dict[str, Any], reason: str) -> None:
+def test_a_contradictory_configuration_is_rejected(values: dict[str, Any], reason: str) -> None:
     with pytest.raises(ValidationError, match=reason):
         Venue.model_validate(values)
 
 
-def test_three_days_from_now_is_the_first_date_that_can_be_requested() -> None:
+def test_the_first_requestable_date_is_three_days_from_now() -> None:
     assert VENUE.earliest_date(NOW) == date(2025, 10, 24)
     VENUE.check_bookable(date(2025, 10, 24), NOW)
     with pytest.raises(DateNotBookableError, match=r"2025-10-24 to .* not for 2025-10-23") as refusal:
@@ -91,7 +91,7 @@ def test_lead_and_horizon_are_configurable() -> None:
     assert not venue.is_bookable(date(2025, 10, 23), NOW)
 
 
-def test_a_date_is_over_only_once_it_has_ended_at_the_venue() -> None:
+def test_a_date_is_over_after_it_has_ended_at_the_venue() -> None:
     VENUE.check_not_over(date(2025, 10, 21), NOW)
     with pytest.raises(DateNotBookableError, match="is over"):
         VENUE.check_not_over(date(2025, 10, 20), NOW)
@@ -110,7 +110,7 @@ def test_the_morning_keeps_its_wall_clock_hours_when_clocks_change(day: date, ho
     assert ends.astimezone(UTC) - starts.astimezone(UTC) == timedelta(hours=hours)
 
 
-def test_a_slot_over_the_hour_that_is_left_out_is_really_shorter() -> None:
+def test_a_slot_over_a_skipped_hour_is_shorter() -> None:
     venue = Venue(slots=(Slot(name="N", starts_minute=0, ends_minute=300),), durations={"N": ("N",)})
     starts, ends = venue.span(date(2025, 3, 30), ("N",))
     assert ends.astimezone(UTC) - starts.astimezone(UTC) == timedelta(hours=4)

@@ -59,7 +59,7 @@ def test_every_letter_is_complete_in_every_language_and_both_forms(kind: NoticeK
     assert message["Subject"]
 
 
-def test_customers_are_written_to_in_their_language_and_administrators_in_theirs() -> None:
+def test_customers_and_administrators_get_letters_in_their_language() -> None:
     english = booking(language=Language.ENGLISH)
     assert write(NoticeKind.APPROVED, english)["Content-Language"] == "en"
     assert write(NoticeKind.ADMIN_NEW_REQUEST, english)["Content-Language"] == "it"
@@ -96,7 +96,7 @@ def test_customers_get_letters_from_the_venue_to_themselves() -> None:
     assert "393331234567" not in message.as_string()
 
 
-def test_administrators_get_all_there_is_and_answer_to_the_requester() -> None:
+def test_administrators_get_all_details_and_reply_to_the_requester() -> None:
     message = write(NoticeKind.ADMIN_NEW_REQUEST, booking(association="Amici del Casello"))
     assert message["To"] == "one@example.org, two@example.org"
     assert message["Reply-To"] == "Ada Rossi <ada@example.org>"
@@ -105,11 +105,11 @@ def test_administrators_get_all_there_is_and_answer_to_the_requester() -> None:
             assert fact in content
 
 
-def test_a_request_is_told_to_be_no_confirmation() -> None:
+def test_a_request_letter_states_that_it_is_not_a_confirmation() -> None:
     assert "non è ancora una conferma" in part(write(NoticeKind.RECEIVED), "plain")
 
 
-def test_a_reason_is_handed_on() -> None:
+def test_a_reason_is_included_in_the_letter() -> None:
     message = write(NoticeKind.REJECTED, booking(reason="Il tetto <perde>"))
     assert "Messaggio del gruppo:\nIl tetto <perde>" in part(message, "plain").replace("\r\n", "\n")
     assert "Il tetto &lt;perde&gt;" in part(message, "html")
@@ -121,7 +121,7 @@ EVIL = ["<script>alert(1)</script>", "{{ 7*7 }}", "{name.__class__}", "{0}", "%s
 
 @pytest.mark.parametrize("evil", EVIL)
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_customers_wrote_is_shown_as_it_is_and_never_run(kind: NoticeKind, evil: str) -> None:
+def test_texts_of_customers_are_escaped(kind: NoticeKind, evil: str) -> None:
     contact = Contact(full_name=evil, email="ada@example.org", phone="+393331234567")
     message = write(kind, booking(description=evil, contact=contact, reason=evil))
     assert evil in part(message, "plain")
@@ -136,7 +136,7 @@ def test_what_customers_wrote_is_shown_as_it_is_and_never_run(kind: NoticeKind, 
 
 @settings(deadline=None)
 @given(st.text(alphabet=st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), min_size=1, max_size=100))
-def test_no_name_breaks_the_headers(name: str) -> None:
+def test_a_name_cannot_break_the_headers(name: str) -> None:
     contact = Contact.model_construct(full_name=name, email="ada@example.org", phone="+393331234567")
     again = email.message_from_bytes(write(NoticeKind.ADMIN_CANCELLED, booking(contact=contact)).as_bytes())
     expected = {
@@ -158,7 +158,7 @@ PIECES = [
 @example("=?utf-8?q?aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa=2C_victim=40example.net=2C?= " + "bbb " * 9)
 @example("=?utf-8?q?x=2C_victim=40example.net=2C?= è" + " bb" * 10)
 @example(":" * 100)
-def test_no_part_of_a_name_is_read_as_an_address(name: str) -> None:
+def test_a_name_is_never_parsed_as_an_address(name: str) -> None:
     contact = Contact.model_construct(full_name=name, email="ada@example.org", phone="+393331234567")
     for kind, header in ((NoticeKind.RECEIVED, "To"), (NoticeKind.ADMIN_NEW_REQUEST, "Reply-To")):
         sent = write(kind, booking(contact=contact)).as_bytes()
@@ -167,13 +167,13 @@ def test_no_part_of_a_name_is_read_as_an_address(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["Rossi, Ada", 'Ada "la Contessa" Rossi', "A" * 65 + ", B"])
-def test_a_name_that_stands_on_one_line_is_written_as_it_is(name: str) -> None:
+def test_a_name_on_one_line_is_written_unchanged(name: str) -> None:
     contact = Contact(full_name=name, email="ada@example.org", phone="+393331234567")
     again = email.message_from_bytes(write(NoticeKind.RECEIVED, booking(contact=contact)).as_bytes(), policy=default)
     assert again["To"].addresses[0].display_name == name
 
 
-def test_the_same_notice_makes_the_same_bytes() -> None:
+def test_the_same_notice_gives_the_same_bytes() -> None:
     for kind in KINDS:
         assert write(kind).as_bytes() == write(kind, writer=LetterWriter(VENUE, ROOM)).as_bytes()
 
@@ -185,7 +185,7 @@ def test_a_boundary_cannot_be_forged_by_text() -> None:
     assert [each.get_content_type() for each in again.iter_parts()] == ["text/plain", "text/html"]
 
 
-def test_a_mail_room_needs_administrators() -> None:
+def test_a_mail_room_requires_administrators() -> None:
     with pytest.raises(ValueError, match="at least one administrator"):
         MailRoom("a@example.org", (), "example.org")
 
@@ -193,7 +193,7 @@ def test_a_mail_room_needs_administrators() -> None:
 @pytest.mark.parametrize(
     "address", ["", "nobody", "nobody@", "@example.org", "a b@example.org", "a@b\nc", "é@x.org", "a@é.org"]
 )
-def test_a_mail_room_needs_addresses_to_which_letters_can_be_written(address: str) -> None:
+def test_a_mail_room_requires_valid_addresses(address: str) -> None:
     with pytest.raises(ValueError, match="not an e-mail address"):
         MailRoom(address, ("b@example.org",), "example.org")
     with pytest.raises(ValueError, match="not an e-mail address"):

@@ -53,7 +53,7 @@ def port(inbox: Inbox) -> Iterator[int]:
         yield port
 
 
-def test_a_letter_arrives_as_it_was_written(inbox: Inbox, port: int) -> None:
+def test_a_letter_arrives_unchanged(inbox: Inbox, port: int) -> None:
     assert plain(port).send(letter()) == Sent()
     (envelope,) = inbox.envelopes
     assert (envelope.mail_from, envelope.rcpt_tos) == ("casello@example.org", ["ada@example.org"])
@@ -70,7 +70,7 @@ def test_a_letter_to_administrators_arrives_at_each_of_them(inbox: Inbox, port: 
     assert inbox.envelopes[0].rcpt_tos == ["one@example.org", "two@example.org"]
 
 
-def test_one_refused_recipient_of_two_is_reported_and_the_other_served(inbox: Inbox, port: int) -> None:
+def test_one_rejected_recipient_of_two_is_reported_and_the_other_served(inbox: Inbox, port: int) -> None:
     inbox.answers["two@example.org"] = "550 no such user"
     assert plain(port).send(letter(NoticeKind.ADMIN_NEW_REQUEST)) == Sent(refused=("two@example.org",))
     assert inbox.envelopes[0].rcpt_tos == ["one@example.org"]
@@ -84,7 +84,7 @@ def test_one_refused_recipient_of_two_is_reported_and_the_other_served(inbox: In
     ("DATA", "450 not yet", MailDeferredError),
     ("DATA", "421 closing", MailUnavailableError),
 ])  # fmt: skip
-def test_refusals_for_good_are_told_from_refusals_for_now(
+def test_permanent_rejections_are_distinguished_from_temporary_ones(
     inbox: Inbox, port: int, step: str, answer: str, kind: type[Exception]
 ) -> None:
     inbox.answers[step] = answer
@@ -129,7 +129,7 @@ def answering(listener: socket.socket, answers: dict[str, bytes]) -> None:
         ("MAIL", b"552 too large\r\n", Security.NONE, MailRefusedError),
     ],
 )
-def test_what_a_server_would_say_to_every_letter_keeps_them_waiting(
+def test_a_server_error_that_affects_every_letter_keeps_them_waiting(
     step: str, answer: bytes, security: Security, kind: type[Exception]
 ) -> None:
     answers = {**CONVERSATION, step: answer}
@@ -144,21 +144,21 @@ def test_what_a_server_would_say_to_every_letter_keeps_them_waiting(
     assert refused.type is kind
 
 
-def test_a_server_that_is_not_there_may_be_later() -> None:
+def test_an_unreachable_server_is_retried_later() -> None:
     with socket.socket() as held:
         held.bind((HOST, 0))  # a port that nothing listens on, and that no other process can bind
         with pytest.raises(MailUnavailableError, match="no answer"):
             plain(held.getsockname()[1]).send(letter())
 
 
-def test_a_server_that_hangs_up_or_stays_silent_may_answer_later() -> None:
+def test_a_server_that_disconnects_or_times_out_is_retried_later() -> None:
     with socket.create_server((HOST, 0)) as silent:
         sender = SmtpSender(SmtpSettings(HOST, silent.getsockname()[1], Security.NONE, timeout_s=0.05))
         with pytest.raises(MailUnavailableError, match="no answer"):
             sender.send(letter())
 
 
-def test_a_server_that_breaks_off_after_taking_the_letter_has_taken_it() -> None:
+def test_a_server_that_disconnects_after_accepting_the_letter_has_it() -> None:
     heard: list[bytes] = []
 
     def serve(listener: socket.socket) -> None:
@@ -180,7 +180,7 @@ def test_a_server_that_breaks_off_after_taking_the_letter_has_taken_it() -> None
 
 
 @pytest.mark.parametrize("security", [Security.STARTTLS, Security.TLS])
-def test_letters_travel_encrypted_with_a_password(inbox: Inbox, tmp_path: Path, security: Security) -> None:
+def test_letters_are_sent_encrypted_with_a_password(inbox: Inbox, tmp_path: Path, security: Security) -> None:
     context, authority = certificate(tmp_path)
     with running(inbox, security, context) as port:
         settings = SmtpSettings(HOST, port, security, "ada", "lovelace", authority, timeout_s=60)
@@ -190,7 +190,7 @@ def test_letters_travel_encrypted_with_a_password(inbox: Inbox, tmp_path: Path, 
 
 
 @pytest.mark.parametrize("security", [Security.STARTTLS, Security.TLS])
-def test_a_certificate_nobody_vouches_for_is_not_spoken_to(inbox: Inbox, tmp_path: Path, security: Security) -> None:
+def test_an_untrusted_certificate_is_rejected(inbox: Inbox, tmp_path: Path, security: Security) -> None:
     context, _ = certificate(tmp_path)
     with running(inbox, security, context) as port:
         sender = SmtpSender(SmtpSettings(HOST, port, security, "ada", "lovelace", timeout_s=60))
@@ -207,9 +207,7 @@ def test_a_wrong_password_keeps_letters_waiting(inbox: Inbox, tmp_path: Path) ->
             sender.send(letter())
 
 
-def test_a_server_without_the_configured_encryption_gets_nothing_and_keeps_letters_waiting(
-    inbox: Inbox, port: int
-) -> None:
+def test_a_server_without_the_configured_encryption_gets_nothing(inbox: Inbox, port: int) -> None:
     with pytest.raises(MailUnavailableError, match="cannot do what is configured"):
         SmtpSender(SmtpSettings(HOST, port, Security.STARTTLS, timeout_s=60)).send(letter())
     assert inbox.envelopes == []
@@ -251,7 +249,7 @@ def test_a_second_delivery_changes_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_what_a_killed_sender_left_is_cleared_at_the_next_start(
+def test_files_left_by_a_killed_sender_are_removed_at_the_next_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def killed(_path: Path, _draft: Path) -> None:
@@ -276,7 +274,7 @@ def test_what_a_killed_sender_left_is_cleared_at_the_next_start(
     assert sender.send(letter()) == Sent()
 
 
-def test_of_all_who_deliver_at_once_exactly_one_is_first(tmp_path: Path) -> None:
+def test_exactly_one_of_several_concurrent_deliveries_is_first(tmp_path: Path) -> None:
     together = threading.Barrier(8)
     seen: list[bool] = []
 
@@ -294,7 +292,7 @@ def test_of_all_who_deliver_at_once_exactly_one_is_first(tmp_path: Path) -> None
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_a_folder_that_cannot_be_made_is_worth_another_try(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_retried(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(MailUnavailableError, match="cannot write"):
         FolderSender(tmp_path / "file" / "box").send(letter())

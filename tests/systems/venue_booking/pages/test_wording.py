@@ -69,7 +69,7 @@ def request(**headers: str) -> Request:
 
 
 @pytest.mark.parametrize("language", [Language.ITALIAN, Language.GERMAN])
-def test_every_language_has_the_same_sentences_with_the_same_values(language: Language) -> None:
+def test_every_language_has_the_same_sentences_with_the_same_placeholders(language: Language) -> None:
     english, other = dict(sentences(page_texts(Language.ENGLISH))), dict(sentences(page_texts(language)))
     own = {name: text for name, text in other.items() if not name.startswith("shared.")}
     assert own.keys() == english.keys()
@@ -100,7 +100,7 @@ def test_the_texts_of_the_shared_script_are_those_that_are_translated() -> None:
     assert set(re.findall(r'keyplan\.word\("(.+?)"\)', script)) == set(SCRIPT_TEXTS)
 
 
-def test_every_sentence_that_a_page_names_exists_and_every_one_is_used() -> None:
+def test_every_sentence_named_by_a_page_exists_and_every_sentence_is_used() -> None:
     names = dict(sentences(page_texts(Language.ENGLISH))).keys()
     sources = [*PACKAGE.joinpath("templates").glob("*.j2"), *PACKAGE.joinpath("pages").glob("*.py")]
     text = "\n".join(path.read_text("utf-8") for path in sources)
@@ -139,7 +139,7 @@ def test_the_best_accepted_language_is_chosen(accepted: str, language: str) -> N
     assert language_of(request(accept_language=accepted)).value == language
 
 
-def test_a_chosen_language_wins_and_an_unknown_one_does_not() -> None:
+def test_a_chosen_language_takes_precedence_and_an_unknown_one_is_ignored() -> None:
     assert language_of(request(accept_language="en", cookie=f"{COOKIE}=de")) is Language.GERMAN
     assert language_of(request(accept_language="en", cookie=f"{COOKIE}=xx")) is Language.ENGLISH
 
@@ -157,13 +157,13 @@ def test_dates_hours_and_amounts_follow_the_language() -> None:
     assert english("bookings.people", count=2) == "2 people"
 
 
-def test_slots_of_a_venues_own_configuration_keep_their_names() -> None:
+def test_custom_slots_of_a_venue_keep_their_names() -> None:
     night = Venue(slots=(Slot(name="LATE_NIGHT", starts_minute=60, ends_minute=120),), durations={"X": ("LATE_NIGHT",)})
     assert Phrases(Language.GERMAN, night).slot("LATE_NIGHT") == "Late night"
     assert Phrases(Language.GERMAN, night).duration("X") == "X"
 
 
-def test_refusals_are_stated_in_the_language() -> None:
+def test_rejections_are_stated_in_the_language_of_the_page() -> None:
     german = phrases(Language.GERMAN)
     taken = SlotTakenError(date(2026, 12, 5), ["MORNING"])
     assert german.refusal(taken) == "Schon belegt am 5. Dezember 2026: Vormittag."
