@@ -16,6 +16,8 @@ _WIDTH: Final = 640
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 12, 12, 28
 _DOTS: Final = 40
 """Number of points of a line from which they are not marked."""
+_BEFORE: Final = frozenset("$€£")
+"""Units that stand before their number; others follow it."""
 _SERIES: Final = 6
 """Number of series colors in keyplan.css."""
 
@@ -157,7 +159,8 @@ def _svg(title: str, described: str, height: int, drawn: Sequence[Markup]) -> Ma
 
 
 def _text(value: float, unit: str, digits: int) -> str:
-    return f"{value:,.{digits}f}{unit}"
+    number = f"{value:,.{digits}f}"
+    return f"{unit}{number}" if unit in _BEFORE else f"{number}{unit}"
 
 
 def _short(text: str, characters: int) -> Markup:
