@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keyplan.cli.designs import load, refusal
+from keyplan.cli.designs import load, load_by, refusal
+from keyplan.cli.diff import check_distinct
 
 if TYPE_CHECKING:
     from keyplan.console import Source
     from keyplan.console.serving import Handover
+    from keyplan.design.declaring.design import Design
     from keyplan.engine.engine import Engine
     from keyplan.server.asgi import DynamoDBApplication
 
@@ -36,6 +38,10 @@ def console(  # noqa: PLR0917 - one parameter per option, given by name
         str | None, typer.Option("--endpoint", help="URL of a server, such as http://127.0.0.1:8000.")
     ] = None,
     aws: Annotated[str | None, typer.Option("--aws", metavar="REGION", help="Amazon DynamoDB in this Region.")] = None,
+    against: Annotated[
+        list[str] | None,
+        typer.Option("--against", help="Another version of the design to compare with; may be repeated."),
+    ] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Refuse every operation that writes.")] = False,
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 selects a free one.")] = 8001,
     host: Annotated[
@@ -59,17 +65,32 @@ def console(  # noqa: PLR0917 - one parameter per option, given by name
     from keyplan.console.serving import run  # noqa: PLC0415 - an extra
     from keyplan.server.launch import LaunchError, bound_socket  # noqa: PLC0415 - `keyplan --help` needs no server
 
-    design = load(module) if module is not None else None
+    design, others = _designs(module, against or [])
     try:
         access = Access(os.environ.get(TOKEN_VARIABLE), host=host, names=allow_host or ())
         with bound_socket(host, port) as bound:
             source = _source(db, endpoint, aws)
             try:
-                run(Console(source, design=design, read_only=read_only, access=access), bound, _say)
+                run(Console(source, design=design, against=others, read_only=read_only, access=access), bound, _say)
             finally:
                 source.close()
     except (LaunchError, ValueError, ImportError) as error:
         raise refusal(f"keyplan console: {error}", code=getattr(error, "code", 2)) from None
+
+
+def _designs(module: str | None, against: list[str]) -> tuple[Design | None, dict[str, Design]]:
+    """Return the design, and the versions to compare it with by the targets that name them."""
+    if not against:
+        return (None if module is None else load(module)), {}
+    from keyplan.diff.programs import load_isolated  # noqa: PLC0415 - `keyplan --help` needs no designs
+
+    if module is None:
+        raise refusal("keyplan console: --against needs a design to compare with")
+    loaded = load_by(module, load_isolated)
+    others = {target: load_by(target, load_isolated) for target in against}
+    for other in others.values():
+        check_distinct(other, loaded, "console")
+    return loaded.design, {target: other.design for target, other in others.items()}
 
 
 def _source(db: str | None, endpoint: str | None, aws: str | None) -> Source:

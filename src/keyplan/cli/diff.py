@@ -39,7 +39,7 @@ def diff(
 
     book = book_of("diff", region)
     before, after = load_by(old, load_isolated), load_by(new, load_isolated)
-    _check_distinct(before, after)
+    check_distinct(before, after)
     comparison = Comparison(before.design, after.design, book)
     if uses:
         try:
@@ -57,18 +57,18 @@ def _module(target: str) -> str:
     return Path(target).stem if target.endswith(".py") else target.rpartition(".")[2]
 
 
-def _check_distinct(old: LoadedDesign, new: LoadedDesign) -> None:
+def check_distinct(old: LoadedDesign, new: LoadedDesign, command: str = "diff") -> None:
     """Refuse two designs whose tables come from the same file; print other files that both use."""
     if old.file == new.file:
         return
     tables = old.tables_shared_with(new)
     if tables:
         raise refusal(
-            f"keyplan diff: both designs import table {', '.join(tables)} from {new.places[tables[0]]}: check out the"
-            " whole old version (git worktree add ../old HEAD), and pass the design in it"
+            f"keyplan {command}: both designs import table {', '.join(tables)} from {new.places[tables[0]]}: check out"
+            " the whole old version (git worktree add ../old HEAD), and pass the design in it"
         )
     for path in sorted(old.files & new.files):
-        typer.echo(f"keyplan diff: both designs import {path}: its changes are not compared", err=True)
+        typer.echo(f"keyplan {command}: both designs import {path}: its changes are not compared", err=True)
 
 
 def _print(comparison: Comparison, report: Report, format: Format) -> None:

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
@@ -40,6 +41,7 @@ class Console:
         *,
         design: Design | None = None,
         designs: Mapping[str, Design] | None = None,
+        against: Mapping[str, Design] = MappingProxyType({}),
         token: str | None = None,
         read_only: bool = False,
         access: Access | None = None,
@@ -47,7 +49,8 @@ class Console:
         """Prepare the application.
 
         `token` admits a browser; by default a random one. `read_only` refuses every operation that writes. `access`
-        replaces the check of token, Host and Origin. Each of `designs` has its own pages below designs/NAME/.
+        replaces the check of token, Host and Origin. Each of `designs` has its own pages below designs/NAME/. `against`
+        names other versions of `design` to compare it with.
         """
         if read_only:
             source.read_only = True
@@ -57,7 +60,7 @@ class Console:
         every = [*(() if design is None else (design,)), *self._designs.values()]
         self.load = LoadRoom(source, every)
         """What the Load room shows."""
-        self.frame = Frame(source, self.access, design, load=self.load, designs=self._designs)
+        self.frame = Frame(source, self.access, design, load=self.load, designs=self._designs, against=against)
         self.app: ASGIApp = self.access.guard(self.frame, self._rooms())
         """ASGI application to mount at /console."""
 

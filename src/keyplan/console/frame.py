@@ -71,11 +71,14 @@ class Frame:
         load: LoadRoom | None = None,
         designs: Mapping[str, Design] = MappingProxyType({}),
         depth: int = 0,
+        against: Mapping[str, Design] = MappingProxyType({}),
     ) -> None:
         """Prepare the pages. `depth`: the number of path segments between the console's root and these pages."""
         self.source, self.access, self.design = source, access, design
         self.designs, self.up = designs, "../" * depth
         """Designs with their own pages, by name; and the path from these pages to the console's root."""
+        self.against = against
+        """Other versions of the design to compare it with, by name."""
         self.load = load if load is not None else LoadRoom(source, () if design is None else (design,))
         """What the Load room shows; consoles of several designs share it."""
         self.pages = Pages(

@@ -178,7 +178,7 @@ def arguments_of(pattern: Pattern[..., Any]) -> dict[str, Any]:
     Parameters of the same model, or for the same field, have different values where their declarations allow it: a
     transaction may not write to one item twice.
     """
-    fields = _fields_of(pattern)
+    fields = fields_of_parameters(pattern)
     sources: list[StoredField | type[BaseModel] | None] = []
     arguments = {}
     for name, param in pattern.parameters.items():
@@ -190,10 +190,10 @@ def arguments_of(pattern: Pattern[..., Any]) -> dict[str, Any]:
     return arguments
 
 
-def _fields_of(pattern: Pattern[..., Any]) -> dict[str, StoredField]:
+def fields_of_parameters(pattern: Pattern[..., Any]) -> dict[str, StoredField]:
     """Return the field for each parameter or for each of its elements."""
     if isinstance(pattern, Transaction):
-        steps = [(step.call.arguments, _fields_of(step.call.pattern)) for step in pattern.steps]
+        steps = [(step.call.arguments, fields_of_parameters(step.call.pattern)) for step in pattern.steps]
         used = [(source, fields.get(name)) for given, fields in steps for name, source in given.items()]
     else:
         known = {name: field for entity in reversed(pattern.plan.entities) for name, field in entity.fields.items()}

@@ -270,11 +270,12 @@ def _readable(value: Any) -> Any:
 
 
 def _access(plan: Plan) -> str:
-    lines = list(_access_lines(plan))
+    lines = list(plan_lines(plan))
     return "\n".join(["Plan", *(f"  {line}" for line in lines)]) if lines else ""
 
 
-def _access_lines(plan: Plan) -> Iterator[str]:
+def plan_lines(plan: Plan) -> Iterator[str]:
+    """Yield the steps of a plan, and its conditions, as lines of text."""
     for step in plan.steps:
         yield f"{step.pattern}: {step.operation} on {step.schema.name}, {_CONDITIONS[step.exists]}"
     if plan.walk is not None:
@@ -348,20 +349,23 @@ _CONDITIONS = {
 
 
 def _claims(pattern: Pattern[..., Any], expectation: Expected) -> str:
-    """Return the claims of documents about a pattern, judged by the estimate if they are about units."""
-    lines = []
+    lines = list(claim_lines(pattern, expectation))
+    return "\n".join(["Claims", *(f"  {line}" for line in lines)]) if lines else ""
+
+
+def claim_lines(pattern: Pattern[..., Any], expectation: Expected) -> Iterator[str]:
+    """Yield the claims of documents about a pattern, judged by the estimate if they are about units."""
     for claim in pattern.facts.claims:
         claimed = units_of(claim.text)
         if claimed is None:
-            lines.append(f'"{claim.text}": unproved, an estimate cannot show it')
+            yield f'"{claim.text}": unproved, an estimate cannot show it'
             continue
         units = expectation.units.read if claimed.what == "read" else expectation.units.written
         units /= max(1.0, expectation.evaluated) if claimed.each else 1.0
         verdict = "fails" if units > claimed.high else "holds" if units >= claimed.low else "less than claimed"
         verdict = "unproved, because of an assumption (see below)" if expectation.guesses else verdict
         each = " per item" if claimed.each else ""
-        lines.append(f'"{claim.text}": {verdict}, estimated {number(units)} {claimed.what} units{each}')
-    return "\n".join(["Claims", *(f"  {line}" for line in lines)]) if lines else ""
+        yield f'"{claim.text}": {verdict}, estimated {number(units)} {claimed.what} units{each}'
 
 
 def _cost(pattern: Pattern[..., Any], expectation: Expected, book: PriceBook) -> str:

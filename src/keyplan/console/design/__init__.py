@@ -2,17 +2,370 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from keyplan.console.frame import Frame
+from keyplan.check.checking import check_change
+from keyplan.console.design import collections, costs, forms
+from keyplan.console.design.claims import ITEMS, RunProgress
+from keyplan.console.design.costs import money
+from keyplan.console.design.picture import draw, merged, panels
+from keyplan.console.design.room import (
+    Room,
+    first_line,
+    grouped,
+    place_text,
+    rule_of,
+    rule_page,
+    subjects_of,
+)
+from keyplan.console.design.running import RunResult, connection_of
+from keyplan.console.frame import Frame, form
+from keyplan.cost.expected import expected
+from keyplan.cost.units import average
+from keyplan.design.declaring.design import Design
+from keyplan.design.declaring.patterns import Pattern
+from keyplan.design.declaring.tables import Table
+from keyplan.design.schema import Index
+from keyplan.diff.comparison import Comparison, by_table, rollout
+from keyplan.errors import KeyplanError, ServiceError
+from keyplan.pages import redirect
+from keyplan.verify.values import MissingGeneratorError
+
+ITEMS_READ: Final = 200
+"""Items that one request reads for the view of item collections."""
+COLLECTIONS_SHOWN: Final = 20
+_UNIQUE: Final = {"csrf", "run", "confirmed", "cursor", "fill"}
+"""Fields of a pattern's form that are not parameters."""
 
 
 def routes(console: Frame) -> list[Route]:
     """Return the routes of the room."""
+    pages = _Pages(console)
+    return [
+        console.route("/design/", pages.overview),
+        console.route("/design/items", pages.items),
+        console.route("/design/store", pages.store, methods=("POST",)),
+        console.route("/design/patterns", pages.patterns),
+        console.route("/design/patterns/{name}", pages.pattern, methods=("GET", "POST")),
+        console.route("/design/findings", pages.findings),
+        console.route("/design/rules/{code}", pages.rule),
+        console.route("/design/cost", pages.cost),
+        console.route("/design/claims", pages.claims, methods=("GET", "POST")),
+        console.route("/design/claims/progress", pages.progress),
+        console.route("/design/compare", pages.compare),
+    ]
 
-    def overview(request: Request) -> Response:
-        return console.render(request, "design/overview.html.j2")
 
-    return [console.route("/design/", overview)]
+class _Pages:
+    """Handlers of the room's requests."""
+
+    def __init__(self, console: Frame) -> None:
+        self._console = console
+        self._room = None if console.design is None else Room(console.design, console.source)
+        if self._room is not None and not console.up:  # of several designs, only those that are looked at
+            self._room.warm()
+
+    def _render(self, request: Request, template: str, tab: str, status: int = 200, /, **context: Any) -> Response:
+        shared: dict[str, Any] = {
+            "room": self._room,
+            "tab": tab,
+            "against": self._console.against,
+            "money": money,
+            "average": average,
+            "rule_of": rule_of,
+            "place_text": place_text,
+        }
+        return self._console.render(request, f"design/{template}.html.j2", status, **shared, **context)
+
+    def _missing(self, request: Request) -> Response:
+        """Return the page that says how to give a design."""
+        return self._console.render(request, "design/missing.html.j2")
+
+    # Picture.
+
+    def overview(self, request: Request) -> Response:
+        if self._room is None:
+            return self._missing(request)
+        drawn = [draw(panel, number) for number, panel in enumerate(self._room.panels)]
+        return self._render(
+            request, "overview", "picture", drawn=drawn, doc=self._room.design.doc, first_line=first_line
+        )
+
+    # Item collections.
+
+    def items(self, request: Request) -> Response:
+        if self._room is None:
+            return self._missing(request)
+        query = request.query_params
+        table = _table(self._room.design, query.get("table", ""))
+        index = _index(table, query.get("index", ""))
+        is_stored = query.get("from") == "stored"
+        entities = collections.EntityFinder(table.entities)
+        problem, problems, read, start = "", [], None, query.get("start", "")
+        found: list[collections.Collection] = []
+        try:
+            if is_stored:
+                read, following = self._stored(table, index, start)
+                found = collections.collections(table.schema, index, read, entities)
+            else:
+                following, sample = "", self._room.sample()
+                problems = sample.problems
+                generated = collections.entries(table.schema, index, sample.items(table))
+                found = collections.by_variety(collections.collections(table.schema, index, generated, entities))
+        except MissingGeneratorError as error:
+            following, problem = "", str(error)
+        except ServiceError as error:
+            if error.code != "ResourceNotFoundException":
+                raise
+            following, problem = "", f"{self._console.source.name} has no table {table.name}."
+        entity = query.get("entity", "")
+        if entity:
+            found = [kept for one in found if (kept := _only(one, entity)).rows]
+        return self._render(
+            request,
+            "items",
+            "items",
+            table=table,
+            index=index,
+            collections=found[:COLLECTIONS_SHOWN],
+            total=len(found),
+            count=sum(len(one.rows) for one in found),
+            columns=collections.columns(found[:COLLECTIONS_SHOWN]) if entity else [],
+            entity=entity,
+            is_stored=is_stored,
+            following=following,
+            problem=problem,
+            problems=problems,
+            limit=ITEMS_READ,
+        )
+
+    def _stored(self, table: Table, index: Index | None, start: str) -> tuple[list[dict[str, Any]], str]:
+        """Return one page of stored items, or index entries, and the start of the next page."""
+        request: dict[str, Any] = {"TableName": table.name, "Limit": ITEMS_READ}
+        if index is not None:
+            request["IndexName"] = index.name
+        if start:
+            request["ExclusiveStartKey"] = _start_key(start)
+        answer = self._console.source.call("Scan", request)
+        last = answer.get("LastEvaluatedKey")
+        return answer["Items"], json.dumps(_key_json(last)) if last else ""
+
+    def store(self, request: Request) -> Response:
+        """Create the design's tables in the source, and if asked store the generated items."""
+        room = self._known()
+        back = f"{request.scope.get('root_path', '')}/design/items?from=stored"
+        if form(request)["what"] == "items":
+            count = room.sample().store(room.design, room.source)
+            return redirect(back, f"{count:,} items were written.")
+        connection_of(room.source, b"").create_tables(*room.design.tables)
+        return redirect(back, "The tables exist now.")
+
+    def _known(self) -> Room:
+        if self._room is None:
+            raise HTTPException(404, "The console was started without a design.")
+        return self._room
+
+    # Patterns.
+
+    def patterns(self, request: Request) -> Response:
+        if self._room is None:
+            return self._missing(request)
+        return self._render(request, "patterns", "patterns")
+
+    def pattern(self, request: Request) -> Response:
+        """Show a pattern, and run it: reads with GET, writes with a confirmed POST."""
+        room = self._known()
+        pattern = room.pattern(request.path_params["name"])
+        if pattern is None:
+            raise HTTPException(404, f"{room.design.name} has no pattern of this name.")
+        parameters = forms.parameters_of(pattern)
+        fields: dict[str, str] = dict(form(request).items() if request.method == "POST" else request.query_params)
+        outcome: RunResult | None = None
+        errors: dict[str, str] = {}
+        note = ""
+        if "run" in fields and pattern.plan.reading is (request.method == "GET"):
+            reading = forms.read(parameters, fields)
+            errors = reading.errors
+            if not errors:
+                outcome = self._run(room, pattern, reading.arguments, fields)
+        elif fields.get("fill") == "generated":
+            fields, note = self._filled(room, pattern, parameters)
+        values = {**forms.defaults(parameters), **{k: v for k, v in fields.items() if k not in _UNIQUE}}
+        return self._render(
+            request,
+            "pattern",
+            "patterns",
+            422 if errors else 200,
+            pattern=pattern,
+            summary=next(one for one in room.summaries if one.name == pattern.name),
+            plan=room.plan(pattern),
+            findings=room.about(pattern.name),
+            parameters=parameters,
+            values=values,
+            errors=errors,
+            outcome=outcome,
+            note=note,
+        )
+
+    def _run(
+        self, room: Room, pattern: Pattern[..., Any], arguments: dict[str, Any], fields: Mapping[str, str]
+    ) -> RunResult:
+        rehearses = not pattern.plan.reading and fields.get("confirmed") != "yes"
+        return room.runner.run(
+            pattern, arguments, expected(pattern), cursor=fields.get("cursor", ""), rehearses=rehearses
+        )
+
+    @staticmethod
+    def _filled(
+        room: Room, pattern: Pattern[..., Any], parameters: list[forms.ParameterFields]
+    ) -> tuple[dict[str, str], str]:
+        """Return the fields for arguments that concern generated items, and a note if none are found."""
+        try:
+            return forms.texts(parameters, room.sample().arguments(pattern)), ""
+        except KeyplanError as error:
+            return {}, str(error)
+
+    # Findings.
+
+    def findings(self, request: Request) -> Response:
+        if self._room is None:
+            return self._missing(request)
+        report = self._room.report
+        return self._render(
+            request,
+            "findings",
+            "findings",
+            groups=grouped(report.findings),
+            suppressed=report.suppressed,
+            pages=subjects_of(self._room.design),
+        )
+
+    def rule(self, request: Request) -> Response:
+        """Show the page of a rule, also without a design."""
+        rule = rule_of(request.path_params["code"])
+        if rule is None:
+            raise HTTPException(404, "This rule does not exist.")
+        mine = [] if self._room is None else [one for one in self._room.report.findings if one.code == rule.code]
+        return self._render(request, "rule", "findings", rule=rule, text=rule_page(rule), findings=mine)
+
+    # Costs.
+
+    def cost(self, request: Request) -> Response:
+        if self._room is None:
+            return self._missing(request)
+        found = self._room.costs(costs.WhatIf.read(request.query_params))
+        return self._render(request, "cost", "cost", costs=found, factors=costs.FACTORS)
+
+    # Claims.
+
+    def claims(self, request: Request) -> Response:
+        if self._room is None:
+            return self._missing(request)
+        verification = self._room.verification
+        if request.method == "POST":
+            fields = form(request)
+            if "stop" in fields:
+                verification.stop()
+            else:
+                asked = fields["items"]
+                verification.start(int(asked) if asked in {str(count) for count in ITEMS} else ITEMS[0])
+            return redirect(str(request.url.path))
+        declared = [
+            (pattern.name, claim) for pattern in self._room.design.patterns for claim in pattern.facts.claims
+        ] + [("", claim) for claim in self._room.design.claims]
+        return self._render(
+            request,
+            "claims",
+            "claims",
+            progress=verification.progress,
+            report=verification.report,
+            declared=declared,
+            choices=ITEMS,
+        )
+
+    def progress(self, _request: Request) -> Response:
+        """Return the progress of the verification to the page's script."""
+        progress = RunProgress() if self._room is None else self._room.verification.progress
+        return JSONResponse(
+            {
+                "state": progress.state,
+                "activity": progress.activity,
+                "done": progress.done,
+                "total": progress.total,
+            }
+        )
+
+    # Two versions.
+
+    def compare(self, request: Request) -> Response:
+        if self._room is None:
+            return self._missing(request)
+        others = self._console.against
+        chosen = request.query_params.get("against") or next(iter(others), "")
+        if chosen not in others:
+            return self._render(request, "compare", "compare", comparison=None, chosen="")
+        comparison = Comparison(others[chosen], self._room.design, self._room.book)
+        changed = {change.subject for change in comparison.of("pattern changed")}
+        joined = merged(panels(comparison.old), panels(comparison.new), changed)
+        return self._render(
+            request,
+            "compare",
+            "compare",
+            comparison=comparison,
+            chosen=chosen,
+            drawn=[draw(panel, number, linked=False) for number, panel in enumerate(joined) if panel.mark],
+            unchanged=[panel.table for panel in joined if not panel.mark],
+            changes=list(by_table(comparison.changes)),
+            stages=rollout(comparison),
+            findings=check_change(comparison).findings,
+        )
+
+
+def _table(design: Design, name: str) -> Table:
+    """Return the table with a name; without a name the first."""
+    if not name:
+        return design.tables[0]
+    for table in design.tables:
+        if table.name == name:
+            return table
+    raise HTTPException(404, "The design has no table of this name.")
+
+
+def _index(table: Table, name: str) -> Index | None:
+    """Return the index with a name; without a name None."""
+    if not name:
+        return None
+    index = table.schema.index(name)
+    if index is None:
+        raise HTTPException(404, "The table has no index of this name.")
+    return index
+
+
+def _only(one: collections.Collection, entity: str) -> collections.Collection:
+    return collections.Collection(one.partition, tuple(row for row in one.rows if row.entity == entity))
+
+
+def _key_json(key: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a key as JSON: binary as hexadecimal digits."""
+    return {
+        name: {kind: content.hex() if isinstance(content, bytes) else content for kind, content in value.items()}
+        for name, value in key.items()
+    }
+
+
+def _start_key(text: str) -> dict[str, Any]:
+    """Return the key of a link to the next page."""
+    try:
+        return {
+            name: {kind: bytes.fromhex(content) if kind == "B" else content for kind, content in value.items()}
+            for name, value in json.loads(text).items()
+        }
+    except (ValueError, AttributeError):
+        raise HTTPException(400, "The start of the page is not a key.") from None

@@ -1,0 +1,91 @@
+"""Verification of a design in the background: its claims, predictions and answers on generated items."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from keyplan.cost.prices import PriceBook
+from keyplan.design.declaring.design import Design
+from keyplan.errors import KeyplanError
+from keyplan.verify import VerificationReport, verify
+
+State = Literal["idle", "running", "done", "stopped", "failed"]
+ITEMS: Final = (400, 1_000, 4_000, 20_000)
+"""Numbers of items that a person can choose."""
+TIME_LIMIT_S: Final = 600.0
+
+
+@dataclass(frozen=True)
+class RunProgress:
+    """The state of a verification."""
+
+    state: State = "idle"
+    activity: str = ""
+    """What runs now, such as "loading Task"."""
+    done: int = 0
+    total: int = 0
+    error: str = ""
+
+
+class _Stopped(KeyplanError):  # noqa: N818 - not an error: a person ended the verification
+    """A person stopped the verification."""
+
+
+class Verification:
+    """Runs a design on an embedded engine of its own, one run at a time. Threads may share it."""
+
+    def __init__(self, design: Design, book: PriceBook, run: Callable[..., VerificationReport] = verify) -> None:
+        """Prepare; `run` replaces the verification in tests."""
+        self._design, self._book, self._run = design, book, run
+        self._lock = threading.Lock()
+        self._stops = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.progress = RunProgress()
+        self.report: VerificationReport | None = None
+        """Result of the latest complete run."""
+
+    def start(self, items: int) -> bool:
+        """Start a run with about so many generated items; return False if one runs already."""
+        with self._lock:
+            if self.progress.state == "running":
+                return False
+            self._stops.clear()
+            self.progress = RunProgress("running", "generating items")
+            self._thread = threading.Thread(target=self._work, args=(items,), name="verify", daemon=True)
+            self._thread.start()
+            return True
+
+    def stop(self) -> None:
+        """End the run before its next call."""
+        self._stops.set()
+
+    def wait(self, seconds: float) -> None:
+        """Wait until the run ends, for at most so many seconds."""
+        if self._thread is not None:
+            self._thread.join(seconds)
+
+    def _work(self, items: int) -> None:
+        try:
+            report = self._run(
+                self._design,
+                items=items,
+                book=self._book,
+                progress=lambda name, done, total: self._note(f"loading {name}", done, total),
+                running=lambda name, done, total: self._note(f"running {name}", done, total),
+                seconds=TIME_LIMIT_S,
+            )
+        except _Stopped:
+            self.progress = replace(self.progress, state="stopped")
+        except Exception as error:  # noqa: BLE001 - a page shows it: values of a design may raise anything
+            self.progress = replace(self.progress, state="failed", error=f"{type(error).__name__}: {error}")
+        else:
+            self.report = report
+            self.progress = replace(self.progress, state="done")
+
+    def _note(self, activity: str, done: int, total: int) -> None:
+        if self._stops.is_set():
+            raise _Stopped
+        self.progress = RunProgress("running", activity, done, total)

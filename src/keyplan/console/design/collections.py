@@ -1,0 +1,175 @@
+"""Item collections: the items of each partition, in order of their sort key, as designers draw them."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Final
+
+import orjson
+
+from keyplan.client.codec import Sorter
+from keyplan.console.design.picture import COLORS
+from keyplan.cost.units import entry_of
+from keyplan.design.entities import OWNER, EntitySpec
+from keyplan.design.schema import Index, Schema
+from keyplan.dynamodb.values.attribute import item_bytes
+from keyplan.verify.model import canonical, place_in
+
+Item = Mapping[str, Any]
+SHOWN_CHARACTERS: Final = 64
+"""Characters of a value that a cell shows; its tooltip shows more."""
+_TOOLTIP_CHARACTERS: Final = 600
+_KEY_CHARACTERS: Final = 300
+ITEMS_SHOWN: Final = 12
+"""Items of a collection that are shown at once."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """An attribute of an item."""
+
+    name: str
+    type: str
+    """Type descriptor of DynamoDB: S, N, B, BOOL, NULL, SS, NS, BS, L, M."""
+    text: str
+    tooltip: str = ""
+    """The value at greater length, if `text` is cut."""
+
+
+@dataclass(frozen=True)
+class ItemRow:
+    """One item."""
+
+    entity: str
+    """Name of its entity; empty for an item of none."""
+    color: int | None
+    sort: tuple[Cell, ...]
+    cells: tuple[Cell, ...]
+    bytes: int
+
+    def named(self, name: str) -> Cell | None:
+        """Return the cell of an attribute, or None."""
+        return next((cell for cell in self.cells if cell.name == name), None)
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Items with one partition key."""
+
+    partition: tuple[Cell, ...]
+    rows: tuple[ItemRow, ...]
+
+    @property
+    def shown(self) -> tuple[ItemRow, ...]:
+        """Return the first items."""
+        return self.rows[:ITEMS_SHOWN]
+
+    @property
+    def bytes(self) -> int:
+        """Return the size of all its items."""
+        return sum(row.bytes for row in self.rows)
+
+
+class EntityFinder:
+    """Finds the entity of an item by the form of its key."""
+
+    def __init__(self, specs: Sequence[EntitySpec]) -> None:
+        self._reader: Callable[[Any], Any] | None = Sorter(specs, specs).reader if specs else None
+        self._colors = {spec: number % COLORS for number, spec in enumerate(specs)}
+
+    def of(self, item: Item) -> tuple[str, int | None]:
+        """Return the name and color of an item's entity; of an item that belongs to none an empty name."""
+        if OWNER in item:
+            return "unique value", None
+        reader = None if self._reader is None else self._reader(item)
+        return ("", None) if reader is None else (reader.spec.name, self._colors[reader.spec])
+
+
+def collections(schema: Schema, index: Index | None, items: Iterable[Item], entities: EntityFinder) -> list[Collection]:
+    """Return the collections of items, or entries of an index, that are given in the order of their keys."""
+    partition = (schema.partition,) if index is None else index.partition
+    sort = schema.key[1:] if index is None else index.sort
+
+    def keys(item: Item) -> list[Any]:
+        return [item.get(name) for name in partition]
+
+    return [
+        Collection(
+            tuple(_key(name, group[0]) for name in partition if name in group[0]),
+            tuple(_row(item, entities, partition, sort) for item in group),
+        )
+        for _, several in groupby(items, key=keys)
+        if (group := list(several))
+    ]
+
+
+def _row(item: Item, entities: EntityFinder, partition: Sequence[str], sort: Sequence[str]) -> ItemRow:
+    name, color = entities.of(item)
+    keys = {*partition, *sort}
+    others = tuple(cell(attribute, value) for attribute, value in item.items() if attribute not in keys)
+    return ItemRow(name, color, tuple(_key(part, item) for part in sort if part in item), others, _size(item))
+
+
+def _size(item: Item) -> int:
+    return item_bytes(canonical(item))
+
+
+def entries(schema: Schema, index: Index | None, items: Iterable[Item]) -> list[Item]:
+    """Return items, or their entries in an index, in the order in which a query returns them."""
+    stored = [canonical(item) for item in items]
+    held = [(entry, item) for item in stored if (entry := item if index is None else entry_of(schema, index, item))]
+    return [entry for entry, item in sorted(held, key=lambda pair: place_in(schema, index, pair[1]))]
+
+
+def by_variety(found: Sequence[Collection]) -> list[Collection]:
+    """Return the collections with the most entities first, then those with the most items."""
+    return sorted(found, key=lambda one: (-len({row.entity for row in one.rows}), -len(one.rows)))
+
+
+def columns(found: Sequence[Collection]) -> list[str]:
+    """Return the attributes of all items, those of the most items first."""
+    counts: dict[str, int] = {}
+    for one in found:
+        for row in one.rows:
+            for part in row.cells:
+                counts[part.name] = counts.get(part.name, 0) + 1
+    return sorted(counts, key=lambda name: -counts[name])
+
+
+def _key(name: str, item: Item) -> Cell:
+    return cell(name, item[name], most=_KEY_CHARACTERS)
+
+
+def cell(name: str, value: Mapping[str, Any], most: int = SHOWN_CHARACTERS) -> Cell:
+    """Return an attribute as it is shown, with at most so many characters."""
+    ((kind, content),) = value.items()
+    text = shown(kind, content)
+    if len(text) <= most:
+        return Cell(name, kind, text)
+    return Cell(name, kind, f"{text[:most]}\u2026", text[:_TOOLTIP_CHARACTERS])
+
+
+def shown(kind: str, content: Any) -> str:
+    """Return the content of an attribute value as text."""
+    if kind in {"S", "N"}:
+        return str(content)
+    if kind == "B":
+        return b64encode(content).decode() if isinstance(content, (bytes, bytearray)) else str(content)
+    if kind == "BOOL":
+        return "true" if content else "false"
+    if kind == "NULL":
+        return "null"
+    return orjson.dumps(_plain(kind, content), default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+
+
+def _plain(kind: str, content: Any) -> Any:
+    if kind in {"SS", "NS", "BS"}:
+        return [shown(kind[0], part) for part in content]
+    if kind == "L":
+        return [_plain(*next(iter(part.items()))) for part in content]
+    if kind == "M":
+        return {name: _plain(*next(iter(part.items()))) for name, part in content.items()}
+    return bool(content) if kind == "BOOL" else None if kind == "NULL" else shown(kind, content)

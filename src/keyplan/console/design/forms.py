@@ -1,0 +1,354 @@
+"""Forms made from the types of a pattern's parameters: their fields, and the arguments of what a person typed."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from binascii import Error as Base64Error
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from enum import Enum
+from types import SimpleNamespace
+from typing import Any, Final, Literal, get_args, get_origin
+
+import orjson
+from pydantic import BaseModel, PydanticUserError, TypeAdapter, ValidationError
+
+from keyplan.design.declaring.patterns import Pattern
+from keyplan.design.fields.annotations import (
+    UNSET,
+    annotation_with_limits,
+    plain_value,
+    without_none,
+    without_unset,
+)
+from keyplan.export.examples import arguments_of, fields_of_parameters
+
+Widget = Literal["text", "number", "date", "datetime-local", "time", "select", "lines", "json"]
+_REQUIRED: Final = object()
+_TEXTS: Final = (str, bytes)
+_ITEMS: Final = (str, int, float, Decimal, date, time, bytes, Enum)
+"""Types whose values fit in a line, so that a list of them is typed line by line."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """A field of a form."""
+
+    name: str
+    """Name in the form: the parameter, or parameter.field of a model."""
+    label: str
+    annotation: Any
+    widget: Widget
+    type: str
+    """The type for people, such as list[str]."""
+    choices: Mapping[str, Any]
+    """Values of a select by their text."""
+    default: Any = _REQUIRED
+    may_be_none: bool = False
+    may_be_unset: bool = False
+    """True if an empty field means that a patch leaves the field unchanged."""
+    example: str = ""
+
+    @property
+    def is_required(self) -> bool:
+        """Return True if the field cannot be empty."""
+        return self.default is _REQUIRED and not self.may_be_none and not self.may_be_unset
+
+    @property
+    def hint(self) -> str:
+        """Return what a person has to know besides the label."""
+        parts = {"lines": "one value per line", "json": "as JSON", "datetime-local": "UTC"}.get(self.widget, "")
+        if self.may_be_unset:
+            empty = "empty: unchanged; null: no value" if self.may_be_none else "empty: unchanged"
+        elif self.may_be_none:
+            empty = "empty: no value"
+        else:
+            empty = ""
+        return "; ".join(part for part in (self.type, parts, empty) if part)
+
+
+@dataclass(frozen=True)
+class ParameterFields:
+    """A parameter of a pattern with its fields: one, or those of its model."""
+
+    name: str
+    inputs: tuple[Input, ...]
+    model: type[BaseModel] | None = None
+
+
+@dataclass(frozen=True)
+class FormReading:
+    """What a form contained."""
+
+    arguments: dict[str, Any]
+    errors: dict[str, str]
+    """Messages by name of the field; empty if the arguments are complete."""
+
+
+def parameters_of(pattern: Pattern[..., Any]) -> list[ParameterFields]:
+    """Return the parameters of a pattern with their fields."""
+    stored = fields_of_parameters(pattern)
+    try:
+        examples: Mapping[str, Any] = arguments_of(pattern)
+    except Exception:  # noqa: BLE001 - an example is only a placeholder, and types of a design may refuse anything
+        examples = {}
+    parameters = []
+    for name, param in pattern.parameters.items():
+        field = stored.get(name)
+        annotation = param._annotation if param._annotation is not None else field.annotation if field else str
+        default = pattern._defaults.get(name, _REQUIRED)
+        if name in pattern.optional and default is _REQUIRED:
+            default = None
+        parameters.append(_parameter(name, annotation, default, examples.get(name)))
+    return parameters
+
+
+def _parameter(name: str, annotation: Any, default: Any, example: Any) -> ParameterFields:
+    bare, optional = without_none(without_unset(annotation))
+    if not (isinstance(bare, type) and issubclass(bare, BaseModel)) or optional:
+        return ParameterFields(name, (_input(name, name, annotation, default, example),))
+    spec = vars(bare).get("__keyplan__")
+    written = {stored.name for stored in spec.fields.values() if stored.write_time} if spec is not None else set()
+    inputs = [
+        _input(
+            f"{name}.{field}",
+            field,
+            annotation_with_limits(info),
+            _default_of(info, written=field in written),
+            getattr(example, field, None),
+        )
+        for field, info in bare.model_fields.items()
+        if field not in written
+    ]
+    return ParameterFields(name, tuple(inputs), bare)
+
+
+def _default_of(info: Any, *, written: bool) -> Any:
+    if written or info.is_required():
+        return _REQUIRED
+    if info.default_factory is None:
+        return info.default
+    return None if info.default_factory_takes_validated_data else info.default_factory()
+
+
+def _input(name: str, label: str, annotation: Any, default: Any, example: Any) -> Input:
+    known = without_unset(annotation)
+    bare, optional = without_none(known)
+    widget, choices = _widget(bare)
+    return Input(
+        name,
+        label,
+        known,
+        widget,
+        _type_text(bare),
+        choices,
+        _REQUIRED if default is UNSET else default,
+        may_be_none=optional,
+        may_be_unset=known is not annotation or default is UNSET,
+        example="" if example is None or widget == "select" else _text_of(widget, known, example),
+    )
+
+
+def _widget(bare: Any) -> tuple[Widget, Mapping[str, Any]]:
+    origin, parts = get_origin(bare) or bare, get_args(bare)
+    if origin is Literal:
+        return "select", {str(plain_value(value)): value for value in parts}
+    if origin in {list, set, frozenset} or (origin is tuple and Ellipsis in parts):
+        element, _ = without_none(parts[0]) if parts else (str, False)
+        element = get_origin(element) or element
+        is_line = element is Literal or (isinstance(element, type) and issubclass(element, _ITEMS))
+        return ("lines", {}) if is_line else ("json", {})
+    if not isinstance(origin, type):
+        return "json", {}
+    if issubclass(origin, Enum):
+        return "select", {str(member.value): member for member in origin}
+    if issubclass(origin, bool):
+        return "select", {"true": True, "false": False}
+    for kind, widget in _BY_TYPE:
+        if issubclass(origin, kind):
+            return widget, {}
+    return ("json", {}) if parts or _is_structure(origin) else ("text", {})
+
+
+_BY_TYPE: Final[tuple[tuple[type, Widget], ...]] = (
+    (int, "number"), (float, "number"), (Decimal, "number"), (datetime, "datetime-local"), (date, "date"),
+    (time, "time"), (str, "text"), (bytes, "text"),
+)  # fmt: skip
+
+
+def _is_structure(kind: type) -> bool:
+    return issubclass(kind, (BaseModel, dict, list, tuple, set)) or bool(getattr(kind, "__annotations__", None))
+
+
+def _type_text(bare: Any) -> str:
+    if get_origin(bare) is Literal:
+        return ""
+    parts = get_args(bare)
+    name = getattr(get_origin(bare) or bare, "__name__", str(bare))
+    if isinstance(bare, type) and issubclass(bare, Enum):
+        return ""
+    inner = ", ".join("..." if part is Ellipsis else _type_text(without_none(part)[0]) for part in parts)
+    return f"{name}[{inner}]" if inner else name
+
+
+# What a person typed.
+
+
+def read(parameters: list[ParameterFields], fields: Mapping[str, str]) -> FormReading:
+    """Return the arguments of a submitted form, and a message for each field that has no valid value."""
+    arguments: dict[str, Any] = {}
+    errors: dict[str, str] = {}
+    for parameter in parameters:
+        values: dict[str, Any] = {}
+        for one in parameter.inputs:
+            try:
+                values[one.label] = _value(one, fields.get(one.name, ""))
+            except ValueError as error:
+                errors[one.name] = _message(error)
+        if parameter.model is None:
+            arguments.update(values)
+        elif not any(one.name in errors for one in parameter.inputs):
+            _build(parameter, parameter.model, values, arguments, errors)
+    return FormReading(arguments, errors)
+
+
+def _build(
+    parameter: ParameterFields,
+    model: type[BaseModel],
+    values: dict[str, Any],
+    arguments: dict[str, Any],
+    errors: dict[str, str],
+) -> None:
+    given = {name: value for name, value in values.items() if value is not UNSET and value is not _REQUIRED}
+    try:
+        arguments[parameter.name] = model.model_validate(given, by_name=True)
+    except ValidationError as error:
+        names = {one.label for one in parameter.inputs}
+        for problem in error.errors():
+            field = str(problem["loc"][0]) if problem["loc"] else ""
+            name = f"{parameter.name}.{field}" if field in names else parameter.inputs[0].name
+            errors.setdefault(name, problem["msg"])
+
+
+def _value(one: Input, typed: str) -> Any:
+    """Return the value of a field. Raises ValueError."""
+    if not typed.strip():
+        if one.may_be_unset:
+            return UNSET
+        if one.default is not _REQUIRED:
+            return one.default
+        if one.may_be_none:
+            return None
+        if one.widget == "lines":
+            return TypeAdapter(one.annotation).validate_python([])
+        raise ValueError("Enter a value.")
+    if one.may_be_unset and one.may_be_none and typed.strip() == "null":
+        return None
+    if one.widget == "select":
+        if typed not in one.choices:
+            raise ValueError(f"Choose one of {', '.join(one.choices)}.")
+        return one.choices[typed]
+    return _parsed(one, typed)
+
+
+def _parsed(one: Input, typed: str) -> Any:
+    bare, _ = without_none(one.annotation)
+    try:
+        adapter: TypeAdapter[Any] = TypeAdapter(one.annotation)
+    except PydanticUserError:  # a class that pydantic does not know: only its attributes matter
+        return _namespace(orjson.loads(typed))
+    if one.widget == "json":
+        return adapter.validate_json(typed)
+    if one.widget == "lines":
+        element = get_args(bare)[0] if get_args(bare) else str
+        return adapter.validate_python([_scalar(element, line.strip()) for line in typed.splitlines() if line.strip()])
+    return adapter.validate_python(_scalar(bare, typed if one.widget == "text" else typed.strip()))
+
+
+def _scalar(annotation: Any, text: str) -> Any:
+    """Return text in the form in which pydantic reads a type. Raises ValueError."""
+    bare, _ = without_none(annotation)
+    if isinstance(bare, type) and issubclass(bare, bytes):
+        try:
+            return b64decode(text.strip(), validate=True)
+        except Base64Error:
+            raise ValueError("Enter base64.") from None
+    if isinstance(bare, type) and issubclass(bare, datetime):
+        moment = datetime.fromisoformat(text)
+        return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    if isinstance(bare, type) and issubclass(bare, Enum):
+        return next((member for member in bare if str(member.value) == text), text)
+    return text
+
+
+def _namespace(value: Any) -> Any:
+    if isinstance(value, dict):
+        return SimpleNamespace(**{name: _namespace(part) for name, part in value.items()})
+    return [_namespace(part) for part in value] if isinstance(value, list) else value
+
+
+def _message(error: ValueError) -> str:
+    if isinstance(error, ValidationError):
+        problem = error.errors()[0]
+        where = ".".join(map(str, problem["loc"]))
+        return f"{where}: {problem['msg']}" if where else str(problem["msg"])
+    return str(error)
+
+
+# Values as text, to fill a form.
+
+
+def texts(parameters: list[ParameterFields], arguments: Mapping[str, Any]) -> dict[str, str]:
+    """Return the fields of a form that shows these arguments."""
+    return dict(_texts(parameters, arguments))
+
+
+def _texts(parameters: list[ParameterFields], arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for parameter in parameters:
+        if parameter.name in arguments:
+            value = arguments[parameter.name]
+            for one in parameter.inputs:
+                yield one.name, text_of(one, value if parameter.model is None else getattr(value, one.label, None))
+
+
+def text_of(one: Input, value: Any) -> str:
+    """Return a value as a person would type it."""
+    if value is None or value is UNSET or value is _REQUIRED:
+        return ""
+    return _text_of(one.widget, one.annotation, value)
+
+
+def defaults(parameters: list[ParameterFields]) -> dict[str, str]:
+    """Return the fields of a form that shows only defaults."""
+    return {one.name: text_of(one, one.default) for parameter in parameters for one in parameter.inputs}
+
+
+def _text_of(widget: Widget, annotation: Any, value: Any) -> str:
+    if widget == "json":
+        return _json(annotation, value)
+    if widget == "lines":
+        return "\n".join(_line(part) for part in value) if isinstance(value, (list, tuple, set, frozenset)) else ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if widget == "datetime-local" and isinstance(value, datetime):
+        moment = value.astimezone(UTC) if value.tzinfo is not None else value
+        return moment.replace(tzinfo=None).isoformat(timespec="seconds")
+    return _line(value)
+
+
+def _line(value: Any) -> str:
+    if isinstance(value, bytes):
+        return b64encode(value).decode()
+    if isinstance(value, (date, time)):
+        return value.isoformat()
+    return str(plain_value(value))
+
+
+def _json(annotation: Any, value: Any) -> str:
+    try:
+        adapter: TypeAdapter[Any] = TypeAdapter(annotation)
+        return adapter.dump_json(value, indent=2, warnings=False, exclude_none=True).decode()
+    except (PydanticUserError, ValueError, TypeError):
+        return orjson.dumps(vars(value) if hasattr(value, "__dict__") else value, default=str).decode()

@@ -1,0 +1,470 @@
+"""Picture of a design: tables with their indexes and entities, and the patterns that read and write them.
+
+`panels` returns the picture as data, one panel per table; `merged` joins the panels of two versions and marks what
+differs; `draw` renders a panel as inline SVG with links. Colors come from console.css through classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal
+from urllib.parse import quote, urlencode
+
+from markupsafe import Markup
+
+from keyplan.check.finding import Finding
+from keyplan.cost.expected import expected, steps_of
+from keyplan.design.declaring.consumers import Consumer
+from keyplan.design.declaring.design import Design
+from keyplan.design.declaring.patterns import Pattern
+from keyplan.design.declaring.tables import Table
+from keyplan.design.entities import EntitySpec
+from keyplan.design.keys.entity_keys import BoundKey
+from keyplan.design.planning.plan import Plan
+from keyplan.design.schema import Index
+from keyplan.export.conditions import condition
+from keyplan.export.svg import cells, printable
+
+Mark = Literal["", "added", "removed", "changed"]
+COLORS: Final = 8
+"""Number of entity colors in console.css."""
+SEVERITIES: Final = ("error", "warning", "advice")
+"""From the most severe to the least."""
+_SIGNS: Final = {"": "", "added": "+ ", "removed": "\u2212 ", "changed": "~ "}
+_OPERATIONS: Final = {
+    "BatchGetItem": "BatchGet", "BatchWriteItem": "BatchWrite", "ConditionCheck": "Check", "DeleteItem": "Delete",
+    "GetItem": "Get", "PutItem": "Put", "TransactWriteItems": "Transact", "UpdateItem": "Update",
+}  # fmt: skip
+
+Spot = tuple[str, str]
+"""An entity in a section of a panel: the section's key, which is an index or "" for the table, and the entity."""
+
+
+@dataclass(frozen=True)
+class PanelRow:
+    """Items of one entity in a table or index, or a consumer of a stream."""
+
+    name: str
+    text: str
+    """Its key there, or the events of a consumer."""
+    note: str = ""
+    color: int | None = None
+    mark: Mark = ""
+
+
+@dataclass(frozen=True)
+class PanelSection:
+    """A table, one of its indexes, or its stream."""
+
+    key: str
+    kind: Literal["table", "GSI", "LSI", "stream"]
+    name: str
+    keys: str
+    note: str
+    rows: tuple[PanelRow, ...]
+    mark: Mark = ""
+
+
+@dataclass(frozen=True)
+class PatternBox:
+    """A pattern."""
+
+    name: str
+    note: str
+    """Operation, such as Query."""
+    is_read: bool
+    links: tuple[Spot, ...]
+    """Spots that it reads or writes."""
+    touches: frozenset[Spot]
+    """Those, and the index entries that its writes change."""
+    severity: str = ""
+    """Most severe finding; empty without findings."""
+    mark: Mark = ""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Picture of one table."""
+
+    table: str
+    sections: tuple[PanelSection, ...]
+    boxes: tuple[PatternBox, ...]
+    mark: Mark = ""
+
+    def readers(self, section: str) -> list[PatternBox]:
+        """Return the patterns that read a table or index."""
+        return [box for box in self.boxes if box.is_read and any(spot[0] == section for spot in box.touches)]
+
+    def writers(self, section: str) -> list[PatternBox]:
+        """Return the patterns that write a table or index."""
+        return [box for box in self.boxes if not box.is_read and any(spot[0] == section for spot in box.touches)]
+
+
+def colors_of(design: Design) -> dict[str, int]:
+    """Return the color of each entity by name, numbered within its table."""
+    return {spec.name: number % COLORS for table in design.tables for number, spec in enumerate(table.entities)}
+
+
+def panels(design: Design, findings: Sequence[Finding] = ()) -> list[Panel]:
+    """Return the picture of each table of a design."""
+    severities = worst_by_subject(findings)
+    return [_panel(design, table, severities) for table in design.tables]
+
+
+def worst_by_subject(findings: Sequence[Finding]) -> dict[str, str]:
+    """Return the most severe finding about each subject."""
+    worst: dict[str, str] = {}
+    for severity in SEVERITIES:
+        for finding in findings:
+            for one in (finding, *finding.alike):
+                if one.severity == severity:
+                    worst.setdefault(one.subject, severity)
+    return worst
+
+
+def _panel(design: Design, table: Table, severities: Mapping[str, str]) -> Panel:
+    sections = [_section(table, None), *(_section(table, index) for index in table.schema.indexes)]
+    if table.schema.stream is not None or table.consumers:
+        stream = table.schema.stream or "off"
+        rows = tuple(_consumer_row(consumer) for consumer in table.consumers)
+        sections.append(PanelSection("stream:", "stream", "Stream", stream, "", rows))
+    boxes = [box for pattern in design.patterns if (box := _box(pattern, table, severities)) is not None]
+    return Panel(table.name, tuple(sections), tuple(boxes))
+
+
+def _section(table: Table, index: Index | None) -> PanelSection:
+    schema = table.schema
+    rows = tuple(
+        PanelRow(spec.name, key_text(bound), _only_if(bound), number % COLORS)
+        for number, spec in enumerate(table.entities)
+        if (bound := spec.key_in(index)) is not None
+    )
+    if index is None:
+        notes = [f"expires by {ttl.attribute}" for ttl in schema.ttls]
+        notes += [f"{schema.provisioned.read}/{schema.provisioned.write} units/s"] if schema.provisioned else []
+        return PanelSection("", "table", table.name, " + ".join(schema.key), ", ".join(notes), rows)
+    held = f"{len(index.project)} attributes" if isinstance(index.project, tuple) else index.project or "not stated"
+    keys = " + ".join([", ".join(index.partition), *([", ".join(index.sort)] if index.sort else [])])
+    return PanelSection(index.name, index.kind, index.name, keys, f"holds {held}", rows)
+
+
+def key_text(bound: BoundKey) -> str:
+    """Return the form of a key, its attributes separated by a dot: USER#{user_id} . TASK#{task_id}."""
+    return " \u00b7 ".join(part.text for part in bound.attributes)
+
+
+def _only_if(bound: BoundKey) -> str:
+    return "" if bound.only_if is None else f"only if {condition(bound.only_if)}"
+
+
+def _consumer_row(consumer: Consumer) -> PanelRow:
+    entities = ", ".join(spec.name for spec in consumer.entities) or "every entity"
+    return PanelRow(consumer.name, f"{'/'.join(sorted(consumer.events))} {entities}")
+
+
+def _box(pattern: Pattern[..., Any], table: Table, severities: Mapping[str, str]) -> PatternBox | None:
+    """Return the box of a pattern in a table's picture; None if the pattern does not use the table."""
+    plans = [plan for plan in pattern.plan.steps or (pattern.plan,) if plan.schema is table.schema]
+    if not plans:
+        return None
+    links = tuple(dict.fromkeys(spot for plan in plans for spot in _spots(plan)))
+    touched = {*links, *_entries(pattern, table)}
+    note = _OPERATIONS.get(pattern.plan.operation, pattern.plan.operation)
+    severity = severities.get(pattern.name, "")
+    return PatternBox(pattern.name, note, pattern.plan.reading, links, frozenset(touched), severity)
+
+
+def _spots(plan: Plan) -> Iterator[Spot]:
+    section = "" if plan.index is None else plan.index.name
+    for spec in plan.entities:
+        if spec.key_in(plan.index) is not None:
+            yield section, spec.name
+        if plan.hydrated:
+            yield "", spec.name
+
+
+def _entries(pattern: Pattern[..., Any], table: Table) -> Iterator[Spot]:
+    """Yield the index entries that a pattern writes."""
+    plan = pattern.plan
+    if plan.reading:
+        return
+    writes = [(step, units) for step, _, units in steps_of(plan, pattern.facts)] or [(plan, expected(pattern).units)]
+    for step, units in writes:
+        if step.schema is table.schema:
+            for name in units.indexes:
+                yield from ((name, spec.name) for spec in step.entities if _is_in(spec, name))
+
+
+def _is_in(spec: EntitySpec, index: str) -> bool:
+    return spec.key_in(index) is not None
+
+
+# Two versions.
+
+
+def merged(old: Sequence[Panel], new: Sequence[Panel], changed: Collection[str] = ()) -> list[Panel]:
+    """Return the panels of both versions, in which everything that differs is marked.
+
+    `changed` names patterns that differ in a way that the picture does not show.
+    """
+    before = {panel.table: panel for panel in old}
+    names = {panel.table for panel in new}
+    joined = [
+        _merged(before[panel.table], panel, changed) if panel.table in before else _marked(panel, "added")
+        for panel in new
+    ]
+    return [*joined, *(_marked(panel, "removed") for panel in old if panel.table not in names)]
+
+
+def _marked(panel: Panel, mark: Mark) -> Panel:
+    sections = tuple(
+        replace(section, mark=mark, rows=tuple(replace(row, mark=mark) for row in section.rows))
+        for section in panel.sections
+    )
+    return replace(panel, mark=mark, sections=sections, boxes=tuple(replace(box, mark=mark) for box in panel.boxes))
+
+
+def _merged(old: Panel, new: Panel, changed: Collection[str]) -> Panel:
+    before = {section.key: section for section in old.sections}
+    after = {section.key for section in new.sections}
+    sections = [_merged_section(before.get(section.key), section) for section in new.sections]
+    sections += [_gone(section) for section in old.sections if section.key not in after]
+    boxes_before = {box.name: box for box in old.boxes}
+    boxes_after = {box.name for box in new.boxes}
+    boxes = [_merged_box(boxes_before.get(box.name), box, changed) for box in new.boxes]
+    boxes += [replace(box, mark="removed") for box in old.boxes if box.name not in boxes_after]
+    colors = {row.name: row.color for section in new.sections for row in section.rows}
+    recolored = tuple(
+        replace(
+            section,
+            rows=tuple(replace(row, color=colors.get(row.name, row.color)) for row in section.rows),
+        )
+        for section in sections
+    )
+    marks = {box.mark for box in boxes} | {section.mark for section in sections}
+    marks |= {row.mark for section in sections for row in section.rows}
+    is_same = marks <= {""}
+    return Panel(new.table, recolored, tuple(boxes), "" if is_same else "changed")
+
+
+def _merged_section(old: PanelSection | None, new: PanelSection) -> PanelSection:
+    if old is None:
+        return replace(new, mark="added", rows=tuple(replace(row, mark="added") for row in new.rows))
+    before = {row.name: row for row in old.rows}
+    names = {row.name for row in new.rows}
+    rows = [replace(row, mark=_difference(before.get(row.name), row)) for row in new.rows]
+    rows += [replace(row, mark="removed") for row in old.rows if row.name not in names]
+    is_same = (old.kind, old.keys, old.note) == (new.kind, new.keys, new.note)
+    return replace(new, rows=tuple(rows), mark="" if is_same else "changed")
+
+
+def _difference(old: PanelRow | None, new: PanelRow) -> Mark:
+    if old is None:
+        return "added"
+    return "" if (old.text, old.note) == (new.text, new.note) else "changed"
+
+
+def _gone(section: PanelSection) -> PanelSection:
+    return replace(section, mark="removed", rows=tuple(replace(row, mark="removed") for row in section.rows))
+
+
+def _merged_box(old: PatternBox | None, new: PatternBox, changed: Collection[str]) -> PatternBox:
+    if old is None:
+        return replace(new, mark="added")
+    is_same = (old.note, old.links, old.touches) == (new.note, new.links, new.touches) and new.name not in changed
+    return replace(new, mark="" if is_same else "changed")
+
+
+# Drawing.
+
+_CELL: Final = 7.3
+"""Width of a character of 12 px in the widest of common monospaced fonts."""
+_SIDE, _LANE, _MIDDLE = 296.0, 84.0, 500.0
+_PITCH, _PILL = 31.0, 25.0
+_HEAD, _ROW, _NOTE, _GAP = 46.0, 25.0, 16.0, 16.0
+_INSET: Final = 10.0
+
+
+@dataclass
+class _Drawn:
+    """Positions in a picture, and its parts in the order of painting."""
+
+    prefix: str
+    spots: dict[Spot, tuple[float, str]] = field(default_factory=dict)
+    """Vertical middle and id of each row."""
+    parts: list[Markup] = field(default_factory=list)
+    lines: list[Markup] = field(default_factory=list)
+
+
+def draw(panel: Panel, number: int, *, linked: bool = True) -> Markup:
+    """Return a panel as SVG. `number` makes its ids unique in the page; `linked` adds links to pages of the room."""
+    drawn = _Drawn(f"p{number}")
+    reads = [box for box in panel.boxes if box.is_read]
+    writes = [box for box in panel.boxes if not box.is_read]
+    left = _SIDE + _LANE if reads else 0.0
+    middle_height = sum(_height(section) + _GAP for section in panel.sections) - _GAP
+    side_height = max(len(reads), len(writes)) * _PITCH - (_PITCH - _PILL)
+    height = max(middle_height, side_height) + 2 * _INSET
+    y = (height - middle_height) / 2
+    for section in panel.sections:
+        _draw_section(drawn, panel, section, left, y, linked=linked)
+        y += _height(section) + _GAP
+    _draw_side(drawn, reads, 0.0, left, height, linked=linked)
+    _draw_side(drawn, writes, left + _MIDDLE + _LANE, left + _MIDDLE, height, linked=linked)
+    width = left + _MIDDLE + (_LANE + _SIDE if writes else 0.0)
+    title = f"Table {panel.table}: entities, indexes and access patterns"
+    return Markup(
+        '<svg class="design" role="group" aria-label="{title}" viewBox="-1 -1 {width:g} {height:g}" '
+        'width="{width:g}" height="{height:g}" data-inline="">{lines}{parts}</svg>'
+    ).format(
+        title=title,
+        width=width + 2,
+        height=height + 2,
+        lines=Markup("").join(drawn.lines),
+        parts=Markup("").join(drawn.parts),
+    )
+
+
+def _height(section: PanelSection) -> float:
+    rows = sum(_row_height(row) for row in section.rows) or _ROW
+    return _HEAD + rows + 8
+
+
+def _row_height(row: PanelRow) -> float:
+    return _ROW + (_NOTE if row.note else 0) + (0 if _fits(row) else _NOTE)
+
+
+def _fits(row: PanelRow) -> bool:
+    return cells(f"{row.name}  {row.text}") * _CELL <= _MIDDLE - 40
+
+
+def _draw_section(drawn: _Drawn, panel: Panel, section: PanelSection, x: float, y: float, *, linked: bool) -> None:
+    parts = [
+        _rect(x, y, _MIDDLE, _height(section), f"section {_kind_class(section)} {section.mark}"),
+        _text(x + 14, y + 19, f"{_SIGNS[section.mark]}{section.name}", "name", most=_MIDDLE - 120),
+        _text(
+            x + 14, y + 36, f"{section.keys}{'   ' + section.note if section.note else ''}", "dim", most=_MIDDLE - 28
+        ),
+        _text(x + _MIDDLE - 14, y + 19, section.kind, "kind", anchor="end"),
+    ]
+    group = Markup("").join(parts)
+    if linked and section.kind != "stream":
+        address = f"items?{urlencode({'table': panel.table, 'index': section.key})}"
+        group = _link(address, group, f"Items of {section.name}")
+    drawn.parts.append(group)
+    top = y + _HEAD
+    for number, row in enumerate(section.rows):
+        identity = f"{drawn.prefix}-{panel.sections.index(section)}-{number}"
+        drawn.spots[section.key, row.name] = (top + _ROW / 2, identity)
+        drawn.parts.append(_row(panel, section, row, identity, (x, top), linked=linked))
+        top += _row_height(row)
+    if not section.rows:
+        empty = "no consumers" if section.kind == "stream" else "no entity"
+        drawn.parts.append(_text(x + 14, top + 16, empty, "dim"))
+
+
+def _kind_class(section: PanelSection) -> str:
+    return "is-table" if section.kind == "table" else "is-stream" if section.kind == "stream" else "is-index"
+
+
+def _row(
+    panel: Panel, section: PanelSection, row: PanelRow, identity: str, corner: tuple[float, float], *, linked: bool
+) -> Markup:
+    x, y = corner
+    parts = [_rect(x + 6, y, _MIDDLE - 12, _row_height(row) - 2, f"row {row.mark}")]
+    if row.color is not None:
+        parts.append(_rect(x + 12, y + 6, 10, 11, f"entity-{row.color}"))
+    parts.append(_text(x + 30, y + 16, f"{_SIGNS[row.mark]}{row.name}", "entity-name", most=_MIDDLE - 40))
+    if _fits(row):
+        parts.append(_text(x + _MIDDLE - 14, y + 16, row.text, "key", anchor="end"))
+    else:
+        parts.append(_text(x + 30, y + 16 + _NOTE, row.text, "key", most=_MIDDLE - 44))
+    if row.note:
+        below = y + 16 + _NOTE + (0 if _fits(row) else _NOTE)
+        parts.append(_text(x + 30, below, row.note, "dim", most=_MIDDLE - 44))
+    group = Markup('<g id="{}" data-row="">{}</g>').format(identity, Markup("").join(parts))
+    if linked and section.kind != "stream":
+        query = urlencode({"table": panel.table, "index": section.key, "entity": row.name})
+        return _link(f"items?{query}", group, f"{row.name} in {section.name}")
+    return group
+
+
+def _draw_side(
+    drawn: _Drawn, boxes: Sequence[PatternBox], x: float, edge: float, height: float, *, linked: bool
+) -> None:
+    """Draw the patterns of one side, each near its rows, with a line to each of them; `edge`: the middle's side."""
+    wanted = {box.name: _wanted(drawn, box) for box in boxes}
+    ordered = sorted(boxes, key=lambda box: wanted[box.name])
+    tops = _spread([wanted[box.name] - _PILL / 2 for box in ordered], _INSET, height - _INSET)
+    for box, y in zip(ordered, tops, strict=True):
+        identity = f"{drawn.prefix}-{'r' if box.is_read else 'w'}{boxes.index(box)}"
+        ids = [drawn.spots[spot][1] for spot in sorted(box.touches) if spot in drawn.spots]
+        start = x + _SIDE if box.is_read else x
+        for spot in box.links:
+            if spot in drawn.spots:
+                drawn.lines.append(_line((start, y + _PILL / 2), (edge, drawn.spots[spot][0]), box, identity))
+        drawn.parts.append(_pill(box, identity, ids, (x, y), linked=linked))
+
+
+def _wanted(drawn: _Drawn, box: PatternBox) -> float:
+    rows = [drawn.spots[spot][0] for spot in box.links if spot in drawn.spots]
+    return sum(rows) / len(rows) if rows else 0.0
+
+
+def _spread(wanted: Sequence[float], top: float, bottom: float) -> list[float]:
+    """Return positions near the wanted ones, which are in order, that do not overlap."""
+    places: list[float] = []
+    for y in wanted:
+        places.append(max(y, places[-1] + _PITCH if places else top))
+    last = bottom - _PILL
+    for number in range(len(places) - 1, -1, -1):
+        places[number] = min(places[number], last)
+        last = places[number] - _PITCH
+    return places
+
+
+def _pill(box: PatternBox, identity: str, ids: Sequence[str], corner: tuple[float, float], *, linked: bool) -> Markup:
+    x, y = corner
+    most = _SIDE - 26 - cells(box.note) * _CELL - 14
+    parts = [
+        _rect(x, y, _SIDE, _PILL, f"pattern {_kind(box)} {box.mark}"),
+        _text(x + 12, y + 17, f"{_SIGNS[box.mark]}{box.name}", "pattern-name", most=most),
+        _text(x + _SIDE - (22 if box.severity else 10), y + 17, box.note, "dim", anchor="end"),
+    ]
+    if box.severity:
+        dot = Markup('<circle class="finding-{}" cx="{:g}" cy="{:g}" r="4.5"><title>{}</title></circle>')
+        parts.append(dot.format(box.severity, x + _SIDE - 11, y + _PILL / 2, f"has findings: {box.severity}"))
+    group = Markup('<g id="{}" data-touches="{}">{}</g>').format(identity, " ".join(ids), Markup("").join(parts))
+    return _link(f"patterns/{quote(box.name, safe='')}", group, f"Pattern {box.name}, {box.note}") if linked else group
+
+
+def _kind(box: PatternBox) -> str:
+    return "read" if box.is_read else "write"
+
+
+def _line(start: tuple[float, float], end: tuple[float, float], box: PatternBox, identity: str) -> Markup:
+    (x, y), (right, level) = start, end
+    bend = (right - x) / 2
+    return Markup('<path class="edge {} {}" data-of="{}" d="M{:g} {:g}C{:g} {:g} {:g} {:g} {:g} {:g}"/>').format(
+        _kind(box), box.mark, identity, x, y, x + bend, y, right - bend, level, right, level
+    )
+
+
+def _link(address: str, content: Markup, label: str) -> Markup:
+    return Markup('<a href="{}" aria-label="{}">{}</a>').format(address, label, content)
+
+
+def _rect(x: float, y: float, width: float, height: float, kind: str) -> Markup:
+    return Markup('<rect class="{}" x="{:g}" y="{:g}" width="{:g}" height="{:g}" rx="4"/>').format(
+        kind.strip(), x, y, width, height
+    )
+
+
+def _text(x: float, y: float, text: str, kind: str, *, most: float = 0, anchor: str = "start") -> Markup:
+    shown = printable(text)
+    if most and cells(shown) * _CELL > most:
+        shown = f"{shown[: max(1, int(most / _CELL) - 1)]}\u2026"
+    return Markup('<text class="{}" x="{:g}" y="{:g}" text-anchor="{}">{}{}</text>').format(
+        kind, x, y, anchor, shown, Markup("<title>{}</title>").format(text) if shown != printable(text) else ""
+    )

@@ -1,0 +1,278 @@
+"""What the pages of the design room share: the design with its findings, estimate, sample and verification."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from markdown_it import MarkdownIt
+from markupsafe import Markup
+
+from keyplan.check.checking import PAGES, Report, check
+from keyplan.check.finding import Finding
+from keyplan.check.rule import Rule
+from keyplan.clock import SystemClock
+from keyplan.console.design.claims import Verification
+from keyplan.console.design.costs import Costs, WhatIf, costs
+from keyplan.console.design.picture import SEVERITIES, Panel, colors_of, panels, worst_by_subject
+from keyplan.console.design.running import PatternRunner, request_text
+from keyplan.console.design.sample import Sample
+from keyplan.console.source import Source
+from keyplan.cost.estimate import Estimate, PatternCost, estimate
+from keyplan.cost.expected import Expected, expected
+from keyplan.cost.prices import PriceBook, book
+from keyplan.design.declaring.design import Design
+from keyplan.design.declaring.patterns import Pattern
+from keyplan.design.errors import Fault, Place, line_number
+from keyplan.design.planning.indexes import all_faults
+from keyplan.errors import KeyplanError, ServiceError
+from keyplan.export.conditions import condition, key_condition, written_only_if
+from keyplan.export.examples import command, example_request
+from keyplan.export.explain import claim_lines, plan_lines
+
+_RULES_MARKDOWN: Final = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+
+
+@dataclass(frozen=True)
+class PatternSummary:
+    """A row of the list of patterns."""
+
+    name: str
+    doc: str
+    operation: str
+    place: str
+    """Table, or index of a table."""
+    entities: tuple[str, ...]
+    units: str
+    cost: PatternCost
+    is_rated: bool
+    findings: int
+    severity: str
+    is_read: bool
+
+
+@dataclass(frozen=True)
+class PatternPlan:
+    """A pattern with its plan, request and predicted cost."""
+
+    key: str
+    """Key condition; empty without."""
+    filter: str
+    """Filter, or condition of a write."""
+    lines: tuple[str, ...]
+    notes: tuple[str, ...]
+    """Assumptions of the result and of the estimate."""
+    operation: str
+    request: str
+    """Request with example arguments, as JSON; empty if none can be shown."""
+    command: str
+    problem: str
+    """The reason why no request is shown."""
+    expected: Expected
+    per_million: float
+    claims: tuple[str, ...]
+    faults: tuple[Fault, ...]
+
+
+class Room:
+    """The design of a console, and what is computed from it once."""
+
+    def __init__(self, design: Design, source: Source) -> None:
+        self.design, self.source = design, source
+        self.colors = colors_of(design)
+        self.cursor_key = secrets.token_bytes(32)
+        self._clock = SystemClock()
+        self._costs: dict[WhatIf, Costs] = {}
+        """By the factors that were asked for: as many as the pages offer."""
+        self._generating = threading.Lock()
+
+    def warm(self) -> None:
+        """Compute the findings and the estimate in another thread, so that the first page is fast."""
+        threading.Thread(target=lambda: (self.report, self.month), name="design", daemon=True).start()
+
+    @cached_property
+    def report(self) -> Report:
+        """The findings."""
+        return check(self.design)
+
+    @cached_property
+    def book(self) -> PriceBook:
+        """The prices of estimates."""
+        return book()
+
+    @cached_property
+    def month(self) -> Estimate:
+        """The monthly cost as declared."""
+        return estimate(self.design, self.book)
+
+    def costs(self, what_if: WhatIf) -> Costs:
+        """Return the costs with other factors of load and sizes."""
+        known = self._costs.get(what_if)
+        if known is None:
+            known = self._costs[what_if] = costs(self.design, self.book, what_if)
+        return known
+
+    @cached_property
+    def panels(self) -> list[Panel]:
+        """The picture."""
+        return panels(self.design, self.report.findings)
+
+    @cached_property
+    def verification(self) -> Verification:
+        """The verification in the background."""
+        return Verification(self.design, self.book)
+
+    @cached_property
+    def runner(self) -> PatternRunner:
+        """Runs patterns on the source."""
+        return PatternRunner(self.source, self.book, self.cursor_key)
+
+    def sample(self) -> Sample:
+        """Return the generated items. Raises MissingGeneratorError without the extra `verify`."""
+        with self._generating:
+            return self._sample
+
+    @cached_property
+    def _sample(self) -> Sample:
+        return Sample(self.design, self._clock.now())
+
+    def pattern(self, name: str) -> Pattern[..., Any] | None:
+        """Return the pattern with a name, or None."""
+        try:
+            return self.design.pattern(name)
+        except KeyError:
+            return None
+
+    # Findings.
+
+    def counts(self) -> list[tuple[str, int]]:
+        """Return the number of findings by severity, without zeros."""
+        found = [finding.severity for finding in self.report.findings]
+        return [(severity, found.count(severity)) for severity in SEVERITIES if severity in found]
+
+    def about(self, subject: str) -> list[Finding]:
+        """Return the findings about a subject."""
+        return [one for finding in self.report.findings for one in (finding, *finding.alike) if one.subject == subject]
+
+    # Patterns.
+
+    @cached_property
+    def summaries(self) -> list[PatternSummary]:
+        """A row for each pattern."""
+        costs = {cost.name: cost for cost in self.month.patterns}
+        worst = worst_by_subject(self.report.findings)
+        return [
+            PatternSummary(
+                pattern.name,
+                first_line(pattern.doc),
+                pattern.plan.operation,
+                place_of(pattern),
+                tuple(dict.fromkeys(spec.name for spec in pattern.plan.entities)),
+                units_text(costs[pattern.name].expected),
+                costs[pattern.name],
+                pattern.facts.rate is not None,
+                len(self.about(pattern.name)),
+                worst.get(pattern.name, ""),
+                pattern.plan.reading,
+            )
+            for pattern in self.design.patterns
+        ]
+
+    def plan(self, pattern: Pattern[..., Any]) -> PatternPlan:
+        """Return a pattern with everything that `keyplan explain` shows."""
+        plan, expectation = pattern.plan, expected(pattern)
+        example = example_request(pattern)
+        text = problem = line = ""
+        operation = plan.operation
+        if isinstance(example, str):
+            problem = example
+        else:
+            operation = example.operation  # type: ignore[assignment]  # a transaction for one write with sentinels
+            text, line = request_text(example.request), command(example.operation, example.request)
+        return PatternPlan(
+            key_condition(plan),
+            condition(plan.filter) if plan.reading else written_only_if(plan),
+            tuple(plan_lines(plan)),
+            (*plan.notes, *(f"assumed: {guess}" for guess in expectation.guesses)),
+            operation,
+            text,
+            line,
+            problem,
+            expectation,
+            self.runner.predicted_cost(pattern, expectation) * 1e6,
+            tuple(claim_lines(pattern, expectation)),
+            tuple(all_faults(plan)),
+        )
+
+    # The source.
+
+    def missing_tables(self) -> list[str] | None:
+        """Return the tables that the source does not have; None if it cannot be asked."""
+        missing = []
+        for table in self.design.tables:
+            try:
+                self.source.call("DescribeTable", {"TableName": table.name})
+            except ServiceError as error:
+                if error.code != "ResourceNotFoundException":
+                    return None
+                missing.append(table.name)
+            except KeyplanError:
+                return None
+        return missing
+
+
+def first_line(text: str) -> str:
+    """Return the first line of a docstring."""
+    return text.strip().partition("\n")[0]
+
+
+def place_of(pattern: Pattern[..., Any]) -> str:
+    """Return the table or index of a pattern, or the tables of a transaction."""
+    plan = pattern.plan
+    if plan.index is not None:
+        return f"{plan.schema.name}/{plan.index.name}"
+    return ", ".join(dict.fromkeys(part.schema.name for part in plan.steps or (plan,)))
+
+
+def units_text(expectation: Expected) -> str:
+    """Return the predicted units of a call."""
+    units = expectation.units
+    parts = [f"{units.read:,.1f} RCU"] if units.read or not units.written else []
+    parts += [f"{units.written:,.1f} WCU"] if units.written else []
+    return " + ".join(parts)
+
+
+def rule_of(code: str) -> Rule[Any] | None:
+    """Return a rule by its code, or None."""
+    return PAGES.get(code.upper())
+
+
+def rule_page(rule: Rule[Any]) -> Markup:
+    """Return the page of a rule as HTML. The text is keyplan's own; raw HTML in it is not rendered."""
+    return Markup(_RULES_MARKDOWN.render(rule.text))  # noqa: S704 - rendered without raw HTML
+
+
+def place_text(place: Place) -> str:
+    """Return a place in the design's code: file.py:12."""
+    return f"{place.file.rpartition('/')[2]}:{line_number(place)}"
+
+
+def grouped(findings: Sequence[Finding]) -> list[tuple[str, list[Finding]]]:
+    """Return findings by severity, the most severe first."""
+    groups = [(severity, [one for one in findings if one.severity == severity]) for severity in SEVERITIES]
+    return [group for group in groups if group[1]]
+
+
+def subjects_of(design: Design) -> Mapping[str, str]:
+    """Return the page of each subject of findings, relative to the room."""
+    pages = {pattern.name: f"patterns/{pattern.name}" for pattern in design.patterns}
+    return pages | dict(_tables(design))
+
+
+def _tables(design: Design) -> Iterable[tuple[str, str]]:
+    for table in design.tables:
+        yield table.name, f"items?table={table.name}"

@@ -1,0 +1,216 @@
+"""Run a pattern of the design on the console's source, and keep what was sent, answered and consumed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+from pydantic import BaseModel
+
+from keyplan.client.connection import Connection
+from keyplan.client.requests import Context, Retries
+from keyplan.clock import SystemClock
+from keyplan.console.access import is_read
+from keyplan.console.source import Source
+from keyplan.cost.estimate import price_of_call
+from keyplan.cost.expected import Expected
+from keyplan.cost.prices import PriceBook
+from keyplan.cost.units import Spent, of_receipts, total
+from keyplan.design.declaring.patterns import Page, Pattern
+from keyplan.errors import KeyplanError, ServiceError
+from keyplan.export.examples import command, plain
+from keyplan.verify.answers import entities_in
+
+PAGE: Final = 50
+"""Results of one page, unless the pattern states a limit."""
+_ATTEMPTS: Final = 3
+_FIXED_MEMBERS: Final = frozenset({"ReturnConsumedCapacity"})
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A request that was sent, or would be."""
+
+    operation: str
+    request: Mapping[str, Any]
+    latency_ms: float = 0.0
+    spent: Spent = field(default_factory=Spent)
+    error: str = ""
+    answer: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """Return the request as JSON."""
+        return request_text(self.request)
+
+    @property
+    def command(self) -> str:
+        """Return the AWS CLI command that sends the request."""
+        return command(self.operation, {k: v for k, v in self.request.items() if k not in _FIXED_MEMBERS})
+
+
+def request_text(request: Mapping[str, Any]) -> str:
+    """Return a request as indented JSON, binary as base64."""
+    return orjson.dumps(plain(request), option=orjson.OPT_INDENT_2).decode()
+
+
+class _Stopped(KeyplanError):  # noqa: N818 - not an error: it ends a rehearsal
+    """The rehearsed call would write now."""
+
+
+class SourceTransport:
+    """Sends the requests of a connection to a source, and keeps them."""
+
+    def __init__(self, source: Source, *, rehearses: bool = False) -> None:
+        """`rehearses` stops the call at its first write."""
+        self._source, self._rehearses = source, rehearses
+        self.sent: list[Sent] = []
+
+    def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        """Run one operation. Raises ServiceError."""
+        if self._rehearses and not is_read(operation, request):
+            self.sent.append(Sent(operation, request))
+            raise _Stopped
+        started = time.perf_counter()
+        try:
+            answer = self._source.call(operation, request)
+        except ServiceError as error:
+            self.sent.append(Sent(operation, request, _since_ms(started), error=f"{error.code}: {error.message}"))
+            raise
+        self.sent.append(Sent(operation, request, _since_ms(started), _spent(operation, answer), "", answer))
+        return answer
+
+    def close(self) -> None:
+        """Do nothing: the source belongs to the console."""
+
+
+def _since_ms(started: float) -> float:
+    return (time.perf_counter() - started) * 1000
+
+
+def _spent(operation: str, answer: Mapping[str, Any]) -> Spent:
+    """Return the units of a receipt; other engines may send none, or parts of it."""
+    try:
+        return of_receipts(operation, answer)
+    except (KeyError, TypeError):
+        return Spent()
+
+
+def connection_of(source: Source | SourceTransport, cursor_key: bytes) -> Connection:
+    """Return a connection that runs calls on a source."""
+    transport = SourceTransport(source) if isinstance(source, Source) else source
+    context = Context(clock=SystemClock(), cursor_key=cursor_key, retries=Retries(attempts=_ATTEMPTS))
+    return Connection(transport, context)
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """A call that was run."""
+
+    sent: tuple[Sent, ...]
+    expected: Expected
+    cost: float | None
+    """Price of what the call consumed, on demand; None without a receipt."""
+    items: tuple[Mapping[str, Any], ...] = ()
+    """Returned items by field, each with its entity under "": see `entity_of`."""
+    entities: tuple[str, ...] = ()
+    number: int | None = None
+    """The count that a pattern returned."""
+    cursor: str = ""
+    error: str = ""
+    is_done: bool = True
+    """False for a rehearsal, of which the last request was not sent."""
+
+    @property
+    def spent(self) -> Spent:
+        """Return the units of all requests."""
+        return total(one.spent for one in self.sent)
+
+    @property
+    def latency_ms(self) -> float:
+        """Return the duration of all requests in milliseconds."""
+        return sum(one.latency_ms for one in self.sent)
+
+    @property
+    def fields(self) -> list[str]:
+        """Return the fields of all returned items, in order."""
+        return list(dict.fromkeys(name for item in self.items for name in item))
+
+
+class PatternRunner:
+    """Runs patterns on a source."""
+
+    def __init__(self, source: Source, book: PriceBook, cursor_key: bytes) -> None:
+        self._source, self._book, self._cursor_key = source, book, cursor_key
+
+    def run(
+        self,
+        pattern: Pattern[..., Any],
+        arguments: Mapping[str, Any],
+        expectation: Expected,
+        *,
+        cursor: str = "",
+        rehearses: bool = False,
+    ) -> RunResult:
+        """Run a call of a pattern; a rehearsal sends its reads and stops before its first write."""
+        transport = SourceTransport(self._source, rehearses=rehearses)
+        connection = connection_of(transport, self._cursor_key)
+        answer: Any = None
+        error = ""
+        try:
+            answer = connection.run(pattern(**arguments), **_options(pattern, cursor))
+        except _Stopped:
+            return RunResult(tuple(transport.sent), expectation, None, is_done=False)
+        except (KeyplanError, TypeError, ValueError, ArithmeticError) as failure:
+            error = str(failure)
+        entities = entities_in(answer)
+        return RunResult(
+            tuple(transport.sent),
+            expectation,
+            self._cost(pattern, transport.sent),
+            tuple(_fields(entity) for entity in entities),
+            tuple(type(entity).__name__ for entity in entities),
+            answer if isinstance(answer, int) and not isinstance(answer, bool) else None,
+            (answer.cursor or "") if isinstance(answer, Page) else "",
+            error,
+        )
+
+    def _cost(self, pattern: Pattern[..., Any], sent: list[Sent]) -> float | None:
+        spent = total(one.spent for one in sent)
+        if not spent.read and not spent.write:
+            return None
+        return self._book.on_demand(spent.reads, spent.writes, pattern.plan.schema.table_class)
+
+    def predicted_cost(self, pattern: Pattern[..., Any], expectation: Expected) -> float:
+        """Return the predicted price of a call, on demand."""
+        return price_of_call(pattern, expectation, self._book)
+
+
+def _options(pattern: Pattern[..., Any], cursor: str) -> dict[str, Any]:
+    plan = pattern.plan
+    if plan.operation not in {"Query", "Scan"} or plan.select == "count":
+        return {}
+    options: dict[str, Any] = {"cursor": cursor} if cursor else {}
+    if plan.limit is None and plan.page_size is None:
+        options["limit"] = PAGE
+    return options
+
+
+def _fields(entity: BaseModel) -> dict[str, Any]:
+    """Return the fields of an item as text, in their order."""
+    try:
+        values = entity.model_dump(mode="json", warnings=False)
+    except ValueError:  # binary that is not UTF-8
+        values = entity.model_dump(warnings=False)
+    return {name: _text(value) for name, value in values.items()}
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    return orjson.dumps(value, default=repr, option=orjson.OPT_NON_STR_KEYS).decode()

@@ -1,0 +1,83 @@
+"""Generated items of a design, and arguments of its patterns that concern them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from keyplan import limits
+from keyplan.console.design.running import connection_of
+from keyplan.console.source import Source
+from keyplan.design.declaring.design import Design
+from keyplan.design.declaring.patterns import Pattern
+from keyplan.design.declaring.tables import Table
+from keyplan.design.entities import Entity, EntitySpec
+from keyplan.design.keys.encodings import MissingField, TemplateError
+from keyplan.design.requests.items import item_builder
+from keyplan.errors import KeyplanError
+from keyplan.verify.arguments import ArgumentGenerator
+from keyplan.verify.generate import generators
+from keyplan.verify.model import StoredEntities, sentinels_of
+from keyplan.verify.values import SampleError, ValueGenerator
+
+ITEMS: Final = 400
+"""Approximate number of items in all."""
+_DAY_S: Final = 86_400
+_ATTEMPTS: Final = 20
+
+
+class Sample:
+    """Generated items: the same design has the same ones all day, so that pages can refer to them."""
+
+    def __init__(self, design: Design, now_s: float, items: int = ITEMS) -> None:
+        """Generate about `items` items. Raises MissingGeneratorError without the extra `verify`."""
+        values = ValueGenerator(0, now_s - now_s % _DAY_S)  # expiry times lie in the future
+        made_by = generators(design, items, values)
+        self._stored = StoredEntities(design.entities)
+        self.problems: list[str] = []
+        """Entities that could not be generated in full, with the reason."""
+        for spec, generator in made_by.items():
+            try:
+                for entity in generator.all():
+                    self._add(spec, entity)
+            except (SampleError, TemplateError, MissingField) as error:
+                self.problems.append(f"{spec.name}: {error}")
+        self._arguments = ArgumentGenerator(self._stored, made_by, values, self._stored.add)
+
+    def _add(self, spec: EntitySpec, entity: Entity) -> None:
+        if not self._stored.exists(spec, entity):
+            self._stored.add(spec, entity)
+
+    def items(self, table: Table) -> Iterator[dict[str, Any]]:
+        """Yield the items of a table, with the sentinels of unique values."""
+        for spec in table.entities:
+            for entity in self._stored.all(spec):
+                yield item_builder(spec).item(entity)
+                yield from sentinels_of(spec, entity)
+
+    def arguments(self, pattern: Pattern[..., Any]) -> Mapping[str, Any]:
+        """Return arguments of a call that concerns these items. Raises KeyplanError if none are found."""
+        return self._arguments.draw(pattern)
+
+    def store(self, design: Design, source: Source) -> int:
+        """Create missing tables and write all items to a source; return their number.
+
+        Raises KeyplanError for a table that differs from its declaration, and as calls of the source do.
+        """
+        connection_of(source, b"").create_tables(*design.tables)
+        count = 0
+        for table in design.tables:
+            puts = [{"PutRequest": {"Item": item}} for item in self.items(table)]
+            for start in range(0, len(puts), limits.BATCH_WRITE_ITEMS):
+                _write(source, table.name, puts[start : start + limits.BATCH_WRITE_ITEMS])
+            count += len(puts)
+        return count
+
+
+def _write(source: Source, table: str, puts: list[dict[str, Any]]) -> None:
+    for _ in range(_ATTEMPTS):
+        answer = source.call("BatchWriteItem", {"RequestItems": {table: puts}})
+        puts = answer.get("UnprocessedItems", {}).get(table, [])
+        if not puts:
+            return
+    raise KeyplanError(f"{table} does not accept more items now: the throughput of the table is exceeded")
