@@ -28,7 +28,7 @@ ITEMS_SHOWN: Final = 12
 
 
 @dataclass(frozen=True)
-class Cell:
+class AttributeCell:
     """An attribute of an item."""
 
     name: str
@@ -46,11 +46,11 @@ class ItemRow:
     entity: str
     """Name of its entity; empty for an item of none."""
     color: int | None
-    sort: tuple[Cell, ...]
-    cells: tuple[Cell, ...]
+    sort: tuple[AttributeCell, ...]
+    cells: tuple[AttributeCell, ...]
     bytes: int
 
-    def named(self, name: str) -> Cell | None:
+    def named(self, name: str) -> AttributeCell | None:
         """Return the cell of an attribute, or None."""
         return next((cell for cell in self.cells if cell.name == name), None)
 
@@ -59,7 +59,7 @@ class ItemRow:
 class Collection:
     """Items with one partition key."""
 
-    partition: tuple[Cell, ...]
+    partition: tuple[AttributeCell, ...]
     rows: tuple[ItemRow, ...]
 
     @property
@@ -139,17 +139,17 @@ def columns(found: Sequence[Collection]) -> list[str]:
     return sorted(counts, key=lambda name: -counts[name])
 
 
-def _key(name: str, item: Item) -> Cell:
+def _key(name: str, item: Item) -> AttributeCell:
     return cell(name, item[name], most=_KEY_CHARACTERS)
 
 
-def cell(name: str, value: Mapping[str, Any], most: int = SHOWN_CHARACTERS) -> Cell:
+def cell(name: str, value: Mapping[str, Any], most: int = SHOWN_CHARACTERS) -> AttributeCell:
     """Return an attribute as it is shown, with at most so many characters."""
     ((kind, content),) = value.items()
     text = shown(kind, content)
     if len(text) <= most:
-        return Cell(name, kind, text)
-    return Cell(name, kind, f"{text[:most]}\u2026", text[:_TOOLTIP_CHARACTERS])
+        return AttributeCell(name, kind, text)
+    return AttributeCell(name, kind, f"{text[:most]}\u2026", text[:_TOOLTIP_CHARACTERS])
 
 
 def shown(kind: str, content: Any) -> str:
