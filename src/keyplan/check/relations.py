@@ -127,7 +127,7 @@ def is_conditional(write: Pattern[..., Any], read: Plan) -> bool:
     It states a condition, a version or stored values, or it creates the item that was looked up. Of a transaction one
     step is enough.
     """
-    return any(_states_condition(step) or _creates_found(step, read) for step in steps_in(write))
+    return any(states_condition(step) or _creates_found(step, read) for step in steps_in(write))
 
 
 def keeps_looked_up_unique(write: Pattern[..., Any], read: Plan) -> bool:
@@ -139,12 +139,13 @@ def keeps_looked_up_unique(write: Pattern[..., Any], read: Plan) -> bool:
     return any(
         _creates_found(step, read)
         or (step.keeps_unique and any(looked_up.issuperset(rule.fields) for rule in step.entity.sentinels))
-        or (read.index is None and _states_condition(step))
+        or (read.index is None and states_condition(step))
         for step in steps_in(write)
     )
 
 
-def _states_condition(step: Plan) -> bool:
+def states_condition(step: Plan) -> bool:
+    """Return True if a write fails unless its item is as stated, by a condition, a version or known values."""
     return step.condition is not None or step.version is not None or bool(step.assumed)
 
 

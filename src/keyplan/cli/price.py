@@ -75,12 +75,12 @@ def price(
     if format == "json":
         typer.echo(json.dumps(_json(month, changed), indent=2))
         return
-    _print(month)
+    typer.echo(_text(month), nl=False)
     if chart:
         against = {
             times: estimate(loaded, book, replace(changed, scale=changed.scale * times)).total for times in _LOADS
         }
-        _print_charts(month, against, changed.scale)
+        typer.echo("\n" + _charts(month, against, changed.scale), nl=False)
 
 
 def _factor(option: str, text: str) -> float:
@@ -159,29 +159,17 @@ def _json(found: Estimate, load: Load) -> dict[str, object]:
     }
 
 
-def _print_charts(found: Estimate, against: dict[float, float], factor: float) -> None:
-    from rich.console import Console  # noqa: PLC0415
+def _charts(found: Estimate, against: dict[float, float], factor: float) -> str:
+    """Return bars of the cost by pattern, and of the cost against the load."""
+    from keyplan.cost.figures import bars  # noqa: PLC0415
 
-    console = Console(width=None if Console().is_terminal else 140)
     costs = sorted(found.patterns, key=lambda cost: -cost.requests)
-    by_pattern = [(cost.name, cost.requests) for cost in costs]
-    console.print(_bars("Monthly cost of requests by pattern, on demand", by_pattern))
-    rows = [(f"{factor * times:g}x", total) for times, total in against.items()]
-    console.print(_bars("Monthly cost against the load, storage included", rows))
-
-
-def _bars(title: str, rows: list[tuple[str, float]]) -> object:
-    from rich.bar import Bar  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
-
-    table = Table(title=title, title_justify="left", show_header=False)
-    table.add_column()
-    table.add_column(justify="right")
-    table.add_column(width=40)
-    most = max((value for _, value in rows), default=0.0) or 1.0
-    for name, value in rows:
-        table.add_row(name, _money(value), Bar(most, 0, value, width=40))
-    return table
+    by_pattern = [(cost.name, cost.requests, _money(cost.requests)) for cost in costs]
+    rows = [(f"{factor * times:g}x", total, _money(total)) for times, total in against.items()]
+    return (
+        f"Monthly cost of requests by pattern, on demand\n{bars(by_pattern)}\n\n"
+        f"Monthly cost against the load, storage included\n{bars(rows)}\n"
+    )
 
 
 def _book(region: str, path: Path | None, changes: list[str]) -> PriceBook:
@@ -203,64 +191,64 @@ def _change(text: str) -> tuple[str, float]:
         raise ValueError(f"--set {text}: write it as name=price, such as write_unit=0.0000007") from None
 
 
-def _print(found: Estimate) -> None:
-    from rich.console import Console  # noqa: PLC0415
+def _text(found: Estimate) -> str:
+    """Return the estimate as text in lines of up to 80 characters."""
+    from keyplan.cost.figures import wrapped  # noqa: PLC0415
 
-    console = Console(width=None if Console().is_terminal else 140)
     book = found.book
-    console.print(
-        f"{found.design}: {_money(found.total)} per month, {book.region}, prices of {book.dated}"
-        " (730 hours, decimal gigabytes)",
-        highlight=False,
-    )
-    console.print(_patterns(found))
-    console.print(_tables(found))
-    for table in found.tables:
-        console.print(_comparison(table), highlight=False)
+    notes = [_comparison(table) for table in found.tables]
     if found.point_in_time:
-        console.print(f"point-in-time recovery adds {_money(found.point_in_time)}", highlight=False)
+        notes.append(f"point-in-time recovery adds {_money(found.point_in_time)}")
     if found.free_storage:
-        console.print(f"the free tier of storage saves {_money(found.free_storage)}", highlight=False)
+        notes.append(f"the free tier of storage saves {_money(found.free_storage)}")
     if found.guesses:
-        console.print("unproved: the monthly cost rests on these assumptions", highlight=False)
-    for guess in found.guesses:
-        console.print(f"assumed: {guess}", highlight=False)
+        notes.append("unproved: the monthly cost rests on these assumptions")
+    notes += [f"assumed: {guess}" for guess in found.guesses]
     unverified = [name for name, price in book.prices.items() if not price.verified]
-    console.print(f"not verified against the price list: {', '.join(unverified) or 'none'}", highlight=False)
+    notes.append(f"not verified against the price list: {', '.join(unverified) or 'none'}")
+    prices = f"{book.region}, prices of {book.dated} (730 hours, decimal gigabytes)"
+    return "\n\n".join((
+        wrapped(f"{found.design}: {_money(found.total)} per month, {prices}"),
+        *([_patterns(found)] if found.patterns else []),
+        _tables(found),
+        "\n".join(map(wrapped, notes)) + "\n",
+    ))  # fmt: skip
 
 
-def _patterns(found: Estimate) -> object:
-    from rich.table import Table  # noqa: PLC0415
+def _patterns(found: Estimate) -> str:
+    from keyplan.cost.figures import figure_table  # noqa: PLC0415
 
     counted = all(cost.expected.is_counted for cost in found.patterns)
-    title = f"Patterns, at average sizes{'' if counted else ' (~: for an assumed number of items, see below)'}"
-    table = Table("pattern", "table", title=title, title_justify="left")
-    for name in ("RRU/call", "WRU/call", "of it indexes", "calls/month", "$/million", "$/month"):
-        table.add_column(name, justify="right")
+    assumed = "" if counted else "\n~: for an assumed number of items, see below"
+    title = f"Patterns, at average sizes; WRU in brackets: for indexes{assumed}"
+    rows: dict[str, list[tuple[str, ...]]] = {}
     for cost in sorted(found.patterns, key=lambda one: -one.requests):
         units = cost.expected.units
+        of_indexes = units.written - units.write
+        written = _number(units.written) + (f" ({_number(of_indexes)})" if of_indexes else "")
         mark = "" if cost.expected.is_counted else "~"
-        table.add_row(
-            cost.name, cost.table, mark + _number(units.read), _number(units.written),
-            _number(units.written - units.write),
-            f"{cost.calls:,.0f}", f"{cost.per_million:,.2f}", f"{cost.requests:,.2f}",
-        )  # fmt: skip
-    return table
+        figures = mark + _number(units.read), written, f"{cost.calls:,.0f}"
+        dollars = f"{cost.per_million:,.2f}", f"{cost.requests:,.2f}"
+        rows.setdefault(cost.table, []).append((cost.name, *figures, *dollars))
+    head = ("pattern", "RRU/call", "WRU/call", "calls/month", "$/million", "$/month")
+    return f"{title}\n{figure_table(head, rows)}"
 
 
-def _tables(found: Estimate) -> object:
-    from rich.table import Table  # noqa: PLC0415
+def _tables(found: Estimate) -> str:
+    from keyplan.cost.figures import figure_table  # noqa: PLC0415
 
-    table = Table("table or index", "billing", title="Tables and indexes, per month", title_justify="left")
-    for name in ("reads/s", "writes/s", "on demand $", "provisioned $", "storage GB", "storage $"):
-        table.add_column(name, justify="right")
-    for cost in found.tables:
-        for part in cost.parts:
-            table.add_row(
-                part.name, cost.billing, _number(part.read), _number(part.write), f"{part.on_demand:,.2f}",
+    head = ("dollars per month", "reads/s", "writes/s", "on demand", "provisioned", "GB", "storage")
+    rows = {
+        f"{cost.name} ({cost.billing})": [
+            (
+                part.name, _number(part.read), _number(part.write), f"{part.on_demand:,.2f}",
                 f"{part.provisioned:,.2f}", f"{part.storage_bytes / 1e9:,.2f}", f"{part.storage:,.2f}",
-            )  # fmt: skip
-    return table
+            )
+            for part in cost.parts
+        ]
+        for cost in found.tables
+    }  # fmt: skip
+    return f"Tables and indexes\n{figure_table(head, rows)}"
 
 
 def _comparison(table: TableCost) -> str:

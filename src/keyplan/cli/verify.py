@@ -37,7 +37,7 @@ def verify(  # noqa: PLR0917 - each is an option on the command line
     """
     from keyplan.cli.designs import load, pattern_of  # noqa: PLC0415 - `keyplan --help` needs no designs
     from keyplan.cost import prices as books  # noqa: PLC0415
-    from keyplan.verify.report import as_json  # noqa: PLC0415
+    from keyplan.verify.report import as_json, as_text  # noqa: PLC0415
     from keyplan.verify.run import verify as run  # noqa: PLC0415
     from keyplan.verify.values import MissingGeneratorError  # noqa: PLC0415
 
@@ -64,11 +64,7 @@ def verify(  # noqa: PLR0917 - each is an option on the command line
 
         typer.echo(orjson.dumps(as_json(report), option=orjson.OPT_INDENT_2).decode())
     else:
-        from rich.console import Console  # noqa: PLC0415
-
-        from keyplan.verify.report import show  # noqa: PLC0415
-
-        show(report, Console(width=None if Console().is_terminal else 180))
+        typer.echo(as_text(report), nl=False)
     if report.failed:
         raise typer.Exit(1)
 

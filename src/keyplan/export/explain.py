@@ -8,7 +8,6 @@ from __future__ import annotations
 import inspect
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from textwrap import wrap
 from typing import Any, Final
 
 import orjson
@@ -17,6 +16,7 @@ from keyplan.check.claims import units_of
 from keyplan.check.finding import Finding, counted, number
 from keyplan.cost.estimate import Estimate, PatternCost, price_of_call
 from keyplan.cost.expected import Expected, expected
+from keyplan.cost.figures import figure_table, wrapped
 from keyplan.cost.prices import PriceBook
 from keyplan.design.declaring.consumers import Changed, Consumer
 from keyplan.design.declaring.design import Design
@@ -30,7 +30,6 @@ from keyplan.design.requests.build import build_hydration
 from keyplan.export.conditions import condition
 from keyplan.export.examples import example_item, example_request
 
-_WIDTH: Final = 80
 """Maximum length of a line of an overview, in characters."""
 
 
@@ -135,21 +134,21 @@ def explain_design(design: Design, month: Estimate, findings: Sequence[Finding] 
     prices = f"{month.book.region}, prices of {month.book.dated}"
     unproved = ", unproved: see assumptions" if month.guesses else ""
     count = counted(len(costs), "pattern", "patterns")
-    parts = [_wrapped(f"{design.name}: {count}, ${month.total:,.2f} per month ({prices}){unproved}", "")]
+    parts = [wrapped(f"{design.name}: {count}, ${month.total:,.2f} per month ({prices}){unproved}", "")]
     rows = {
         place: [_row(each, costs[each.name], counts[each.name]) for each in each_of]
         for place, each_of in places.items()
     }
     if rows:
-        parts.append(_table(rows))
+        parts.append(figure_table(_HEAD, rows, left=(0, 1)))
     consumers = [(table, consumer) for table in design.tables for consumer in table.consumers]
     if consumers:
         lines = (_consumer_line(consumer, table, counts[consumer.name]) for table, consumer in consumers)
-        parts.append("\n".join(["Consumers", *(_wrapped(line, "  ") for line in lines)]))
+        parts.append("\n".join(["Consumers", *(wrapped(line, "  ") for line in lines)]))
     if month.guesses:
-        lines = (_wrapped(f"- {guess}", "  ") for guess in _assumptions(design, month))
+        lines = (wrapped(f"- {guess}", "  ") for guess in _assumptions(design, month))
         parts.append("\n".join(["Assumptions (~)", *lines]))
-    parts.append(_wrapped(_findings_line(findings), ""))
+    parts.append(wrapped(_findings_line(findings), ""))
     return "\n\n".join(parts) + "\n"
 
 
@@ -181,27 +180,6 @@ def _row(pattern: Pattern[..., Any], cost: PatternCost, findings: int) -> tuple[
 _HEAD: Final = ("pattern", "operation", "units/call", "$/month", "findings")
 
 
-def _table(rows: dict[str, list[tuple[str, ...]]]) -> str:
-    """Format rows below the place that they share; a name that is too long has its own line."""
-    every = [_HEAD, *(row for group in rows.values() for row in group)]
-    widths = [max(len(row[column]) for row in every) for column in range(len(_HEAD))]
-    widths[0] = min(widths[0], _WIDTH - 2 - sum(widths[1:]) - 2 * (len(_HEAD) - 1))
-    lines = [*_cells(_HEAD, widths)]
-    for place, group in rows.items():
-        lines += ["", _wrapped(place, "")]
-        lines += [line for row in group for line in _cells(row, widths)]
-    return "\n".join(lines)
-
-
-def _cells(row: tuple[str, ...], widths: Sequence[int]) -> Iterator[str]:
-    name, operation, *figures = row
-    if len(name) > widths[0]:
-        yield f"  {name}"
-        name = ""
-    right = (figure.rjust(width) for figure, width in zip(figures, widths[2:], strict=True))
-    yield "  ".join([f"  {name.ljust(widths[0])}", operation.ljust(widths[1]), *right])
-
-
 def _consumer_line(consumer: Consumer, table: Table, findings: int) -> str:
     entities = ", ".join(entity.name for entity in consumer.entities) or "every entity"
     events = " or ".join(_EVENTS[event] for event in _EVENTS if event in consumer.events)
@@ -217,10 +195,6 @@ def _findings_line(findings: Sequence[Finding]) -> str:
     words = (("error", "error", "errors"), ("warning", "warning", "warnings"), ("advice", "advice", "advice"))
     texts = [counted(counts[name], one, several) for name, one, several in words if counts[name]]
     return f"findings: {', '.join(texts)}; `keyplan check` shows them"
-
-
-def _wrapped(text: str, indent: str) -> str:
-    return "\n".join(wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False))
 
 
 def _head(pattern: Pattern[..., Any]) -> str:

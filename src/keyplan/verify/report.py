@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from rich.console import Console, Group, RenderableType
-from rich.table import Table
-from rich.text import Text
-
+from keyplan.cost.figures import figure_table, wrapped
 from keyplan.cost.units import Spent, average
 from keyplan.verify.claims import JudgedClaim
 
@@ -133,51 +130,53 @@ def _claim(judged: JudgedClaim) -> dict[str, str]:
     return {"text": claim.text, "source": claim.source, "standing": judged.standing, "reason": judged.reason}
 
 
-def show(report: VerificationReport, console: Console) -> None:
-    """Print a report."""
-    console.print(Group(*_parts(report)), highlight=False, markup=False, soft_wrap=False)
-
-
-def _parts(report: VerificationReport) -> Iterator[RenderableType]:
+def as_text(report: VerificationReport) -> str:
+    """Return the report as text in lines of up to 80 characters: patterns by the table or index that they use."""
     loaded = ", ".join(f"{count:,} {name}" for table in report.tables for name, count, _ in table.loaded)
-    yield Text(f"{report.design}: generated data: {loaded or 'no items'}, seed {report.seed}")
-    yield _patterns(report)
+    head = wrapped(f"{report.design}: generated data: {loaded or 'no items'}, seed {report.seed}")
+    parts = [head, *([_patterns(report.patterns)] if report.patterns else []), "\n".join(_lines(report))]
+    return "\n\n".join(parts) + "\n"
+
+
+def _lines(report: VerificationReport) -> Iterator[str]:
     problems = list(report.problems)
     for name, problem in problems:
-        yield Text(f"{name}: {problem.kind}: {problem.text}", style="red" if problem.kind == "defect" else "")
+        yield wrapped(f"{name}: {problem.kind}: {problem.text}")
     for result in report.patterns:
         for judged in result.claims:
             if judged.standing == "unproved":
-                yield Text(f'{result.name}: "{judged.claim.text}" unproved: {judged.reason}')
+                yield wrapped(f'{result.name}: "{judged.claim.text}" unproved: {judged.reason}')
     for judged in report.claims:
         if judged.standing != "fails":
             word = "unproved" if judged.standing == "unproved" else "holds"
-            yield Text(f'{report.design}: "{judged.claim.text}" {word}: {judged.reason}')
+            yield wrapped(f'{report.design}: "{judged.claim.text}" {word}: {judged.reason}')
     for note in report.notes:
-        yield Text(f"note: {note}")
+        yield wrapped(f"note: {note}")
     if report.incomplete:
-        yield Text(f"incomplete: {report.incomplete}")
+        yield wrapped(f"incomplete: {report.incomplete}")
     if any(problem.kind == "defect" for _, problem in problems):
-        yield Text("a defect is a bug in keyplan: please report it with the design")
-    yield Text(_summary(report, len(problems)))
+        yield "a defect is a bug in keyplan: please report it with the design"
+    yield _summary(report, len(problems))
 
 
-def _patterns(report: VerificationReport) -> Table:
-    table = Table("pattern", "operation", "table or index", title_justify="left")
-    for name in ("calls", "items", "returned"):
-        table.add_column(name, justify="right")
-    for name in ("claimed", "predicted", "measured", "verdict"):
-        table.add_column(name)
-    for result in report.patterns:
-        table.add_row(
-            result.name, result.operation, result.place,
-            str(result.calls) if result.calls else "",
-            f"{result.evaluated:,.1f}" if result.calls else "",
-            f"{result.returned:,.1f}" if result.calls else "",
-            "\n".join(judged.claim.text for judged in result.claims),
-            _units(result.predicted), _units(result.measured), _verdict(result),
-        )  # fmt: skip
-    return table
+_HEAD = ("pattern", "calls", "items", "returned", "measured", "verdict")
+
+
+def _patterns(results: Sequence[PatternResult]) -> str:
+    groups: dict[str, list[tuple[str, ...]]] = {}
+    for result in results:
+        groups.setdefault(result.place, []).append(_row(result))
+    return figure_table(_HEAD, groups, left=(0, 4, 5))
+
+
+def _row(result: PatternResult) -> tuple[str, ...]:
+    """Return the cells of a pattern, then the figures that differ from the measured ones, and its claims."""
+    notes = [f"predicted {_units(result.predicted)}"] if _units(result.predicted) != _units(result.measured) else []
+    notes += [f"claimed {judged.claim.text}" for judged in result.claims]
+    if not result.calls:
+        return (result.name, "", "", "", "", _verdict(result), *notes)
+    figures = (str(result.calls), f"{result.evaluated:,.1f}", f"{result.returned:,.1f}", _units(result.measured))
+    return (result.name, *figures, _verdict(result), *notes)
 
 
 def _units(calls: tuple[Spent, ...]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from keyplan.check.field_names import is_assignee_name, is_identifier, is_state_name, kind_of, own_id
 from keyplan.check.finding import Finding, Severity
 from keyplan.check.partition_load import is_constant
-from keyplan.check.relations import conditional_fields, is_state, steps_in
+from keyplan.check.relations import conditional_fields, is_state, states_condition, steps_in
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.selectivity import choices_of
@@ -87,7 +87,8 @@ def lost_update(subject: Subject) -> Iterator[Finding]:
     from a parameter, or a field that another pattern adds to; replacements of whole items without a version; and
     updates that set a state and assign the item to a holder (advice unless the field has `Attribute(kind="holder")`).
     A list, set or map counts as added to if another pattern appends to it or changes a part of it. A state that is set
-    to a constant is reported if another pattern changes it only under a condition on it.
+    to a constant is reported if another pattern changes it only under a condition on it, unless it is a step of a
+    transaction with another condition.
 
     A field with declared choices is a state if something depends on its value: a condition of another write, a read
     with `decides=`, the membership of an index (`only_if=`), a consumer's filter, or another update that sets it to a
@@ -145,7 +146,7 @@ def _lost_set(
                 yield _lost_claim(pattern, plan, name, action.source, taker)
                 return
             decided = _guarded_transition(subject, pattern, plan.entity, name)
-            if decided is not None and not _is_ordered(plan):
+            if decided is not None and not _is_ordered(plan) and not _is_guarded_step(subject, pattern):
                 yield _unguarded_transition(pattern, plan, name, action.source, decided)
                 return
             continue
@@ -183,6 +184,17 @@ def _guarded_transition(
             if step.entity is entity and step.pattern != pattern.name and sets and name in conditional_fields(step):
                 return other
     return None
+
+
+def _is_guarded_step(subject: Subject, pattern: Pattern[..., Any]) -> bool:
+    """Return True if a pattern is only called in transactions of which another step has a condition."""
+    rate = pattern.facts.rate
+    if rate is not None and rate.highest > 0:
+        return False
+    around = [one.plan.steps for one in subject.design.transactions if pattern.plan in one.plan.steps]
+    return bool(around) and all(
+        any(step is not pattern.plan and states_condition(step) for step in steps) for steps in around
+    )
 
 
 def _unguarded_transition(

@@ -1,0 +1,62 @@
+"""Text tables of figures in lines of up to 80 characters, for terminals, pipes and files alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from textwrap import wrap
+from typing import Final
+
+WIDTH: Final = 80
+_INDENT: Final = 2
+_GAP: Final = 2
+Row = tuple[str, ...]
+
+
+def wrapped(text: str, indent: str = "") -> str:
+    """Break a text into lines of up to 80 characters; the second and later ones are indented by two more."""
+    return "\n".join(wrap(text, WIDTH, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False))
+
+
+def figure_table(head: Row, groups: Mapping[str, Sequence[Row]], *, left: Sequence[int] = (0,)) -> str:
+    """Format rows below the table or index that they share, which has its own line.
+
+    The columns in `left` are aligned to the left, others to the right. A first cell that is too long has its own line.
+    A row's cells beyond the columns of the head are notes, each on its own line below the row.
+    """
+    columns = range(len(head))
+    every = [head, *(row for group in groups.values() for row in group)]
+    widths = [max(len(row[column]) for row in every) for column in columns]
+    widths[0] = max(0, min(widths[0], WIDTH - _INDENT - sum(widths[1:]) - _GAP * (len(head) - 1)))
+    lines = [*_cells(head, widths, left)]
+    for place, group in groups.items():
+        lines += ["", wrapped(place)]
+        for row in group:
+            lines += _cells(row[: len(head)], widths, left)
+            lines += [wrapped(note, " " * 2 * _INDENT) for note in row[len(head) :]]
+    return "\n".join(lines)
+
+
+def _cells(row: Row, widths: Sequence[int], left: Sequence[int]) -> Iterator[str]:
+    indent = " " * _INDENT
+    if len(row[0]) > widths[0]:
+        yield indent + row[0]
+        row = ("", *row[1:])
+    cells = (
+        cell.ljust(width) if column in left else cell.rjust(width)
+        for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+    )
+    yield (indent + (" " * _GAP).join(cells)).rstrip()
+
+
+def bars(rows: Sequence[tuple[str, float, str]]) -> str:
+    """Format a bar chart: each row has a name, a value, and the value's text. The largest bar ends at the margin."""
+    most = max((value for _, value, _ in rows), default=0.0) or 1.0
+    names = min(max((len(name) for name, _, _ in rows), default=0), WIDTH // 2)
+    texts = max((len(text) for _, _, text in rows), default=0)
+    room = WIDTH - names - texts - _INDENT - 2 * _GAP
+    lines = []
+    for name, value, text in rows:
+        lead = name if len(name) <= names else f"{name}\n{' ' * (_INDENT + names)}"
+        bar = "█" * round(room * value / most)
+        lines.append(f"{' ' * _INDENT}{lead.ljust(names)}  {text.rjust(texts)}  {bar}".rstrip())
+    return "\n".join(lines)
