@@ -69,7 +69,7 @@ def test_options_are_added_to_a_call_on_one_line(tmp_path: Path) -> None:
     assert text == 'app = Table("app", pk="id", point_in_time_recovery=True, deletion_protection=True)'
 
 
-def test_options_are_added_on_lines_of_their_own(tmp_path: Path) -> None:
+def test_options_are_added_on_separate_lines(tmp_path: Path) -> None:
     source = 'app = Table(\n    "app",\n    pk="id",  # the task\n    deletion_protection=True,\n)'
     added = source.replace("True,\n", "True,\n    point_in_time_recovery=True,\n")
     assert fixed(tmp_path, source + BIG) == added
@@ -163,11 +163,11 @@ def test_two_indexes_on_one_line_are_distinguished(tmp_path: Path) -> None:
         ('exec(\'made = Table("app", pk="id")\')\napp = made', "its call does not name the key"),
     ],
 )
-def test_what_is_not_a_literal_is_refused_with_the_reason(source: str, reason: str, tmp_path: Path) -> None:
+def test_values_that_are_not_literals_are_rejected_with_the_reason(source: str, reason: str, tmp_path: Path) -> None:
     assert set(reasons(tmp_path, source + BIG)) >= {reason}
 
 
-def test_a_projection_that_is_computed_is_refused(tmp_path: Path) -> None:
+def test_a_computed_projection_is_rejected(tmp_path: Path) -> None:
     source = 'HELD = ["due"]\n' + INDEXED.format('GSI("by_owner", pk="owner", project=HELD)')
     assert reasons(tmp_path, source + BIG + READ) == ["project is not a literal"]
 

@@ -284,7 +284,7 @@ class Task(Entity):
 
 
 @pytest.mark.slow  # starts processes
-def test_mechanical_fixes_are_made_and_the_changed_design_is_checked(tmp_path: Path) -> None:
+def test_mechanical_fixes_are_applied_and_the_changed_design_is_checked(tmp_path: Path) -> None:
     path = design(tmp_path, "from uuid import UUID\n" + UNSAFE)
     result = run("check", path, "--fix", "--ignore", "KP327", "--format", "json")
     assert result.exit_code == 0
@@ -309,7 +309,7 @@ def test_the_diff_of_the_fixes_is_printed_and_nothing_is_written(tmp_path: Path)
 
 
 @pytest.mark.slow  # starts processes
-def test_a_fix_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
+def test_a_fix_that_cannot_be_applied_is_reported(tmp_path: Path) -> None:
     source = UNSAFE.replace('pk="task_id"', '**dict(pk="task_id")')
     path = design(tmp_path, "from uuid import UUID\n" + source)
     result = run("check", path, "--fix", "--select", "KP807")

@@ -116,7 +116,7 @@ def as_json(path: str, *options: str) -> dict[str, Any]:
     return found
 
 
-def test_json_holds_costs_units_and_assumptions(tmp_path: Path) -> None:
+def test_json_contains_costs_units_and_assumptions(tmp_path: Path) -> None:
     found = as_json(design(tmp_path, NOTES))
     note = next(pattern for pattern in found["patterns"] if pattern["name"] == "note")
     assert found["unproved"] is False

@@ -76,7 +76,7 @@ def test_the_last_report_is_sent_at_the_end_of_the_block(receiver: Receiver, met
     assert report["usage"]["tasks"]["requests"] == 0
 
 
-def test_a_console_that_refuses_is_a_warning_in_the_log(
+def test_a_rejecting_console_is_logged_as_a_warning(
     receiver: Receiver, meter: Meter, caplog: pytest.LogCaptureFixture
 ) -> None:
     receiver.status = 401
@@ -93,7 +93,7 @@ def test_the_token_follows_no_redirect(receiver: Receiver, meter: Meter) -> None
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:8001/console/", "console?token=x", "file:///etc/passwd?token=x"])
-def test_a_link_without_token_is_refused(meter: Meter, url: str) -> None:
+def test_a_link_without_a_token_is_rejected(meter: Meter, url: str) -> None:
     with pytest.raises(ValueError, match="link with its token"), reporting(meter, url, program="orders"):
         pass
 

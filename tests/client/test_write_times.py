@@ -132,7 +132,7 @@ def test_an_item_has_no_times_before_it_is_written() -> None:
     assert new == Article(site="s", name="a")
 
 
-def test_the_schema_says_that_the_times_are_read_only() -> None:
+def test_the_schema_marks_the_times_as_read_only() -> None:
     created = Article.model_json_schema()["properties"]["created_at"]
     assert created == {"format": "date-time", "readOnly": True, "title": "Created At", "type": "string"}
     assert "created_at" not in Article.model_json_schema()["required"]

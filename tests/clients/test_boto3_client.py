@@ -182,7 +182,7 @@ def test_segments_of_a_scan_are_disjoint_and_complete(client: Any, table: str) -
     assert sorted(seen, key=int) == [str(n) for n in range(20)]
 
 
-def test_batches_read_what_batches_wrote(client: Any, table: str) -> None:
+def test_batches_read_the_items_that_batches_wrote(client: Any, table: str) -> None:
     fill(client, table, "ann", 50)
     answer = client.batch_get_item(
         RequestItems={

@@ -100,7 +100,7 @@ def test_tables_and_their_descriptions_are_not_observed(engine: Engine, seen: Se
     assert seen == []
 
 
-def test_of_many_operations_a_sample_stands_for_all(engine: Engine) -> None:
+def test_a_sample_represents_many_operations(engine: Engine) -> None:
     seen = Seen()
     engine.observe(seen, most_per_s=1e-9)
     for _ in range(5):

@@ -123,7 +123,7 @@ def test_facets_with_equal_names_are_named_after_their_table() -> None:
     assert names == ["Order", "orders.User", "archive.User"]
 
 
-def test_notes_name_what_a_model_does_not_contain() -> None:
+def test_notes_name_settings_that_a_model_does_not_contain() -> None:
     assert list(notes(resources([orders]))) == ["the model of table orders does not contain expiry"]
     assert list(notes(resources(Design.of(shelves).tables))) == [
         "index by_genre of shelf-books has multi-attribute keys: omitted",

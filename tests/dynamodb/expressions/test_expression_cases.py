@@ -75,7 +75,7 @@ def test_updates_change_items_as_the_service_does(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("case", load("projections"))
-def test_projections_show_what_the_service_shows(case: dict[str, Any]) -> None:
+def test_projections_return_the_attributes_that_the_service_returns(case: dict[str, Any]) -> None:
     if "error" in case:
         with pytest.raises(ValidationError) as caught:
             compile_projection(case["expression"], case.get("names"))
@@ -86,7 +86,7 @@ def test_projections_show_what_the_service_shows(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("case", load("key_conditions"))
-def test_key_conditions_select_what_the_service_reads(case: dict[str, Any]) -> None:
+def test_key_conditions_select_the_items_that_the_service_reads(case: dict[str, Any]) -> None:
     def bind() -> dict[str, Any]:
         condition = compile_key_condition(case["expression"], case.get("names"))
         condition.check(case["values"])

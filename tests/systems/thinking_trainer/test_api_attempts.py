@@ -165,7 +165,7 @@ def test_pages_are_newest_first_without_gaps_or_duplicates(ada: Caller, stage: S
     assert sizes[:2] == [3, 3]
 
 
-def test_a_page_holds_twenty_attempts_by_default(ada: Caller) -> None:
+def test_a_page_contains_twenty_attempts_by_default(ada: Caller) -> None:
     for _ in range(21):
         ada.submitted()
     page = ada.get("/attempts").json()

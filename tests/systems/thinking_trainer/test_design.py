@@ -185,7 +185,7 @@ def test_the_boolean_key_of_the_document_is_rejected_by_the_engine(engine: Engin
     assert as_written.failed
 
 
-def test_a_submission_costs_what_the_design_predicts(recorded: tuple[Service, Recording]) -> None:
+def test_a_submission_costs_the_units_that_the_design_predicts(recorded: tuple[Service, Recording]) -> None:
     """An attempt of 8 KB: in the table and in one index; its profile: a transaction over three items."""
     service, inner = recorded
     used, metered = inner.used, service.db

@@ -135,7 +135,7 @@ def test_an_attempt_is_submitted_without_javascript(windows: Windows, site: Site
     expect(page.get_by_role("status").first).to_contain_text("evaluated")
 
 
-def test_drafts_are_saved_while_one_writes(windows: Windows, site: Site) -> None:
+def test_drafts_are_saved_during_writing(windows: Windows, site: Site) -> None:
     page = begun(signed_in(windows, site), "dog-park")
     page.locator("textarea").first.fill(ANSWER)
     expect(page.locator("#saved")).to_contain_text("Saved at")
@@ -156,7 +156,7 @@ def test_a_draft_written_offline_is_saved_later(windows: Windows, site: Site) ->
     expect(page.locator("#saved")).to_contain_text("Saved at")
 
 
-def test_short_answers_are_refused_and_kept(windows: Windows, site: Site) -> None:
+def test_short_answers_are_rejected_and_kept(windows: Windows, site: Site) -> None:
     window = signed_in(windows, site, scripts=False)
     window.expected.append("422")
     page = begun(window, "miracle-tea")
@@ -179,7 +179,7 @@ def test_an_abandoned_attempt_keeps_its_answers(windows: Windows, site: Site) ->
     expect(page.locator(".answer")).to_have_count(3)
 
 
-def test_a_submitted_attempt_in_another_window_refuses_changes(windows: Windows, site: Site) -> None:
+def test_a_submitted_attempt_in_another_window_rejects_changes(windows: Windows, site: Site) -> None:
     first = begun(signed_in(windows, site, scripts=False), "shop-loyalty")
     second = signed_in(windows, site, path=first.url.partition("/app/")[2], scripts=False)
     second.expected.append("409")
@@ -219,7 +219,7 @@ def wait_until(page: Page, holds: Callable[[], bool]) -> None:
     raise AssertionError("the condition does not hold")
 
 
-def test_stored_answers_are_never_run(windows: Windows, site: Site) -> None:
+def test_stored_answers_are_escaped(windows: Windows, site: Site) -> None:
     page = begun(signed_in(windows, site, scripts=False), "late-bus")
     answer_all(page, HOSTILE + " " + ANSWER)
     page.get_by_role("button", name="Submit").click()
@@ -227,7 +227,7 @@ def test_stored_answers_are_never_run(windows: Windows, site: Site) -> None:
     assert page.locator("img").count() == 0
 
 
-def test_only_administrators_decide_what_is_offered(windows: Windows, site: Site) -> None:
+def test_only_administrators_activate_scenarios(windows: Windows, site: Site) -> None:
     page = signed_in(windows, site, "cleo", "scenarios/wind-turbines").page
     page.get_by_role("button", name="Stop offering it").click()
     expect(page.get_by_text("Learners cannot start this scenario.")).to_be_visible()

@@ -60,7 +60,7 @@ def test_pages_are_accessible_and_fit_the_window(
     assert window.weight()["bytes"] < 100_000
 
 
-def test_a_person_without_a_session_signs_in_first_and_comes_back(windows: Windows, site: Site) -> None:
+def test_a_person_without_a_session_signs_in_first_and_is_redirected_back(windows: Windows, site: Site) -> None:
     page = windows.open(site.url).goto("/todo/app/?view=all")
     page.get_by_role("button", name="Sign in as Grace").click()
     expect(page).to_have_url(f"{site.url}/todo/app/?view=all")
@@ -84,7 +84,7 @@ def test_forms_work_without_javascript(windows: Windows, site: Site) -> None:
     expect(page.locator(".task", has_text="Sort the papers")).to_have_count(0)
 
 
-def test_a_completed_task_comes_back_with_undo(windows: Windows, site: Site) -> None:
+def test_a_completed_task_can_be_undone(windows: Windows, site: Site) -> None:
     page = as_ada(windows, site).page
     add(page, "Clean the windows")
     page.get_by_role("button", name="Complete “Clean the windows”").click()
@@ -110,7 +110,7 @@ def test_selected_tasks_are_deleted_together_unless_undone(windows: Windows, sit
     expect(page.locator(".task", has_text="Disposable")).to_have_count(0)
 
 
-def test_an_edit_is_saved_and_a_stale_edit_is_refused(windows: Windows, site: Site) -> None:
+def test_an_edit_is_saved_and_a_stale_edit_is_rejected(windows: Windows, site: Site) -> None:
     first = as_ada(windows, site).page
     add(first, "Plan the trip")
     first.get_by_role("link", name="Plan the trip").click()
@@ -125,7 +125,7 @@ def test_an_edit_is_saved_and_a_stale_edit_is_refused(windows: Windows, site: Si
     expect(second.page.get_by_label("Description")).to_have_value("By train")
 
 
-def test_a_mistake_is_shown_beside_its_field(windows: Windows, site: Site) -> None:
+def test_an_error_is_shown_next_to_its_field(windows: Windows, site: Site) -> None:
     window = as_ada(windows, site)
     window.expected.append("422")
     page = window.page
@@ -138,7 +138,7 @@ def test_a_mistake_is_shown_beside_its_field(windows: Windows, site: Site) -> No
     window.check_accessibility()
 
 
-def test_changes_made_offline_are_sent_once_when_the_server_answers(windows: Windows, site: Site) -> None:
+def test_changes_made_offline_are_sent_once_when_the_server_responds(windows: Windows, site: Site) -> None:
     window = as_ada(windows, site)
     page = window.page
     window.expected += ["ERR_INTERNET_DISCONNECTED"]
@@ -153,7 +153,7 @@ def test_changes_made_offline_are_sent_once_when_the_server_answers(windows: Win
     expect(page.locator(".task", has_text="ritten offline")).to_have_count(2)
 
 
-def test_a_request_whose_answer_was_lost_is_processed_once(windows: Windows, site: Site) -> None:
+def test_a_request_with_a_lost_response_is_processed_once(windows: Windows, site: Site) -> None:
     window = as_ada(windows, site)
     page = window.page
     window.expected += ["ERR_FAILED"]
@@ -173,7 +173,7 @@ def test_a_request_whose_answer_was_lost_is_processed_once(windows: Windows, sit
     expect(page.locator(".task", has_text="Sent twice")).to_have_count(1)
 
 
-def test_stored_text_is_never_run(windows: Windows, site: Site) -> None:
+def test_stored_text_is_escaped(windows: Windows, site: Site) -> None:
     page = as_ada(windows, site).page
     add(page, HOSTILE)
     page.locator(".task", has_text="onerror").wait_for()
@@ -190,7 +190,7 @@ def test_the_overdue_list_shows_the_samples_task(windows: Windows, site: Site) -
     expect(page.locator(".task", has_text="Return the books")).to_contain_text("Overdue")
 
 
-def test_another_persons_task_does_not_exist(windows: Windows, site: Site) -> None:
+def test_another_persons_task_is_not_found(windows: Windows, site: Site) -> None:
     page = as_ada(windows, site).page
     add(page, "Private")
     path = page.get_by_role("link", name="Private").get_attribute("href")
@@ -200,7 +200,7 @@ def test_another_persons_task_does_not_exist(windows: Windows, site: Site) -> No
     assert grace.goto(path or "").get_by_role("heading", name="Not found").is_visible()
 
 
-def test_long_lists_grow_while_one_scrolls(windows: Windows, site: Site) -> None:
+def test_long_lists_grow_while_scrolling(windows: Windows, site: Site) -> None:
     token = issue_development_token(
         development_key(site.folder / "keys"), "grace", audience="keyplan", claims={"name": "Grace"}
     )
@@ -239,6 +239,6 @@ def test_a_line_of_text_becomes_a_task(line: str, title: str, due: date | None) 
     assert (fields["title"], fields.get("due_date")) == (title, due)
 
 
-def test_priority_and_category_stand_anywhere_in_a_line() -> None:
+def test_priority_and_category_may_be_anywhere_in_a_line() -> None:
     fields = read_line("!high Water #home the plants", TUESDAY)
     assert fields == {"title": "Water the plants", "priority": "high", "category": "home"}

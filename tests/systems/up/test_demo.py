@@ -29,7 +29,7 @@ def demo(*options: str) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-def test_the_links_lead_to_what_was_made_until_the_demo_is_stopped() -> None:
+def test_the_links_lead_to_the_created_items_until_the_demo_is_stopped() -> None:
     lines = []
     with demo("--stay", "--system", "ask_a_human", "--system", "todo") as process:
         assert process.stdout is not None

@@ -138,7 +138,7 @@ def every_page(windows: Windows, site: Site, **options: object) -> Iterator[tupl
         yield name, window
 
 
-def test_the_calendar_shows_free_and_taken_hours_as_words_and_shapes(windows: Windows, site: Site) -> None:
+def test_the_calendar_shows_free_and_reserved_hours_as_words_and_shapes(windows: Windows, site: Site) -> None:
     window = windows.open(site.url)
     first = Venue().earliest_date(datetime.now(ZoneInfo("UTC")))
     for offset, words, shape in ((1, "Afternoon taken", "taken"), (4, "Morning closed", "closed")):
@@ -181,7 +181,7 @@ def test_a_visitor_signs_in_on_the_way_to_the_request(windows: Windows, site: Si
     assert page.get_by_role("radio", name="Evening").is_checked()
 
 
-def test_the_request_form_keeps_what_was_typed_and_puts_messages_beside_fields(
+def test_the_request_form_keeps_the_typed_text_and_shows_messages_next_to_fields(
     windows: Windows, site: Site, days: Callable[[], date]
 ) -> None:
     window = signed_in(windows, site, "ada", scripts=False)
@@ -207,7 +207,7 @@ def test_the_request_form_keeps_what_was_typed_and_puts_messages_beside_fields(
     expect(page.get_by_text("Your request was sent")).to_be_visible()
 
 
-def test_the_limits_of_the_venue_are_stated_beside_their_fields(
+def test_the_limits_of_the_venue_are_stated_next_to_their_fields(
     windows: Windows, site: Site, days: Callable[[], date]
 ) -> None:
     window = signed_in(windows, site, "ada")
@@ -223,7 +223,7 @@ def test_the_limits_of_the_venue_are_stated_beside_their_fields(
     assert "Choose a date from" in page.locator("#date-error").inner_text()
 
 
-def test_a_form_that_is_sent_twice_makes_one_request(site: Site, days: Callable[[], date]) -> None:
+def test_a_form_that_is_sent_twice_creates_one_request(site: Site, days: Callable[[], date]) -> None:
     headers = {"Accept": "text/html", "Accept-Language": "en"}
     with httpx.Client(base_url=site.url, headers=headers, timeout=60, follow_redirects=True) as client:
         sign_in(client, "bruno")
@@ -256,7 +256,7 @@ def token_in(page: str) -> str:
     return found[1]
 
 
-def test_an_owner_cancels_and_the_hours_are_free_again(windows: Windows, site: Site, days: Callable[[], date]) -> None:
+def test_cancelling_frees_the_hours_again(windows: Windows, site: Site, days: Callable[[], date]) -> None:
     ada, carla, day = signed_in(windows, site, "ada", width=PHONE), signed_in(windows, site, "carla"), days()
     path = request_booking(ada, day, "FULL_DAY")
     review = carla.goto(path.replace("/bookings/", "/inbox/"))
@@ -276,7 +276,7 @@ def test_an_owner_cancels_and_the_hours_are_free_again(windows: Windows, site: S
     assert panel.get_by_text("free", exact=True).count() == 3
 
 
-def test_a_stranger_does_not_learn_that_a_booking_exists(
+def test_a_stranger_cannot_find_out_that_a_booking_exists(
     windows: Windows, site: Site, days: Callable[[], date]
 ) -> None:
     path = request_booking(signed_in(windows, site, "ada"), days())
@@ -287,7 +287,7 @@ def test_a_stranger_does_not_learn_that_a_booking_exists(
     assert bruno.page.get_by_role("link", name="Inbox").count() == 0
 
 
-def test_the_letter_is_previewed_while_one_writes_and_shown_after_the_decision(
+def test_the_letter_is_previewed_during_writing_and_shown_after_the_decision(
     windows: Windows, site: Site, days: Callable[[], date]
 ) -> None:
     path = request_booking(signed_in(windows, site, "ada"), days())
@@ -317,7 +317,7 @@ def test_the_preview_works_without_javascript(windows: Windows, site: Site, days
     expect(page.get_by_text("Rejected. The letter is on its way")).to_be_visible()
 
 
-def test_two_people_request_the_same_hours_at_once_and_one_can_be_approved(
+def test_one_of_two_concurrent_requests_for_the_same_hours_can_be_approved(
     windows: Windows, site: Site, days: Callable[[], date]
 ) -> None:
     ada, bruno, carla, day = (
@@ -348,7 +348,7 @@ def test_two_people_request_the_same_hours_at_once_and_one_can_be_approved(
     assert inbox.get_by_role("button", name="Approve").is_disabled()
 
 
-def test_of_two_administrators_who_decide_at_once_one_is_told_that_the_other_was_faster(
+def test_the_slower_of_two_concurrent_decisions_is_rejected_with_an_explanation(
     windows: Windows, site: Site, days: Callable[[], date]
 ) -> None:
     path = request_booking(signed_in(windows, site, "ada"), days()).replace("/bookings/", "/inbox/")
@@ -369,7 +369,7 @@ def test_of_two_administrators_who_decide_at_once_one_is_told_that_the_other_was
     assert late.page.get_by_label("Message in the letter").input_value().startswith("Note of") or won[1]
 
 
-def test_of_two_administrators_who_approve_rivals_at_once_one_gets_the_hours(
+def test_one_of_two_concurrent_approvals_of_rival_requests_gets_the_hours(
     windows: Windows, site: Site, days: Callable[[], date]
 ) -> None:
     day, ada, bruno = days(), signed_in(windows, site, "ada"), signed_in(windows, site, "bruno")
@@ -387,7 +387,7 @@ def test_of_two_administrators_who_approve_rivals_at_once_one_gets_the_hours(
     expect(late[0].page.get_by_role("alert")).to_contain_text(re.compile("Already taken.*Morning|try again"))
 
 
-def test_hours_that_are_taken_while_one_fills_the_form_are_reported(
+def test_hours_reserved_while_the_form_is_filled_in_are_reported(
     windows: Windows, site: Site, days: Callable[[], date]
 ) -> None:
     day, ada, carla = days(), signed_in(windows, site, "ada"), signed_in(windows, site, "carla")
@@ -415,7 +415,7 @@ def add_event(
     expect(page.get_by_text(f"Added: {title}")).to_be_visible()
 
 
-def test_events_and_closures_are_entered_shown_and_removed(
+def test_events_and_closures_are_created_shown_and_removed(
     windows: Windows, site: Site, days: Callable[[], date]
 ) -> None:
     carla, visitor, day = signed_in(windows, site, "carla"), windows.open(site.url), days()
@@ -437,7 +437,7 @@ def test_events_and_closures_are_entered_shown_and_removed(
     assert visitor.goto(f"{APP}/?day={day}").locator("#day").get_by_text("free", exact=True).count() == 3
 
 
-def test_payments_and_door_codes_reach_the_owner(windows: Windows, site: Site, days: Callable[[], date]) -> None:
+def test_payments_and_door_codes_are_shown_to_the_owner(windows: Windows, site: Site, days: Callable[[], date]) -> None:
     ada, carla = signed_in(windows, site, "ada"), signed_in(windows, site, "carla")
     carla.expected.append("422")
     path = request_booking(ada, days())
@@ -540,7 +540,7 @@ def test_signing_in_and_messages_of_scripts_are_in_the_language_of_the_venue(
     assert page.locator("html").get_attribute("lang") == language
 
 
-def test_a_form_of_an_old_session_is_refused_in_the_language_of_the_page(windows: Windows, site: Site) -> None:
+def test_a_form_of_an_old_session_is_rejected_in_the_language_of_the_page(windows: Windows, site: Site) -> None:
     window = signed_in(windows, site, "ada", locale="de")
     window.expected.append("403")
     page = window.goto(f"{APP}/profile")
@@ -558,7 +558,7 @@ def test_a_visitor_chooses_a_language_without_an_account(windows: Windows, site:
     assert "language=de" in page.locator("#feed-public").input_value()
 
 
-def test_the_profile_keeps_what_was_typed_and_saves_it(windows: Windows, site: Site) -> None:
+def test_the_profile_keeps_the_typed_text_and_saves_it(windows: Windows, site: Site) -> None:
     window = signed_in(windows, site, "bruno", scripts=False)
     window.expected.append("422")
     page = window.goto(f"{APP}/profile")
@@ -596,7 +596,7 @@ def test_an_approved_booking_is_revoked_with_a_letter(windows: Windows, site: Si
     assert "The roof leaks" in page.locator("details", has_text="Rejection").locator("pre").inner_text()
 
 
-def test_an_address_is_verified_by_the_code_of_a_letter(windows: Windows, site: Site) -> None:
+def test_an_address_is_verified_by_the_code_in_a_letter(windows: Windows, site: Site) -> None:
     window = signed_in(windows, site, "bruno")
     window.expected.append("422")
     page = window.goto(f"{APP}/profile")
@@ -628,7 +628,7 @@ def code_in_letters(window: Window, site: Site) -> str:
     raise AssertionError("no letter with a code")
 
 
-def test_what_people_write_is_never_run(windows: Windows, site: Site, days: Callable[[], date]) -> None:
+def test_texts_of_users_are_escaped(windows: Windows, site: Site, days: Callable[[], date]) -> None:
     ada, carla, day = signed_in(windows, site, "ada"), signed_in(windows, site, "carla"), days()
     dialogs: list[str] = []
 

@@ -110,7 +110,7 @@ def test_one_evaluation_above_the_maximum_is_rejected_with_a_retry_time() -> Non
     assert evaluator.evaluate(submission(THOROUGH)).model_id == MODEL
 
 
-def test_the_model_is_told_what_was_wrong_with_its_reply(stubbed: Stubbed) -> None:
+def test_a_retry_states_the_problem_of_the_previous_reply(stubbed: Stubbed) -> None:
     trouble = "it holds no JSON object with 'dimensions'"
     stubbed.stubber.add_response("converse", converse_answer("Fine."))
     expected = converse_request(MODEL, submission(THOROUGH), trouble)
