@@ -25,26 +25,35 @@ _PAUSE_S: Final = 0.3
 
 
 def check(
-    designs: Annotated[list[str], typer.Argument(help="Design modules (a.b.design) or Python files.")],
+    designs: Annotated[
+        list[str], typer.Argument(help="The designs: importable modules, such as app.design, or Python files.")
+    ],
     format: Annotated[Format, typer.Option("--format", help="Output format.")] = "text",
     select: Annotated[
         list[str] | None,
-        typer.Option("--select", help="Run only these rules: comma-separated codes, families such as KP2, or names."),
+        typer.Option(
+            "--select",
+            help="Run only these rules: comma-separated rule codes, code prefixes such as KP2, or rule names.",
+        ),
     ] = None,
-    ignore: Annotated[list[str] | None, typer.Option("--ignore", help="Skip these rules.")] = None,
+    ignore: Annotated[
+        list[str] | None, typer.Option("--ignore", help="Skip these rules. Accepts the same values as --select.")
+    ] = None,
     errors_only: Annotated[bool, typer.Option("--errors-only", help="Print errors only.")] = False,
     *,
     fix: Annotated[
-        bool, typer.Option("--fix", help="Change the source where the fix is mechanical, then check again.")
+        bool, typer.Option("--fix", help="Apply fixes that can be made automatically, and check again.")
     ] = False,
     diff: Annotated[bool, typer.Option("--diff", help="Print the changes that --fix would make.")] = False,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Check again whenever a Python file next to a design changes.")
+        bool,
+        typer.Option("--watch", help="Keep running, and check again whenever a Python file next to a design changes."),
     ] = False,
 ) -> None:
-    """Check designs and report findings, each with its place, reason and fix.
+    """Check designs and report findings, each with a location, a reason and a fix.
 
-    Exit codes: 0 without errors, 1 if a finding is an error or --diff prints a change, 2 if a design cannot be read.
+    Exit codes: 0 if no finding is an error, 1 if a finding is an error or --diff prints a change, 2 if a design cannot
+    be loaded.
     """
     if watch and (fix or diff):
         raise refusal("keyplan check: --watch cannot be combined with --fix or --diff")
@@ -166,9 +175,11 @@ def _codes(named: list[str] | None) -> set[str]:
 
 
 def rule(
-    code: Annotated[str | None, typer.Argument(help="The rule, such as KP203; default: all.")] = None,
+    code: Annotated[
+        str | None, typer.Argument(help="Code of the rule, such as KP203. Lists all rules if omitted.")
+    ] = None,
 ) -> None:
-    """Show the page of a rule, or list all rules."""
+    """Show the documentation of a rule, or list all rules."""
     from keyplan.check.checking import PAGES  # noqa: PLC0415
 
     if code is None:
@@ -185,12 +196,16 @@ def explain(
     target: Annotated[
         str,
         typer.Argument(
-            help="A design (module or file.py), or one of its patterns or consumers: module.name, or file.py:name.",
+            help="A design, such as app.design or design.py, or one of its patterns or consumers, such as "
+            "app.design.tasks_due or design.py:tasks_due.",
         ),
     ],
     region: Region = "us-east-1",
 ) -> None:
-    """Explain a pattern (request, plan, cost, findings), a consumer, or a whole design as a table of its patterns."""
+    """Explain a pattern, a consumer, or a whole design.
+
+    Shows the request, plan, cost and findings of a pattern, or a table of all patterns of a design.
+    """
     from keyplan.check.checking import check  # noqa: PLC0415 - `keyplan --help` needs no designs
     from keyplan.cli.designs import load, pattern_of  # noqa: PLC0415
     from keyplan.cost.estimate import estimate  # noqa: PLC0415

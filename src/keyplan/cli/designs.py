@@ -15,16 +15,18 @@ from keyplan.design.declaring.design import Design, is_file_path
 from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.errors import DesignError, Place, show_place
 
-DesignName: TypeAlias = Annotated[str, typer.Argument(help="A design module (a.b.design) or Python file.")]
+DesignName: TypeAlias = Annotated[
+    str, typer.Argument(help="The design: an importable module, such as app.design, or a Python file.")
+]
 Output: TypeAlias = Annotated[
-    Path | None, typer.Option("--output", "-o", help="Output file; default: standard output.")
+    Path | None, typer.Option("--output", "-o", help="Output file. Defaults to standard output.")
 ]
 Prices: TypeAlias = Annotated[
-    Path | None, typer.Option("--prices", help="A file of prices, which replace those of --region.")
+    Path | None, typer.Option("--prices", help="JSON file with prices to use instead of the prices of --region.")
 ]
-Region: TypeAlias = Annotated[str, typer.Option("--region", help="The region whose prices are used.")]
+Region: TypeAlias = Annotated[str, typer.Option("--region", help="AWS region to use the prices of.")]
 Prefix: TypeAlias = Annotated[
-    str, typer.Option("--prefix", help="Prefix of table names, as table_prefix in a connection's URL.")
+    str, typer.Option("--prefix", help="Prefix of the table names, like table_prefix in a connection URL.")
 ]
 
 

@@ -18,19 +18,24 @@ if TYPE_CHECKING:
 
 
 def diff(
-    old: Annotated[str, typer.Argument(help="The design in production: a module (a.b.design) or Python file.")],
-    new: Annotated[str, typer.Argument(help="The new design.")],
+    old: Annotated[
+        str,
+        typer.Argument(
+            help="The design that is in production: an importable module, such as app.design, or a Python file."
+        ),
+    ],
+    new: Annotated[str, typer.Argument(help="The new design, in the same form.")],
     format: Annotated[Format, typer.Option("--format", help="Output format.")] = "text",
     region: Region = "us-east-1",
     uses: Annotated[
         list[Path] | None,
-        typer.Option("--uses", help="Python file or folder to search for calls to removed patterns."),
+        typer.Option("--uses", help="Python file or folder to search for calls to removed patterns. Can be repeated."),
     ] = None,
 ) -> None:
-    """Compare two designs: online changes, backfills, new tables, and the monthly cost of both.
+    """Compare two versions of a design, and plan the migration between them.
 
-    Prints the changes, the steps of the roll-out in order, the monthly cost of both designs, and findings. Exit code 1
-    if an error is found.
+    Prints the changes, the roll-out steps in order, the monthly cost of both versions, and findings. The exit code is
+    1 if a finding is an error.
     """
     from keyplan.check.checking import check_change  # noqa: PLC0415 - `keyplan --help` needs no designs
     from keyplan.cli.designs import load_by  # noqa: PLC0415

@@ -14,9 +14,11 @@ def docs(
     design: DesignName,
     output: Output = None,
     region: Region = "us-east-1",
-    html: Annotated[bool, typer.Option("--html", help="Write one HTML page, with diagrams.")] = False,
+    html: Annotated[
+        bool, typer.Option("--html", help="Write a single HTML page with diagrams instead of Markdown.")
+    ] = False,
 ) -> None:
-    """Write a design's documentation: attributes, keys, indexes, access patterns with their costs, and findings."""
+    """Write a document that describes a design: its attributes, keys, indexes, access patterns, costs and findings."""
     from keyplan.check.checking import check  # noqa: PLC0415 - `keyplan --help` needs no designs
     from keyplan.cli.designs import load  # noqa: PLC0415
     from keyplan.cost.estimate import estimate  # noqa: PLC0415

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from keyplan.design.errors import Fault
     from keyplan.export.resources import TableResource
 
-app = typer.Typer(help="Export a design's tables for infrastructure tools.", no_args_is_help=True)
+app = typer.Typer(help="Export a design's tables to infrastructure tools.", no_args_is_help=True)
 app.command(name="iam")(export_iam.iam)
 Checkpoints = Annotated[
     bool | None,
     typer.Option(
         "--checkpoints/--no-checkpoints",
-        help="Write the table of consumers' checkpoints; default: if the design declares consumers.",
+        help="Include the table for consumer checkpoints. By default, it is included if the design declares consumers.",
     ),
 ]
 
@@ -31,7 +31,7 @@ Checkpoints = Annotated[
 def cloudformation(
     design: DesignName, output: Output = None, prefix: Prefix = "", *, checkpoints: Checkpoints = None
 ) -> None:
-    """Write the tables as an AWS CloudFormation template, in JSON."""
+    """Write the tables as an AWS CloudFormation template in JSON format."""
     from keyplan.export.cloudformation import template  # noqa: PLC0415 - `keyplan --help` needs no designs
 
     loaded, tables = _resources("cloudformation", design, prefix, checkpoints=checkpoints)
@@ -43,7 +43,7 @@ def cloudformation(
 def terraform(
     design: DesignName, output: Output = None, prefix: Prefix = "", *, checkpoints: Checkpoints = None
 ) -> None:
-    """Write the tables as a Terraform configuration, in its JSON syntax: name the file something.tf.json."""
+    """Write the tables as a Terraform configuration in JSON syntax. The file name must end with .tf.json."""
     from keyplan.export.terraform import configuration  # noqa: PLC0415 - as above
 
     loaded, tables = _resources("terraform", design, prefix, checkpoints=checkpoints)
@@ -55,7 +55,7 @@ def terraform(
 def cdk_json(
     design: DesignName, output: Output = None, prefix: Prefix = "", *, checkpoints: Checkpoints = None
 ) -> None:
-    """Write the data model from which AWS's DynamoDB MCP server generates a CDK app: dynamodb_data_model.json."""
+    """Write a dynamodb_data_model.json file, from which the AWS DynamoDB MCP server generates a CDK app."""
     from keyplan.export.cdk_json import collisions, model, unread  # noqa: PLC0415 - as above
 
     loaded, tables = _resources("cdk-json", design, prefix, checkpoints=checkpoints, refused=collisions)
@@ -65,7 +65,7 @@ def cdk_json(
 
 @app.command(name="nosql-workbench")
 def nosql_workbench(design: DesignName, output: Output = None, prefix: Prefix = "") -> None:
-    """Write a data model for NoSQL Workbench: tables, indexes, and a facet with sample items for each entity."""
+    """Write a NoSQL Workbench data model with tables, indexes, and a facet with sample items for each entity."""
     from keyplan.export.nosql_workbench import model, notes  # noqa: PLC0415 - as above
 
     loaded, tables = _resources("nosql-workbench", design, prefix, checkpoints=False)

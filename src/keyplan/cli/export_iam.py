@@ -25,14 +25,14 @@ _OPTIONS = {
 }
 Names = Annotated[
     list[str] | None,
-    typer.Option("--pattern", help="A pattern to allow; may be repeated. Default: all, and the consumers."),
+    typer.Option("--pattern", help="Pattern to allow. Can be repeated. Defaults to all patterns and consumers."),
 ]
 Bind = Annotated[
     list[str] | None,
     typer.Option(
         "--bind",
-        help="A parameter of partition keys and its value for the principal:"
-        " user_id='${aws:PrincipalTag/user_id}'. May be repeated.",
+        help="Restrict a parameter of the partition keys to a value of the principal, such as "
+        "user_id='${aws:PrincipalTag/user_id}'. Can be repeated.",
     ),
 ]
 
@@ -44,33 +44,36 @@ def iam(
     bind: Bind = None,
     prefix: Prefix = "",
     *,
-    region: Annotated[str, typer.Option("--region", help="The tables' region; default: any.")] = "*",
-    account: Annotated[str, typer.Option("--account", help="The tables' account; default: any.")] = "*",
-    partition: Annotated[str, typer.Option("--partition", help="The ARNs' partition.")] = "aws",
+    region: Annotated[str, typer.Option("--region", help="AWS region of the tables. Defaults to any region.")] = "*",
+    account: Annotated[
+        str, typer.Option("--account", help="AWS account of the tables. Defaults to any account.")
+    ] = "*",
+    partition: Annotated[str, typer.Option("--partition", help="AWS partition in the ARNs.")] = "aws",
     consumers: Annotated[
         bool | None,
         typer.Option(
             "--consumers/--no-consumers",
-            help="Allow runners of change consumers; with --consumers, on any stream, even without declared consumers.",
+            help="Allow running change consumers. With --consumers, allow this on any stream, even if the "
+            "design declares no consumers.",
         ),
     ] = None,
     checkpoints: Annotated[
-        bool, typer.Option("--checkpoints/--no-checkpoints", help="Allow checkpoints in a table.")
+        bool, typer.Option("--checkpoints/--no-checkpoints", help="Allow consumers to store checkpoints in a table.")
     ] = True,
     describe: Annotated[
-        bool, typer.Option("--describe", help="Also allow comparing the tables with their declarations.")
+        bool,
+        typer.Option("--describe", help="Also allow the requests that compare the tables with their declarations."),
     ] = False,
     create: Annotated[
         bool,
-        typer.Option(
-            "--create", help="Also allow creating the tables, and enabling expiry and point-in-time recovery."
-        ),
+        typer.Option("--create", help="Also allow creating the tables and enabling TTL and point-in-time recovery."),
     ] = False,
     split: Annotated[
-        bool, typer.Option("--split", help="Write several files if a managed policy cannot hold it all.")
+        bool,
+        typer.Option("--split", help="Write several files if the policy exceeds the size limit of a managed policy."),
     ] = False,
 ) -> None:
-    """Write the IAM policy that allows the requests of the patterns, and nothing else."""
+    """Write an IAM policy that allows only the requests of the design's patterns and consumers."""
     from keyplan.cli.designs import load  # noqa: PLC0415
     from keyplan.export.iam import of_checks, of_creation, policies, policy, size  # noqa: PLC0415  # noqa: PLC0415
     from keyplan.export.iam_keys import BindError, Bindings, principal_value  # noqa: PLC0415

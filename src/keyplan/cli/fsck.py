@@ -16,10 +16,10 @@ def fsck(
     file: Annotated[Path, typer.Argument(help="The database file.", exists=True, dir_okay=False, readable=True)],
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only problems.")] = False,
 ) -> None:
-    """Check that every index, expiry and collection size of a database agrees with its table.
+    """Check a database file for indexes, expiry times and collection sizes that do not match its tables.
 
-    Other processes may continue to use the file. Shows progress on standard error, after two seconds and then every
-    ten. Exit code 1 if a problem is found.
+    Other processes can keep using the file. Progress is printed to standard error after two seconds, and then every
+    ten seconds. The exit code is 1 if a problem is found.
     """
     from keyplan.engine import fsck as checks  # noqa: PLC0415 - `keyplan --help` needs no engine
     from keyplan.engine import progress  # noqa: PLC0415

@@ -16,25 +16,30 @@ if TYPE_CHECKING:
     from keyplan.importers.documents import Document
     from keyplan.importers.schemas import ImportSource, SourceTable
 
-app = typer.Typer(help="Generate a first design from existing tables.", no_args_is_help=True)
-Files = Annotated[list[str], typer.Argument(help="JSON or YAML files; - for standard input.", show_default=False)]
-Sources = Annotated[list[str], typer.Argument(help="Python files; - for standard input.", show_default=False)]
+app = typer.Typer(
+    help="Generate an initial design from existing tables, templates, models or schemas.", no_args_is_help=True
+)
+Files = Annotated[list[str], typer.Argument(help="JSON or YAML files, or - for standard input.", show_default=False)]
+Sources = Annotated[list[str], typer.Argument(help="Python files, or - for standard input.", show_default=False)]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")]
 Parameters = Annotated[
     list[str] | None,
-    typer.Option("--parameter", metavar="NAME=VALUE", help="A parameter of the template: NAME=VALUE."),
+    typer.Option("--parameter", metavar="NAME=VALUE", help="Value of a template parameter. Can be repeated."),
 ]
 From = Annotated[
-    str | None, typer.Option("--from", help="Read from a database: aws://eu-west-1, http://host:port, data.db.")
+    str | None,
+    typer.Option(
+        "--from", help="Database to read the tables from, such as aws://eu-west-1, http://host:port or data.db."
+    ),
 ]
 Described = Annotated[
-    list[str] | None, typer.Argument(help="JSON files, - for standard input; with --from, names of tables.")
+    list[str] | None, typer.Argument(help="JSON files, or - for standard input. With --from, table names.")
 ]
 
 
 @app.command()
 def cloudformation(files: Files, parameter: Parameters = None, output: Output = None, force: Force = False) -> None:
-    """Import the tables and stream consumers of CloudFormation, SAM or synthesized CDK templates."""
+    """Import tables and stream consumers from CloudFormation, SAM or synthesized CDK templates."""
     from keyplan.importers.cloudformation import cloudformation as tables  # noqa: PLC0415 - `keyplan --help` is quick
 
     def read() -> ImportSource:
@@ -45,10 +50,10 @@ def cloudformation(files: Files, parameter: Parameters = None, output: Output = 
 
 @app.command(name="describe-table")
 def describe_table(files: Described = None, from_: From = None, output: Output = None, force: Force = False) -> None:
-    """Import existing tables, from output of the AWS CLI or from a DynamoDB endpoint.
+    """Import existing tables from AWS CLI output or from a DynamoDB endpoint.
 
-    Output of describe-time-to-live, describe-continuous-backups and list-tags-of-resource is accepted after the table
-    that it belongs to.
+    Also accepts the output of describe-time-to-live, describe-continuous-backups and list-tags-of-resource. Pass it
+    after the description of the same table.
     """
     from keyplan.importers.describe_table import describe_table as tables  # noqa: PLC0415 - as above
 
@@ -64,7 +69,7 @@ def describe_table(files: Described = None, from_: From = None, output: Output =
 
 @app.command(name="nosql-workbench")
 def nosql_workbench(files: Files, output: Output = None, force: Force = False) -> None:
-    """Import NoSQL Workbench data models: facets, or key shapes of sample items, become entities."""
+    """Import NoSQL Workbench data models. Entities are derived from facets or from the keys of sample items."""
     from keyplan.importers.nosql_workbench import nosql_workbench as tables  # noqa: PLC0415 - as above
 
     _write("nosql-workbench", lambda: tables(_documents(files)), output, force=force)
@@ -72,7 +77,7 @@ def nosql_workbench(files: Files, output: Output = None, force: Force = False) -
 
 @app.command()
 def pynamodb(files: Sources, output: Output = None, force: Force = False) -> None:
-    """Import PynamoDB models from Python files, which are parsed but not executed."""
+    """Import PynamoDB models from Python files. The files are parsed, not executed."""
     from keyplan.importers.pynamodb import pynamodb as tables  # noqa: PLC0415 - as above
 
     _write("pynamodb", lambda: tables([(_called(name), _text(name)) for name in files]), output, force=force)
@@ -81,13 +86,11 @@ def pynamodb(files: Sources, output: Output = None, force: Force = False) -> Non
 @app.command()
 def electrodb(
     files: Files,
-    table: Annotated[
-        str | None, typer.Option("--table", help="The table's name, if the schemas do not contain it.")
-    ] = None,
+    table: Annotated[str | None, typer.Option("--table", help="Table name, if the schemas do not contain it.")] = None,
     output: Output = None,
     force: Force = False,
 ) -> None:
-    """Import ElectroDB schemas in JSON: entities, lists of entities, services."""
+    """Import ElectroDB schemas in JSON format: entities, lists of entities, or services."""
     from keyplan.importers.electrodb import electrodb as tables  # noqa: PLC0415 - as above
 
     _write("electrodb", lambda: tables(_documents(files), table), output, force=force)

@@ -36,7 +36,7 @@ def price(
     region: Region = "us-east-1",
     prices: Prices = None,
     set_price: Annotated[
-        list[str] | None, typer.Option("--set", help="Override one price, such as write_unit=0.0000007.")
+        list[str] | None, typer.Option("--set", help="Override a price, such as write_unit=0.0000007. Can be repeated.")
     ] = None,
     *,
     scale: Annotated[
@@ -44,17 +44,19 @@ def price(
     ] = "1x",
     rate: Annotated[
         list[str] | None,
-        typer.Option("--rate", help="Override a pattern's declared calls per second, such as tasks_due=200."),
+        typer.Option(
+            "--rate", help="Override a pattern's declared calls per second, such as tasks_due=200. Can be repeated."
+        ),
     ] = None,
     items: Annotated[
         str, typer.Option("--items", help="Multiply all declared numbers of items by this factor, such as 10x.")
     ] = "1x",
     size: Annotated[str, typer.Option("--size", help="Multiply all item sizes by this factor, such as 2x.")] = "1x",
     format: Annotated[
-        Literal["text", "json"], typer.Option("--format", help="Output format; dollars in JSON are not rounded.")
+        Literal["text", "json"], typer.Option("--format", help="Output format. Dollar amounts in JSON are not rounded.")
     ] = "text",
     chart: Annotated[
-        bool, typer.Option("--chart", help="Add charts of the cost by pattern and of the cost against the load.")
+        bool, typer.Option("--chart", help="Also show charts of the cost by pattern and the cost by load.")
     ] = False,
 ) -> None:
     """Estimate a design's monthly cost from its declared call rates, item counts and item sizes."""

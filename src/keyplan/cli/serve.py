@@ -23,37 +23,45 @@ def serve(  # noqa: PLR0917 - one parameter per option, given by name
     db: Annotated[
         str, typer.Option("--db", help="Database file, or :memory: for a temporary database.")
     ] = "keyplan.db",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 selects a free one.")] = 8000,
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="Port to listen on. 0 selects a free port.")
+    ] = 8000,
     host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
     durability: Annotated[
         Durability,
-        typer.Option("--durability", help="full: acknowledged writes survive a power cut; normal: a killed process."),
+        typer.Option(
+            "--durability",
+            help="full: acknowledged writes survive a power failure. normal: they survive a crash of the "
+            "process, but not a power failure.",
+        ),
     ] = Durability.full,
     credentials: Annotated[
         str | None,
         typer.Option(
             "--credentials",
-            help="File of access keys in the AWS format; only requests signed with one of them are served.",
+            help="AWS credentials file. Only requests signed with an access key in this file are accepted.",
         ),
     ] = None,
     force_open: Annotated[
         bool,
-        typer.Option("--force-open", help="Allow listening on non-loopback addresses without checking signatures."),
+        typer.Option(
+            "--force-open", help="Allow listening on a non-loopback address without verifying request signatures."
+        ),
     ] = False,
     allow_host: Annotated[
         list[str] | None,
         typer.Option(
             "--allow-host",
-            help="Further name to accept in Host and Origin headers on a loopback address without --credentials, "
-            "such as host.docker.internal; may be repeated.",
+            help="Additional host name to accept in Host and Origin headers, such as host.docker.internal. "
+            "Needed only on a loopback address without --credentials. Can be repeated.",
         ),
     ] = None,
     buckets: Annotated[
         str | None,
         typer.Option(
             "--buckets",
-            help="Folder in place of S3 for exports and imports (s3://BUCKET/KEY is FOLDER/BUCKET/KEY),"
-            " or s3:// for S3.",
+            help="Folder to use instead of S3 for exports and imports. The object s3://BUCKET/KEY is the file "
+            "FOLDER/BUCKET/KEY. Pass s3:// to use Amazon S3.",
         ),
     ] = None,
     with_console: Annotated[
@@ -61,7 +69,7 @@ def serve(  # noqa: PLR0917 - one parameter per option, given by name
     ] = True,
     with_sample: Annotated[bool, typer.Option("--sample", help="Create a sample table of films.")] = False,
 ) -> None:
-    """Serve a database over HTTP, as DynamoDB and DynamoDB Streams on one port."""
+    """Serve a database over HTTP, with the DynamoDB and DynamoDB Streams APIs on one port."""
     from keyplan.engine import progress  # noqa: PLC0415 - `keyplan --help` needs no engine
     from keyplan.server.launch import LaunchError, launch  # noqa: PLC0415 - `keyplan --help` needs no server
 

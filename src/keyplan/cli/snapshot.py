@@ -13,9 +13,9 @@ from keyplan.errors import StorageError
 
 def snapshot(
     file: Annotated[Path, typer.Argument(help="The database file.", exists=True, dir_okay=False, readable=True)],
-    target: Annotated[Path, typer.Argument(help="Path of the copy; must not exist.")],
+    target: Annotated[Path, typer.Argument(help="Path of the copy. The file must not exist.")],
 ) -> None:
-    """Copy a database as of a single point in time. Other processes may keep using it."""
+    """Copy a database file as of a single point in time. Other processes can keep using the file."""
     from keyplan.engine.engine import Engine  # noqa: PLC0415 - `keyplan --help` needs no engine
 
     try:

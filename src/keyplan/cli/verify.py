@@ -21,19 +21,26 @@ _TIME_LIMIT_S = 600.0
 def verify(  # noqa: PLR0917 - each is an option on the command line
     design: DesignName,
     items: Annotated[int, typer.Option("--items", min=1, help="Approximate total number of items to generate.")] = 4000,
-    seed: Annotated[int, typer.Option("--seed", help="The same seed generates the same items and calls.")] = 0,
+    seed: Annotated[
+        int, typer.Option("--seed", help="Random seed. The same seed generates the same items and calls.")
+    ] = 0,
     pattern: Annotated[str | None, typer.Option("--pattern", help="Run only this pattern.")] = None,
     time_limit: Annotated[
         float,
-        typer.Option("--time-limit", min=0, help="Seconds after which loading ends and no further call starts."),
+        typer.Option(
+            "--time-limit",
+            min=0,
+            help="Time limit in seconds. When it is reached, loading stops and no further calls start.",
+        ),
     ] = _TIME_LIMIT_S,
     format: Annotated[Format, typer.Option("--format", help="Output format.")] = "text",
     region: Region = "us-east-1",
     prices: Prices = None,
 ) -> None:
-    """Run a design on generated data, and compare its claims, its answers and its predicted cost with the results.
+    """Run a design on generated data, and compare the results and measured costs with the predictions.
 
-    Exit code 1 if a comparison fails or the time limit leaves a pattern without a call, 2 if it could not run.
+    The exit code is 1 if a comparison fails or a pattern was never called before the time limit, and 2 if the
+    design could not be run.
     """
     from keyplan.cli.designs import load, pattern_of  # noqa: PLC0415 - `keyplan --help` needs no designs
     from keyplan.cost import prices as books  # noqa: PLC0415

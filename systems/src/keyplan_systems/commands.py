@@ -26,27 +26,32 @@ def up(  # noqa: PLR0917 - one parameter per option, given by name
     folder: Annotated[Path, typer.Option("--folder", help="Folder for the database, keys and files.")] = Path(
         "keyplan-data"
     ),
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 selects a free one.")] = 8000,
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="Port to listen on. 0 selects a free port.")
+    ] = 8000,
     host: Annotated[
         str,
-        typer.Option("--host", help="Address to listen on. The DynamoDB endpoint exists only on loopback addresses."),
+        typer.Option(
+            "--host", help="Address to listen on. The DynamoDB endpoint is available only on loopback addresses."
+        ),
     ] = "127.0.0.1",
-    system: Annotated[list[str] | None, typer.Option("--system", help="Run only this system; may be repeated.")] = None,
+    system: Annotated[list[str] | None, typer.Option("--system", help="Run only this system. Can be repeated.")] = None,
     endpoint: Annotated[
         str | None,
         typer.Option("--endpoint", help="Use the DynamoDB endpoint at this URL instead of the embedded engine."),
     ] = None,
-    aws: Annotated[str | None, typer.Option("--aws", help="Use Amazon DynamoDB in this region.")] = None,
+    aws: Annotated[str | None, typer.Option("--aws", help="Use Amazon DynamoDB in this AWS region.")] = None,
     sample: Annotated[bool, typer.Option("--sample/--no-sample", help="Load sample data.")] = True,
     log_level: Annotated[
-        Literal["info", "warning"], typer.Option("--log-level", help="info logs one line per request.")
+        Literal["info", "warning"], typer.Option("--log-level", help="Log level. info logs one line per request.")
     ] = "warning",
     issuer: Annotated[
         str | None,
         typer.Option(
             "--issuer",
-            help="Accept this issuer's tokens instead of those of `keyplan token`. Disables the DynamoDB endpoint;"
-            " if --host is not a loopback address, home page, API docs and health details require a token.",
+            help="Accept tokens from this OpenID Connect issuer instead of tokens from `keyplan token`. "
+            "Disables the DynamoDB endpoint. If --host is not a loopback address, the home page, API docs"
+            " and health details require a token.",
         ),
     ] = None,
     audience: Annotated[
@@ -57,14 +62,15 @@ def up(  # noqa: PLR0917 - one parameter per option, given by name
         str | None,
         typer.Option(
             "--client-id",
-            help="Client ID at the issuer, for sign-in to the pages; KEYPLAN_CLIENT_SECRET holds its secret.",
+            help="Client ID to use for sign-in to the web pages. Set the client secret in KEYPLAN_CLIENT_SECRET.",
         ),
     ] = None,
     public_url: Annotated[
-        str | None, typer.Option("--public-url", help="Address at which browsers reach the server, such as a proxy's.")
+        str | None,
+        typer.Option("--public-url", help="Base URL that browsers use to reach the server, if it is behind a proxy."),
     ] = None,
 ) -> None:
-    """Run the five example systems: APIs, pages, background workers and the DynamoDB endpoint on one port."""
+    """Run the five example systems, with their APIs, web pages and workers, and a DynamoDB endpoint on one port."""
     from keyplan_systems.up.launch import Settings, UpError  # noqa: PLC0415 - loaded when run
     from keyplan_systems.up.launch import up as run  # noqa: PLC0415
 
@@ -92,14 +98,18 @@ def up(  # noqa: PLR0917 - one parameter per option, given by name
 
 
 def token(
-    subject: Annotated[str, typer.Argument(help="User ID that the token is for.")],
-    folder: Annotated[Path, typer.Option("--folder", help="The folder of `keyplan up`.")] = Path("keyplan-data"),
-    role: Annotated[list[str] | None, typer.Option("--role", help="A role, such as administrators.")] = None,
+    subject: Annotated[str, typer.Argument(help="ID of the user to issue the token for.")],
+    folder: Annotated[Path, typer.Option("--folder", help="Data folder of `keyplan up`.")] = Path("keyplan-data"),
+    role: Annotated[
+        list[str] | None,
+        typer.Option("--role", help="Role to include in the token, such as administrators. Can be repeated."),
+    ] = None,
     claim: Annotated[
-        list[str] | None, typer.Option("--claim", help="Claim to add to the token, such as email=ada@example.org.")
+        list[str] | None,
+        typer.Option("--claim", help="Claim to include in the token, such as email=ada@example.org. Can be repeated."),
     ] = None,
 ) -> None:
-    """Issue a development token for the systems of `keyplan up`, valid for an hour."""
+    """Issue a development token for the systems of `keyplan up`. The token is valid for one hour."""
     from keyplan_systems.up.launch import AUDIENCE, UpError, key_of  # noqa: PLC0415 - loaded when run
     from keyplan_systems.web.development import issue_development_token  # noqa: PLC0415
 
@@ -118,8 +128,10 @@ def token(
 
 def demo(  # noqa: PLR0917 - one parameter per option, given by name
     url: Annotated[
-        str | None, typer.Option("--url", help="URL of a running `keyplan up`; without it the demo starts its own.")
+        str | None,
+        typer.Option("--url", help="URL of a running `keyplan up`. If omitted, the demo starts its own server."),
     ] = None,
+<<<<<<< HEAD
     folder: Annotated[Path | None, typer.Option("--folder", help="The folder of the running `keyplan up`.")] = None,
     system: Annotated[list[str] | None, typer.Option("--system", help="Run only this system; may be repeated.")] = None,
     stay: Annotated[
@@ -136,6 +148,10 @@ def demo(  # noqa: PLR0917 - one parameter per option, given by name
         float, typer.Option("--pace", min=0, max=60, help="Seconds of a step in the browser; 0 is as fast as it can.")
     ] = 1.0,
     headless: Annotated[bool, typer.Option("--headless", help="Play in a browser that shows no windows.")] = False,
+=======
+    folder: Annotated[Path | None, typer.Option("--folder", help="Data folder of the running `keyplan up`.")] = None,
+    system: Annotated[list[str] | None, typer.Option("--system", help="Run only this system. Can be repeated.")] = None,
+>>>>>>> e54f0374 (Reword command help in complete sentences)
 ) -> None:
     """Run a scripted scenario against the systems, print each step, and link what it made.
 
@@ -155,23 +171,38 @@ def demo(  # noqa: PLR0917 - one parameter per option, given by name
 
 
 def lake(
-    system: Annotated[str, typer.Argument(help="System that owns the lake, such as todo.")],
-    action: Annotated[Action, typer.Argument(help="Action to run.")],
-    text: Annotated[str | None, typer.Argument(help="SQL of a query, or name of a report.")] = None,
+    system: Annotated[str, typer.Argument(help="System to use the lake of, such as todo.")],
+    action: Annotated[Action, typer.Argument(help="What to do with the lake.")],
+    text: Annotated[str | None, typer.Argument(help="SQL statement for `query`, or report name for `report`.")] = None,
     *,
     lake: Annotated[
-        str | None, typer.Option("--lake", help="A folder or s3://bucket/prefix; default: keyplan-data/SYSTEM/lake.")
+        str | None,
+        typer.Option(
+            "--lake", help="Location of the lake: a folder or s3://bucket/prefix. Defaults to keyplan-data/SYSTEM/lake."
+        ),
     ] = None,
-    set_: Annotated[list[str] | None, typer.Option("--set", help="A parameter as name=value.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Value of a report parameter, as name=value. Can be repeated.")
+    ] = None,
     database: Annotated[
-        str | None, typer.Option("--database", help="Database of the table: a file, http://host:port or aws://region.")
+        str | None,
+        typer.Option(
+            "--database", help="Database that contains the system's table: a file, http://host:port or aws://region."
+        ),
     ] = None,
-    export: Annotated[Path | None, typer.Option("--export", help="A folder with a full export of the table.")] = None,
-    format: Annotated[Format, typer.Option("--format", help="Output format of rows.")] = "table",
+    export: Annotated[
+        Path | None, typer.Option("--export", help="Folder that contains a full export of the table.")
+    ] = None,
+    format: Annotated[Format, typer.Option("--format", help="Output format.")] = "table",
 ) -> None:
-    """Query a system's data lake, or update it.
+    """Query or update a system's data lake.
 
-    keyplan lake todo query "SELECT * FROM gold.kpis"; keyplan lake todo report tasks_by_status;
+    For example:
+
+    keyplan lake todo query "SELECT * FROM gold.kpis"
+
+    keyplan lake todo report tasks_by_status
+
     keyplan lake todo catch-up --database keyplan-data/keyplan.db
     """
     commands = _commands(system)
