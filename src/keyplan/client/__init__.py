@@ -1,1 +1,1 @@
-"""Designs put to work: connections that run declared patterns on the engine, boto3 or aiobotocore."""
+"""Connections that run the declared patterns of a design on the embedded engine, boto3 or aiobotocore."""

@@ -1,4 +1,4 @@
-"""Connections for event loops: the same programs, awaited."""
+"""Asynchronous connections, which run the same programs as blocking connections."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ D = TypeVar("D")
 
 
 class AsyncConnection:
-    """A connection for event loops. The tasks of one loop may share it."""
+    """A connection for asyncio. The tasks of one event loop can share it."""
 
     def __init__(self, transport: AsyncTransport, context: Context) -> None:
         self.transport, self.context = transport, context
@@ -80,14 +80,15 @@ class AsyncConnection:
     @overload
     async def run(self, call: Call[R]) -> R: ...
     async def run(self, call: Call[Any], **options: Any) -> Any:
-        """Run a call of a pattern, and return its result: an item or None, a Page, an int, a list.
+        """Run a pattern call and return its result, such as an item or None, a Page, an int, or a list.
 
-        Options of queries and scans: `limit` is the maximum number of results, `page_size` the maximum number of items
-        that one request evaluates, `cursor` that of the page before. `unreadable` is called with the error of each item
-        that cannot be read as its entity, and the item is left out; without it, UnreadableItemError is raised. Option
-        of scans: `segment`, the part that is read, such as (0, 4) for the first of four.
+        Queries and scans accept these options. `limit` is the maximum number of results, and `page_size` the maximum
+        number of items that one request evaluates. `cursor` is the cursor of the previous page. `unreadable` is a
+        function that is called with the error of each item that cannot be read as its entity; such items are skipped.
+        Without it, UnreadableItemError is raised. Scans also accept `segment`, the part of the table to read, such as
+        (0, 4) for the first of four parts.
 
-        Raises RunError for an error of the service, DesignError for a pattern or table that cannot work.
+        Raises RunError if the service returns an error, and DesignError if the pattern or its table is invalid.
         """
         try:
             direct = self._find(call.pattern) or self._direct.compile(call.pattern)
@@ -105,29 +106,32 @@ class AsyncConnection:
     # Ad-hoc calls.
 
     def create(self, item: E, /) -> Coroutine[Any, Any, E]:
-        """Create an item, and return it as stored. Raises AlreadyExistsError if it exists.
+        """Create an item and return it as stored.
 
-        An ad-hoc call needs no declared pattern. It is planned and checked like one, and the meter counts it as
-        undeclared. Raises DesignError if it cannot work, TypeError for a key value of the wrong type.
+        An ad-hoc call needs no declared pattern. It is planned and checked like a pattern call, and the meter counts it
+        as undeclared.
+
+        Raises AlreadyExistsError if the item exists, DesignError if the call is invalid, and TypeError if a key value
+        has the wrong type.
         """
         return self.run(put_call("create", item))
 
     def put(self, item: E, /) -> Coroutine[Any, Any, E]:
-        """Write a whole item, whether or not it exists, and return it as stored."""
+        """Write a whole item, replacing any existing item with the same key, and return it as stored."""
         return self.run(put_call("put", item))
 
     def get(
         self, entity: type[M], /, *, consistent: bool = False, expired: bool = False, **key: object
     ) -> Coroutine[Any, Any, M | None]:
-        """Read one item by its primary key, db.get(Task, user_id="ada", task_id="1"); None if it does not exist.
+        """Return the item with a primary key, or None if it does not exist.
 
-        `consistent`: read every write acknowledged before it, at twice the price. `expired`: also return an item whose
-        expiry has passed.
+        Example: `db.get(Task, user_id="ada", task_id="1")`. With `consistent`, use a strongly consistent read, at twice
+        the price. With `expired`, also return an item whose expiry time has passed.
         """
         return self.run(get_call(entity, key, consistent=consistent, expired=expired))
 
     def delete(self, entity: type[E], /, **key: object) -> Coroutine[Any, Any, E | None]:
-        """Delete one item by its primary key, and return it; None if it did not exist."""
+        """Delete the item with a primary key and return it, or None if it did not exist."""
         return self.run(delete_call(entity, key))
 
     @overload
@@ -198,11 +202,12 @@ class AsyncConnection:
         **options: Unpack[FindPageOptions],
     ) -> Coroutine[Any, Any, Page[E]]: ...
     def query(self, *terms: Any, **options: Any) -> Any:
-        """Read a range of one partition, of one or several entities: db.query(Task, pk(user_id="ada").sk < day).
+        """Query one partition for items of one or more entities.
 
-        Options: `index`; `limit`, the maximum number of results; `page_size`, the maximum number of items that one
-        request evaluates; `descending`, `cursor`, `consistent`, `expired`, `hydrate` and `unreadable` as of declared
-        queries. A sort key field that is None is left out, with the fields after it.
+        Example: `db.query(Task, pk(user_id="ada").sk < day)`. Options: `index`; `limit`, the maximum number of results;
+        `page_size`, the maximum number of items that one request evaluates. `descending`, `cursor`, `consistent`,
+        `expired`, `hydrate` and `unreadable` work as in declared queries. If a sort key field is None, that field and
+        all later fields are left out of the condition.
         """
         return self._drive(query_program(self.context, terms, options))
 
@@ -243,12 +248,12 @@ class AsyncConnection:
         segment: tuple[int, int] | None = None,
         **options: Any,
     ) -> AsyncIterator[Any]:
-        """Yield every result of a query or scan. Each page is read when it is needed.
+        """Yield every result of a query or scan, reading pages as needed.
 
-        Pass a call, or the entities and the key condition of an ad-hoc query with its options:
-        `db.iterate(Task, pk(user_id="ada"), index="due")`. `unreadable` as in `run`, called once for each item.
-        `segment`, of scans, as in `run`: several tasks, processes or machines can each read their own part of a
-        table.
+        Pass a pattern call, or the entities, key condition and options of an ad-hoc query: `db.iterate(Task,
+        pk(user_id="ada"), index="due")`. `unreadable` works as in `run` and is called once for each item. `segment`
+        works as in `run`: several tasks, processes or machines can scan a table in parallel, each reading its own
+        segment.
         """
         return self._pages(pages_call("iterate", terms, options), page_size, unreadable, segment)
 
@@ -311,9 +316,10 @@ class AsyncConnection:
         unreadable: Unreadable | None = None,
         **options: Any,
     ) -> list[Any]:
-        """Return every result of a query or scan. Raises TooManyResultsError if it has more than `at_most`.
+        """Return every result of a query or scan as a list.
 
-        Pass a call, or the entities and the key condition of an ad-hoc query, as in `iterate`.
+        Pass a pattern call, or the entities, key condition and options of an ad-hoc query, as for `iterate`. Raises
+        TooManyResultsError if the query or scan has more than `at_most` results.
         """
         call = pages_call("all", terms, options)
         results: list[Any] = []
@@ -331,18 +337,20 @@ class AsyncConnection:
         *more: type[Entity] | KeyCondition,
         **options: Unpack[FindCountOptions],
     ) -> int:
-        """Return the number of items in a range of one partition, without a declared pattern: all pages are read.
+        """Return the number of items that match an ad-hoc query.
 
-        Options: `index`, `consistent` and `expired`, as of declared counts.
+        All pages of the range are read. The options `index`, `consistent` and `expired` work as in declared counts.
         """
         total: int = await self.run(query_call((first, condition, *more), options, kind="count"))
         return total
 
     async def transact(self, *calls: WriteCall[Any] | TransactionCall[Any], token: str | None = None) -> None:
-        """Apply all writes or none of them, in one or more tables.
+        """Apply writes to one or more tables in a single transaction: either all of them or none.
 
-        `token`: the idempotency token. A transaction that is repeated with the same token within ten minutes is applied
-        once. Raises TransactionFailedError, whose `reasons` has an error or None for each write.
+        `token` is the idempotency token. A transaction that is repeated with the same token within ten minutes is
+        applied only once.
+
+        Raises TransactionFailedError, whose `reasons` attribute contains an error or None for each write.
         """
         await self._drive(transact_calls(self.context, calls, token))
 
@@ -359,7 +367,7 @@ class AsyncConnection:
     @overload
     async def transact_get(self, *calls: Call[R]) -> tuple[R, ...]: ...
     async def transact_get(self, *calls: Call[Any]) -> tuple[Any, ...]:
-        """Read items by key, in one transaction: all as of the same instant."""
+        """Read items by key in a single transaction, all as of the same point in time."""
         return await self._drive(transact_get_calls(self.context, calls))
 
     @overload
@@ -375,16 +383,17 @@ class AsyncConnection:
     @overload
     async def batch_get(self, *calls: Call[R]) -> tuple[R, ...]: ...
     async def batch_get(self, *calls: Call[Any]) -> tuple[Any, ...]:
-        """Read items by key, of one or several tables and entities, with one request for each 100.
+        """Read items by key from one or more tables, with one request for every 100 items.
 
-        If one read of a table is consistent, all reads of that table are. The items are not read at the same instant.
+        If one read of a table is strongly consistent, all reads of that table are. The items are not read at the same
+        point in time.
         """
         return await self._drive(batch_get_calls(self.context, calls))
 
     async def create_tables(self, *declared: Declared, wait: bool = True) -> None:
-        """Create missing tables, with indexes, expiry and stream; leave existing tables unchanged.
+        """Create missing tables with their indexes, TTL and stream. Existing tables are not changed.
 
-        Raises TableDiffersError for an existing table that is not as declared.
+        Raises TableDiffersError if an existing table differs from its declaration.
         """
         await self._drive(tables.create_tables(self.context, declared, wait=wait))
 
@@ -394,7 +403,7 @@ class AsyncConnection:
         return None if description is None else dict(description)
 
     def table_name(self, table: Declared) -> str:
-        """Return the real name of a table."""
+        """Return the physical name of a table."""
         return self.context.table(table.schema)
 
     async def close(self) -> None:

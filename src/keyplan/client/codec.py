@@ -1,4 +1,4 @@
-"""Items read back as entities: the entity of an item, the values of its fields, and its expiry."""
+"""Conversion of stored items to entities, their field values and their expiry times."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ def key_of(spec: EntitySpec, item: Item) -> dict[str, Any]:
 
 
 def item_named(spec: EntitySpec, key: Mapping[str, Any]) -> str:
-    """Return how messages name an item: Task PK='USER#1' SK='TASK#2'."""
+    """Return the name of an item for messages, such as Task PK='USER#1' SK='TASK#2'."""
     return " ".join([spec.name, *(f"{name}={value!r}" for name, value in key.items())])
 
 
 class Reader:
-    """Reads the items of one entity."""
+    """Converter from the items of one entity to objects."""
 
     def __init__(self, spec: EntitySpec, view: type[View[Any]] | None = None) -> None:
-        """`view`: the view that items are read as; None for the entity."""
+        """Create a reader for an entity, or for `view` if one is given."""
         self.spec = spec
         model: type[ReadModel] = spec.model if view is None else view
         fields = {name: stored for name, stored in spec.fields.items() if name in model.model_fields}
@@ -67,7 +67,7 @@ class Reader:
         """Returns the entity of an item. Raises UnreadableItemError."""
 
     def _validated(self, item: Item) -> Any:
-        """Return the entity of an item, with all values validated by its model. Raises UnreadableItemError."""
+        """Return the entity of an item after validating all values with its model. Raises UnreadableItemError."""
         try:
             try:
                 values = self._decode(item)
@@ -84,9 +84,9 @@ class Reader:
             raise self._unreadable(item, error) from error
 
     def _values(self, item: Item) -> dict[str, Any]:
-        """Return the values of an item with missing attributes, or with other attribute types, for pydantic to check.
+        """Return the values of an item for pydantic to validate, leaving out absent attributes.
 
-        An absent attribute has no entry.
+        Used for items with missing attributes or with unexpected attribute types.
         """
         values: dict[str, Any] = {}
         for name, attribute, code, plain, decode in self._fields:
@@ -98,7 +98,7 @@ class Reader:
         return values
 
     def _recover(self, values: dict[str, Any], item: Item) -> None:
-        """Add the values of fields without an attribute: empty sets, and fields in the texts of keys."""
+        """Add values for fields that have no attribute: empty sets, and fields that are stored only in key strings."""
         for name in self._sets:
             values.setdefault(name, set())
         missing = self._recoverable - values.keys()
@@ -123,7 +123,7 @@ class Reader:
         )
 
     def has_expired(self, item: Item, now_s: int) -> bool:
-        """Return True if an item's expiry has passed."""
+        """Return True if the item's expiry time has passed."""
         if self._expiry is None:
             return False
         value = item.get(self._expiry)
@@ -132,28 +132,28 @@ class Reader:
 
 @lru_cache(maxsize=4096)
 def reader_of(spec: EntitySpec) -> Reader:
-    """Return the reader of an entity's items, made once."""
+    """Return the cached reader for an entity's items."""
     return Reader(spec)
 
 
 @lru_cache(maxsize=4096)
 def plan_reader(plan: Plan) -> Reader:
-    """Return the reader of the one entity, or view, that a plan reads."""
+    """Return the reader for the single entity or view that a plan reads."""
     return reader_of(plan.entity) if plan.view is None else Reader(plan.entity, plan.view)
 
 
 class Sorter:
-    """Finds the entity of each item of a range: one of the requested entities, or none of them.
+    """Matcher that determines which of the requested entities, if any, each item of a range belongs to.
 
-    The discriminator decides if the item has one. Otherwise the form of the key decides: the entity, of all that the
-    table has, whose key templates fit, and of several the one with the narrowest form. The order of declarations and
-    the names of fields are irrelevant. Of entities whose keys have the same form, the requested one is assumed.
+    If an item has a discriminator, the discriminator decides. Otherwise the key decides: of all entities in the table
+    whose key templates match, the one with the most specific template is chosen. The declaration order and the field
+    names do not matter. If several entities have equally specific templates, the requested entity is chosen.
     """
 
     def __init__(
         self, requested: Sequence[EntitySpec], declared: Sequence[EntitySpec], view: type[View[Any]] | None = None
     ) -> None:
-        """`view`: the view that items of the only requested entity are read as; None for the entity."""
+        """Create a matcher. `view` is the view to return items as, if only one entity is requested."""
         self._discriminator = requested[0].schema.discriminator
         readers = {spec: reader_of(spec) if view is None else Reader(spec, view) for spec in requested}
         self._by_name = {name: readers[spec] for spec in requested for name in _names(spec)}
@@ -163,7 +163,7 @@ class Sorter:
         """Returns the reader of an item, or None if it does not belong to a requested entity."""
 
     def _compiled(self, candidates: Sequence[tuple[EntitySpec, Reader | None]]) -> Callable[[Item], Reader | None]:
-        """Generate the tests of all candidates as one function: pages call it for each item."""
+        """Compile the tests of all candidates into one function, because pages call it for each item."""
         scope: dict[str, Any] = {"by_name": self._by_name.get, "nothing": {}}
         lines = [f"    if {OWNER!r} in item: return None"]
         if self._discriminator is not None:
@@ -193,14 +193,14 @@ class Sorter:
 
 
 class _Prefix(NamedTuple):
-    """The test that a key attribute starts with a text."""
+    """A test that a key attribute starts with a given prefix."""
 
     attribute: str
     text: str
 
 
 def _names(spec: EntitySpec) -> tuple[str, ...]:
-    """Return the discriminator's values for an entity: its name, or the values of the field that is stored there."""
+    """Return the discriminator values of an entity: its name, or the values of the discriminator field."""
     for stored in spec.fields.values():
         if stored.attribute == spec.schema.discriminator:
             return tuple(map(str, stored.declared.stored_choices)) or (spec.name,)
@@ -208,10 +208,11 @@ def _names(spec: EntitySpec) -> tuple[str, ...]:
 
 
 def _precedence(spec: EntitySpec, *, is_wanted: bool) -> tuple[Any, ...]:
-    """Return a sort key that puts entities with narrower key forms first.
+    """Return a sort key that orders entities by how specific their keys are, most specific first.
 
-    Narrower is the form with more fixed text, counting the shortest text of a closed set of values; then the one with
-    more repetitions of a field; then, requested entities first, the one with more placeholders of a fixed width.
+    A key is more specific if it contains more literal text, counting the shortest value of an enumerated field. Ties
+    are broken by the number of repeated fields, then in favor of requested entities, and then by the number of
+    fixed-width placeholders.
     """
     parts = [part for template in _templates(spec) for part in template.parts]
     open_parts = [part for part in parts if isinstance(part, BoundPlaceholder)]
@@ -227,7 +228,7 @@ def _templates(spec: EntitySpec) -> list[BoundTemplate]:
 
 
 def _form(spec: EntitySpec) -> str:
-    """Return the form of an entity's key: literal text, and placeholders with numbers in place of names."""
+    """Return the structure of an entity's key: its literal text, with numbered placeholders instead of field names."""
     numbers: dict[str, int] = {}
     texts = []
     for attribute in spec.key.attributes:
@@ -242,7 +243,7 @@ def _form(spec: EntitySpec) -> str:
 
 
 def _key_tests(spec: EntitySpec, candidates: Sequence[EntitySpec]) -> list[_Prefix | Callable[[Item], bool]]:
-    """Return tests that are all true of an item whose key may be this entity's."""
+    """Return tests that all pass for an item whose key can belong to this entity."""
     is_alone = _is_alone(spec, candidates)
     tests = [_fits(part, is_alone) for part in spec.key.attributes]
     fields = [set(template.fields) for template in _templates(spec)]
@@ -252,7 +253,7 @@ def _key_tests(spec: EntitySpec, candidates: Sequence[EntitySpec]) -> list[_Pref
 
 
 def _repeats_agree(spec: EntitySpec) -> Callable[[Item], bool]:
-    """Return a function that checks that a field in several key attributes has one value in all of them."""
+    """Return a function that checks that a field has the same value in every key attribute that contains it."""
     parts = [(part.attribute, part.template) for part in spec.key.attributes if part.template is not None]
 
     def agree(item: Item) -> bool:
@@ -268,7 +269,7 @@ def _repeats_agree(spec: EntitySpec) -> Callable[[Item], bool]:
 
 
 def _is_alone(spec: EntitySpec, candidates: Sequence[EntitySpec]) -> bool:
-    """Return True if the literal text that its keys start with distinguishes an entity from all others."""
+    """Return True if the literal prefixes of the entity's keys distinguish it from all other entities."""
     own = [_literal_prefix(part) for part in spec.key.attributes]
     for other in candidates:
         pairs = zip(own, (_literal_prefix(part) for part in other.key.attributes), strict=True)
@@ -282,7 +283,7 @@ def _literal_prefix(part: BoundKeyAttribute) -> str:
 
 
 def _fits(part: BoundKeyAttribute, alone: bool) -> _Prefix | Callable[[Item], bool]:
-    """Return the test of an item's key attribute; only of its start if that distinguishes the entity."""
+    """Return a test for an item's key attribute. With `alone`, test only the prefix."""
     attribute, template = part.attribute, part.template
     if template is None:
         code = part.type_code

@@ -1,10 +1,10 @@
-"""connect: from a URL to a connection, with the engine, boto3 or aiobotocore behind it.
+"""Functions that open a connection to the engine, boto3 or aiobotocore from a URL.
 
-    data.db, :memory:            an engine in this process, on a file or in memory
-    http://127.0.0.1:8000        anything that speaks the service's protocol there
-    aws://eu-west-1              the service, with the credentials that the AWS SDK finds
+    data.db, :memory:            an embedded engine with a database file or in memory
+    http://127.0.0.1:8000        a server at this address that implements the DynamoDB API
+    aws://eu-west-1              Amazon DynamoDB, with the default credentials of the AWS SDK
 
-Each may have `?table_prefix=...`, which is added to every table's name.
+Every URL accepts `?table_prefix=...`, a prefix for the names of all tables.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _DEFAULT_REGION = "us-east-1"
 
 @dataclass(frozen=True)
 class Target:
-    """The database that a URL names."""
+    """The database that a connection URL refers to."""
 
     path: str | None = None
     """A database file, or ":memory:"."""
@@ -42,7 +42,7 @@ class Target:
 
     @property
     def is_embedded(self) -> bool:
-        """Whether it is an engine in this process."""
+        """Whether the target is an embedded engine in this process."""
         return self.path is not None
 
 
@@ -80,17 +80,20 @@ def connect(
     cursor_key: bytes | None = None,
     meter: Meter | None = None,
 ) -> Connection:
-    """Connect to a database: a file, an engine, a server or Amazon DynamoDB.
+    """Connect to a database file, an engine, a server, or Amazon DynamoDB.
 
-    `prefix` is added to every table's name; `names` maps tables, or their names, to real names. Pass `engine`, or a
-    boto3 `client`, in place of the URL. The engine stays open when the connection is closed; the client is closed.
-    `clock` decides what has expired and waits between attempts; by default the engine's clock, or the system's.
-    `retries`: the number of attempts of throttled requests and the waits between them; by default ten attempts, with
-    waits of at most 2 seconds. `cursor_key`: up to 64 bytes that sign cursors. Processes that exchange cursors need
-    the same key; without a key, a cursor is valid for this connection only. `meter` counts the capacity units of calls.
+    `prefix` is added to the name of every table. `names` maps tables, or their names, to physical names. Pass `engine`
+    or a boto3 `client` instead of a URL. Closing the connection closes the client, but not the engine.
+
+    `clock` provides the current time for expiry checks and the waits between attempts. It defaults to the engine's
+    clock, or to the system clock. `retries` sets how often throttled requests are retried and how long to wait in
+    between. The default is ten attempts with waits of up to 2 seconds. `cursor_key` is a secret of up to 64 bytes that
+    signs page cursors. Processes that exchange cursors need the same key. Without a key, cursors are valid only for
+    this connection. `meter` counts the capacity units of calls.
 
     Raises ValueError for an invalid URL or key, StorageError if a file cannot be used, and ImportError if boto3 is
-    needed and not installed. No request is sent yet: the first call raises if the server does not answer.
+    required but not installed. Connecting sends no request. If the server is unreachable, the first call raises an
+    error.
     """
     target = _target(url, engine, client)
     context = _context(
@@ -120,9 +123,10 @@ async def connect_async(
     cursor_key: bytes | None = None,
     meter: Meter | None = None,
 ) -> AsyncConnection:
-    """Return a connection for event loops, with aiobotocore instead of boto3.
+    """Return an asynchronous connection, which uses aiobotocore instead of boto3.
 
-    It accepts and raises the same as `connect`, without `client`. Close it with `await`, or use `async with`.
+    Parameters and exceptions are the same as for `connect`, except that `client` is not supported. Close the connection
+    with `await`, or use `async with`.
     """
     target = _target(url, engine, None)
     context = _context(
@@ -187,7 +191,7 @@ def _open(target: Target, clock: Clock | None) -> Engine:
 
 
 def _client_options(target: Target) -> dict[str, Any]:
-    """Return the options of a client without its own retries; the connection repeats requests."""
+    """Return options that turn off the client's own retries, because the connection retries requests itself."""
     from botocore.config import Config  # noqa: PLC0415 - botocore is an extra
 
     config = Config(retries={"total_max_attempts": 1, "mode": "standard"}, max_pool_connections=50)
@@ -200,7 +204,7 @@ def _client_options(target: Target) -> dict[str, Any]:
 
 
 def _local_defaults(target: Target, session: Any) -> dict[str, Any]:
-    """Return a region and credentials for an endpoint if none are configured: local servers do not check them."""
+    """Return a region and credentials for an endpoint if none are configured, because local servers ignore them."""
     if target.endpoint is None:
         return {}
     defaults: dict[str, Any] = {}

@@ -1,7 +1,7 @@
-"""Connections: they run calls of patterns and wait for each answer.
+"""Blocking connections, and the functions that turn calls into programs.
 
-`run_call` and its siblings turn calls into programs for both kinds of connections: they refuse what cannot work,
-choose the program and translate errors. `Connection` waits by blocking, `AsyncConnection` by awaiting.
+`run_call` and similar functions validate a call, choose its program and translate errors. They serve both kinds of
+connections: `Connection` waits by blocking, `AsyncConnection` by awaiting.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _MOST_READY = 8192
 
 
 def page_options(**options: Any) -> PageOptions:
-    """Return the options of a page; most calls have none. Raises TypeError for an unknown option."""
+    """Return page options, or the defaults if none are given. Raises TypeError for an unknown option."""
     for name in options:
         if name not in _OPTION_NAMES:
             raise TypeError(f"run() got an unexpected keyword argument {name!r}")
@@ -55,12 +55,12 @@ _OPTION_NAMES = frozenset(PageOptions.__dataclass_fields__)
 
 @lru_cache(maxsize=4096)
 def range_reader(plan: Plan) -> RangeReader:
-    """Return the reader of a plan that reads ranges, built once."""
+    """Return the cached range reader for a plan."""
     return RangeReader(plan)
 
 
 def _no_call(value: object) -> str:
-    """Return the message for an object that is not a call of a pattern."""
+    """Return the error message for an object that is not a pattern call."""
     if isinstance(value, Pattern):
         return f"expected a pattern call such as {value.name}(...), got the pattern itself"
     return f"expected a pattern call, got {value!r}"
@@ -69,7 +69,10 @@ def _no_call(value: object) -> str:
 def run_call(
     context: Context, call: Call[R], options: PageOptions = _DEFAULTS, *, arguments: Arguments | None = None
 ) -> Program[R]:
-    """Run one call; `arguments`: those of an attempt that was already sent. Raises TypeError for another object."""
+    """Run one call. Raises TypeError if the object is not a pattern call.
+
+    `arguments` are those of an attempt that was already sent.
+    """
     try:
         plan = call.pattern.plan
     except AttributeError:
@@ -104,7 +107,7 @@ def _program(
 
 
 class FindPageOptions(FindOptions, total=False):
-    """Options of an ad-hoc query."""
+    """Page options of an ad-hoc query."""
 
     limit: int | None
     """The maximum number of results."""
@@ -117,7 +120,7 @@ class FindPageOptions(FindOptions, total=False):
 
 
 class FindAllOptions(FindOptions, total=False):
-    """Options of an ad-hoc query that reads every page."""
+    """Options of an ad-hoc query that reads all pages."""
 
     page_size: int | None
     """The maximum number of items that one request evaluates."""
@@ -133,7 +136,7 @@ def query_program(context: Context, terms: Sequence[Any], options: Mapping[str, 
 
 
 def pages_call(method: str, terms: Sequence[Any], options: Mapping[str, Any]) -> Call[Any]:
-    """Return the call whose pages a method reads: the only term, or an ad-hoc query of entities and a key condition."""
+    """Return the call to read pages of: a call that was passed, or an ad-hoc query of entities and a key condition."""
     if len(terms) != 1 or options:
         return query_call(terms, options, method=method)
     (call,) = terms
@@ -147,14 +150,14 @@ _PAGE_OPTIONS = ("limit", "page_size", "cursor", "unreadable")
 
 
 def check_pages(call: Call[Any]) -> None:
-    """Raise TypeError for a call that does not return pages."""
+    """Raise TypeError if the call does not return pages."""
     plan = call.pattern.plan
     if plan.operation not in {"Query", "Scan"} or plan.select == "count":
         raise TypeError(f"{call!r} does not return pages: use run; iterate and all are for queries and scans")
 
 
 def flat(calls: Sequence[Call[Any]]) -> Iterator[WriteCall[Any]]:
-    """Yield the writes of calls and of the steps of transactions. Raises TypeError for a read."""
+    """Yield the individual writes of calls and transactions. Raises TypeError for a read."""
     for call in calls:
         if isinstance(call.pattern, Transaction):
             yield from call.pattern.calls(call.arguments)
@@ -165,7 +168,7 @@ def flat(calls: Sequence[Call[Any]]) -> Iterator[WriteCall[Any]]:
 
 
 def transact_calls(context: Context, calls: Sequence[Call[Any]], token: str | None) -> Program[None]:
-    """Apply the writes of several calls together or not at all."""
+    """Apply the writes of several calls in one transaction."""
     if not calls:
         return
     plans = [call.pattern.plan for call in calls]
@@ -176,12 +179,12 @@ def transact_calls(context: Context, calls: Sequence[Call[Any]], token: str | No
 
 
 def transact_get_calls(context: Context, calls: Sequence[Call[Any]]) -> Program[tuple[Any, ...]]:
-    """Read several items as of one instant."""
+    """Read several items as of the same point in time."""
     return _get_all(context, calls, "transact_get", reads.transact_get)
 
 
 def batch_get_calls(context: Context, calls: Sequence[Call[Any]]) -> Program[tuple[Any, ...]]:
-    """Read several items, which may be as of different instants."""
+    """Read several items, not necessarily as of the same point in time."""
     return _get_all(context, calls, "batch_get", reads.get_several)
 
 
@@ -207,21 +210,21 @@ def _get_all(
 
 
 class DirectCalls:
-    """The calls of a connection that one request answers, as plain functions: compiled once for each pattern.
+    """Fast path for calls that need a single request, compiled to plain functions once for each pattern.
 
-    Without a program there is nothing to repeat: after an error `run_call` takes over, with the error as the answer to
-    its first request. With a meter every call is a program, because each request is measured.
+    These calls do not use programs, so they cannot retry. After an error, `run_call` takes over and treats the error as
+    the answer to its first request. If a meter is used, every call runs as a program, because each request is measured.
     """
 
     def __init__(self, context: Context, immediate: Callable[[str], Callable[[str, Request], Answer] | None]) -> None:
-        """`immediate`: returns the function that sends the requests of an operation, or None if it cannot be called."""
+        """Create the fast path. `immediate` returns the function that sends requests of an operation, or None."""
         self._context, self._immediate = context, immediate
         self._by_pattern: dict[object, Callable[[Call[Any]], Any]] = {}
         self.find = self._by_pattern.get
         """Returns the function that runs a pattern's calls, or None."""
 
     def compile(self, pattern: object) -> Callable[[Call[Any]], Any] | None:
-        """Compile the function that runs a pattern's calls. Return None if they take a program."""
+        """Compile a function that runs calls of a pattern, or return None if the calls require a program."""
         plan = pattern.plan if isinstance(pattern, Pattern) else None
         if plan is None or plan not in self._context.ready or self._context.meter is not None:
             return None
@@ -246,7 +249,10 @@ _COMPILERS = {
 def _guarded(
     context: Context, plans: Sequence[Plan], begin: Callable[[], Program[Any]], together: str = ""
 ) -> Program[Any]:
-    """Run a program and translate its errors; `together` names the call that joins undeclared calls."""
+    """Run a program and translate its errors.
+
+    `together` is the name that the error message uses for several calls that run together.
+    """
     plan = plans[0]
     try:
         program = begin()
@@ -263,7 +269,7 @@ def _guarded(
 
 
 def _prepare(context: Context, plan: Plan) -> Program[None]:
-    """Raise the faults of a plan, and create its tables if the connection creates them at their first use."""
+    """Raise the faults of a plan, and create its tables if the connection creates tables on first use."""
     for fault in all_faults(plan):
         raise fault.error()
     for part in plan.steps or (plan,):
@@ -294,7 +300,7 @@ D = TypeVar("D")
 
 
 class Connection:
-    """A connection that waits for each answer by blocking. Threads may share it."""
+    """A blocking connection. Threads can share it."""
 
     def __init__(self, transport: Transport, context: Context) -> None:
         self.transport, self.context = transport, context
@@ -324,14 +330,15 @@ class Connection:
     @overload
     def run(self, call: Call[R]) -> R: ...
     def run(self, call: Call[Any], **options: Any) -> Any:
-        """Run a call of a pattern, and return its result: an item or None, a Page, an int, a list.
+        """Run a pattern call and return its result, such as an item or None, a Page, an int, or a list.
 
-        Options of queries and scans: `limit` is the maximum number of results, `page_size` the maximum number of items
-        that one request evaluates, `cursor` that of the page before. `unreadable` is called with the error of each item
-        that cannot be read as its entity, and the item is left out; without it, UnreadableItemError is raised. Option
-        of scans: `segment`, the part that is read, such as (0, 4) for the first of four.
+        Queries and scans accept these options. `limit` is the maximum number of results, and `page_size` the maximum
+        number of items that one request evaluates. `cursor` is the cursor of the previous page. `unreadable` is a
+        function that is called with the error of each item that cannot be read as its entity; such items are skipped.
+        Without it, UnreadableItemError is raised. Scans also accept `segment`, the part of the table to read, such as
+        (0, 4) for the first of four parts.
 
-        Raises RunError for an error of the service, DesignError for a pattern or table that cannot work.
+        Raises RunError if the service returns an error, and DesignError if the pattern or its table is invalid.
         """
         try:
             direct = self._find(call.pattern) or self._direct.compile(call.pattern)
@@ -349,27 +356,30 @@ class Connection:
     # Ad-hoc calls.
 
     def create(self, item: E, /) -> E:
-        """Create an item, and return it as stored. Raises AlreadyExistsError if it exists.
+        """Create an item and return it as stored.
 
-        An ad-hoc call needs no declared pattern. It is planned and checked like one, and the meter counts it as
-        undeclared. Raises DesignError if it cannot work, TypeError for a key value of the wrong type.
+        An ad-hoc call needs no declared pattern. It is planned and checked like a pattern call, and the meter counts it
+        as undeclared.
+
+        Raises AlreadyExistsError if the item exists, DesignError if the call is invalid, and TypeError if a key value
+        has the wrong type.
         """
         return self.run(put_call("create", item))
 
     def put(self, item: E, /) -> E:
-        """Write a whole item, whether or not it exists, and return it as stored."""
+        """Write a whole item, replacing any existing item with the same key, and return it as stored."""
         return self.run(put_call("put", item))
 
     def get(self, entity: type[M], /, *, consistent: bool = False, expired: bool = False, **key: object) -> M | None:
-        """Read one item by its primary key, db.get(Task, user_id="ada", task_id="1"); None if it does not exist.
+        """Return the item with a primary key, or None if it does not exist.
 
-        `consistent`: read every write acknowledged before it, at twice the price. `expired`: also return an item whose
-        expiry has passed.
+        Example: `db.get(Task, user_id="ada", task_id="1")`. With `consistent`, use a strongly consistent read, at twice
+        the price. With `expired`, also return an item whose expiry time has passed.
         """
         return self.run(get_call(entity, key, consistent=consistent, expired=expired))
 
     def delete(self, entity: type[E], /, **key: object) -> E | None:
-        """Delete one item by its primary key, and return it; None if it did not exist."""
+        """Delete the item with a primary key and return it, or None if it did not exist."""
         return self.run(delete_call(entity, key))
 
     @overload
@@ -436,11 +446,12 @@ class Connection:
         **options: Unpack[FindPageOptions],
     ) -> Page[E]: ...
     def query(self, *terms: Any, **options: Any) -> Any:
-        """Read a range of one partition, of one or several entities: db.query(Task, pk(user_id="ada").sk < day).
+        """Query one partition for items of one or more entities.
 
-        Options: `index`; `limit`, the maximum number of results; `page_size`, the maximum number of items that one
-        request evaluates; `descending`, `cursor`, `consistent`, `expired`, `hydrate` and `unreadable` as of declared
-        queries. A sort key field that is None is left out, with the fields after it.
+        Example: `db.query(Task, pk(user_id="ada").sk < day)`. Options: `index`; `limit`, the maximum number of results;
+        `page_size`, the maximum number of items that one request evaluates. `descending`, `cursor`, `consistent`,
+        `expired`, `hydrate` and `unreadable` work as in declared queries. If a sort key field is None, that field and
+        all later fields are left out of the condition.
         """
         return self._drive(query_program(self.context, terms, options))
 
@@ -477,12 +488,12 @@ class Connection:
         segment: tuple[int, int] | None = None,
         **options: Any,
     ) -> Iterator[Any]:
-        """Yield every result of a query or scan. Each page is read when it is needed.
+        """Yield every result of a query or scan, reading pages as needed.
 
-        Pass a call, or the entities and the key condition of an ad-hoc query with its options:
-        `db.iterate(Task, pk(user_id="ada"), index="due")`. `unreadable` as in `run`, called once for each item.
-        `segment`, of scans, as in `run`: several threads, processes or machines can each read their own part of a
-        table.
+        Pass a pattern call, or the entities, key condition and options of an ad-hoc query: `db.iterate(Task,
+        pk(user_id="ada"), index="due")`. `unreadable` works as in `run` and is called once for each item. `segment`
+        works as in `run`: several threads, processes or machines can scan a table in parallel, each reading its own
+        segment.
         """
         return self._pages(pages_call("iterate", terms, options), page_size, unreadable, segment)
 
@@ -542,9 +553,10 @@ class Connection:
         unreadable: Unreadable | None = None,
         **options: Any,
     ) -> list[Any]:
-        """Return every result of a query or scan. Raises TooManyResultsError if it has more than `at_most`.
+        """Return every result of a query or scan as a list.
 
-        Pass a call, or the entities and the key condition of an ad-hoc query, as in `iterate`.
+        Pass a pattern call, or the entities, key condition and options of an ad-hoc query, as for `iterate`. Raises
+        TooManyResultsError if the query or scan has more than `at_most` results.
         """
         call = pages_call("all", terms, options)
         results: list[Any] = []
@@ -562,18 +574,20 @@ class Connection:
         *more: type[Entity] | KeyCondition,
         **options: Unpack[FindCountOptions],
     ) -> int:
-        """Return the number of items in a range of one partition, without a declared pattern: all pages are read.
+        """Return the number of items that match an ad-hoc query.
 
-        Options: `index`, `consistent` and `expired`, as of declared counts.
+        All pages of the range are read. The options `index`, `consistent` and `expired` work as in declared counts.
         """
         total: int = self.run(query_call((first, condition, *more), options, kind="count"))
         return total
 
     def transact(self, *calls: WriteCall[Any] | TransactionCall[Any], token: str | None = None) -> None:
-        """Apply all writes or none of them, in one or more tables.
+        """Apply writes to one or more tables in a single transaction: either all of them or none.
 
-        `token`: the idempotency token. A transaction that is repeated with the same token within ten minutes is applied
-        once. Raises TransactionFailedError, whose `reasons` has an error or None for each write.
+        `token` is the idempotency token. A transaction that is repeated with the same token within ten minutes is
+        applied only once.
+
+        Raises TransactionFailedError, whose `reasons` attribute contains an error or None for each write.
         """
         self._drive(transact_calls(self.context, calls, token))
 
@@ -590,7 +604,7 @@ class Connection:
     @overload
     def transact_get(self, *calls: Call[R]) -> tuple[R, ...]: ...
     def transact_get(self, *calls: Call[Any]) -> tuple[Any, ...]:
-        """Read items by key, in one transaction: all as of the same instant."""
+        """Read items by key in a single transaction, all as of the same point in time."""
         return self._drive(transact_get_calls(self.context, calls))
 
     @overload
@@ -604,16 +618,17 @@ class Connection:
     @overload
     def batch_get(self, *calls: Call[R]) -> tuple[R, ...]: ...
     def batch_get(self, *calls: Call[Any]) -> tuple[Any, ...]:
-        """Read items by key, of one or several tables and entities, with one request for each 100.
+        """Read items by key from one or more tables, with one request for every 100 items.
 
-        If one read of a table is consistent, all reads of that table are. The items are not read at the same instant.
+        If one read of a table is strongly consistent, all reads of that table are. The items are not read at the same
+        point in time.
         """
         return self._drive(batch_get_calls(self.context, calls))
 
     def create_tables(self, *declared: Declared, wait: bool = True) -> None:
-        """Create missing tables, with indexes, expiry and stream; leave existing tables unchanged.
+        """Create missing tables with their indexes, TTL and stream. Existing tables are not changed.
 
-        Raises TableDiffersError for an existing table that is not as declared.
+        Raises TableDiffersError if an existing table differs from its declaration.
         """
         self._drive(tables.create_tables(self.context, declared, wait=wait))
 
@@ -623,7 +638,7 @@ class Connection:
         return None if description is None else dict(description)
 
     def table_name(self, table: Declared) -> str:
-        """Return the real name of a table."""
+        """Return the physical name of a table."""
         return self.context.table(table.schema)
 
     def close(self) -> None:

@@ -1,19 +1,19 @@
-"""Errors of running patterns.
+"""Exceptions that are raised when patterns run.
 
     KeyplanError
     └── RunError                       a call failed
         ├── AlreadyExistsError         create: the item exists
-        ├── NotFoundError              update, replace, check: the item does not exist, or has expired
-        ├── ConditionFailedError       .condition(...) or .assuming(...) is false of the stored item
+        ├── NotFoundError              update, replace, check: the item does not exist or has expired
+        ├── ConditionFailedError       .condition(...) or .assuming(...) is false for the stored item
         ├── VersionConflictError       the stored item does not have the expected version
         ├── UniqueTakenError           another item has these values
-        ├── TransactionFailedError     no write of a transaction was applied; `reasons` has the failed steps' errors
+        ├── TransactionFailedError     no write of a transaction was applied; `reasons` lists the errors
         ├── WriteConflictError         other clients kept writing the same items, after all retries
         ├── TokenReusedError           the token was used for another transaction
         ├── ThrottledError             the throughput of the table or account is exceeded, after all retries
         ├── UnavailableError           the service failed or did not answer, after all retries
         │   └── OutcomeUnknownError    the write may or may not have been applied
-        ├── KeyValueError              a value cannot be part of a key, or be stored
+        ├── KeyValueError              a value cannot be used in a key or stored
         ├── UnreadableItemError        the stored item does not fit its entity
         ├── CursorError                the cursor does not belong to this pattern and these arguments
         ├── TooManyResultsError        more results than the caller accepts
@@ -21,8 +21,8 @@
         ├── TableDiffersError          the table exists, but differs from its declaration
         └── RequestRefusedError        any other error response of the service
 
-`entity`, `key` and `code` of a RunError are the entity's name, the item's primary key and the service's error code;
-each is None if unknown. `__cause__` is the service's own error.
+A RunError has the attributes `entity` (the name of the entity), `key` (the primary key of the item) and `code` (the
+service's error code). Each is None if unknown. `__cause__` is the original error from the service.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Origin = Literal["condition", "assuming", "if_version", "replace_if", "create", 
 
 @dataclass(frozen=True)
 class FailedPart:
-    """One part of a write's condition that is false of the stored item."""
+    """One part of a write condition that is false for the stored item."""
 
     origin: Origin
     """The method of the pattern's body that states it, or the kind of pattern that requires it."""
@@ -54,7 +54,7 @@ class FailedPart:
 
 
 class RunError(KeyplanError):
-    """A call failed."""
+    """Base class of errors that are raised when a call fails."""
 
     def __init__(
         self,
@@ -69,7 +69,10 @@ class RunError(KeyplanError):
 
 
 class AlreadyExistsError(RunError):
-    """A create found an existing item. `item` is this item, None if unreadable; `failed` lists the false parts."""
+    """Raised if a create finds an existing item.
+
+    `item` is the existing item, or None if it is unreadable. `failed` lists the parts of the condition that are false.
+    """
 
     def __init__(self, problem: str, *, item: Any = None, failed: Sequence[FailedPart] = (), **about: Any) -> None:
         super().__init__(problem, **about)
@@ -77,7 +80,7 @@ class AlreadyExistsError(RunError):
 
 
 class NotFoundError(RunError):
-    """The item does not exist, or has expired."""
+    """Raised if the item does not exist or has expired."""
 
     def __init__(self, problem: str, *, failed: Sequence[FailedPart] = (), **about: Any) -> None:
         super().__init__(problem, **about)
@@ -85,7 +88,10 @@ class NotFoundError(RunError):
 
 
 class ConditionFailedError(RunError):
-    """A condition is false. `failed` lists its false parts; `item` is the stored item, None if absent or unreadable."""
+    """Raised if a condition is false.
+
+    `failed` lists the parts that are false. `item` is the stored item, or None if it does not exist or is unreadable.
+    """
 
     def __init__(self, problem: str, *, item: Any = None, failed: Sequence[FailedPart] = (), **about: Any) -> None:
         super().__init__(problem, **about)
@@ -93,7 +99,11 @@ class ConditionFailedError(RunError):
 
 
 class VersionConflictError(RunError):
-    """The item does not have the version `expected`, but `found`; None if no item exists. `item`, `failed` as above."""
+    """Raised if the stored item does not have the expected version.
+
+    `expected` and `found` are the two versions. `found` is None if the item does not exist. `item` and `failed` are the
+    same as for ConditionFailedError.
+    """
 
     def __init__(
         self,
@@ -110,7 +120,7 @@ class VersionConflictError(RunError):
 
 
 class UniqueTakenError(RunError):
-    """Another item has the values of unique fields. `owner` is its key."""
+    """Raised if another item already has the values of a unique constraint. `owner` is the key of that item."""
 
     def __init__(
         self,
@@ -126,7 +136,10 @@ class UniqueTakenError(RunError):
 
 
 class TransactionFailedError(RunError):
-    """No write of a transaction was applied. `reasons` has an error, or None, for each call, in order."""
+    """Raised if no write of a transaction was applied.
+
+    `reasons` contains an error or None for each call, in order.
+    """
 
     def __init__(self, problem: str, *, reasons: Sequence[RunError | None], **about: Any) -> None:
         super().__init__(problem, **about)
@@ -134,52 +147,55 @@ class TransactionFailedError(RunError):
 
     @property
     def reason(self) -> RunError:
-        """The first error of a call; this error itself if the service named none."""
+        """The error of the first failed call, or this error if the service did not identify a call."""
         return next((reason for reason in self.reasons if reason is not None), self)
 
 
 class WriteConflictError(RunError):
-    """Other clients kept writing the same items."""
+    """Raised if other clients kept writing the same items until all retries were used up."""
 
 
 class TokenReusedError(RunError):
-    """A transaction's token was used within ten minutes for another transaction."""
+    """Raised if the token of a transaction was used for a different transaction within ten minutes."""
 
 
 class ThrottledError(RunError):
-    """The throughput of the table, the index or the account is exceeded."""
+    """Raised if the throughput of the table, the index or the account is exceeded."""
 
 
 class UnavailableError(RunError):
-    """The service failed, or did not answer."""
+    """Raised if the service failed or did not answer."""
 
 
 class OutcomeUnknownError(UnavailableError):
-    """A write may or may not have been applied: the service did not answer, and a retry could apply it twice."""
+    """Raised if a write may or may not have been applied.
+
+    The service did not answer, and a retry could apply the write a second time.
+    """
 
 
 class KeyValueError(RunError, ValueError):
-    """A value cannot be used in a key, stored or compared."""
+    """Raised if a value cannot be used in a key, stored or compared."""
 
 
 class UnreadableItemError(RunError):
-    """The stored item does not fit its entity."""
+    """Raised if a stored item cannot be read as its entity."""
 
 
 class CursorError(RunError):
-    """A cursor that is damaged, or of another pattern, partition, range or connection's key."""
+    """Raised if a cursor is damaged, or was created for another pattern, partition, range or connection key."""
 
 
 class TooManyResultsError(RunError):
-    """More results than the caller accepts."""
+    """Raised if a query or scan has more results than the caller accepts."""
 
 
 class TableMissingError(RunError):
-    """The table does not exist."""
+    """Raised if the table does not exist."""
 
 
 class TableDiffersError(RunError):
-    """A table differs from its declaration. `differences` has a sentence for each difference."""
+    """Raised if a table differs from its declaration. `differences` describes each difference in a sentence."""
 
     def __init__(self, problem: str, *, differences: Sequence[str], **about: Any) -> None:
         super().__init__(problem, **about)
@@ -187,11 +203,11 @@ class TableDiffersError(RunError):
 
 
 class RequestRefusedError(RunError):
-    """The service refused the request for another reason."""
+    """Raised if the service rejected the request for another reason."""
 
 
 class NoAnswerError(ServiceError):
-    """A transport got no answer. `sent`: whether the request may have reached the service."""
+    """Raised if a transport received no answer. `sent` is True if the request may have reached the service."""
 
     code = "NoAnswer"
     status = 0

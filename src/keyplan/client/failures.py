@@ -1,4 +1,4 @@
-"""Errors of refused requests: which part of a condition failed, in the terms of the design."""
+"""Translation of service errors into the terms of the design, such as which part of a condition failed."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ KEY_VALUE_ERRORS = (ValueError, MissingField, UnstorableTypeError)
 
 
 def key_value_error(plan: Plan, error: Exception) -> KeyValueError:
-    """Return the public error for one of KEY_VALUE_ERRORS."""
+    """Return the public error for an exception of a type in KEY_VALUE_ERRORS."""
     return KeyValueError(f"{plan.pattern}: {error}", entity=plan.entity.name)
 
 
 class FirstAttemptError(Exception):
-    """The service refused a call that was sent without a program, which decides what the error means.
+    """Raised if the service rejected a call that was sent without a program. The program then handles the error.
 
-    `arguments`: those of the attempt, if they hold its time.
+    `arguments` are the arguments of that attempt, if they include the time of the attempt.
     """
 
     def __init__(self, error: ServiceError, arguments: Arguments | None) -> None:
@@ -70,7 +70,7 @@ class FirstAttemptError(Exception):
 
 
 def condition_text(condition: Condition, fields: str = "F.") -> str:
-    """Return a condition as it is written in Python; `fields` is the text before the name of a field."""
+    """Return the Python source of a condition. `fields` is the prefix of field names."""
     return _TEXTS[type(condition)](condition, fields)
 
 
@@ -86,7 +86,7 @@ def _operand(operand: object, fields: str) -> str:
 
 
 def _value_text(value: object) -> str:
-    """Return a value as Python shows it, shortened if it is long; timestamps in ISO format."""
+    """Return the repr of a value, truncated if it is long. Timestamps are in ISO format."""
     return value.isoformat() if isinstance(value, (datetime, date)) else shorten(plain_value(value))
 
 
@@ -125,7 +125,7 @@ def _not(condition: NotCondition, fields: str) -> str:
 
 
 def _in_parentheses(part: Condition, fields: str) -> str:
-    """Return a part in parentheses, unless it is a call of a method, which binds more tightly than any operator."""
+    """Return the source of a part, in parentheses unless it is a method call."""
     text = condition_text(part, fields)
     return f"({text})" if isinstance(part, (CompareCondition, AndCondition, OrCondition)) else text
 
@@ -153,7 +153,7 @@ _LABELS = {"assuming": "assumption", "if_version": "version check"}
 
 
 class _StoredItem(NamedTuple):
-    """The item that a write stored_item, as its response returned it."""
+    """The item that a write found in the table, as returned in the error response."""
 
     item: Item | None
     entity: Any
@@ -166,7 +166,7 @@ class _StoredItem(NamedTuple):
 def condition_failed(
     plan: Plan, arguments: Arguments, key: Mapping[str, Any], item: Item | None, code: str
 ) -> RunError:
-    """Return the error of a write whose condition was false; `item` is the stored item as the service returned it."""
+    """Return the error for a write whose condition was false. `item` is the stored item as the service returned it."""
     spec = plan.entity
     plain = key_of(spec, key)
     about: dict[str, Any] = {"entity": spec.name, "key": plain, "code": code}
@@ -206,7 +206,7 @@ def _kind_part(origin: Origin, text: str) -> FailedPart:
 
 
 def _read_stored(plan: Plan, item: Item | None, now_s: int) -> _StoredItem:
-    """Read the item that a write stored_item; field by field if it is unreadable as a whole."""
+    """Read the item that a write found. If it is not valid as a whole, read it field by field."""
     fields = plan.entity.fields
     if item is None:
         return _StoredItem(None, None, dict.fromkeys(fields), is_expired=False)
@@ -240,7 +240,7 @@ def _failed_in(
     stored_item: _StoredItem,
     fields: Mapping[str, StoredField],
 ) -> Iterator[FailedPart]:
-    """Yield the parts of a condition that are false of the stored item."""
+    """Yield the parts of a condition that are false for the stored item."""
     if condition is None:
         return
     filled = fill(condition, arguments)
@@ -250,7 +250,7 @@ def _failed_in(
 
 
 def _in_stored_units(condition: Condition, fields: Mapping[str, StoredField]) -> Condition:
-    """Return the condition with timestamps that must be equal in the unit of their field, as they are sent."""
+    """Return the condition with timestamps rounded to the storage unit of their fields, as they are sent."""
     if isinstance(condition, (AndCondition, OrCondition)):
         return type(condition)(tuple(_in_stored_units(part, fields) for part in condition.parts))
     if isinstance(condition, NotCondition):
@@ -282,7 +282,7 @@ def _failed_version(plan: Plan, arguments: Arguments, stored_item: _StoredItem) 
 
 
 def _version_in(plan: Plan, item: Item | None) -> int:
-    """Return the stored version; 0 for an item without one."""
+    """Return the stored version, or 0 if the item has no version."""
     assert plan.entity.version is not None, "only a versioned entity has an expected version"
     attribute = plan.entity.fields[plan.entity.version].attribute
     return int((item or {}).get(attribute, {}).get("N", "0"))
@@ -312,7 +312,7 @@ def _part(origin: Origin, condition: Condition, stored_item: _StoredItem) -> Fai
 
 
 def _compared(condition: Condition, values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the fields, members and sizes in a condition, each with its text and stored value."""
+    """Yield the source text and stored value of each field, member and size in a condition."""
     for operand in condition.operands():
         if isinstance(operand, Condition):
             yield from _compared(operand, values)
@@ -322,7 +322,7 @@ def _compared(condition: Condition, values: Mapping[str, Any]) -> Iterator[tuple
 
 
 def _unknown_part(plan: Plan, arguments: Arguments, item: Item | None) -> FailedPart:
-    """Return the whole condition, if no part of it is certainly false of the returned item."""
+    """Return the whole condition as the failed part if no part is definitely false for the returned item."""
     origin: Origin = "condition" if plan.condition is not None or not plan.assumed else "assuming"
     text = "the condition" if plan.condition is None else condition_text(fill(plan.condition, arguments), "")
     detail = "the service returned no item" if item is None else "unknown which part"
@@ -335,7 +335,7 @@ _REASONS = {"ConditionalCheckFailed": CONDITION, "ValidationError": "ValidationE
 def step_failed(
     plan: Plan, arguments: Arguments, key: Mapping[str, Any], members: Mapping[str, Any], reason: Mapping[str, Any]
 ) -> RunError:
-    """Return the error of one action of a cancelled transaction; `members` are those of its request."""
+    """Return the error for one action of a cancelled transaction. `members` are the members of its request."""
     code = str(reason.get("Code"))
     if code == "ConditionalCheckFailed":
         return condition_failed(plan, arguments, key, reason.get("Item") or None, _REASONS[code])
@@ -357,13 +357,13 @@ def step_failed(
 
 
 def step_text(number: int, pattern: str, arguments: Arguments) -> str:
-    """Return the name of a transaction's step: its number, pattern and arguments."""
+    """Return the description of a transaction step: its number, pattern and arguments."""
     values = ", ".join(f"{name}={shorten(value)}" for name, value in arguments.items() if name.isidentifier())
     return f"step {number + 1} {pattern}({values})"
 
 
 def steps_text(steps: Sequence[tuple[str, Arguments]], errors: Sequence[RunError | None]) -> str:
-    """Return the failed steps of a transaction with their errors; `steps` are patterns and arguments."""
+    """Return the descriptions of the failed steps of a transaction, with their errors."""
     return "; ".join(f"{step_text(number, *steps[number])}: {error}" for number, error in enumerate(errors) if error)
 
 
@@ -373,7 +373,7 @@ def with_steps(
     steps: Sequence[tuple[str, Arguments]],
     errors: Sequence[RunError | None],
 ) -> RunError:
-    """Return an error of the same class that names the failed steps; the error itself if none is known."""
+    """Return a copy of an error that also lists the failed steps, or the same error if no step is known."""
     first = next((error for error in errors if error is not None), None)
     if first is None:
         return given_up
@@ -383,7 +383,7 @@ def with_steps(
 
 
 def refused(plan: Plan, table: str, error: ServiceError) -> RunError:
-    """Return the error of a request that the service refused for a reason other than its condition."""
+    """Return the error for a request that the service rejected for a reason other than its condition."""
     if error.code == "ResourceNotFoundException":
         return TableMissingError(
             f"{plan.pattern}: table {table}, or an index of it, does not exist ({error.message}); create it with"

@@ -1,8 +1,8 @@
-"""Cursors: where a page ended, as opaque text that only its own pattern, arguments and connection key accept.
+"""Page cursors: opaque strings that are valid only for their own pattern, arguments and connection key.
 
-A cursor holds the key of the last item that was returned, of each partition that is walked, and a keyed
-digest (BLAKE2b) of that together with the table, the pattern, the direction and the partitions. It is
-signed, not secret: it shows keys to who decodes it.
+A cursor contains the key of the last returned item of each partition that the call reads. It also contains a keyed
+digest (BLAKE2b) of these keys, the table, the pattern, the direction and the partitions. Cursors are signed but not
+encrypted, so anyone who decodes a cursor can read the keys in it.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ Unreadable = Callable[[UnreadableItemError], object]
 
 
 def report_once(unreadable: Unreadable | None) -> Unreadable | None:
-    """Return a function that reports each item once: if partitions are merged, the next page may read one again."""
+    """Return a wrapper that reports each item once, because the next page of merged partitions can repeat items."""
     if unreadable is None:
         return None
     known: set[str] = set()
@@ -108,7 +108,7 @@ def report_once(unreadable: Unreadable | None) -> Unreadable | None:
 
 @dataclass(frozen=True, slots=True)
 class PageOptions:
-    """The requested part of a range."""
+    """Options that select a part of a range."""
 
     limit: int | None = None
     """The maximum number of results."""
@@ -125,7 +125,7 @@ class PageOptions:
             _check_segment(self.segment)
 
     def check(self, called: str) -> None:
-        """Refuse values of another type, and numbers of items below 1; `called` is the call as messages show it."""
+        """Raise an error for invalid types or limits below 1. `called` is the text of the call for messages."""
         for name, value, kind in (
             ("limit", self.limit, int),
             ("page_size", self.page_size, int),
@@ -143,7 +143,7 @@ class PageOptions:
             raise TypeError(f"{called} expects unreadable as a function, got {given}")
 
     def or_of(self, plan: Plan) -> PageOptions:
-        """Return the options of a call, completed by those of the pattern."""
+        """Return the options with the pattern's options as defaults."""
         if plan.limit is None and plan.page_size is None:
             return self
         limit = plan.limit if self.limit is None else self.limit
@@ -162,7 +162,7 @@ def _check_segment(segment: object) -> None:
 
 
 class RangeReader:
-    """Reader of a pattern that reads ranges, compiled once."""
+    """Reader for a pattern that reads ranges, compiled once per pattern."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -177,7 +177,7 @@ class RangeReader:
         self._identifies = plan.schema.discriminator is None or index_holds(plan, plan.schema.discriminator)
 
     def entries(self, items: list[Item], arguments: Arguments) -> list[tuple[Item, Item]]:
-        """Return the entries to hydrate, without recognizable expired entries and entries of other entities."""
+        """Return the index entries to hydrate, skipping entries that are known to be expired or of other entities."""
         if not self._identifies:
             return [(item, item) for item in items]
         drops, now_s = self.plan.expired == "drop", arguments[NOW]
@@ -219,7 +219,7 @@ class RangeReader:
         return read
 
     def _explained(self, error: UnreadableItemError, spec: EntitySpec, item: Item) -> UnreadableItemError:
-        """Return the error with a note if the index may not project what the item needs."""
+        """Return the error, with a note if the index may not project attributes that the item needs."""
         index = self.plan.index
         if index is None or index.kind != "GSI" or self.plan.hydrated:
             return error
@@ -236,12 +236,12 @@ class RangeReader:
         return UnreadableItemError(problem, entity=error.entity, key=error.key)
 
     def _left(self, arguments: Arguments) -> Condition | None:
-        """Return the condition that the key condition could not express, with a call's values."""
+        """Return the part of the condition that the key condition cannot express, with argument values filled in."""
         residue = self.plan.residue
         return None if residue is None else with_values(residue, lambda source: reader(source)(arguments))
 
     def counted(self, items: list[Item], arguments: Arguments) -> int:
-        """Return the number of items of the requested entities that have not expired."""
+        """Return the number of unexpired items of the requested entities."""
         if self.plan.residue is not None:
             return len(self.entities(items, arguments))
         drops, now_s = self.plan.expired == "drop", arguments[NOW]
@@ -250,7 +250,7 @@ class RangeReader:
 
 
 class _Partition:
-    """One partition of a walk, read a request at a time."""
+    """One of the partitions that a call reads, one request at a time."""
 
     def __init__(
         self,
@@ -277,13 +277,13 @@ class _Partition:
 
     @property
     def position(self) -> Position:
-        """The position after the last returned item, or at which reading continues."""
+        """The position after the last returned item, from which reading continues."""
         if self._last is None:
             return self._position
         return {name: self._last[name] for name in self._shared.position_of}
 
     def fill(self, want: int | None, page_size: int | None, *, once: bool = False) -> Program[None]:
-        """Read until an entity is waiting or the range ends; with `once`, send one request."""
+        """Read until an entity is available or the range ends. With `once`, send a single request."""
         while self.more and not self.waiting:
             answer = yield from self._read(want, page_size)
             items = answer.get("Items", [])
@@ -323,7 +323,7 @@ class _Partition:
         return answer
 
     def take(self) -> Any:
-        """Return the next entity, or entry to hydrate, and move the position past it."""
+        """Return the next entity, or index entry to hydrate, and advance the position."""
         item, entity = self.waiting.popleft()
         if self.waiting:
             self._last = item
@@ -332,14 +332,14 @@ class _Partition:
         return entity
 
     def take_all(self) -> list[Any]:
-        """Return all waiting entities."""
+        """Return all entities that were read but not yet returned."""
         entities = [entity for _, entity in self.waiting]
         self.waiting.clear()
         self._go_on()
         return entities
 
     def _go_on(self) -> None:
-        """Move to the position where the last request ended."""
+        """Advance to the position where the last request ended."""
         self._last, self._position = None, DONE if self._ended is None else self._ended
 
     def order(self) -> Any:
@@ -354,7 +354,7 @@ class _Partition:
 
 
 def page(context: Context, shared: RangeReader, arguments: Arguments, options: PageOptions) -> Program[Page[Any]]:
-    """Read a page. Without `limit`, it has the results of one request per partition, and is empty only at the end."""
+    """Read a page. Without `limit`, send one request per partition; a page is empty only at the end of the range."""
     options = options.or_of(shared.plan)
     if options.segment is not None and shared.plan.operation != "Scan":
         raise TypeError(f"{shared.plan.pattern} is not a scan: only scans have the option segment")
@@ -410,7 +410,7 @@ def _take(partition: _Partition, limit: int | None, page_size: int | None, *, on
 
 
 class _Descending:
-    """A sort value that compares in reverse."""
+    """A sort value with reversed ordering."""
 
     __slots__ = ("order",)
 
@@ -424,7 +424,7 @@ class _Descending:
 def _merge(
     partitions: list[_Partition], limit: int | None, page_size: int | None, *, descending: bool
 ) -> Program[list[Any]]:
-    """Yield the next entities of several partitions in order, on ties that of the first partition."""
+    """Merge the next entities of several partitions in order. On a tie, the first partition wins."""
     taken: list[Any] = []
     heap: list[tuple[Any, int]] = []
 

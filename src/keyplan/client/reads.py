@@ -1,4 +1,4 @@
-"""Programs that read items by key: one, several, several as of one instant."""
+"""Programs that read one or more items by key."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from keyplan.errors import KeyplanError, ServiceError
 
 
 def get(context: Context, plan: Plan, arguments: Arguments) -> Program[Any]:
-    """Return one item, or None."""
+    """Return the item, or None if it does not exist."""
     request = get_request(plan).request(arguments, context.table(plan.schema))
     answer = yield from send(context, "GetItem", request)
     return read_item(plan, answer.get("Item"), arguments[NOW])
 
 
 def direct_get(context: Context, plan: Plan, send: Callable[[str, Request], Answer]) -> Callable[[Call[Any]], Any]:
-    """Return a function that runs calls of a read of one item with one request each, without a program.
+    """Return a function that runs calls of a single-item read with one request each, without a program.
 
-    It raises FirstAttemptError for an error of the service.
+    The function raises FirstAttemptError if the service returns an error.
     """
     reader, table, compiled = plan_reader(plan), context.table(plan.schema), get_request(plan)
     key, members = compiled.key, compiled.members
@@ -66,7 +66,7 @@ def read_item(plan: Plan, item: Item | None, now_s: int) -> Any:
 
 
 def batch_get(context: Context, plan: Plan, arguments: Arguments) -> Program[list[Any]]:
-    """Return an entity or None for each key, in the requested order."""
+    """Return an entity or None for each key, in the order of the keys."""
     table = context.table(plan.schema)
     keys = get_request(plan).keys(arguments)
     items_by_place = yield from fetch(context, [(table, key) for key in keys], {table: members_of([plan])})
@@ -90,7 +90,7 @@ def get_several(context: Context, gets: Sequence[tuple[Plan, Arguments]]) -> Pro
 
 
 def members_of(plans: Sequence[Plan]) -> Request:
-    """Return the members of a batch for one table that some plans read; a single plan adds its projection."""
+    """Return the request members for a batch read of one table. The projection is included if only one plan reads."""
     members: Request = {"ConsistentRead": True} if any(plan.consistent for plan in plans) else {}
     return members | get_request(plans[0]).projection if len(plans) == 1 else members
 
@@ -102,10 +102,10 @@ Place = tuple[str, tuple[Any, ...]]
 def fetch(
     context: Context, places: Sequence[tuple[str, Item]], members: Mapping[str, Request]
 ) -> Program[dict[Place, Item]]:
-    """Read items by table and key, in batches of up to 100; missing ones are left out.
+    """Read items by table and key in batches of up to 100. Missing items are left out.
 
-    `members`: by table, the members of its part of each request besides the keys. Raises ThrottledError if the service
-    keeps leaving keys unread.
+    `members` maps each table to the members of its part of the request, except the keys. Raises ThrottledError if the
+    service repeatedly returns unprocessed keys.
     """
     keys_by_place = {(table, key_identity(key)): key for table, key in places}
     names = {table: tuple(key) for table, key in places}
@@ -121,7 +121,7 @@ def fetch(
 
 
 def _batch(context: Context, request: Request) -> Program[list[tuple[str, Item]]]:
-    """Return the items of up to 100 keys; request unprocessed keys again."""
+    """Return the items of up to 100 keys, requesting unprocessed keys again."""
     items: list[tuple[str, Item]] = []
     fruitless = 0
     while True:
@@ -139,7 +139,7 @@ def _batch(context: Context, request: Request) -> Program[list[tuple[str, Item]]
 
 
 def transact_get(context: Context, gets: Sequence[tuple[Plan, Arguments]]) -> Program[tuple[Any, ...]]:
-    """Return several items as of one instant."""
+    """Return several items as of the same point in time."""
     actions = []
     for plan, arguments in gets:
         request = get_request(plan).request(arguments, context.table(plan.schema))

@@ -1,12 +1,12 @@
-"""How requests are sent: programs that yield them, drivers that send them, retries, and the meter of capacity units.
+"""Programs that yield requests, drivers that send them, retries, and the capacity meter.
 
-A program is a generator. It yields `(operation, request)` or a `Wait`, and receives the answer, or has the error of
-the service raised at that point. A driver knows nothing of patterns and a program nothing of sockets or event loops,
-so that each program exists once, with one driver for each way to wait.
+A program is a generator. It yields `(operation, request)` or a `Wait`, and receives the answer. If the service returns
+an error, the error is raised at the yield. A driver knows nothing about patterns, and a program knows nothing about
+sockets or event loops. Therefore each program is written once, and each way of waiting needs only one driver.
 
-Errors are of three kinds. After throttles and conflicts nothing was written: the request is sent again. After
-failures of the service, and without an answer, a write may have been applied: the request is sent again where that
-does no harm, and the program learns of it through `Outcome`. Every other error is an answer.
+There are three kinds of errors. After throttling and conflicts, nothing was written, and the request is sent again.
+After a service failure or a missing answer, a write may have been applied. The request is sent again only if that is
+safe, and `Outcome` records the uncertainty for the program. Every other error is treated as an answer.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Answer = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A step that waits for some seconds."""
+    """A step of a program that waits for a number of seconds."""
 
     seconds: float
 
@@ -49,7 +49,7 @@ Program = Generator[Step, Any, R]
 
 
 class Transport(Protocol):
-    """Sends a request. Raises ServiceError."""
+    """Interface that sends requests and raises ServiceError on failure."""
 
     def call(self, operation: str, request: Request) -> Answer:
         """Call an operation and return its response, with binary values as bytes."""
@@ -59,20 +59,20 @@ class Transport(Protocol):
 
 
 class AsyncTransport(Protocol):
-    """Sends a request without blocking the event loop. Raises ServiceError."""
+    """Interface that sends requests without blocking the event loop and raises ServiceError on failure."""
 
     async def call(self, operation: str, request: Request) -> Answer:
         """Call an operation and return its response, with binary values as bytes."""
 
     def immediate(self, operation: str) -> Callable[[str, Request], Answer] | None:
-        """Return a function for an operation that may run in the event loop's thread; None if it must be awaited."""
+        """Return a function for an operation that can run in the event loop's thread, or None if it must be awaited."""
 
     async def close(self) -> None:
         """Release connections and files."""
 
 
 def drive(program: Program[R], call: Callable[[str, Request], Answer], wait: Callable[[float], object]) -> R:
-    """Run a program to its end."""
+    """Run a program to completion."""
     try:
         step = next(program)
         while True:
@@ -92,7 +92,7 @@ def drive(program: Program[R], call: Callable[[str, Request], Answer], wait: Cal
 
 
 def after(error: ServiceError, call: Callable[[str, Request], Answer]) -> Callable[[str, Request], Answer]:
-    """Return a call that raises this error the first time: the answer to a request that was already sent."""
+    """Wrap `call` to raise this error once, as the answer to a request that was already sent."""
     errors = [error]
 
     def answered(operation: str, request: Request) -> Answer:
@@ -106,7 +106,7 @@ def after(error: ServiceError, call: Callable[[str, Request], Answer]) -> Callab
 def after_async(
     error: ServiceError, call: Callable[[str, Request], Awaitable[Answer]]
 ) -> Callable[[str, Request], Awaitable[Answer]]:
-    """Return the same for calls that are awaited."""
+    """Wrap an awaitable `call` to raise this error once, as the answer to a request that was already sent."""
     errors = [error]
 
     async def answered(operation: str, request: Request) -> Answer:
@@ -122,7 +122,7 @@ async def drive_async(
     call: Callable[[str, Request], Awaitable[Answer]],
     wait: Callable[[float], Awaitable[object]],
 ) -> R:
-    """Run a program to its end; await its requests and waits."""
+    """Run a program to completion, awaiting its requests and waits."""
     try:
         step = next(program)
         while True:
@@ -145,15 +145,15 @@ _DOUBLINGS = 60  # beyond any bound, and still a number
 
 
 def jittered_s(attempt: int, first_s: float, most_s: float, clock: Clock) -> float:
-    """Return a wait drawn evenly from 0 to a bound that doubles with each attempt, up to the maximum."""
+    """Return a random wait between 0 and a limit that doubles with each attempt, up to a maximum."""
     return clock.random.uniform(0.0, min(most_s, first_s * 2.0 ** min(attempt - 1, _DOUBLINGS)))
 
 
 @dataclass(frozen=True)
 class Retries:
-    """The number of attempts of a request, and the waits between them: random, evenly from 0 to a bound.
+    """Settings for the number of attempts and the random waits between them.
 
-    Raises ValueError for less than one attempt, and for waits that are not seconds.
+    Raises ValueError if the number of attempts is less than 1 or a wait is not a valid number of seconds.
     """
 
     attempts: int = 10
@@ -169,13 +169,13 @@ class Retries:
         check_seconds(first_s=self.first_s, most_s=self.most_s)
 
     def wait_s(self, attempt: int, clock: Clock) -> float:
-        """Return the seconds to wait after so many attempts, with full jitter."""
+        """Return the seconds to wait after the given number of attempts, with full jitter."""
         return jittered_s(attempt, self.first_s, self.most_s, clock)
 
 
 @dataclass(eq=False)
 class Context:
-    """The settings of a connection, and the plans and tables that it has checked."""
+    """Settings of a connection, with caches of the plans and tables that were already checked."""
 
     clock: Clock
     cursor_key: bytes
@@ -197,12 +197,12 @@ class Context:
     """Held while `token_times` changes, because threads share a connection."""
 
     def table(self, schema: Schema) -> str:
-        """Return the real name of a table."""
+        """Return the physical name of a table."""
         name = self.names.get(schema.name)
         return self.prefix + schema.name if name is None else name
 
     def arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a call's arguments with the current time."""
+        """Return the arguments of a call with the current time added."""
         return with_time(arguments, self.clock.now())
 
 
@@ -225,7 +225,7 @@ _FAILED_STATUS = 500
 
 @dataclass(slots=True)
 class Outcome:
-    """The outcome of a write, as far as it is known."""
+    """The known outcome of a write."""
 
     uncertain: bool = False
     """Whether an earlier attempt got no answer and may have been applied."""
@@ -234,9 +234,9 @@ class Outcome:
 def send(
     context: Context, operation: str, request: Request, outcome: Outcome | None = None, *, repeats: bool = True
 ) -> Program[Answer]:
-    """Send a request until it is answered. Raises ServiceError for answers, RunError when it gives up.
+    """Send a request until it is answered. Raises ServiceError for error answers, and RunError after all retries.
 
-    With `repeats=False` a request that got no answer is not sent again.
+    With `repeats=False`, a request is not sent again if it received no answer.
     """
     attempt = 0
     while True:
@@ -270,14 +270,14 @@ def _note(failed: ServiceError, outcome: Outcome | None, *, repeats: bool) -> No
 
 
 def is_uncertain(error: ServiceError) -> bool:
-    """Return True if a write may or may not have been applied after this error."""
+    """Return True if, after this error, a write may or may not have been applied."""
     if isinstance(error, NoAnswerError):
         return error.sent
     return error.status >= _FAILED_STATUS
 
 
 def is_passing(error: ServiceError) -> bool:
-    """Return True if the same request may succeed later."""
+    """Return True if the error is transient, so that the same request may succeed later."""
     if error.code == CANCELLED:
         codes = {reason.get("Code", "None") for reason in reasons_of(error)} - {"None"}
         return bool(codes) and codes <= THROTTLED | CONFLICTS
@@ -290,18 +290,21 @@ def is_passing(error: ServiceError) -> bool:
 
 
 def is_throttled(error: ServiceError) -> bool:
-    """Return True if the throughput of a table, or of one partition, was exceeded."""
+    """Return True if the throughput of a table or of a single partition was exceeded."""
     return error.code in THROTTLED or any(reason.get("Code") in THROTTLED for reason in reasons_of(error))
 
 
 def reasons_of(error: ServiceError) -> list[dict[str, Any]]:
-    """Return the reasons of a cancelled transaction, one for each action."""
+    """Return the cancellation reasons of a transaction, one for each action."""
     reasons: list[dict[str, Any]] = error.members.get("CancellationReasons", [])
     return reasons
 
 
 def given_up(error: ServiceError, attempts: int, *, known: bool = True) -> RunError:
-    """Return the error of a request that failed after all retries; `known`: whether certainly nothing was written."""
+    """Return the error for a request that failed after all retries.
+
+    `known` is True if the request certainly wrote nothing.
+    """
     after = f"after {attempts} attempts: {error.message}"
     if not known:
         return OutcomeUnknownError(f"the write may or may not have been applied, {after}", code=error.code)
@@ -344,7 +347,7 @@ class Usage:
 
     @property
     def per_call(self) -> Spent:
-        """The average units of a call."""
+        """The average capacity units per call."""
         return self.spent.divided_by(max(1, self.calls))
 
 
@@ -358,28 +361,28 @@ UNDECLARED = "undeclared "
 
 
 class Meter:
-    """Counter of the capacity units of calls, as in `connect("data.db", meter=meter)`. Connections may share one."""
+    """Counter of consumed capacity units, used as `connect("data.db", meter=meter)`. Connections can share a meter."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._used: dict[str, Usage] = {}
 
     def read(self) -> dict[str, Usage]:
-        """Return the usage of each pattern since the meter was created or `take` was called.
+        """Return the usage of each pattern since the meter was created or last reset by `take`.
 
-        Calls that no pattern declares have names such as `transact(take, give)` and `undeclared get Task`.
+        Calls without a declared pattern have names such as `transact(take, give)` and `undeclared get Task`.
         """
         with self._lock:
             return dict(self._used)
 
     def take(self) -> dict[str, Usage]:
-        """Return the figures and reset them, for programs that report periodically."""
+        """Return the usage of each pattern and reset it, for programs that report usage periodically."""
         with self._lock:
             used, self._used = self._used, {}
         return used
 
     def measured(self, name: str, program: Program[R]) -> Program[R]:
-        """Run the program of a call of the pattern, and count what it consumes."""
+        """Run the program of a pattern call and count the capacity units that it consumes."""
         usage = Usage(calls=1)
         try:
             step = next(program)

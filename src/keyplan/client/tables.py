@@ -1,4 +1,4 @@
-"""Programs that create missing tables, and compare existing tables with their declarations."""
+"""Programs that create missing tables and compare existing tables with their declarations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _READY = frozenset({"ACTIVE", "UPDATING"})
 
 
 class Declared(Protocol):
-    """A table with its entities."""
+    """Interface of a declared table with its entities."""
 
     @property
     def schema(self) -> Schema:
@@ -27,12 +27,12 @@ class Declared(Protocol):
 
     @property
     def entities(self) -> Sequence[EntitySpec]:
-        """The entities whose items it holds."""
+        """The entities whose items the table contains."""
 
 
 @dataclass(frozen=True)
 class OfPlan:
-    """A table with the entities of a plan."""
+    """A table together with the entities of a plan."""
 
     schema: Schema
     entities: Sequence[EntitySpec]
@@ -149,7 +149,7 @@ def _until_active(context: Context, name: str) -> Program[None]:
 
 
 def _settings(context: Context, schema: Schema, *, wait: bool) -> Program[None]:
-    """Apply the settings that CreateTable does not have: time to live and point-in-time recovery."""
+    """Apply settings that CreateTable does not support: time to live and point-in-time recovery."""
     name = context.table(schema)
     if schema.ttl is not None and not (yield from _expires(context, schema)):
         specification = {"Enabled": True, "AttributeName": schema.ttl}
@@ -163,7 +163,7 @@ def _settings(context: Context, schema: Schema, *, wait: bool) -> Program[None]:
 
 
 def _expires(context: Context, schema: Schema) -> Program[bool]:
-    """Return True if expiry is on. Raises TableDiffersError if it uses another attribute."""
+    """Return True if TTL is enabled. Raises TableDiffersError if it uses another attribute."""
     name = context.table(schema)
     answer = yield from send(context, "DescribeTimeToLive", {"TableName": name})
     existing = answer["TimeToLiveDescription"]
@@ -176,7 +176,7 @@ def _expires(context: Context, schema: Schema) -> Program[bool]:
 
 
 def _keep_backups(context: Context, name: str) -> Program[None]:
-    """Turn point-in-time recovery on if it is off."""
+    """Enable point-in-time recovery if it is disabled."""
     if not (yield from _lacks_backups(context, name)):
         return
     request = {"TableName": name, "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True}}
@@ -193,9 +193,9 @@ def _keep_backups(context: Context, name: str) -> Program[None]:
 
 
 def _lacks_backups(context: Context, name: str) -> Program[bool]:
-    """Return True if point-in-time recovery is off and the service can turn it on.
+    """Return True if point-in-time recovery is disabled and the service can enable it.
 
-    Some stand-ins of the service do not know these operations: their tables have no backups.
+    Some DynamoDB-compatible servers do not support these operations; their tables have no backups.
     """
     try:
         answer = yield from send(context, "DescribeContinuousBackups", {"TableName": name})
@@ -211,7 +211,7 @@ def _lacks_backups(context: Context, name: str) -> Program[bool]:
 
 
 def differences(expected: Mapping[str, Any], existing: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a sentence for each difference from the declaration. Indexes that only the table has are not reported."""
+    """Yield a sentence for each difference between a table and its declaration. Undeclared indexes are ignored."""
     if _keys(expected) != _keys(existing):
         yield f"its key is {_keys_text(existing)}, and {_keys_text(expected)} is declared"
     types = {

@@ -1,9 +1,11 @@
-"""The actions that calls become in a transaction: the item's own, and those of the sentinels of unique values.
+"""The transaction actions of calls: the write of the item, and the writes of its unique-value sentinels.
 
-A sentinel is an item whose key contains unique values; it holds the key of the item that has them, and expires with it.
-A write of unique values puts their sentinel if no other item has one, and a write that releases them deletes it.
-Before an update or a delete, the item is read for the values that the write releases. The write has the condition that
-they are unchanged; if they have changed, the transaction is built again.
+A sentinel is an item whose key contains unique values. It stores the key of the item that has these values, and expires
+together with it. A write of unique values puts their sentinel if no other item owns it, and a write that releases the
+values deletes it.
+
+Before an update or delete, the item is read to find the values that the write releases. The write has the condition
+that these values are unchanged. If they have changed, the transaction is built again.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ Role = Literal["item", "take", "release"]
 
 @dataclass(frozen=True, eq=False)
 class Action:
-    """One action of a transaction, and the call that it belongs to."""
+    """One action of a transaction, with the call that it belongs to."""
 
     call: int
     """The number of the call."""
@@ -60,19 +62,19 @@ class Action:
 
     @property
     def request(self) -> Request:
-        """The action as a member of the request."""
+        """The action as a member of the transaction request."""
         return {self.kind: self.members}
 
     @property
     def place(self) -> tuple[str, str]:
-        """The table and the key of the item."""
+        """The table and the key of the action's item."""
         return self.members["TableName"], repr(sorted(self.key.items()))
 
 
 def actions_of(
     context: Context, number: int, call: WriteCall[Any], arguments: Arguments, skipped: frozenset[Any]
 ) -> Program[list[Action]]:
-    """Return the actions of a call. `skipped`: sentinels that belong to other items and stay."""
+    """Return the actions of a call. `skipped` contains sentinels that belong to other items and are kept."""
     plan = call.pattern.plan
     compiled = write_request(plan)
     table = context.table(plan.schema)
@@ -96,20 +98,20 @@ def actions_of(
 
 
 def read_stored(context: Context, key: Item, table: str) -> Program[Item | None]:
-    """Return an item as it is stored, expired or not."""
+    """Return an item as stored, even if it has expired."""
     answer = yield from send(context, "GetItem", {"TableName": table, "Key": key, "ConsistentRead": True})
     return answer.get("Item") or None
 
 
 def _pinned_attributes(spec: EntitySpec) -> tuple[str, ...]:
-    """Return the values of an item that must not change between its read and its write, or sentinels would be wrong."""
+    """Return the attributes that must not change between the read and the write, to keep sentinels correct."""
     names = dict.fromkeys(spec.fields[name].attribute for rule in spec.sentinels for name in rule.fields)
     ttl = spec.expiry_attribute
     return (*names, ttl) if ttl is not None and ttl not in names else tuple(names)
 
 
 def _pinned(action: Action, old: Item | None) -> Action:
-    """Return the item's action, with the condition that its unique values are still as they were read."""
+    """Return the item's action with the condition that its unique values have not changed since they were read."""
     spec = action.plan.entity
     members = dict(action.members)
     names = dict(members.get("ExpressionAttributeNames", {}))
@@ -142,7 +144,7 @@ def has_moved(action: Action, stored: Item | None) -> bool:
 
 
 def _after(plan: Plan, arguments: Arguments, before: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """Return the fields' values after the write, or None if the item is then deleted."""
+    """Return the field values after the write, or None if the write deletes the item."""
     if plan.operation == "DeleteItem":
         return None
     if plan.operation == "PutItem":
@@ -163,7 +165,7 @@ def _after(plan: Plan, arguments: Arguments, before: Mapping[str, Any] | None) -
 
 
 def _expiry(plan: Plan, members: Request, arguments: Arguments, old: Item | None) -> Any:
-    """Return the item's expiry after the write."""
+    """Return the expiry time of the item after the write."""
     ttl = plan.entity.expiry_attribute
     if ttl is None or plan.operation == "DeleteItem":
         return None
@@ -198,7 +200,7 @@ def _sentinels(
 
 
 def _values(rule: BoundUnique, values: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return the values of a unique rule; None if one is missing, because the rule then does not apply."""
+    """Return the values of a unique constraint, or None if a value is missing and the constraint does not apply."""
     if values is None:
         return None
     own = {name: values.get(name) for name in rule.fields}
@@ -214,7 +216,7 @@ def _owner(own: Action) -> Item:
 
 
 def _take(own: Action, rule: BoundUnique, values: Mapping[str, Any], expiry: Any) -> Action:
-    """Return the put of a sentinel, with the condition that no other item has one that has not expired."""
+    """Return the action that puts a sentinel, with the condition that no other item owns an unexpired sentinel."""
     key = _key(rule, values)
     item: Item = {**key, OWNER: _owner(own)}
     members = {"TableName": own.members["TableName"], "Item": item, **_if_own(own)}
@@ -229,13 +231,13 @@ def _take(own: Action, rule: BoundUnique, values: Mapping[str, Any], expiry: Any
 
 
 def _release(own: Action, rule: BoundUnique, values: Mapping[str, Any]) -> Action:
-    """Return the delete of a sentinel, with the condition that it belongs to the item."""
+    """Return the action that deletes a sentinel, with the condition that it belongs to the item."""
     members = {"TableName": own.members["TableName"], "Key": _key(rule, values), **_if_own(own)}
     return _sentinel(own, "release", rule, values, members)
 
 
 def _if_own(own: Action) -> Request:
-    """Return the check that no other item has the sentinel."""
+    """Return a condition check that no other item owns the sentinel."""
     return {
         "ConditionExpression": "attribute_not_exists(#key) OR #owner = :owner",
         "ExpressionAttributeNames": {"#key": own.plan.schema.partition, "#owner": OWNER},
@@ -258,7 +260,7 @@ def _sentinel(own: Action, role: Role, rule: BoundUnique, values: Mapping[str, A
 
 
 def merged(actions: list[Action]) -> list[Action]:
-    """Return one action for each sentinel: a value that one call releases and another acquires changes its owner."""
+    """Return one action for each sentinel. If one call releases a value that another acquires, the owner changes."""
     released = {action.place: action for action in actions if action.role == "release"}
     taken = {action.place for action in actions if action.role == "take"}
     result = []
@@ -282,9 +284,9 @@ _TOKENS_REMEMBERED = 1000
 
 
 def blocks_update(plan: Plan, arguments: Arguments, stored: Item | None) -> bool:
-    """Return True if an update that may create an item stored an expired one.
+    """Return True if the stored item has expired and therefore blocks an update that can create items.
 
-    A put replaces an expired item as a whole; an update would keep its unchanged attributes and revive them.
+    A put replaces an expired item as a whole. An update would keep its other attributes and so revive it.
     """
     if plan.operation != "UpdateItem" or plan.exists != "may" or stored is None:
         return False
@@ -292,7 +294,7 @@ def blocks_update(plan: Plan, arguments: Arguments, stored: Item | None) -> bool
 
 
 def remove_expired(context: Context, plan: Plan, arguments: Arguments, request: Request) -> Program[None]:
-    """Delete the expired item of an update's request if it still exists and is still expired."""
+    """Delete the item of an update request if the stored item is expired."""
     delete = {
         "TableName": request["TableName"],
         "Key": request["Key"],
@@ -315,10 +317,12 @@ def transact(
     *,
     now_s: float | None = None,
 ) -> Program[None]:
-    """Apply all writes or none; `pattern` names them in errors. `now_s`: the time of the call, if it has one.
+    """Apply all writes in one transaction, or none of them.
 
-    Raises TransactionFailedError with a reason for each failed call; after all retries WriteConflictError or
-    ThrottledError, which name the steps too.
+    `pattern` is the name that errors use. `now_s` is the time of the call, if it is known.
+
+    Raises TransactionFailedError with a reason for each failed call. After all retries, raises WriteConflictError or
+    ThrottledError, which also list the failed steps.
     """
     sent_token = token or str(uuid.UUID(int=context.clock.random.getrandbits(128), version=4))
     now_s = first_attempt_time(context, token) if now_s is None else now_s
@@ -350,7 +354,7 @@ def transact(
 def _attempt(
     context: Context, calls: Sequence[WriteCall[Any]], actions: Sequence[Action], token: str, pattern: str
 ) -> Program[list[dict[str, Any]] | None]:
-    """Send a transaction. Return None if it was applied, or the reasons why it must be built again."""
+    """Send a transaction. Return None if it was applied, or else the reasons why it must be built again."""
     request = {"TransactItems": [action.request for action in actions], "ClientRequestToken": token}
     try:
         yield from send(context, "TransactWriteItems", request)
@@ -369,7 +373,10 @@ def _attempt(
 
 
 def first_attempt_time(context: Context, token: str | None) -> float:
-    """Return the time of a transaction, in seconds: of a repeated token its first, so that the request is the same."""
+    """Return the time of a transaction in seconds.
+
+    A repeated token uses the time of its first attempt, so that the request stays the same.
+    """
     if token is None:
         return context.clock.now()
     with context.lock:
@@ -379,7 +386,7 @@ def first_attempt_time(context: Context, token: str | None) -> float:
 
 
 def has_raced(actions: Sequence[Action], reasons: Sequence[dict[str, Any]]) -> bool:
-    """Return True if a transaction failed because an item has changed since it was read; a retry may succeed."""
+    """Return True if a transaction failed because an item changed after it was read, so that a retry can succeed."""
     raced = False
     for action, reason in zip(actions, reasons, strict=False):
         code = reason.get("Code", "None")
@@ -399,7 +406,7 @@ def _has_changed(action: Action, stored: Any) -> bool:
 
 
 def _others(actions: Sequence[Action], reasons: Sequence[dict[str, Any]]) -> frozenset[Any]:
-    """Return the sentinels that were to be deleted, but now belong to another item."""
+    """Return the sentinels that the transaction tried to delete, but that now belong to another item."""
     return frozenset(
         action.place
         for action, reason in zip(actions, reasons, strict=False)
@@ -418,7 +425,7 @@ def _failed(
 def _errors_of(
     calls: Sequence[WriteCall[Any]], actions: Sequence[Action], reasons: Sequence[dict[str, Any]], cause: ServiceError
 ) -> list[RunError | None]:
-    """Return the first error of each call, None for a call without one."""
+    """Return the first error of each call, or None for a call without an error."""
     errors: list[RunError | None] = [None] * len(calls)
     for action, reason in zip(actions, reasons, strict=False):
         if reason.get("Code", "None") != "None" and errors[action.call] is None:
@@ -442,7 +449,7 @@ def _with_steps(
     actions: Sequence[Action],
     attempts: int,
 ) -> RunError:
-    """Return an error of the same class that names the steps for which the service cancelled the last attempt."""
+    """Return an error of the same class that lists the steps that caused the last cancellation."""
     cause = given_up.__cause__
     reasons = reasons_of(cause) if isinstance(cause, ServiceError) else []
     errors = [] if not reasons else _errors_of(calls, actions, reasons, cause)  # type: ignore[arg-type]  # as above
@@ -453,7 +460,7 @@ def _with_steps(
 def _refused(
     pattern: str, calls: Sequence[WriteCall[Any]], actions: Sequence[Action], error: ServiceError
 ) -> RequestRefusedError:
-    """Return the error of a transaction that the service does not accept, with the steps at fault if they are known."""
+    """Return the error for a rejected transaction, with the steps that caused it if they are known."""
     bytes_of = {action.call: item_bytes(action.members["Item"]) for action in actions if "Item" in action.members}
     places: dict[tuple[str, str], list[Action]] = {}
     for action in actions:
@@ -503,6 +510,6 @@ def _taken(action: Action, reason: dict[str, Any]) -> UniqueTakenError:
 
 
 def _item_key(action: Action) -> dict[str, Any]:
-    """Return the key of the item that a sentinel's action belongs to."""
+    """Return the key of the item that owns a sentinel."""
     owner: dict[str, Any] = action.members["ExpressionAttributeValues"][":owner"]["M"]
     return owner

@@ -1,4 +1,4 @@
-"""Transports: the embedded engine in this process, boto3, aiobotocore."""
+"""Transports for the embedded engine, boto3 and aiobotocore."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from keyplan.errors import ServiceError, UnknownOperationError
 
 
 class Embedded(Protocol):
-    """The part of an engine that connections use."""
+    """Interface of the embedded engine that connections use."""
 
     @property
     def waits_for_disk(self) -> bool:
-        """Whether a write waits until it is on the disk."""
+        """Whether a write waits until its data is on disk."""
 
     def call(self, operation: str, request: Request) -> Answer:
         """Run one operation. Raises ServiceError."""
@@ -30,7 +30,7 @@ class Embedded(Protocol):
 
 
 class EngineTransport:
-    """Calls an engine in this process."""
+    """Transport that calls an engine in this process."""
 
     def __init__(self, engine: Embedded, *, owned: bool) -> None:
         self.engine, self._owned = engine, owned
@@ -41,16 +41,16 @@ class EngineTransport:
         return _prepared(self.engine, operation)
 
     def close(self) -> None:
-        """Close the engine, if it was opened for this connection."""
+        """Close the engine if it was opened for this connection."""
         if self._owned:
             self.engine.close()
 
 
 class AsyncEngineTransport:
-    """Calls an engine in this process from an event loop.
+    """Transport that calls an engine in this process from an event loop.
 
-    A call takes tens of microseconds, less than a change of threads, so it runs in the loop's own thread. With
-    durability "full" a write waits for the disk, which takes milliseconds: it runs in another thread.
+    A call takes only tens of microseconds, less than a thread switch, so it runs in the event loop's thread. With
+    durability "full", a write waits milliseconds for the disk, so it runs in another thread.
     """
 
     def __init__(self, engine: Embedded, *, owned: bool) -> None:
@@ -63,14 +63,14 @@ class AsyncEngineTransport:
         return self.engine.call(operation, request)
 
     def immediate(self, operation: str) -> Callable[[str, Request], Answer] | None:
-        """Return the engine's call for an operation that does not wait for the disk."""
+        """Return the engine's function for an operation that does not wait for the disk, or None."""
         return _prepared(self.engine, operation) if self._is_immediate(operation) else None
 
     def _is_immediate(self, operation: str) -> bool:
         return operation in _READS or not self.engine.waits_for_disk
 
     async def close(self) -> None:
-        """Close the engine, if it was opened for this connection."""
+        """Close the engine if it was opened for this connection."""
         if self._owned:
             self.engine.close()
 
@@ -85,7 +85,7 @@ def _prepared(engine: Embedded, operation: str) -> Callable[[str, Request], Answ
 
 
 async def _in_thread(call: Callable[[], Answer]) -> Answer:
-    """Run a call in another thread, or in this one if no thread can be started."""
+    """Run a call in another thread, or in the current thread if no thread can be started."""
     answer: Future[Answer] = Future()
     unclaimed = threading.Lock()
 
@@ -107,14 +107,14 @@ _READS = frozenset({"GetItem", "Query", "Scan", "BatchGetItem", "TransactGetItem
 
 
 class BotoTransport:
-    """Calls a boto3 client, whose own retries should be off."""
+    """Transport that calls a boto3 client. The client's own retries should be disabled."""
 
     def __init__(self, client: Any) -> None:
         self.client = client
         self._methods: dict[str, Any] = {}
 
     def call(self, operation: str, request: Request) -> Answer:
-        """Return the answer of an operation."""
+        """Call an operation and return its answer."""
         from botocore.exceptions import ClientError, ConnectionError, HTTPClientError  # noqa: A004, PLC0415 - an extra
 
         method = self._methods.get(operation)
@@ -134,13 +134,13 @@ class BotoTransport:
 
 
 class AioTransport:
-    """Calls an aiobotocore client, whose own retries should be off."""
+    """Transport that calls an aiobotocore client. The client's own retries should be disabled."""
 
     def __init__(self, client: Any, context: Any) -> None:
         self.client, self._context = client, context
 
     async def call(self, operation: str, request: Request) -> Answer:
-        """Return the answer of an operation."""
+        """Call an operation and return its answer."""
         from botocore.exceptions import ClientError, ConnectionError, HTTPClientError  # noqa: A004, PLC0415 - an extra
 
         try:
@@ -152,7 +152,7 @@ class AioTransport:
         return answer
 
     def immediate(self, _operation: str) -> Callable[[str, Request], Answer] | None:
-        """Return None: every operation waits for the network."""
+        """Return None, because every operation waits for the network."""
 
     async def close(self) -> None:
         """Close the client's connections."""
@@ -161,19 +161,22 @@ class AioTransport:
 
 @cache
 def snake(operation: str) -> str:
-    """Return a client's name of an operation: get_item for GetItem."""
+    """Return the client method name of an operation, such as get_item for GetItem."""
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in operation).lstrip("_")
 
 
 def no_answer(error: Exception) -> NoAnswerError:
-    """Return the error of a failed exchange: whether the service may have received the request."""
+    """Return the error for a failed exchange, with whether the service may have received the request."""
     from botocore.exceptions import ConnectTimeoutError, EndpointConnectionError  # noqa: PLC0415 - an extra
 
     return NoAnswerError(str(error), sent=not isinstance(error, (ConnectTimeoutError, EndpointConnectionError)))
 
 
 def _failure(error: Any, client: Any, operation: str, request: Request) -> ServiceError:
-    """Return the service's error for a client's; an unsupported operation is named with its endpoint and purpose."""
+    """Convert a client error to a ServiceError.
+
+    If the operation is unsupported, the message names the endpoint and the purpose of the operation.
+    """
     failure = service_error(dict(error.response))
     if failure.code not in _UNSUPPORTED and failure.status != _NOT_IMPLEMENTED:
         return failure
@@ -219,7 +222,7 @@ _PURPOSES = {
 
 
 def service_error(response: dict[str, Any]) -> ServiceError:
-    """Return the service's error that a client read from an answer."""
+    """Return the service error that an error response contains."""
     error = response.get("Error", {})
     members = {name: value for name, value in response.items() if name not in _NO_MEMBERS}
     status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 400)

@@ -1,4 +1,4 @@
-"""Programs that write: one item by itself, or many in batches."""
+"""Programs that write a single item, or many items in batches."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NOT_REPEATABLE = frozenset({"add", "append"})
 
 
 def write(context: Context, call: WriteCall[Any], arguments: Arguments) -> Program[Any]:
-    """Write one item, and return the result of the pattern."""
+    """Write one item and return the result of the pattern."""
     plan = call.pattern.plan
     if plan.operation == "ConditionCheck" or plan.keeps_unique:
         return (yield from _with_sentinels(context, call, arguments))
@@ -60,10 +60,10 @@ def write(context: Context, call: WriteCall[Any], arguments: Arguments) -> Progr
 
 
 def direct_write(context: Context, plan: Plan, send: Callable[[str, Request], Answer]) -> Callable[[Call[Any]], Any]:
-    """Return a function that runs calls of a write of one item with one request each, without a program.
+    """Return a function that runs calls of a single-item write with one request each, without a program.
 
-    It raises FirstAttemptError for an error of the service. Its arguments have the time of the attempt if the write
-    depends on it: by this time a repeated write recognizes its own item.
+    The function raises FirstAttemptError if the service returns an error. The arguments include the time of the attempt
+    if the write depends on it. A repeated write uses this time to recognize its own item.
     """
     table, compiled, operation = context.table(plan.schema), write_request(plan), plan.operation
     request, timed = compiled.request, context.arguments if compiled.uses_time else None
@@ -95,14 +95,14 @@ def is_repeatable(plan: Plan) -> bool:
 
 
 def _is_done(plan: Plan, arguments: Arguments, stored: Item | None) -> bool:
-    """Return True if a write without an answer has been applied, judging by the stored item."""
+    """Return True if the stored item shows that an unanswered write was applied."""
     if plan.operation == "DeleteItem":
         return stored is None
     return _is_own(plan, arguments, stored)
 
 
 def _is_own(plan: Plan, arguments: Arguments, stored: Item | None) -> bool:
-    """Return True if the stored item is exactly the item of a put."""
+    """Return True if the stored item equals the item of a put."""
     if stored is None or plan.operation != "PutItem":
         return False
     compiled = write_request(plan)
@@ -111,7 +111,7 @@ def _is_own(plan: Plan, arguments: Arguments, stored: Item | None) -> bool:
 
 
 def _plain(item: Item) -> dict[str, Any]:
-    """Return an item's values in one form: the service formats numbers and orders sets in its own way."""
+    """Return an item's values in a normalized form, because the service formats numbers and orders sets differently."""
     return {name: decode_value(value) for name, value in item.items()}
 
 
@@ -134,7 +134,7 @@ def _result(plan: Plan, arguments: Arguments, answer: Request) -> Any:
 
 
 def _stored_entity(plan: Plan, arguments: Arguments) -> Any:
-    """Return the entity that a put stored: the caller's, with its version and the times of the write."""
+    """Return the entity that a put stored: the caller's entity with the new version and write times."""
     compiled = write_request(plan)
     entity, written = compiled.entity(arguments), compiled.written(arguments)
     if not written:
@@ -144,7 +144,7 @@ def _stored_entity(plan: Plan, arguments: Arguments) -> Any:
 
 
 def _with_sentinels(context: Context, call: WriteCall[Any], arguments: Arguments) -> Program[Any]:
-    """Run a write that maintains sentinels, or a check, as a separate transaction."""
+    """Run a write that maintains sentinels, or a condition check, as its own transaction."""
     plan = call.pattern.plan
     table = context.table(plan.schema)
     key = write_request(plan).key(arguments)
@@ -173,7 +173,7 @@ def _with_sentinels(context: Context, call: WriteCall[Any], arguments: Arguments
 
 
 def batch_write(context: Context, plan: Plan, arguments: Arguments) -> Program[None]:
-    """Write many items; the last write of an item wins."""
+    """Write many items. If an item is written several times, the last write wins."""
     writes = batch_request(plan).writes(arguments)
     for start in range(0, len(writes), limits.BATCH_WRITE_ITEMS):
         yield from _chunk(context, plan, writes[start : start + limits.BATCH_WRITE_ITEMS])

@@ -1,1 +1,1 @@
-"""The design language: tables, entities, keys, patterns, consumers and their load, declared once."""
+"""The design language, which declares tables, entities, keys, access patterns, consumers and their load."""

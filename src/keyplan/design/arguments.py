@@ -1,7 +1,7 @@
-"""Checks of the arguments of declarations, raised as DesignError at the line of the declaration.
+"""Checks of the arguments of declarations, which raise DesignError at the line of the declaration.
 
-A type checker finds these mistakes too, but not everyone runs one. Without the checks they would surface as errors
-from inside this package that do not name the option.
+Type checkers find the same mistakes, but not every project uses one. Without these checks, a mistake would raise an
+error inside this package that does not name the option.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MAX_NUMBER = 10**18
 
 
 def invalid_option(option: str, value: object, what: str, fix: str) -> DesignError:
-    """Return the error for a value that an option does not accept."""
+    """Return the error for an invalid value of an option."""
     return DesignError(f"{option}={shorten(value)} is {what}", place=calling_place(), fix=fix)
 
 
@@ -36,7 +36,7 @@ Word = TypeVar("Word", bound=Callable[..., Any])
 
 
 def checked_call(made: Word) -> Word:
-    """Decorate a function or class of the language: a call with wrong arguments raises DesignError at its own line."""
+    """Decorate a function or class to raise DesignError at the caller's line for wrong arguments."""
     if not isinstance(made, type):
         return _checking(made, made.__qualname__.removesuffix(".__init__"))  # type: ignore[no-any-return]
     made.__init__ = _checking(made.__init__, made.__name__)  # type: ignore[misc]
@@ -64,7 +64,7 @@ def _binds(signature: inspect.Signature, given: tuple[Any, ...], options: Mappin
 
 
 def _misnamed(signature: inspect.Signature, options: Mapping[str, Any]) -> bool:
-    """Return True if an option is named like a positional-only parameter, which Python 3.12 and later let `bind`."""
+    """Return True if an option has the name of a positional-only parameter, which `bind` allows since Python 3.12."""
     return any(
         parameter.kind is parameter.POSITIONAL_ONLY and parameter.name in options
         for parameter in signature.parameters.values()
@@ -109,13 +109,13 @@ def _argument_form(parameter: inspect.Parameter) -> str:
 
 
 def unknown_option(option: str, options: Iterable[str]) -> DesignError:
-    """Return the error for an unknown option, with the known ones."""
+    """Return the error for an unknown option, listing the known options."""
     known = ", ".join(sorted(options))
     return DesignError(f"unknown option: {option}", place=calling_place(), fix=f"use one of {known}")
 
 
 def check_text(option: str, value: object, *, may_be_none: bool = False) -> None:
-    """Refuse a value that is not text, and text that cannot be sent."""
+    """Raise DesignError unless a value is a string that can be encoded as UTF-8."""
     if value is None and may_be_none:
         return
     if not isinstance(value, str):
@@ -127,33 +127,33 @@ def check_text(option: str, value: object, *, may_be_none: bool = False) -> None
 
 
 def check_flags(**flags: object) -> None:
-    """Refuse values other than True and False."""
+    """Raise DesignError unless every value is a bool."""
     for option, value in flags.items():
         if not isinstance(value, bool):
             raise invalid_option(option, value, "neither True nor False", f"write {option}=True, or leave it out")
 
 
 def check_numbers(**figures: object) -> None:
-    """Refuse values that are not numbers, and negative ones; None is an option that is not given."""
+    """Raise DesignError unless every value is a non-negative number, or None for an option that is not set."""
     for option, value in figures.items():
         if value is not None and not is_number(value):
             raise invalid_option(option, value, "not a valid number", "give a number of at least 0")
 
 
 def is_number(value: object, least: float = 0, most: float = MAX_NUMBER) -> bool:
-    """Return True if a value is a finite number within bounds, and not a bool."""
+    """Return True if a value is a finite number within the bounds, and not a bool."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return number and least <= value <= most and math.isfinite(value)  # type: ignore[operator,arg-type]
 
 
 def check_count(word: str, values: int, most: int) -> None:
-    """Refuse an empty list of values, and more values than the service accepts."""
+    """Raise DesignError if a list of values is empty or longer than the service accepts."""
     if not 1 <= values <= most:
         refuse(f"{word} is given {values} values", f"give from 1 to {most} of them")
 
 
 def as_tuple(option: str, given: object, kinds: type | tuple[type, ...], fix: str) -> tuple[Any, ...]:
-    """Return one value or several values of some kind as a tuple. Raises DesignError for a value of another kind."""
+    """Return one or more values as a tuple. Raises DesignError if a value is not of an accepted type."""
     if isinstance(given, kinds):
         return (given,)
     if not isinstance(given, Iterable) or isinstance(given, (str, bytes, Mapping)):

@@ -1,4 +1,4 @@
-"""Entities: pydantic models whose objects are items of a table, and how a model is bound to its table."""
+"""Entities, which are pydantic models of the items of a table, and their binding to the table."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from keyplan.design.workload import Volume
 
 
 class ReadModel(BaseModel):
-    """The base of everything that a read returns: entities and views."""
+    """Base class of everything that a read returns: entities and views."""
 
 
 class Entity(ReadModel):
-    """The base of entities: a pydantic model, declared with `@table.entity(...)`."""
+    """Base class of entities, pydantic models that are declared with `@table.entity(...)`."""
 
     __keyplan__: ClassVar[EntitySpec | None] = None
 
@@ -42,10 +42,10 @@ E = TypeVar("E", bound=Entity)
 
 
 class View(ReadModel, Generic[E]):
-    """The base of views: some fields of an entity, for reads that do not need the others.
+    """Base class of views, which contain some fields of an entity for reads that do not need the others.
 
-    `class TaskTitle(View[Task])` declares the key fields of `Task`, and each field with the name and type that it has
-    in `Task`. Reads accept a view in place of its entity and return objects of the view. Raises DesignError for a field
+    `class TaskTitle(View[Task])` declares the key fields of `Task` and other fields with the same names and types as in
+    `Task`. Reads accept a view instead of its entity and return instances of the view. Raises DesignError for a field
     that the entity does not have, and for a missing key field.
     """
 
@@ -53,7 +53,7 @@ class View(ReadModel, Generic[E]):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
-        """Check the fields of a view when its class is made."""
+        """Check the fields of a view when its class is created."""
         super().__pydantic_init_subclass__(**kwargs)
         if cls.__pydantic_generic_metadata__["origin"] is None:
             cls.__keyplan_view__ = _viewed(cls, calling_place())
@@ -66,10 +66,10 @@ OWNER = "keyplan:owner"
 
 @dataclass(frozen=True)
 class Unique:
-    """Fields whose values no two items share.
+    """A unique constraint on fields.
 
-    Enforced by a sentinel item in the same transaction. A design may state that it relies on an index, or on nothing:
-    that is a finding, and nothing is enforced.
+    It is enforced by a sentinel item in the same transaction. If a design relies on an index or on nothing instead, a
+    finding is reported and nothing is enforced.
     """
 
     fields: tuple[str, ...]
@@ -91,13 +91,13 @@ class Unique:
 
 @checked_call
 def unique(*fields: str, key: KeySpec | None = None, by: Enforcement = "sentinel") -> Unique:
-    """Declare fields whose combined values no two items share."""
+    """Declare fields whose combined values must be unique."""
     return Unique(fields, key, by)
 
 
 @dataclass(frozen=True, eq=False)
 class BoundUnique:
-    """A unique rule of an entity, with the key of its sentinel."""
+    """A unique constraint of an entity, with the key of its sentinel."""
 
     fields: tuple[str, ...]
     key: BoundKey
@@ -106,7 +106,7 @@ class BoundUnique:
 
 @dataclass(frozen=True, eq=False)
 class EntitySpec:
-    """An entity bound to its table."""
+    """An entity that is bound to its table."""
 
     name: str
     model: type[Entity]
@@ -133,22 +133,22 @@ class EntitySpec:
 
     @property
     def expiry_attribute(self) -> str | None:
-        """The attribute that holds the expiry of its items; None if they do not expire."""
+        """The attribute that contains the expiry time of its items, or None if they do not expire."""
         ttl = self.schema.ttl
         return ttl if any(stored.attribute == ttl for stored in self.fields.values()) else None
 
     @property
     def checked_expiry(self) -> str | None:
-        """The attribute of the expiry that reads and conditions check; None also for a literal table."""
+        """The expiry attribute that reads and conditions check, or None. It is None for a literal table."""
         return None if self.schema.literal else self.expiry_attribute
 
     def write_times(self, event: WriteEvent) -> tuple[str, ...]:
-        """Return the fields that hold the time of an event."""
+        """Return the fields that store the time of an event."""
         return tuple(name for name, stored in self.fields.items() if stored.write_time == event)
 
     @cached_property
     def sentinels(self) -> tuple[BoundUnique, ...]:
-        """The unique rules that are enforced."""
+        """The unique constraints that are enforced."""
         return tuple(rule for rule in self.uniques if rule.by == "sentinel")
 
     @overload
@@ -158,7 +158,7 @@ class EntitySpec:
     @overload
     def key_in(self, index: Index | str | None) -> BoundKey | None: ...
     def key_in(self, index: Index | str | None) -> BoundKey | None:
-        """Return its key in an index, or of the table; None if it is never in the index."""
+        """Return the key in an index or in the table, or None if the entity is never in the index."""
         if index is None:
             return self.key
         name = index.name if isinstance(index, Index) else index
@@ -167,14 +167,14 @@ class EntitySpec:
     def made_in(self, bound: BoundKey) -> list[BoundKeyAttribute]:
         """Return the attributes of an index key that exist only for the key.
 
-        Not those that are stored fields, which change with the field, nor the primary key's.
+        Fields that are stored separately and attributes of the primary key are not included.
         """
         own = {stored.attribute for stored in self.fields.values()}
         return [part for part in bound.attributes if part.attribute not in own.union(self.schema.key)]
 
     @property
     def is_in_key_only(self) -> frozenset[str]:
-        """Fields that are stored only in the key's text; a field that is an index key is stored as an attribute too."""
+        """The fields that are stored only in a key string. Fields that are index keys are also stored as attributes."""
         if self.store_key_fields is True:
             return frozenset()
         templates = [part.template for part in self.key.attributes if part.template is not None]
@@ -186,12 +186,12 @@ class EntitySpec:
 
     @property
     def stored_key_fields(self) -> frozenset[str]:
-        """The fields in templates of the primary key that the declaration names to be stored as attributes."""
+        """The fields of primary key templates that are also stored as separate attributes."""
         return frozenset(self.store_key_fields if isinstance(self.store_key_fields, tuple) else ())
 
 
 def spec_of(model: type[Entity]) -> EntitySpec:
-    """Return the table's specification of a declared entity. Raises TypeError for an undeclared class."""
+    """Return the specification of a declared entity. Raises TypeError for an undeclared class."""
     spec = model.__dict__.get("__keyplan__")
     if not isinstance(spec, EntitySpec):
         raise TypeError(f"{model.__name__} is not declared as an entity of a table: use @table.entity(...)")
@@ -199,7 +199,7 @@ def spec_of(model: type[Entity]) -> EntitySpec:
 
 
 def _viewed(model: type[View[Any]], place: Place) -> EntitySpec:
-    """Return the entity of a view. Raises DesignError for an invalid view."""
+    """Return the specification of the entity that a view belongs to. Raises DesignError for an invalid view."""
     name = model.__name__
     classes = [base.__pydantic_generic_metadata__ for base in model.__mro__ if issubclass(base, View)]
     entity = next((base["args"][0] for base in classes if base["origin"] is View), None)
@@ -240,19 +240,19 @@ def _viewed(model: type[View[Any]], place: Place) -> EntitySpec:
 
 
 def view_of(model: object) -> type[View[Any]] | None:
-    """Return a class if it is a view, or None."""
+    """Return the class if it is a view, or None."""
     return model if isinstance(model, type) and issubclass(model, View) else None
 
 
 def viewed_entity(model: type[ReadModel]) -> type[Entity]:
-    """Return the class of the entity that a class is a view of, or the class itself if it is not a view."""
+    """Return the entity class of a view, or the class itself if it is not a view."""
     view = view_of(model)
     of = None if view is None else view.__keyplan_view__
     return cast("type[Entity]", model) if of is None else of.model
 
 
 def spec_in_schema(schema: Schema, model: type[Entity], place: Place) -> EntitySpec:
-    """Return a table's specification of one of its entities. Raises DesignError for a class of another table."""
+    """Return a table's specification of an entity. Raises DesignError if the class belongs to another table."""
     spec = vars(model).get("__keyplan__") if isinstance(model, type) else None
     if not isinstance(spec, EntitySpec) or spec.schema is not schema:
         raise DesignError(
@@ -279,7 +279,7 @@ def bind_entity(
     place: Place,
     siblings: Sequence[EntitySpec],
 ) -> EntitySpec:
-    """Bind an entity's declaration to its table. Raises DesignError for an invalid declaration."""
+    """Bind the declaration of an entity to its table. Raises DesignError if the declaration is invalid."""
     _check_model(model, place)
     for option, spec in (("key", key), *((f'indexes["{name}"]', names) for name, names in indexes.items())):
         if not (spec is None or isinstance(spec, KeySpec)):
@@ -354,7 +354,7 @@ def _check_version(name: str | None, fields: Mapping[str, StoredField], model: t
 
 
 def _check_write_times(fields: Mapping[str, StoredField], key: BoundKey, model: type[Entity]) -> None:
-    """Refuse a primary key that contains the time of the last write: each write would create another item."""
+    """Raise DesignError if the primary key contains the time of the last write: each write would add an item."""
     for name in key.fields:
         if fields[name].write_time == "updated":
             raise DesignError(
@@ -434,7 +434,7 @@ def _check_own_fields(
     *,
     store_key_fields: bool | tuple[str, ...],
 ) -> None:
-    """Refuse a key attribute that would hold both a template's key and a field."""
+    """Raise DesignError if a key attribute would store both a templated key and a field."""
     own = {stored.attribute: stored.name for stored in fields.values()}
     for part in bound.attributes:
         name = own.get(part.attribute)
@@ -451,7 +451,10 @@ def _check_own_fields(
 
 
 def _check_leaving(bound: BoundKey, index: Index, fields: Mapping[str, StoredField], model: type[Entity]) -> None:
-    """Refuse a condition of an index whose key attributes cannot be removed, because all of them are stored fields."""
+    """Raise DesignError if an index has a condition but all of its key attributes are stored fields.
+
+    Such attributes cannot be removed, so an item could never leave the index.
+    """
     own = {stored.attribute for stored in fields.values()}
     if bound.only_if is not None and all(part.attribute in own for part in bound.attributes):
         raise DesignError(

@@ -1,7 +1,7 @@
-"""Source locations of declarations, and the errors and faults that show them: file, line, caret, fix.
+"""Source locations of declarations, and the errors and faults that show them with file, line, caret and fix.
 
-Every declaration keeps its place, so that an error or a finding can point at it and at the declaration that it
-conflicts with.
+Every declaration keeps its source location, so that an error or a finding can point at it and at any declaration that
+it conflicts with.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _LINES_OF_A_DECLARATION = 40
 
 @dataclass(frozen=True)
 class CallSite:
-    """The instruction that made a declaration, from which the text of the call can be found."""
+    """The bytecode instruction that made a declaration, used to find the source text of the call."""
 
     code: CodeType
     instruction: int
     """Its offset in bytes."""
 
     def span(self) -> tuple[int, int, int, int] | None:
-        """Return first line, last line, first column and the column after the last, in bytes; None if not available."""
+        """Return the first line, last line, first column and end column in bytes, or None if they are not available."""
         position = next(islice(self.code.co_positions(), self.instruction // 2, None), None)
         if position is None:
             return None
@@ -51,7 +51,7 @@ class CallSite:
 
 @dataclass(frozen=True)
 class Place:
-    """A line of a file, and the text on it that is marked."""
+    """A line of a source file, with the text to mark on that line."""
 
     file: str
     line: int
@@ -66,7 +66,7 @@ class Place:
     """The call that made the declaration; used only when the place is shown."""
 
     def at(self, text: str, offset: int = 0, width: int = 0) -> Place:
-        """Return the same declaration, pointing at a text in it."""
+        """Return the same location, marking a text within it."""
         return replace(self, text=text, offset=offset, width=width)
 
     def __str__(self) -> str:
@@ -74,7 +74,7 @@ class Place:
 
     @property
     def shown_file(self) -> str:
-        """The file, relative to the current folder if it lies below."""
+        """The path of the file, relative to the current folder if the file is below it."""
         try:
             return str(Path(self.file).relative_to(Path.cwd()))
         except (OSError, ValueError):  # in another folder, or the current one is deleted
@@ -92,13 +92,13 @@ def _frame() -> FrameType:
 
 
 def calling_place() -> Place:
-    """Return the place of the code that called into the design language or a connection."""
+    """Return the location of the code that called the design language or a connection."""
     frame = _frame()
     return Place(frame.f_code.co_filename, frame.f_lineno, running=CallSite(frame.f_code, frame.f_lasti))
 
 
 def traceback_place(traceback: TracebackType | None, file: str) -> Place | None:
-    """Return the innermost line of a file in a traceback."""
+    """Return the location of the innermost line of a file in a traceback, or None."""
     place = None
     while traceback is not None:
         code = traceback.tb_frame.f_code
@@ -109,18 +109,18 @@ def traceback_place(traceback: TracebackType | None, file: str) -> Place | None:
 
 
 def calling_names() -> dict[str, Any]:
-    """Return the local names at the declaration, for annotations of functions that are declared inside a function."""
+    """Return the local names at the declaration, to resolve annotations of nested functions."""
     return dict(_frame().f_locals)
 
 
 def function_place(function: Callable[..., Any]) -> Place:
-    """Return the place of a function's definition."""
+    """Return the location of a function's definition."""
     code = function.__code__
     return Place(code.co_filename, code.co_firstlineno, f"def {function.__name__}")
 
 
 def show_place(place: Place) -> str:
-    """Return the place as compilers show it: location, line, and a caret below."""
+    """Return a location in the style of compiler messages: file and line, source text, and a caret."""
     number, source, column, width = _find(place)
     if not source:
         return f"  --> {place}"
@@ -132,7 +132,7 @@ def show_place(place: Place) -> str:
 
 
 def _find(place: Place) -> tuple[int, str, int, int]:
-    """Return the line that holds the place's text: number, source, column and width of the caret."""
+    """Return the line that contains the marked text, as number, source, column and caret width."""
     if place.text:
         looked_for = _as_a_word(place.text)
         for number, source, start, end in _lines(place):
@@ -143,14 +143,14 @@ def _find(place: Place) -> tuple[int, str, int, int]:
 
 
 def _as_a_word(text: str) -> re.Pattern[str]:
-    """Return a pattern that matches a text, but not as part of a longer name."""
+    """Return a regular expression that matches a text, but not as part of a longer name."""
     before = r"(?<!\w)" if re.match(r"\w", text) else ""
     after = r"(?!\w)" if re.search(r"\w\Z", text) else ""
     return re.compile(before + re.escape(text) + after)
 
 
 def _find_call(place: Place) -> tuple[int, str, int, int]:
-    """Return the first line of the declaration, with the call marked if it is known."""
+    """Return the first line of the declaration, with the call marked if its position is known."""
     span = place.running.span() if place.running is not None else None
     number = place.line if span is None else span[0]
     source = _line(place.file, number)
@@ -163,7 +163,7 @@ def _find_call(place: Place) -> tuple[int, str, int, int]:
 
 
 def _lines(place: Place) -> Iterator[tuple[int, str, int, int]]:
-    """Yield the lines of a declaration: number, source, first and last column that belong to it."""
+    """Yield the lines of a declaration, as number, source, and first and last column."""
     span = place.running.span() if place.running is not None else None
     if span is None:
         for number in range(place.line, place.line + _LINES_OF_A_DECLARATION):
@@ -180,7 +180,7 @@ def _lines(place: Place) -> Iterator[tuple[int, str, int, int]]:
 
 
 def _decorated(file: str, line: int, end_line: int) -> Iterator[tuple[int, str, int, int]]:
-    """Yield the lines of a decorated definition: further decorators, the head, and the indented lines below."""
+    """Yield the lines of a decorated definition: the remaining decorators, the header, and the body."""
     indent = _indent(_line(file, line))
     headed = False
     for number, text in enumerate(islice(linecache.getlines(file), end_line, None), end_line + 1):
@@ -201,15 +201,15 @@ def _indent(source: str) -> int:
 
 
 def _characters(source: str, column: int) -> int:
-    """Convert a column in bytes to a column in characters."""
+    """Convert a byte offset to a character offset."""
     return len(source.encode()[:column].decode(errors="ignore"))
 
 
 class DesignError(KeyplanError):
-    """An invalid declaration, or a pattern or table that cannot work.
+    """Raised for an invalid declaration, or for a pattern or table that cannot work.
 
-    `problem`: what is wrong; `place`: where; `other`: the conflicting declaration; `fix`: what to do; `code`: the rule,
-    if any.
+    `problem` describes the error, `place` is its location, and `fix` describes how to resolve it. `other` is the
+    location of a conflicting declaration, and `code` is the code of the rule, if any.
     """
 
     def __init__(
@@ -228,13 +228,13 @@ class DesignError(KeyplanError):
 
 
 def refuse(problem: str, fix: str) -> NoReturn:
-    """Raise DesignError at the line that called into the design language."""
+    """Raise DesignError at the line that called the design language."""
     raise DesignError(problem, place=calling_place(), fix=fix)
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A reason why a table or a pattern cannot work, found without running it."""
+    """A reason why a table or a pattern cannot work, found by static analysis."""
 
     code: str
     """The rule's code, such as KP401."""
@@ -249,5 +249,5 @@ class Fault:
 
 
 def line_number(place: Place) -> int:
-    """Return the number of the line that is marked."""
+    """Return the number of the marked line."""
     return _find(place)[0]

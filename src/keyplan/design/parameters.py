@@ -1,7 +1,7 @@
-"""Stand-ins for the parameters of a pattern while its body runs, once, when the pattern is declared.
+"""Stand-ins for the parameters of a pattern, with which its body runs once at declaration.
 
-A body states which items it reads or writes; it cannot depend on argument values. A stand-in refuses every
-operation that would look at a value (comparison, branch, formatting, arithmetic), with the place and a fix.
+A body states which items it reads or writes, and it cannot depend on argument values. A stand-in rejects every
+operation on its value (comparison, branch, formatting, arithmetic) with an error that shows the location and a fix.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FIX_COMPUTE = "compute the value before the call and pass it as a parameter"
 
 
 class Param:
-    """A parameter of a pattern, or with a path an attribute of it."""
+    """A parameter of a pattern, or with a path an attribute of the parameter."""
 
     # Private names, so that every field of an entity is available under its own name.
     __slots__ = ("_annotation", "_name", "_path")
@@ -108,7 +108,7 @@ class Param:
 
 
 class Each:
-    """One request, or one key, for each of several values; in `is_in` all of them together."""
+    """Several values, with one request or key for each of them. In `is_in`, all of them are used together."""
 
     __slots__ = ("values",)
 
@@ -127,9 +127,10 @@ class EveryShard:
 
 
 def each(values: Iterable[T]) -> T:
-    """In a key: send one request for each of these values, and merge the results in order.
+    """Pass several values where a pattern expects a single value.
 
-    In `F.field.is_in(...)`: match any of them, from 1 to 100.
+    In a key, one request is sent for each value, and the results are merged in order. In `F.field.is_in(...)`, the
+    condition matches any of the 1 to 100 values.
     """
     values = values if isinstance(values, (Param, str, bytes)) or not isinstance(values, Iterable) else tuple(values)
     if not isinstance(values, (Param, tuple)) or (isinstance(values, tuple) and not values):
@@ -138,7 +139,7 @@ def each(values: Iterable[T]) -> T:
 
 
 def every_shard() -> Any:
-    """In a key whose template has `{field:shard(n)}`: query every shard, and merge the results in order."""
+    """Query every shard of a key whose template contains `{field:shard(n)}`, and merge the results in order."""
     return EveryShard()
 
 
@@ -151,15 +152,15 @@ CALL_SOURCES = (Param, Each, EveryShard)
 
 
 def annotation_of(source: Source) -> Any:
-    """Return the annotation of a parameter, or of the attribute of a model that it leads to, without Unset.
+    """Return the annotation of a parameter, or of the model attribute that it leads to, without Unset.
 
-    None if it has none.
+    Returns None if there is no annotation.
     """
     return without_unset(_declared_annotation(source))
 
 
 def may_be_unset(source: Source) -> bool:
-    """Return True if the annotation of a parameter, or of the attribute that it leads to, contains Unset."""
+    """Return True if the annotation of a parameter, or of the model attribute that it leads to, contains Unset."""
     annotation = _declared_annotation(source)
     return without_unset(annotation) is not annotation
 
@@ -178,7 +179,7 @@ def _declared_annotation(source: Source) -> Any:
 
 
 def is_never_none(source: Source) -> bool:
-    """Return True if a parameter always has a stored value: its annotation excludes None and empty sets."""
+    """Return True if the annotation of a parameter excludes None and empty sets, so that a value is always stored."""
     return _is_always_stored(annotation_of(source))
 
 
@@ -197,7 +198,7 @@ _ALWAYS_STORED = (str, bytes, int, float, Decimal, date, time, timedelta, UUID, 
 
 
 def value_of(source: Source, arguments: Mapping[str, Any]) -> Any:
-    """Return the value of a source in a call; for an Each the tuple of its values."""
+    """Return the value of a source in a call, or the tuple of values of an Each."""
     if isinstance(source, Each):
         if isinstance(source.values, tuple):
             return tuple(value_of(value, arguments) for value in source.values)
@@ -211,7 +212,7 @@ def value_of(source: Source, arguments: Mapping[str, Any]) -> Any:
 
 
 def substitute(source: Source, given: Mapping[str, Source]) -> Source:
-    """Return a step's source in terms of its transaction, given the sources that the transaction passes to it."""
+    """Return the source of a transaction step in terms of the sources that the transaction passes to it."""
     if isinstance(source, Each):
         return Each(substitute(source.values, given)) if isinstance(source.values, Param) else source
     if not isinstance(source, Param) or source._name not in given:

@@ -1,6 +1,6 @@
-"""Tables and indexes as they are created: names, keys, projections, expiry, stream, capacity.
+"""Schemas of tables and indexes: names, keys, projections, TTL, streams and capacity.
 
-Source of the request members: API reference, CreateTable, CreateGlobalSecondaryIndexAction.
+Source for the request members: API reference, CreateTable, CreateGlobalSecondaryIndexAction.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ KeyNames = str | Sequence[str]
 
 
 def check_choice(option: str, value: object, choices: Any) -> None:
-    """Refuse a value that is not one of a Literal's choices; None is accepted."""
+    """Raise DesignError unless a value is None or one of the choices of a Literal."""
     words = get_args(choices)
     if value is not None and value not in words:
         refuse(f"{option}={value!r} is not valid", f"write one of {', '.join(map(repr, words))}")
@@ -36,7 +36,7 @@ def check_choice(option: str, value: object, choices: Any) -> None:
 
 @dataclass(frozen=True)
 class Index:
-    """A secondary index, global (GSI) or local (LSI)."""
+    """A global (GSI) or local (LSI) secondary index."""
 
     name: str
     kind: Literal["GSI", "LSI"]
@@ -54,11 +54,11 @@ class Index:
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """Its key attributes, partition first."""
+        """The key attributes, starting with the partition key."""
         return (*self.partition, *self.sort)
 
     def projects(self, attribute: str, table_key: Sequence[str]) -> bool:
-        """Return True if its entries hold an attribute; an unstated projection counts as all."""
+        """Return True if index entries contain an attribute. An unspecified projection counts as all attributes."""
         if attribute in self.attributes or attribute in table_key or self.project in {"all", None}:
             return True
         return isinstance(self.project, tuple) and attribute in self.project
@@ -73,10 +73,11 @@ def GSI(  # noqa: N802 - the field's own name for it
     project: Projection | Sequence[str] | None = "all",
     billing: Provisioned | None = None,
 ) -> Index:
-    """Declare a global secondary index: a partition key and an optional sort key, of up to four attributes each.
+    """Declare a global secondary index with a partition key and an optional sort key.
 
-    `project`: "all", "keys", or the attributes it also holds; None if a design does not say.
-    `billing`: its own capacity, on a table with provisioned capacity.
+    Each key can consist of up to four attributes. `project` is "all", "keys", or the additional attributes to project;
+    None means that the design does not say. `billing` is the capacity of the index, if the table has provisioned
+    capacity.
     """
     check_text("name", name)
     if not (billing is None or isinstance(billing, Provisioned)):
@@ -88,14 +89,17 @@ def GSI(  # noqa: N802 - the field's own name for it
 
 @checked_call
 def LSI(name: str, *, sk: str, project: Projection | Sequence[str] | None = "all") -> Index:  # noqa: N802
-    """Declare a local secondary index: the table's partition key with another sort key. Created only with its table."""
+    """Declare a local secondary index, which combines the table's partition key with another sort key.
+
+    A local secondary index can be created only together with its table.
+    """
     check_text("name", name)
     check_text("sk", sk)
     return Index(name, "LSI", (), (sk,), _projection(project), None, calling_place())
 
 
 def _key(option: str, names: KeyNames | None) -> tuple[str, ...]:
-    """Return the attributes of an index's key; a partition key has at least one."""
+    """Return the attributes of an index key. Raises DesignError for a partition key without attributes."""
     attributes = (
         () if names is None else as_tuple(option, names, str, f'write {option}="owner", or several: ["owner", "day"]')
     )
@@ -129,7 +133,7 @@ def _projection(project: Projection | Sequence[str] | None) -> Projection | tupl
 @checked_call
 @dataclass(frozen=True)
 class TTL:
-    """Expiry by an attribute that holds epoch seconds."""
+    """Expiry of items by an attribute that contains epoch seconds."""
 
     attribute: str
     means: str = ""
@@ -146,7 +150,7 @@ class TTL:
 
 @dataclass(frozen=True, eq=False)
 class Schema:
-    """A table as it is created."""
+    """The schema of a table."""
 
     name: str
     partition: str
@@ -165,7 +169,7 @@ class Schema:
     place: Place
 
     def __post_init__(self) -> None:
-        """Refuse invalid options, at the line that declares the table."""
+        """Raise DesignError for invalid options, at the line that declares the table."""
         check_text("name", self.name)
         check_text("pk", self.partition)
         check_text("sk", self.sort, may_be_none=True)
@@ -193,23 +197,23 @@ class Schema:
 
     @property
     def ttl(self) -> str | None:
-        """The attribute for expiry, or None."""
+        """The TTL attribute, or None."""
         return self.ttls[0].attribute if self.ttls else None
 
     def index(self, name: str) -> Index | None:
-        """Return the index with a name, or None."""
+        """Return the index with this name, or None."""
         return next((index for index in self.indexes if index.name == name), None)
 
     def where(self, index: Index | None) -> str:
-        """Return the table, or one of its indexes, as it is called in a message."""
+        """Return the name of the table or index for use in a message."""
         return f"table {self.name}" if index is None else f"index {index.name}"
 
     def place_of(self, index: Index | None) -> Place:
-        """Return the place that declares the table or one of its indexes."""
+        """Return the source location of the declaration of the table or index."""
         return self.place if index is None else index.place
 
     def key_attributes(self) -> tuple[str, ...]:
-        """Return every key attribute of the table and its indexes."""
+        """Return all key attributes of the table and its indexes."""
         attributes = dict.fromkeys(self.key)
         for index in self.indexes:
             attributes.update(dict.fromkeys(index.attributes))
@@ -225,7 +229,7 @@ Request = dict[str, Any]
 
 
 def index_request(index: Index, schema: Schema) -> Request:
-    """Return the request members of an index, for CreateTable or, if it is global, UpdateTable."""
+    """Return the request members of an index for CreateTable or, for a global index, UpdateTable."""
     request: Request = {
         "IndexName": index.name,
         "KeySchema": key_schema(index.partition, index.sort),
@@ -240,7 +244,7 @@ def index_request(index: Index, schema: Schema) -> Request:
 
 
 def key_schema(partition: Sequence[str], sort: Sequence[str]) -> list[Request]:
-    """Return the KeySchema member, partition key first."""
+    """Return the KeySchema member, starting with the partition key."""
     return [{"AttributeName": name, "KeyType": "HASH"} for name in partition] + [
         {"AttributeName": name, "KeyType": "RANGE"} for name in sort
     ]
@@ -252,7 +256,7 @@ def capacity_units(bought: Provisioned) -> Request:
 
 
 def warm_throughput(schema: Schema) -> Request | None:
-    """Return the WarmThroughput member, or None if it is that of any new table."""
+    """Return the WarmThroughput member, or None if it equals the default of a new table."""
     if not isinstance(schema.billing, OnDemand) or schema.billing.served == OnDemand().served:
         return None
     read, write = schema.billing.served

@@ -1,4 +1,4 @@
-"""The declared load of a design: rates, numbers and sizes of items, claims, how capacity is bought."""
+"""The declared load of a design: rates, numbers and sizes of items, claims, and capacity modes."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from keyplan.design.errors import UNKNOWN_PLACE, Place, calling_place, refuse
 
 
 def _is_whole(value: object, least: float = 0.0) -> bool:
-    """Return True if a value is a whole number: 1e6 as well as 1_000_000."""
+    """Return True if a value is a whole number, such as 1e6 or 1_000_000."""
     return is_number(value, least) and value == int(value)  # type: ignore[call-overload]
 
 
 @checked_call
 @dataclass(frozen=True)
 class Rate:
-    """Calls per second."""
+    """A rate in calls per second."""
 
     average: float
     peak: float | None = None
@@ -30,17 +30,17 @@ class Rate:
 
     @property
     def highest(self) -> float:
-        """The peak, or the average if no peak is given."""
+        """The peak rate, or the average rate if no peak is given."""
         return self.average if self.peak is None else self.peak
 
     def scaled(self, factor: float) -> Rate:
-        """Return this rate times a factor, average and peak."""
+        """Return the rate with the average and the peak multiplied by a factor."""
         return Rate(self.average * factor, None if self.peak is None else self.peak * factor)
 
     @classmethod
     @checked_call
     def monthly(cls, calls: float, *, peak: float | None = None) -> Rate:
-        """Return the rate of a number of calls in a month of 730 hours."""
+        """Return the rate for a number of calls per month of 730 hours."""
         check_numbers(calls=calls, peak=peak)
         average = calls / (730 * 3600)
         return cls(average, None if peak is None else max(peak, average))
@@ -49,7 +49,7 @@ class Rate:
 @checked_call
 @dataclass(frozen=True)
 class Bytes:
-    """Sizes of items as the service counts them, in bytes of names and values."""
+    """Sizes of items in bytes, counting names and values as the service does."""
 
     average: int
     p99: int | None = None
@@ -69,7 +69,7 @@ class Bytes:
 @checked_call
 @dataclass(frozen=True)
 class Distinct:
-    """The number of distinct values of a field, and how unevenly they are used."""
+    """The number of distinct values of a field, and the skew of their use."""
 
     count: int
     hottest: float | None = None
@@ -82,7 +82,7 @@ class Distinct:
 
     @property
     def hottest_share(self) -> float:
-        """The share of the load of the most used value."""
+        """The share of the load that the most frequent value receives."""
         return self.hottest if self.hottest is not None else 1 / max(1, self.count)
 
 
@@ -93,7 +93,7 @@ Shares = Mapping[Any, float]
 @checked_call
 @dataclass(frozen=True)
 class Volume:
-    """The number of items of an entity, their sizes, and the distribution of their fields."""
+    """The number of items of an entity, their sizes, and the distribution of their field values."""
 
     count: int
     bytes: Bytes | None = None
@@ -133,7 +133,7 @@ class Volume:
         return Distinct(len(declared), max(declared.values()) / sum(declared.values()))
 
     def share_of(self, name: str, value: object) -> float | None:
-        """Return the share of items whose field has this value, or None if it is not declared."""
+        """Return the declared share of items whose field has this value, or None if it is not declared."""
         declared = self.distinct.get(name)
         if isinstance(declared, Mapping):
             return declared.get(value, 0.0) / sum(declared.values())
@@ -148,7 +148,7 @@ def _are_shares(shares: object) -> bool:
 @checked_call
 @dataclass(frozen=True)
 class Claim:
-    """A statement of a document about a pattern: "0.5 RCU", "1-5 RCU", "single-digit ms", "$0.25 per million reads"."""
+    """A published statement about a pattern, such as "0.5 RCU", "single-digit ms" or "$0.25 per million reads"."""
 
     text: str
     source: str = ""
@@ -177,7 +177,7 @@ class OnDemand:
 
     @property
     def served(self) -> tuple[int, int]:
-        """Read and write units per second that a new table can serve immediately: at least the service's defaults."""
+        """Read and write units per second that a new table can serve immediately, at least the service defaults."""
         return max(self.warm_read, OnDemand.warm_read), max(self.warm_write, OnDemand.warm_write)
 
 

@@ -1,7 +1,7 @@
-"""The results of pattern bodies: `pk(...)` for reads, `item(...)` for reads by key and writes.
+"""Builders for the results of pattern bodies: `pk(...)` for queries, `item(...)` for reads by key and writes.
 
-Both start a chain: each method returns a new object with one more part, such as a range over the sort key, a filter,
-a change, or a condition.
+Both start a method chain. Each method returns a new object with one more part, such as a range over the sort key, a
+filter, a change, or a condition.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from keyplan.design.parameters import Each, EveryShard, Source
 
 
 def arguments_text(fields: Mapping[str, Source]) -> str:
-    """Return fields and their values as keyword arguments are written."""
+    """Return fields and values as the source of keyword arguments."""
     return ", ".join(f"{name}={source!r}" for name, source in fields.items())
 
 
 def refuse_truth() -> NoReturn:
-    """Refuse `and`, `or` and `not`."""
+    """Raise DesignError because `and`, `or` and `not` are not supported."""
     refuse(
         "the result of a pattern has no truth value",
         "replace and by chained methods, and or and not by a pattern for each case",
@@ -30,7 +30,7 @@ def refuse_truth() -> NoReturn:
 
 
 def refuse_join(word: str, other: object) -> NoReturn:
-    """Refuse an operator between the parts of a chain."""
+    """Raise DesignError for an operator between the parts of a chain."""
     if isinstance(other, Condition):
         method = "filter" if word == "pk" else "condition"
         refuse("a condition on fields is combined with an operator", f"write {word}(...).{method}(F.field == value)")
@@ -43,19 +43,19 @@ def refuse_join(word: str, other: object) -> NoReturn:
 
 
 def refuse_positional(word: str, unnamed: Sequence[object]) -> None:
-    """Refuse positional values, which do not name their field."""
+    """Raise DesignError if a value is positional and therefore does not name its field."""
     if unnamed:
         refuse(f"{word}(...) is called with {unnamed[0]!r} without a field name", f"write {word}(field={unnamed[0]!r})")
 
 
 def refuse_twice(twice: object, what: str) -> None:
-    """Refuse a part that both sides state."""
+    """Raise DesignError if both sides state the same part."""
     if twice:
         refuse(f"the pattern states its {what} twice", "keep one of them")
 
 
 def refuse_both_forms(fields: object, words: object, what: str) -> None:
-    """Refuse a key that is stated both by fields and as text: one of them would be ignored."""
+    """Raise DesignError if a key is given both by fields and as a string, because one of them would be ignored."""
     if fields and words is not None:
         refuse(
             f"the pattern states its {what} both by fields and as text",
@@ -67,7 +67,7 @@ _KEY_TEXT_EXAMPLES = {"pk": 'pk.text("USER#{user_id}")', "sk": '.sk.text("=", "T
 
 
 def check_key_text(word: str, words: object) -> None:
-    """Refuse a key text that is not a string."""
+    """Raise DesignError if a key string is not a str."""
     if not isinstance(words, str):
         refuse(
             f"{word}.text expects a string, got {words!r}",
@@ -76,7 +76,7 @@ def check_key_text(word: str, words: object) -> None:
 
 
 def merge_fields(one: dict[str, Source], other: dict[str, Source]) -> dict[str, Source]:
-    """Return the fields of both sides. Raises DesignError for a field that both state."""
+    """Return the fields of both sides. Raises DesignError if both sides state a field."""
     for name in other:
         if name in one:
             refuse(f"the pattern states {name} twice", "state it once")
@@ -84,7 +84,7 @@ def merge_fields(one: dict[str, Source], other: dict[str, Source]) -> dict[str, 
 
 
 def calling_places(names: Mapping[str, object]) -> dict[str, Place]:
-    """Return the place of the calling code for each field."""
+    """Map each field to the source location of the calling code."""
     return dict.fromkeys(names, calling_place()) if names else {}
 
 
@@ -105,7 +105,7 @@ class Range:
 
 @dataclass(frozen=True, eq=False)
 class KeyText:
-    """A key condition written as text, whose placeholders are the pattern's parameters."""
+    """A key condition written as a string with placeholders for the pattern's parameters."""
 
     op: TextOp
     low: str
@@ -114,7 +114,7 @@ class KeyText:
 
 @dataclass(frozen=True, eq=False)
 class KeyCondition:
-    """The key condition and filter of a read: `pk(user_id=user_id).sk(status="open").sk < before`."""
+    """The key condition and filter of a query, such as `pk(user_id=user_id).sk(status="open").sk < before`."""
 
     partition: dict[str, Source] = field(default_factory=dict)
     sort: dict[str, Source] = field(default_factory=dict)
@@ -131,12 +131,12 @@ class KeyCondition:
         return SortKey(self)
 
     def filter(self, condition: Condition) -> KeyCondition:
-        """Return only items for which the condition is true. The other items in the range are read and charged too."""
+        """Return only items for which the condition is true. The other items are still read and charged."""
         added = check_condition(condition, ".filter")
         return replace(self, filter_condition=join_conditions(self.filter_condition, added))
 
     def with_sort(self, sort: KeyCondition) -> KeyCondition:
-        """Return this condition with a part of the sort key added. Raises DesignError for a part stated twice."""
+        """Return this condition with a part of the sort key added. Raises DesignError if the part is already stated."""
         refuse_twice(self.range and sort.range, "range over the sort key")
         refuse_twice(self.sort_text and sort.sort_text, "text of the sort key")
         joined = replace(
@@ -174,10 +174,10 @@ _RANGE_METHODS = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte", "between": "be
 
 
 class SortKey:
-    """The sort key in a key condition: leading fields that are equal, then at most one range.
+    """The sort key part of a key condition: values for leading fields, followed by at most one range.
 
-    `.sk(status="open")` fixes leading fields. A range is over the next field of the sort key: `.sk < before`. To name
-    the field, use the methods: `.sk.lt(due_at=before)`.
+    `.sk(status="open")` sets leading fields. A range applies to the next field of the sort key, as in `.sk < before`.
+    To name that field explicitly, use a method: `.sk.lt(due_at=before)`.
     """
 
     __slots__ = ("_condition",)
@@ -207,7 +207,7 @@ class SortKey:
         return self._ranged(">=", value, field)
 
     def begins_with(self, *prefix: object, **field: object) -> KeyCondition:
-        """Match items whose sort key field starts with a text."""
+        """Match items whose sort key field starts with a prefix."""
         return self._ranged("begins_with", prefix, field)
 
     def between(self, *bounds: object, **field: tuple[object, object]) -> KeyCondition:
@@ -223,9 +223,9 @@ class SortKey:
         return self._condition.with_sort(KeyCondition(range=Range("between", name, *pair), places=places))
 
     def text(self, op: TextOp, low: str, high: str | None = None) -> KeyCondition:
-        """Return the sort key's condition as text, with parameters as placeholders.
+        """Write the sort key condition as a string with placeholders for parameters.
 
-        `.sk.text("begins_with", "TASK#")`, or with both ends `.sk.text("between", "TASK#", "USER#{user_id}")`.
+        Examples: `.sk.text("begins_with", "TASK#")` and `.sk.text("between", "TASK#", "USER#{user_id}")`.
         """
         for words in (low,) if high is None else (low, high):
             check_key_text("sk", words)
@@ -280,14 +280,14 @@ def _single(bounds: dict[str, Any]) -> dict[str, Any]:
 
 
 class _PartitionKey:
-    """`pk(user_id=user_id)`: the fields of the partition key."""
+    """The partition key fields in `pk(user_id=user_id)`."""
 
     def __call__(self, *unnamed: Never, **fields: object) -> KeyCondition:
         refuse_positional("pk", unnamed)
         return KeyCondition(partition=dict(fields), places=calling_places(fields))
 
     def text(self, words: str) -> KeyCondition:
-        """Return the partition key as text: pk.text("USER#{user_id}"), with parameters as placeholders."""
+        """Write the partition key as a string with placeholders for parameters, such as pk.text("USER#{user_id}")."""
         check_key_text("pk", words)
         return KeyCondition(partition_text=words)
 
@@ -296,7 +296,7 @@ pk = _PartitionKey()
 
 
 def everything() -> KeyCondition:
-    """Return every item, in a scan."""
+    """Match every item, in a scan."""
     return KeyCondition()
 
 
@@ -305,7 +305,7 @@ FieldUpdateName = Literal["set", "set_if_missing", "remove", "add", "append", "a
 
 @dataclass(frozen=True, eq=False)
 class FieldUpdate:
-    """One change of a field, or of a member of it."""
+    """A change of one field, or of a member of the field."""
 
     name: FieldUpdateName
     path: FieldPath
@@ -331,10 +331,10 @@ _NO_VALUE = _NoValue()
 
 @dataclass(frozen=True, eq=False)
 class ItemWrite:
-    """A write of one item: its key, its changes, and its condition.
+    """A write of one item, with its key, changes and condition.
 
-    Changes name fields by keyword, `.set(status="done")`, or a field or a member of it by its path,
-    `.set(F.address["city"], city)`. A map or list must exist before a member of it can change.
+    Changes name fields by keyword, as in `.set(status="done")`, or name a field or member by its path, as in
+    `.set(F.address["city"], city)`. A map or list must exist before one of its members can be changed.
     """
 
     key: dict[str, Source] = field(default_factory=dict)
@@ -354,14 +354,14 @@ class ItemWrite:
     """Whether it stands for a call that gives no field of a patch and changes nothing else."""
 
     def set(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
-        """Set fields, or a member of one; None removes it."""
+        """Set fields, or a single member of a field. A value of None removes the field."""
         return self._changed("set", path, value, fields)
 
     def patch(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
-        """Set only the fields whose value is given in a call, as in HTTP PATCH; None removes a field.
+        """Set only the fields that a call provides, as in HTTP PATCH. A value of None removes a field.
 
-        Parameters are declared as `title: str | Unset = UNSET`. A call in which no field is given checks the condition
-        and the version, changes nothing, and returns the item.
+        Declare the parameters as `title: str | Unset = UNSET`. If a call provides no field, the call checks the
+        condition and the version, changes nothing, and returns the item.
         """
         return self._changed("set", path, value, fields, optional=True)
 
@@ -372,7 +372,7 @@ class ItemWrite:
         return self._changed("set_if_missing", path, value, fields)
 
     def remove(self, *fields: str | FieldPath) -> ItemWrite:
-        """Remove fields, or members of them: .remove("due_at", F.scores["technical"])."""
+        """Remove fields or their members, as in .remove("due_at", F.scores["technical"])."""
         here = calling_place()
         for name in fields:
             if not isinstance(name, (str, FieldPath)):
@@ -385,15 +385,15 @@ class ItemWrite:
         return replace(self, actions=(*self.actions, *(FieldUpdate("remove", path) for path in paths)))
 
     def add(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
-        """Add to numbers, atomically; a missing number counts as 0."""
+        """Add to numbers atomically. A missing number counts as 0."""
         return self._changed("add", path, value, fields)
 
     def subtract(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
-        """Subtract from numbers, atomically; a missing number counts as 0."""
+        """Subtract from numbers atomically. A missing number counts as 0."""
         return self._changed("add", path, value, fields, negative=True)
 
     def append(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
-        """Append one member or a list of members to lists; a missing list counts as empty."""
+        """Append one member or a list of members to lists. A missing list counts as empty."""
         return self._changed("append", path, value, fields)
 
     def add_to_set(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
@@ -407,24 +407,24 @@ class ItemWrite:
         return self._changed("remove_from_set", path, value, fields)
 
     def condition(self, condition: Condition) -> ItemWrite:
-        """Write only if this condition is true of the stored item."""
+        """Write only if this condition is true for the stored item."""
         return replace(self, required=join_conditions(self.required, check_condition(condition, ".condition")))
 
     def if_version(self, version: object) -> ItemWrite:
-        """Write only if the stored item has this version: optimistic locking."""
+        """Write only if the stored item has this version, for optimistic locking."""
         refuse_twice(self.version is not None, "version")
         return replace(self, version=version)
 
     def assuming(self, **fields: object) -> ItemWrite:
-        """State the stored values of fields, for index keys that contain them.
+        """State the stored values of fields that index keys contain.
 
-        The write fails if the item holds other values, so an index key that contains them cannot be wrong.
+        The write fails if the item has other values, so an index key can never be wrong.
         """
         places = {**calling_places(fields), **self.places}
         return replace(self, assumed=merge_fields(self.assumed, fields), places=places)
 
     def replace_if(self, condition: Condition) -> ItemWrite:
-        """In a create, replace an existing item if this condition is true of it."""
+        """Let a create replace an existing item if this condition is true for the existing item."""
         return replace(self, replaceable=join_conditions(self.replaceable, check_condition(condition, ".replace_if")))
 
     def _changed(
@@ -476,7 +476,7 @@ def _parts_of(write: ItemWrite) -> dict[str, Any]:
 
 
 class ItemKey(ItemWrite):
-    """The key of one item: every field of its primary key."""
+    """The full primary key of one item."""
 
 
 @overload
@@ -484,10 +484,10 @@ def item(whole: object, /) -> ItemWrite: ...
 @overload
 def item(**fields: object) -> ItemKey: ...
 def item(*whole: object, **fields: object) -> ItemWrite:
-    """Return the start of a read by key or of a write.
+    """Start a read by key or a write.
 
-    `item(user_id=user_id, task_id=task_id)`: the item with this primary key; in batches one field may be each(...).
-    `item(task)`: a whole item, to create, put or replace.
+    Pass the primary key fields, as in `item(user_id=user_id, task_id=task_id)`. In a batch, one field can be each(...).
+    To create, put or replace a whole item, pass the item, as in `item(task)`.
     """
     if whole:
         if fields or len(whole) > 1:

@@ -1,7 +1,7 @@
-"""Conditions on the fields of an entity: `F.status == "open"`, `F.tags.contains(tag)`, joined by &, | and ~.
+"""Conditions on the fields of an entity, such as `F.status == "open"`, joined by &, | and ~.
 
-One tree has three uses: it is rendered as a condition expression (`requests.writer`), evaluated on Python values
-(`conditions.evaluation`), and inspected by checks.
+A condition is a tree with three uses. It is rendered as a condition expression (`requests.writer`), evaluated on Python
+values (`conditions.evaluation`), and inspected by checks.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from keyplan.design.parameters import Each, Param, Source, annotation_of
 
 
 class UnknownValue:
-    """A field about which nothing is known."""
+    """A field whose value is unknown."""
 
     def __repr__(self) -> str:
         return "UNKNOWN"
@@ -32,7 +32,7 @@ UNKNOWN = UnknownValue()
 
 
 class Condition:
-    """A condition on an item: true or false."""
+    """A Boolean condition on an item."""
 
     def __and__(self, other: Condition) -> Condition:
         return AndCondition((*_parts(AndCondition, self), *_parts(AndCondition, _condition(other))))
@@ -50,12 +50,15 @@ class Condition:
         )
 
     def operands(self) -> tuple[Any, ...]:
-        """Return its operands: fields, sizes, values, conditions."""
+        """Return the operands: fields, sizes, values and conditions."""
         raise NotImplementedError
 
 
 def _condition(other: object) -> Condition:
-    """Refuse an operand that is not a condition: a term of a pattern, or True if parentheses are missing."""
+    """Raise DesignError unless an operand is a condition.
+
+    Typical mistakes are a term of a pattern, or True because of missing parentheses.
+    """
     if not isinstance(other, Condition):
         refuse(
             f"a condition on fields is combined with {other!r}",
@@ -101,11 +104,11 @@ class Operand:
     __rand__ = __or__ = __ror__ = __and__
 
     def between(self, low: object, high: object) -> Condition:
-        """Match values from low to high, both included."""
+        """Match values from low to high, inclusive."""
         return BetweenCondition(self, low, high)
 
     def is_in(self, *choices: object) -> Condition:
-        """Match one of up to 100 values: each an argument, or all values of a list parameter, `each(values)`."""
+        """Match any of up to 100 values, given as arguments or as a list parameter in `each(values)`."""
         _check_not_list("is_in", choices)
         values = tuple(chain.from_iterable(map(_choices_in, choices)))
         if sum(isinstance(choice, Each) for choice in values) > 1:
@@ -116,7 +119,7 @@ class Operand:
 
 
 def _choices_in(choice: object) -> tuple[object, ...]:
-    """Return a choice, or the values of an each(...) of constants."""
+    """Return a choice as a tuple, or the values of an each(...) of constants."""
     return choice.values if isinstance(choice, Each) and isinstance(choice.values, tuple) else (choice,)
 
 
@@ -130,14 +133,14 @@ def _not_none(value: object, instead: str) -> object:
 
 
 class FieldPath(Operand):
-    """A field, or a member of it: F.address, F.address["city"], F.scores[0]."""
+    """A path to a field or one of its members, such as F.address, F.address["city"] or F.scores[0]."""
 
     def __init__(self, *parts: object, place: Place = UNKNOWN_PLACE) -> None:
         self.parts, self.place = parts, place
 
     @property
     def field(self) -> str:
-        """The field that it starts with."""
+        """The field that the path starts with."""
         return str(self.parts[0])
 
     def __getitem__(self, part: object) -> FieldPath:
@@ -165,24 +168,24 @@ class FieldPath(Operand):
         return FunctionCondition("begins_with", self, prefix)
 
     def contains(self, part: object) -> Condition:
-        """Match strings that hold a part, and sets or lists that hold a member."""
+        """Match strings that contain a substring, and sets or lists that contain a member."""
         return FunctionCondition("contains", self, part)
 
     def size(self) -> Operand:
-        """Return the size of the field, as the service's size function."""
+        """Return the size of the field, as computed by DynamoDB's size function."""
         return FieldSize(self)
 
 
 @dataclass(frozen=True, eq=False)
 class FieldSize(Operand):
-    """The size of a field: characters of a string, bytes of a binary, members of a set, list or map."""
+    """The size of a field: the characters of a string, bytes of a binary, or members of a set, list or map."""
 
     path: FieldPath
 
 
 @dataclass(frozen=True, eq=False)
 class CompareCondition(Condition):
-    """left op right."""
+    """A comparison of two operands with an operator."""
 
     op: Literal["=", "<>", "<", "<=", ">", ">="]
     left: Operand
@@ -195,7 +198,7 @@ class CompareCondition(Condition):
 
 @dataclass(frozen=True, eq=False)
 class BetweenCondition(Condition):
-    """low <= operand <= high."""
+    """A condition that an operand is between two bounds, inclusive."""
 
     operand: Operand
     low: object
@@ -208,7 +211,7 @@ class BetweenCondition(Condition):
 
 @dataclass(frozen=True, eq=False)
 class InCondition(Condition):
-    """operand IN choices; an Each among them stands for all values of a call."""
+    """A condition that an operand is one of several choices. An Each choice stands for all values of a call."""
 
     operand: Operand
     choices: tuple[object, ...]
@@ -223,7 +226,7 @@ FunctionName = Literal["attribute_exists", "attribute_not_exists", "begins_with"
 
 @dataclass(frozen=True, eq=False)
 class FunctionCondition(Condition):
-    """A function of the service that is applied to a path."""
+    """A condition that applies a function, such as begins_with, to a path."""
 
     name: FunctionName
     path: FieldPath
@@ -236,7 +239,7 @@ class FunctionCondition(Condition):
 
 @dataclass(frozen=True, eq=False)
 class AndCondition(Condition):
-    """All parts are true."""
+    """A condition that is true if all of its parts are true."""
 
     parts: tuple[Condition, ...]
 
@@ -247,7 +250,7 @@ class AndCondition(Condition):
 
 @dataclass(frozen=True, eq=False)
 class OrCondition(Condition):
-    """At least one part is true."""
+    """A condition that is true if at least one of its parts is true."""
 
     parts: tuple[Condition, ...]
 
@@ -258,7 +261,7 @@ class OrCondition(Condition):
 
 @dataclass(frozen=True, eq=False)
 class NotCondition(Condition):
-    """The part is not true."""
+    """A condition that negates its part."""
 
     part: Condition
 
@@ -271,7 +274,7 @@ class NotCondition(Condition):
 
 
 class _Fields:
-    """`F.name` is the field with that name; so is `F["name"]`."""
+    """Namespace of fields: `F.name` and `F["name"]` both refer to the field `name`."""
 
     def __getattr__(self, name: str) -> FieldPath:
         if name.startswith("__"):
@@ -293,7 +296,7 @@ def paths_of(condition: Condition | None) -> Iterator[FieldPath]:
 
 
 def equal_fields(condition: Condition | None) -> set[str]:
-    """Return fields that must equal one value, whatever else the condition requires."""
+    """Return the fields that must equal a single value, whatever else the condition requires."""
     parts = condition.parts if isinstance(condition, AndCondition) else (condition,)
     return {
         part.left.field
@@ -323,7 +326,7 @@ def _leaves(condition: Condition | None) -> Iterator[Any]:
 
 
 def _check_not_list(word: str, values: tuple[object, ...]) -> None:
-    """Refuse a list in place of its members: no field of another type equals it."""
+    """Raise DesignError if a list is passed instead of its members, because a scalar field never equals a list."""
     if len(values) != 1:
         return
     (value,) = values
@@ -338,7 +341,7 @@ _LISTS = (list, tuple, set, frozenset, Sequence, Collection, Iterable)
 
 
 def _check_path_part(path: object, part: object) -> None:
-    """Refuse a part that cannot name a member of a map or list."""
+    """Raise DesignError for a part that cannot be a map key or a list index."""
     if isinstance(part, (str, Param, Enum, UUID, date)) or (type(part) is int and part >= 0):
         return
     refuse(
@@ -348,12 +351,12 @@ def _check_path_part(path: object, part: object) -> None:
 
 
 def join_conditions(one: Condition | None, other: Condition | None) -> Condition | None:
-    """Return the conditions of both sides, joined."""
+    """Return the conditions of both sides joined by &, or None if neither has one."""
     return other if one is None else one if other is None else one & other
 
 
 def check_condition(condition: Condition, word: str) -> Condition:
-    """Refuse an argument that is not a condition on fields."""
+    """Return the argument, or raise DesignError if it is not a condition on fields."""
     if not isinstance(condition, Condition):
         refuse(
             f"{word}({condition!r}) is not a condition on fields",

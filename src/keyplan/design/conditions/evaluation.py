@@ -1,7 +1,7 @@
-"""Evaluate conditions on Python values: True, False, or None if the result is unknown.
+"""Evaluation of conditions on Python values, with the results True, False, or None if the result is unknown.
 
-Values compare as attribute values do in the service: values of two types are neither equal nor ordered, True is
-not 1, 0.1 is the number that its text says, and a timestamp without a storage unit is a String.
+Values compare as DynamoDB compares attribute values. Values of two types are neither equal nor ordered, and True is not
+1. 0.1 is the exact decimal number 0.1, and a timestamp without a storage unit is a String.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from keyplan.design.parameters import CALL_SOURCES, Each, Param, Source, is_neve
 
 
 class MissingValue:
-    """A field that an item does not have."""
+    """A field that the item does not have."""
 
     def __repr__(self) -> str:
         return "MISSING"
@@ -45,7 +45,7 @@ _NO_CONSTANT = (*CALL_SOURCES, Operand)
 
 
 def with_values(condition: Condition, value: Callable[[Source], Any]) -> Condition:
-    """Return the condition with a call's values in place of its sources, including those in paths.
+    """Return the condition with its sources replaced by argument values, also within paths.
 
     `value` returns all values of an Each.
     """
@@ -69,7 +69,7 @@ def with_values(condition: Condition, value: Callable[[Source], Any]) -> Conditi
 
 
 def fill(condition: Condition, arguments: Mapping[str, Any]) -> Condition:
-    """Return the condition with a call's values in place of its parameters."""
+    """Return the condition with its parameters replaced by the arguments of a call."""
     return with_values(condition, lambda source: value_of(source, arguments))
 
 
@@ -80,10 +80,10 @@ def _with_values(operand: Any, value: Callable[[Source], Any]) -> Any:
 
 
 def holds(condition: Condition | None, values: Mapping[str, Any]) -> bool | None:
-    """Return True if a condition is true of fields with these values, None if that is unknown.
+    """Return True if a condition is true for these field values, or None if the result is unknown.
 
-    A field may be MISSING, UNKNOWN, or a Param, of which only its type is known; a field without a value is UNKNOWN.
-    None and the empty set mean MISSING, because they are stored as an absent attribute.
+    The value of a field can be MISSING, UNKNOWN, or a Param, of which only the type is known. Fields without a value
+    are UNKNOWN. None and the empty set count as MISSING, because they are not stored.
     """
     if condition is None:
         return True
@@ -91,9 +91,9 @@ def holds(condition: Condition | None, values: Mapping[str, Any]) -> bool | None
 
 
 def stated_values(condition: Condition | None, fields: Mapping[str, StoredField]) -> dict[str, Any]:
-    """Return the values that a condition implies: fields that equal a constant, and None for absent fields.
+    """Return the values that a condition implies: constants for equal fields, and None for absent fields.
 
-    An absent field with another default is read as that default, so it is left out.
+    An absent field whose default is not None is left out, because it is read as its default.
     """
     if isinstance(condition, AndCondition):
         return {name: value for part in condition.parts for name, value in stated_values(part, fields).items()}
@@ -109,7 +109,7 @@ def stated_values(condition: Condition | None, fields: Mapping[str, StoredField]
 
 
 def listed_constants(condition: Condition | None) -> dict[str, tuple[Source, ...]]:
-    """Return fields that must equal one of several constants, with the constants."""
+    """Return the fields that must equal one of several constants, with these constants."""
     constants: dict[str, tuple[Source, ...]] = {}
     for part in condition.parts if isinstance(condition, AndCondition) else (condition,):
         if not isinstance(part, InCondition) or any(isinstance(choice, _NO_CONSTANT) for choice in part.choices):
@@ -120,7 +120,7 @@ def listed_constants(condition: Condition | None) -> dict[str, tuple[Source, ...
 
 
 def operand_value(operand: object, values: Mapping[str, Any]) -> Any:
-    """Return the value of a field, a member or a size, or of a constant; MISSING or UNKNOWN if it has none."""
+    """Return the value of a field, member, size or constant, or else MISSING or UNKNOWN."""
     if isinstance(operand, FieldPath):
         value = values.get(operand.field, UNKNOWN)
         for part in operand.parts[1:]:
@@ -133,7 +133,7 @@ def operand_value(operand: object, values: Mapping[str, Any]) -> Any:
 
 
 def _size(value: Any) -> Any:
-    """Return a size as the service counts it: UTF-16 units of a string, bytes of a binary, members of other types."""
+    """Return the size of a value as DynamoDB counts it: UTF-16 code units, bytes, or members."""
     ((code, content),) = encode_value(value).items()
     if code == "S":
         return len(content.encode("utf-16-le", "surrogatepass")) // 2
@@ -192,9 +192,9 @@ def _comparable(value: Any) -> tuple[str, Any]:
 
 
 def _timestamps(left: Any, right: Any) -> tuple[datetime, datetime] | None:
-    """Return both values in UTC if both are timestamps: they compare by time, whatever unit their field is stored in.
+    """Return two timestamps in UTC, so that they compare by time in any storage unit, or None if a value is not one.
 
-    UTC, because Python's comparisons ignore the hour that a clock shows twice when it is set back.
+    UTC is necessary because Python's comparisons ignore `fold` in the repeated hour at the end of daylight saving time.
     """
     if not (isinstance(left, datetime) and isinstance(right, datetime)) or None in {left.tzinfo, right.tzinfo}:
         return None
@@ -209,7 +209,7 @@ def _equal(left: Any, right: Any) -> bool:
 
 
 def _ordered(left: Any, right: Any, accepts: Callable[[Any, Any], bool]) -> bool:
-    """Return True if two Strings, Numbers or Binaries of one type are in an order."""
+    """Return True if two Strings, Numbers or Binaries of the same type are in the given order."""
     if left.__class__ is right.__class__ and left.__class__ in _SAME_ORDER:
         return accepts(left, right)
     timestamps = _timestamps(left, right)

@@ -1,1 +1,1 @@
-"""Declarations: tables, patterns, transactions, consumers, and the design that holds them."""
+"""Declarations of tables, patterns, transactions and consumers, and the design that contains them."""

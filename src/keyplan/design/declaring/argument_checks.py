@@ -1,8 +1,8 @@
-"""Type checks of a pattern's arguments: compiled once per pattern, run at each call.
+"""Type checks of pattern arguments, compiled once per pattern and run for each call.
 
-A value in a key or a comparison is never validated by a model. Without a check, a value of another type would make a
-key that no item has, or a condition that is never true. Values that a field is set to as a whole are not checked here:
-the entity's model validates them.
+Models do not validate values in keys or comparisons. Without a check, a value of the wrong type would produce a key
+that no item has, or a condition that is never true. Values that a field is set to are not checked here, because the
+entity's model validates them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PART = str | int | Enum | UUID | date
 
 
 class ArgumentCheck(NamedTuple):
-    """The check of one parameter's values."""
+    """The check of the values of one parameter."""
 
     parameter: str
     expected: Any
@@ -43,13 +43,13 @@ class ArgumentCheck(NamedTuple):
     """The class whose objects are the only accepted values, of whole items and of parameters with used attributes."""
 
     def error(self, call: str, value: object) -> TypeError:
-        """Return the error for a value that is not accepted; `call` is the call as messages show it."""
+        """Return the error for an invalid value. `call` is the text of the call for messages."""
         shown = f"{type(value).__name__}: {shorten(value)}"
         return TypeError(f"{call} expects {self.parameter} as {type_name(self.expected)}, got {shown}")
 
 
 def type_name(annotation: Any) -> str:
-    """Return a type as it is written in an annotation."""
+    """Return the source form of a type annotation."""
     bare, optional = without_none(annotation)
     if get_origin(bare) in {Union, types.UnionType}:
         text = " | ".join(map(type_name, get_args(bare)))
@@ -64,10 +64,10 @@ def type_name(annotation: Any) -> str:
 
 
 def argument_checks(plan: Plan, parameters: Mapping[str, Param]) -> tuple[ArgumentCheck, ...]:
-    """Return a check for each parameter whose values no model validates and whose type is known.
+    """Return a check for each parameter with a known type whose values no model validates.
 
-    A parameter has the type of its annotation, or of the field that it is compared with or changes. One that is a whole
-    item, or whose attributes are used, must be an object of its class.
+    The type of a parameter comes from its annotation, or from the field that it is compared with or assigned to. A
+    parameter for a whole item, or one whose attributes are used, must be an instance of its class.
     """
     expected: dict[str, Any] = {}
     instances: dict[str, ArgumentCheck] = {}
@@ -92,13 +92,13 @@ def argument_checks(plan: Plan, parameters: Mapping[str, Param]) -> tuple[Argume
 
 
 def or_unset(check: ArgumentCheck) -> ArgumentCheck:
-    """Return a check that accepts UNSET too."""
+    """Return a check that also accepts UNSET."""
     accepts = check.accepts
     return check._replace(accepts=lambda value: value is UNSET or accepts(value))
 
 
 def instance_check(parameter: str, model: type, *, several: bool) -> ArgumentCheck:
-    """Return the check of a parameter that must be an object of a class, or with `several` a list of objects."""
+    """Return a check that a parameter is an instance of a class, or with `several` a list of instances."""
     if not several:
         return ArgumentCheck(parameter, model, frozenset({model}), _is_object(model), model)
     is_object = _is_object(model)
@@ -118,7 +118,7 @@ def _is_object(model: type) -> TypeCheck:
 
 
 def build_checks(expected: Mapping[str, Any]) -> tuple[ArgumentCheck, ...]:
-    """Return the check of each parameter whose type can be checked; `expected` maps parameters to types."""
+    """Return the check of each parameter whose type can be checked. `expected` maps parameters to types."""
     checks = []
     for name, annotation in expected.items():
         accepts = type_check(annotation)
@@ -128,7 +128,7 @@ def build_checks(expected: Mapping[str, Any]) -> tuple[ArgumentCheck, ...]:
 
 
 def declared_type(source: Param, other: Any, *, each: bool) -> Any:
-    """Return the type of a parameter's annotation, or else `other`; for each(...), an iterable of it."""
+    """Return the type of a parameter's annotation, or else `other`. For each(...), return an iterable of that type."""
     annotation = annotation_of(source)
     if annotation is not None and type_check(annotation) is not None:
         return annotation
@@ -136,7 +136,7 @@ def declared_type(source: Param, other: Any, *, each: bool) -> Any:
 
 
 def _typed_sources(plan: Plan) -> Iterator[tuple[Source, Any]]:
-    """Yield the sources of keys and comparisons, with the type of each source's field; `object` if it is unknown."""
+    """Yield the sources of keys and comparisons with the types of their fields, or `object` if a type is unknown."""
     fields = {name: stored for entity in reversed(plan.entities) for name, stored in entity.fields.items()}
     if plan.key is not None:
         ends = [end for condition in plan.key.sort for end in (condition.low, condition.high) if end is not None]
@@ -166,14 +166,14 @@ def _of_changes(plan: Plan, fields: Mapping[str, StoredField]) -> Iterator[tuple
 
 
 def _one_or_several(collection: Any, several: Any) -> Any:
-    """Return the type of a member of a list or set, or of several members; `object` if it is unknown."""
+    """Return the type of the members of a list or set, or of an iterable of members; `object` if it is unknown."""
     bare, _ = without_none(collection)
     parts = get_args(bare)
     return parts[0] | several[parts[0]] if len(parts) == 1 and type_check(parts[0]) is not None else object
 
 
 def _member_type(annotation: Any, members: Sequence[object]) -> Any:
-    """Return the type of a member, found by names and list positions; `object` if it is unknown."""
+    """Return the type of a nested member, or `object` if it is unknown."""
     for member in members:
         bare, _ = without_none(annotation)
         if isinstance(bare, type) and issubclass(bare, BaseModel):
@@ -206,7 +206,7 @@ def _of_key(value: KeyValue) -> Iterator[tuple[Source, Any]]:
 
 
 def compared_types(condition: Condition | None, fields: Mapping[str, StoredField]) -> Iterator[tuple[Source, Any]]:
-    """Yield the operands of a condition, with the type of the compared field; `object` if it is unknown."""
+    """Yield the operands of a condition with the type of the compared field, or `object` if it is unknown."""
     if condition is None:
         return
     for path in paths_of(condition):
@@ -235,13 +235,13 @@ def _path_type(path: FieldPath, fields: Mapping[str, StoredField]) -> Any:
 
 
 def _prefix_type(kind: Any) -> Any:
-    """Return the type of a prefix: text, unless the field is binary or of several types."""
+    """Return the type of a prefix: str, unless the field is binary or has several types."""
     is_text = isinstance(kind, type) and kind is not object and not issubclass(kind, (bytes, bytearray))
     return str if is_text or get_origin(kind) is Literal else object
 
 
 def _part_type(kind: Any) -> Any:
-    """Return the type of a part of a text, or of a member of a list or set."""
+    """Return the type of a substring, or of a member of a list or set."""
     if kind is str:
         return str
     origin, inner = get_origin(kind), get_args(kind)
@@ -250,14 +250,14 @@ def _part_type(kind: Any) -> Any:
 
 
 def _comparable_type(kind: Any) -> Any:
-    """Return the type of values that can be compared with a field of a type: any number with a number."""
+    """Return the type of values that can be compared with a field. Any number type can be compared with a number."""
     if isinstance(kind, type) and issubclass(kind, (int, float, Decimal)) and not issubclass(kind, (bool, Enum)):
         return _NUMBER
     return kind
 
 
 def type_check(annotation: Any) -> TypeCheck | None:
-    """Return a function that checks whether a value is of a type; None if every value is."""
+    """Return a function that checks if a value has a type, or None if the type accepts every value."""
     bare, _ = without_none(annotation)
     origin = get_origin(bare) or bare
     if origin in {Union, types.UnionType}:
@@ -282,7 +282,7 @@ def _class_check(kind: type, parts: tuple[Any, ...]) -> TypeCheck | None:
 
 
 def _or_stand_in(accept: TypeCheck) -> TypeCheck:
-    """Return the same check, accepting also None and the stand-ins of a transaction, which are checked elsewhere."""
+    """Return a check that also accepts None and the stand-ins of a transaction, which are checked elsewhere."""
     return lambda value: value is None or isinstance(value, CALL_SOURCES) or accept(value)
 
 
@@ -340,7 +340,7 @@ _WHOLE = (*(kind for kind, _ in _SCALARS if kind is not Mapping), *_NUMBERS, Enu
 
 
 def _exact(annotation: Any) -> frozenset[type]:
-    """Return the types whose values are all accepted without a look at the value."""
+    """Return the types whose instances are always valid, whatever their value."""
     bare, _ = without_none(annotation)
     parts = get_args(bare) if get_origin(bare) in {Union, types.UnionType} else (bare,)
     exact: set[type] = {type(None)}

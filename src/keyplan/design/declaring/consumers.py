@@ -1,4 +1,4 @@
-"""Consumers of change streams: functions that are called with the changes of entities."""
+"""Consumers of change streams: functions that receive the changes of entities."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EventName = Literal["inserted", "modified", "removed", "expired"]
 
 @dataclass(frozen=True)
 class ItemChange(Generic[E]):
-    """A change of one item, from the stream."""
+    """A change of one item in the stream."""
 
     sequence_number: str
     """Increases with each change of an item; compare as numbers."""
@@ -41,7 +41,7 @@ class Inserted(ItemChange[E]):
 
 @dataclass(frozen=True)
 class Modified(ItemChange[E]):
-    """A changed item, with both images that the stream's view provides."""
+    """A changed item, with the images that the stream's view type includes."""
 
     old: E
     new: E
@@ -49,7 +49,7 @@ class Modified(ItemChange[E]):
 
 @dataclass(frozen=True)
 class Removed(ItemChange[E]):
-    """An item that a program deleted."""
+    """An item that a client deleted."""
 
     old: E
 
@@ -71,7 +71,7 @@ EVENTS: dict[type[ItemChange[Any]], EventName] = {
 
 @dataclass(frozen=True)
 class Changed:
-    """A filter for modified items: a field whose value changed."""
+    """A filter for modified items in which the value of a field changed."""
 
     field: str
     becomes: object = None
@@ -80,7 +80,7 @@ class Changed:
 
 @checked_call
 def changed(field: str, becomes: object = None) -> Changed:
-    """Filter for changes of this field, with `becomes` to this value. Inserts match if the item has the value."""
+    """Filter for changes of a field, or with `becomes` for changes to that value. Inserts with that value match too."""
     check_text("field", field)
     return Changed(field, becomes)
 
@@ -90,7 +90,7 @@ ChangeFilter = Condition | Changed
 
 @dataclass(frozen=True, eq=False)
 class Consumer:
-    """A function that is called with the changes of entities."""
+    """A function that receives the changes of entities."""
 
     name: str
     function: Callable[[Any], Any]
@@ -113,7 +113,7 @@ class Consumer:
 
     @property
     def needs(self) -> frozenset[str]:
-        """The images that it needs: "old", "new"."""
+        """The item images that the consumer needs: "old", "new" or both."""
         needed = set()
         if self.events & {"modified", "removed", "expired"}:
             needed.add("old")
@@ -133,7 +133,7 @@ def build_consumer(
     bisect: bool,
     idempotent: bool,
 ) -> Consumer:
-    """Build a consumer from its declaration; its parameter's annotation states the events that it accepts."""
+    """Build a consumer from its declaration. The annotation of its parameter states which events it accepts."""
     place = function_place(function)
     for option, value in (("batch", batch), ("retries", retries)):
         if not (isinstance(value, int) or (value is None and option == "retries")):
@@ -176,7 +176,7 @@ def build_consumer(
 
 
 def _check_values(function: Callable[..., Any], filter: ChangeFilter | None, entity: EntitySpec, place: Place) -> None:
-    """Refuse a value that the field can never have: no change would match."""
+    """Raise DesignError if the filter contains a value that the field can never have, because no change would match."""
     if isinstance(filter, Changed):
         compared = [(filter.becomes, entity.fields[filter.field].annotation)]
     else:
@@ -225,7 +225,7 @@ def _annotation(function: Callable[..., Any], place: Place) -> Any:
 def _check_entities(
     function: Callable[..., Any], parts: tuple[Any, ...], entities: tuple[EntitySpec, ...], place: Place
 ) -> None:
-    """Refuse changes of an entity that the consumer is not declared for: they would never be delivered."""
+    """Raise DesignError if the consumer accepts changes of an undeclared entity, because they are never delivered."""
     for part in parts:
         for model in typing.get_args(part):
             if not isinstance(model, type) or model is Any:

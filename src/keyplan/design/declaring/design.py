@@ -1,4 +1,4 @@
-"""A design: the tables and transactions of a module, with everything declared on them."""
+"""A design, which consists of a module's tables and transactions and everything declared on them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FILE_MODULE = "keyplan_design_file."
 
 @dataclass(frozen=True)
 class Suppression:
-    """A suppressed finding, with the reason."""
+    """A suppressed finding with the reason for its suppression."""
 
     code: str
     """The rule's code, such as KP405."""
@@ -40,7 +40,10 @@ class Suppression:
 
 @checked_call
 def suppress(code: str, *, on: str = "", reason: str) -> Suppression:
-    """Suppress a finding: suppressed = [suppress("KP405", on="by_status", reason="...")] in the design's module."""
+    """Suppress a finding of a design.
+
+    Assign the result in the design's module: suppressed = [suppress("KP405", on="by_status", reason="...")].
+    """
     for option, text in (("code", code), ("on", on), ("reason", reason)):
         check_text(option, text)
     return Suppression(code, reason, on, calling_place())
@@ -48,7 +51,7 @@ def suppress(code: str, *, on: str = "", reason: str) -> Suppression:
 
 @dataclass(frozen=True)
 class Design:
-    """Everything that is checked, priced, explained and documented together."""
+    """A design that can be checked, priced, explained and documented."""
 
     name: str
     tables: tuple[Table, ...]
@@ -63,7 +66,7 @@ class Design:
 
     @classmethod
     def of(cls, module: ModuleType) -> Design:
-        """Return the design that a module declares: its tables and transactions, its `claims` and `suppressed`."""
+        """Return the design of a module, including its tables, transactions, `claims` and `suppressed`."""
         declarations = list(
             dict.fromkeys(value for value in vars(module).values() if isinstance(value, (Table, Transaction)))
         )
@@ -88,9 +91,9 @@ class Design:
 
     @classmethod
     def load(cls, target: str) -> Design:
-        """Return the design of a module, by its dotted name or the path of its file.
+        """Return the design of a module, given its dotted name or file path.
 
-        Raises DesignError for a missing file or a module without a table, ModuleNotFoundError like an import.
+        Raises DesignError if the file is missing or the module has no table, and ModuleNotFoundError like an import.
         """
         if is_file_path(target):
             return cls.of(_load_file(Path(target)))
@@ -98,25 +101,25 @@ class Design:
 
     @property
     def entities(self) -> Iterator[EntitySpec]:
-        """Every entity, table by table."""
+        """Yield every entity, table by table."""
         return (entity for table in self.tables for entity in table.entities)
 
     @property
     def patterns(self) -> Iterator[Pattern[..., Any]]:
-        """Every pattern, table by table, transactions last."""
+        """Yield every pattern, table by table, then the transactions."""
         for table in self.tables:
             yield from table.patterns
         yield from self.transactions
 
     def table_of(self, pattern: Pattern[..., Any]) -> Table:
-        """Return the table of a pattern. Raises KeyError for a pattern of another design."""
+        """Return the table of a pattern. Raises KeyError if the pattern belongs to another design."""
         for table in self.tables:
             if table.schema is pattern.plan.schema:
                 return table
         raise KeyError(pattern.name)
 
     def pattern(self, name: str) -> Pattern[..., Any]:
-        """Return the pattern with a name. Raises KeyError."""
+        """Return the pattern with a given name. Raises KeyError if it does not exist."""
         for pattern in self.patterns:
             if pattern.name == name:
                 return pattern
@@ -124,12 +127,12 @@ class Design:
 
 
 def is_file_path(target: str) -> bool:
-    """Return True if a target is the path of a file, and not a module's dotted name."""
+    """Return True if a target is a file path rather than a module's dotted name."""
     return target.endswith(".py") or "/" in target
 
 
 def _name(module: ModuleType) -> str:
-    """Return the module's `name`, or the name of its file, or of the folder of a file design.py."""
+    """Return the module's `name`, or else the name of its file, or of the folder if the file is design.py."""
     path, name = Path(_file(module)), getattr(module, "name", None)
     if isinstance(name, str) and name:
         return name
@@ -137,17 +140,17 @@ def _name(module: ModuleType) -> str:
 
 
 def _module_name(module: ModuleType) -> str:
-    """Return the name of a module for messages: its path if it was loaded from a file."""
+    """Return the name of a module for messages, or its path if it was loaded from a file."""
     return _file(module) if module.__name__.startswith(_FILE_MODULE) else module.__name__
 
 
 def _file(module: ModuleType) -> str:
-    """Return the file of a module, or its name if it has none, as a namespace package."""
+    """Return the file of a module, or the module's name if it has no file, such as a namespace package."""
     return str(getattr(module, "__file__", None) or module.__name__)
 
 
 def _module_values(module: ModuleType, name: str, kind: type[T], example: str) -> tuple[T, ...]:
-    """Return the objects that a module lists under a reserved name. Raises DesignError for other objects."""
+    """Return the objects in a module's reserved variable. Raises DesignError if an object has another type."""
     value = getattr(module, name, ())
     listed = tuple(value) if isinstance(value, (list, tuple)) else (value,)
     for one in listed:
@@ -161,7 +164,7 @@ def _module_values(module: ModuleType, name: str, kind: type[T], example: str) -
 
 
 def _cost_floor(module: ModuleType) -> float:
-    """Return the module's `cost_floor`. Raises DesignError for another value than a number of at least 0."""
+    """Return the module's `cost_floor`. Raises DesignError if it is not a non-negative number."""
     floor = getattr(module, "cost_floor", COST_FLOOR)
     if not is_number(floor):
         raise DesignError(

@@ -1,4 +1,4 @@
-"""Kinds of patterns: for each, its operation, its options, what its body returns, and its planner."""
+"""Specification of each kind of pattern: its operation, options, body and planner."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class CountOptions(ReadOptions, total=False):
 
 
 class ScanOptions(CountOptions, total=False):
-    """Options of a read of many items."""
+    """Options of a scan."""
 
     limit: int
     """The maximum number of results per call."""
@@ -68,7 +68,7 @@ class ScanOptions(CountOptions, total=False):
 
 
 class QueryOptions(ScanOptions, total=False):
-    """Options of a read of a range."""
+    """Options of a query."""
 
     descending: bool
     """Whether results start with the highest sort key."""
@@ -84,7 +84,7 @@ class WriteOptions(TypedDict, total=False):
 
 
 class BatchOptions(WriteOptions, total=False):
-    """Options of a write of many items."""
+    """Options of a batch write."""
 
     expected_items: float
     """The expected number of items that a call writes."""
@@ -105,7 +105,7 @@ class CheckOptions(TypedDict, total=False):
 
 
 def check_options(options: Mapping[str, Any], known: frozenset[str]) -> None:
-    """Refuse options that a kind of pattern does not have, and limits below 1."""
+    """Raise DesignError for options that the kind of pattern does not have, and for limits below 1."""
     for name in options:
         if name not in known:
             raise unknown_option(name, known)
@@ -187,9 +187,10 @@ def build_pattern(
     schema: Schema,
     siblings: Sequence[EntitySpec],
 ) -> Pattern[..., Any]:
-    """Build the pattern that a function declares; `siblings` are all entities of the table, including later ones.
+    """Build the pattern that a function declares.
 
-    Raises DesignError for an invalid declaration; a pattern that cannot work has a fault in its plan.
+    `siblings` are all entities of the table, including those that are declared later. Raises DesignError for an invalid
+    declaration. A pattern that cannot work has a fault in its plan.
     """
     make = plan_maker(kind, entities, options, schema=schema, siblings=siblings)
     form = _KINDS[kind]
@@ -214,7 +215,7 @@ def plan_maker(
     siblings: Sequence[EntitySpec],
     undeclared: str = "",
 ) -> Callable[[Pattern[..., Any], Any], Plan]:
-    """Return a function that plans a pattern of some kind; `undeclared` is the meter's name of an ad-hoc call."""
+    """Return a function that plans patterns of one kind. `undeclared` is the name of an ad-hoc call in the meter."""
     form = _KINDS[kind]
     view = next((view for entity in entities if (view := view_of(entity)) is not None), None)
 
@@ -245,7 +246,7 @@ def plan_maker(
 
 
 def _check_hydration(pattern: PatternDeclaration, plan: Plan) -> None:
-    """Refuse hydrate=True of a read whose results need no further read."""
+    """Raise DesignError for hydrate=True if the results are already complete."""
     if not plan.hydrated or plan.faults:
         return
     if plan.index is None:
@@ -263,7 +264,7 @@ def _unheld_fields(plan: Plan, spec: EntitySpec) -> set[str]:
 
 
 def _check_returns(pattern: Pattern[..., Any]) -> None:
-    """Refuse an expected number of results that is more than a call can return."""
+    """Raise DesignError if a call cannot return the expected number of results."""
     plan, returns = pattern.plan, pattern.facts.expected_items
     pages = plan.page_size if plan.limit is None and plan.walk is None else None
     for most, bound, fix in (
@@ -289,7 +290,7 @@ def _check_returns(pattern: Pattern[..., Any]) -> None:
 
 
 def _check_single_values(pattern: Pattern[..., Any]) -> None:
-    """Refuse several values for a single one: only keys and `is_in` accept each(...)."""
+    """Raise DesignError for each(...) outside of keys and `is_in`."""
     for source in _single_sources(pattern._terms):
         if isinstance(source, (Each, EveryShard)):
             raise DesignError(
@@ -300,7 +301,7 @@ def _check_single_values(pattern: Pattern[..., Any]) -> None:
 
 
 def _check_unset(pattern: Pattern[..., Any]) -> None:
-    """Refuse a parameter that may be UNSET anywhere but in a patch."""
+    """Raise DesignError if a parameter outside of a patch can be UNSET."""
     terms = pattern._terms
     if isinstance(terms, ItemWrite):
         others = tuple(replace(action, source=None) if action.optional else action for action in terms.actions)
@@ -315,7 +316,7 @@ def _check_unset(pattern: Pattern[..., Any]) -> None:
 
 
 def _single_sources(terms: KeyCondition | ItemWrite) -> Iterator[Source]:
-    """Yield every source that must be one value: of ranges, conditions, changes, whole items, versions."""
+    """Yield every source that must be a single value, in ranges, conditions, changes, whole items and versions."""
     if isinstance(terms, KeyCondition):
         if terms.range is not None:
             yield from (terms.range.low, terms.range.high)

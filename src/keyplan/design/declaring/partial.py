@@ -1,7 +1,7 @@
-"""Load as much as possible of a design in which some declarations are refused.
+"""Loading of a design in which some declarations are invalid.
 
-The statements of the module run one by one. A refused statement is left out, and so is each later one that uses a name
-which it would have bound, because its own failure would only repeat the first.
+The statements of the module run one by one. An invalid statement is skipped. Later statements that use a name from a
+skipped statement are skipped too, because they would only repeat the first failure.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from keyplan.design.errors import DesignError
 
 @dataclass(frozen=True)
 class Refusal:
-    """A declaration that was refused."""
+    """A declaration that raised DesignError."""
 
     name: str
     """The name that it would have bound."""
@@ -31,16 +31,16 @@ class Refusal:
 
 @dataclass(frozen=True)
 class PartialDesign:
-    """A design without the declarations that were refused, and those that depend on them."""
+    """A design without its invalid declarations and without the declarations that depend on them."""
 
     design: Design
     refusals: tuple[Refusal, ...] = ()
 
 
 def load_partially(target: str) -> PartialDesign:
-    """Return the design of a module or file, without refused declarations.
+    """Return the design of a module or file without its invalid declarations.
 
-    A design in which none is refused is loaded as by `Design.load`, with its other errors.
+    If all declarations are valid, the design is loaded with `Design.load`, which can raise other errors.
     """
     before = set(sys.modules)
     try:
@@ -60,14 +60,14 @@ def load_partially(target: str) -> PartialDesign:
 
 
 def _forget_tables(names: set[str]) -> None:
-    """Forget imported modules with tables, on which the refused module has declared patterns, to import them again."""
+    """Unload modules whose tables the invalid module has added patterns to, so that they are imported again."""
     for name in names:
         if any(isinstance(value, Table) for value in vars(sys.modules[name]).values()):
             del sys.modules[name]
 
 
 def _source(target: str) -> Path | None:
-    """Return the file of a target's source, or None if it has none."""
+    """Return the source file of a target, or None if there is none."""
     if is_file_path(target):
         path = Path(target)
     else:
@@ -77,7 +77,7 @@ def _source(target: str) -> Path | None:
 
 
 def _run(target: str, path: Path) -> tuple[ModuleType, tuple[Refusal, ...]]:
-    """Run the statements of a module, and return it with the refused ones."""
+    """Run the statements of a module, and return the module with its refused statements."""
     module = ModuleType(f"keyplan_partial_design.{target}")
     module.__file__ = str(path)
     tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
@@ -111,7 +111,7 @@ def _is_lazily_annotated(tree: ast.Module) -> bool:
 
 
 def _used_names(statement: ast.stmt) -> Iterator[str]:
-    """Yield the names that a statement uses, also as texts: annotations, and patterns that options name."""
+    """Yield the names that a statement uses, including names in string annotations and pattern options."""
     for node in ast.walk(statement):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             yield node.id

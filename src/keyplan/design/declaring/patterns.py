@@ -1,9 +1,11 @@
 """Patterns: typed functions that state which items are read or written, and calls of them.
 
-A pattern's body runs once, when it is declared, with stand-ins for its parameters. Calling the pattern returns a
-`Call`, the pattern with its arguments, which a connection runs. Stand-ins refuse everything that looks at their
-value, but `is None`, isinstance and match only need the object's identity or class, so `refuse_branches` looks for
-them in the source, if it is available. It also refuses the clock and random values: each call would get the same.
+The body of a pattern runs once, at its declaration, with stand-ins for its parameters. Calling the pattern returns a
+`Call` with the arguments, which a connection runs.
+
+A stand-in raises an error if the body inspects its value. However, `is None`, isinstance and match need only the
+identity or class of an object. `refuse_branches` therefore searches the source for them, if the source is available. It
+also rejects the clock and random values, because each call would get the same value.
 """
 
 from __future__ import annotations
@@ -67,7 +69,7 @@ def refuse_branches(function: Callable[..., Any], parameters: Collection[str]) -
 
 
 def _place(function: Callable[..., Any], source: str, node: ast.expr) -> tuple[Place, str]:
-    """Return the place of an expression, and its first line."""
+    """Return the source location and the first line of an expression."""
     first = function_place(function)
     text = (ast.get_source_segment(source, node) or function.__name__).splitlines()[0]
     return Place(first.file, first.line + node.lineno - 1, text), text
@@ -140,7 +142,7 @@ def _root(node: ast.expr) -> str:
 
 
 def _varying_calls(nodes: Sequence[ast.AST]) -> Iterator[ast.Call]:
-    """Yield calls that return another value each time, in the body and in defaults."""
+    """Yield calls in the body and in defaults that return a different value each time."""
     for node in nodes:
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else _root(node.func)
@@ -174,9 +176,9 @@ Kind = Literal[
 
 @dataclass(frozen=True, eq=False)
 class Page(Sequence[T]):
-    """Results in order, and the cursor of the next page.
+    """A sequence of results in order, with the cursor of the next page.
 
-    It is a sequence of its items, and equals a page, list or tuple with equal items.
+    A page equals another page, list or tuple with equal items.
     """
 
     items: tuple[T, ...]
@@ -186,7 +188,7 @@ class Page(Sequence[T]):
     """With `hydrate=True`: the number of index entries whose item no longer existed when it was read."""
 
     def of(self, entity: type[U], /) -> list[U]:
-        """Return the items of one entity, in order. A class that is not an entity stands for all its subclasses."""
+        """Return the items of one entity, in order. A base class that is not an entity selects all its subclasses."""
         entities = [item for item in self.items if isinstance(item, entity)]
         return [item for item in entities if type(item) is entity] if "__keyplan__" in vars(entity) else entities
 
@@ -213,7 +215,7 @@ class Page(Sequence[T]):
 
 @dataclass(frozen=True)
 class Facts:
-    """Statements about a pattern besides its plan."""
+    """Declared facts about a pattern, in addition to its plan."""
 
     rate: Rate | None = None
     claims: tuple[Claim, ...] = ()
@@ -233,7 +235,7 @@ class Facts:
     """Whether callers repeat it after a timeout."""
 
     def __post_init__(self) -> None:
-        """Refuse invalid options, at the line that declares the pattern."""
+        """Raise DesignError for invalid options, at the line that declares the pattern."""
         if not (self.rate is None or isinstance(self.rate, Rate)):
             raise _meaningless("rate", self.rate, f"write rate=Rate({self.rate!r})")
         for claim in self.claims:
@@ -259,7 +261,7 @@ class Facts:
 
 
 def as_claims(claims: Any) -> tuple[Claim, ...]:
-    """Return one claim or several as a tuple."""
+    """Return one or more claims as a tuple."""
     return tuple(claims) if isinstance(claims, (list, tuple)) else (claims,)
 
 
@@ -271,7 +273,7 @@ def _meaningless(option: str, value: object, fix: str) -> DesignError:
 
 
 class Call(Generic[R_co]):
-    """A pattern with its arguments: run it with a connection."""
+    """A pattern with arguments, which a connection can run."""
 
     __slots__ = ("arguments", "pattern")
 
@@ -284,19 +286,19 @@ class Call(Generic[R_co]):
 
 
 class WriteCall(Call[R_co]):
-    """A call that writes or checks one item; it may be part of a transaction."""
+    """A call that writes or checks one item, and that can be part of a transaction."""
 
     __slots__ = ()
 
 
 class TransactionCall(Call[R_co]):
-    """A call of a transaction; it may be joined with others."""
+    """A call of a transaction, which can be combined with other calls."""
 
     __slots__ = ()
 
 
 class Pattern(Generic[P, R]):
-    """A decorated function: calling it returns a Call; it has a plan."""
+    """A decorated function with a plan. Calling it returns a Call."""
 
     call_type: type[Call[Any]] = Call
 
@@ -341,7 +343,7 @@ class Pattern(Generic[P, R]):
 
     @cached_property
     def plan(self) -> Plan:
-        """The requests that it makes, planned once."""
+        """The cached plan of the pattern's requests."""
         return self._make_plan(self, self._terms)
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
@@ -356,14 +358,13 @@ class Pattern(Generic[P, R]):
         return self._call(*args)
 
     def call_with(self, arguments: Mapping[str, Any]) -> Call[R]:
-        """Return a call with checked arguments."""
+        """Check the arguments and return a call."""
         return self.call_type(self.variant(arguments) if self.optional or self._patched else self, arguments)
 
     def variant(self, arguments: Mapping[str, Any]) -> Pattern[P, R]:
-        """Return the pattern of a call.
+        """Return the pattern that a call with these arguments uses.
 
-        It is without the sort key fields whose parameters are None, and without the changes of a patch whose value is
-        UNSET.
+        It leaves out sort key fields whose parameters are None, and changes of a patch whose value is UNSET.
         """
         absent: frozenset[Any] = frozenset(name for name in self.optional if arguments[name] is None)
         if self._patched:
@@ -390,18 +391,19 @@ class Pattern(Generic[P, R]):
 
     @property
     def called(self) -> str:
-        """A call as messages show it."""
+        """The text of a call in messages."""
         return f"{self.name}()"
 
     @cached_property
     def argument_checks(self) -> tuple[ArgumentCheck, ...]:
-        """The type checks of its arguments, compiled once."""
+        """The type checks of the pattern's arguments, compiled once."""
         return argument_checks(self.plan, self.parameters)
 
     def arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments by name.
 
-        Raise TypeError like any function, and for a value of the wrong type in a key or a condition.
+        Raises TypeError for invalid arguments, like any function, and for a value of the wrong type in a key or
+        condition.
         """
         arguments = self._bound(args, kwargs)
         for check in self.argument_checks:
@@ -431,7 +433,7 @@ class Pattern(Generic[P, R]):
 
 
 def _call_maker(pattern: Pattern[..., Any]) -> Callable[..., Any]:
-    """Generate the function that checks arguments and makes a call: one test for each parameter that has a check."""
+    """Generate the function that checks arguments and creates a call, with one test for each checked parameter."""
     scope: dict[str, Any] = {
         "pattern": pattern,
         "call_with": pattern.call_with,
@@ -466,7 +468,7 @@ def _call_maker(pattern: Pattern[..., Any]) -> Callable[..., Any]:
 
 
 class Read(Pattern[P, R]):
-    """A pattern that only reads."""
+    """A read-only pattern."""
 
 
 class Write(Pattern[P, R]):
@@ -481,23 +483,23 @@ class Write(Pattern[P, R]):
         return self.call_with(self.arguments(args, kwargs))
 
     def call_with(self, arguments: Mapping[str, Any]) -> WriteCall[R]:
-        """Return a call with checked arguments."""
+        """Check the arguments and return a call."""
         return WriteCall(self.variant(arguments) if self._patched else self, arguments)
 
 
 class Batch(Pattern[P, R]):
-    """A pattern that writes many items, one by one."""
+    """A pattern that writes many items without a transaction."""
 
 
 def _is_unset(source: Source, arguments: Mapping[str, Any]) -> bool:
-    """Return True if a source is UNSET in a call. Within a transaction's body the stand-in of a value is given."""
+    """Return True if a source is UNSET in a call. In the body of a transaction, stand-ins count as set."""
     if isinstance(source, Param) and isinstance(arguments[source._name], CALL_SOURCES):
         return False
     return value_of(source, arguments) is UNSET
 
 
 def check_function(function: object, of_what: str) -> None:
-    """Refuse a declared object that is not a function."""
+    """Raise DesignError if a declared object is not a function."""
     if not isinstance(function, FunctionType):
         refuse(
             f"{getattr(function, '__name__', repr(function))} is declared as {of_what}, but is not a function",
@@ -527,7 +529,7 @@ def _parameters(function: Callable[..., Any], signature: inspect.Signature, plac
 
 
 def _run(function: Callable[..., Any], parameters: Mapping[str, Param], place: Place) -> Any:
-    """Run the body on stand-ins."""
+    """Run the body of a pattern with stand-ins for its parameters."""
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         raise DesignError(
             f"{function.__name__} is an async function, and a pattern only describes a request",
@@ -552,14 +554,14 @@ def _run(function: Callable[..., Any], parameters: Mapping[str, Param], place: P
 
 
 def unused_parameters(pattern: Pattern[..., Any]) -> list[str]:
-    """Return the parameters that the returned terms do not use, in order."""
+    """Return the parameters that the body does not use in its result, in order."""
     terms = pattern._terms
     used = {param._name for param in params_in(terms)}
     return [name for name in pattern.parameters if name not in used and not _is_in_key_text(name, terms)]
 
 
 def params_in(term: object) -> Iterator[Param]:
-    """Yield every parameter that the returned terms of a body use."""
+    """Yield every parameter that a body uses in its result."""
     if isinstance(term, Param):
         yield term
     elif isinstance(term, Each):
@@ -578,7 +580,7 @@ def params_in(term: object) -> Iterator[Param]:
 
 
 def _is_in_key_text(name: str, terms: object) -> bool:
-    """Return True if a key text has a placeholder with this name."""
+    """Return True if a key string has a placeholder with this name."""
     if not isinstance(terms, KeyCondition):
         return False
     texts = [terms.partition_text]

@@ -1,7 +1,7 @@
-"""Faults that prevent a table from being created as it is declared.
+"""Faults that prevent a table from being created as declared.
 
-Source: developer guide, "Quotas in Amazon DynamoDB", "Supported data types and naming rules" and "Time to
-Live"; API reference, CreateTable.
+Source: developer guide, "Quotas in Amazon DynamoDB", "Supported data types and naming rules" and "Time to Live"; API
+reference, CreateTable.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ _TYPES = {
 
 
 class DeclaredTable(Protocol):
-    """A declared table, or a schema with its entities."""
+    """Interface of a declared table, or of a schema with its entities."""
 
     @property
     def schema(self) -> Schema:
-        """The table as it is created."""
+        """The schema of the table."""
 
     @property
     def entities(self) -> Sequence[EntitySpec]:
-        """The entities whose items it holds."""
+        """The entities whose items the table contains."""
 
 
 def table_faults(table: DeclaredTable) -> list[Fault]:
@@ -190,7 +190,7 @@ def _key_types(table: DeclaredTable) -> Iterator[Fault]:
 
 
 def _sentinel_types(entity: EntitySpec) -> Iterator[Fault]:
-    """Yield faults of unique values whose sentinels, which have text keys, the table cannot hold."""
+    """Yield faults of unique constraints whose sentinels have string keys that the table does not support."""
     for rule in entity.sentinels:
         for part, own in zip(rule.key.attributes, entity.key.attributes, strict=True):
             if part.type_code != own.type_code:

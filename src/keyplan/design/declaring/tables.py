@@ -1,4 +1,4 @@
-"""Tables: entities, patterns and consumers are declared on them."""
+"""Tables, on which entities, patterns and consumers are declared."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ C = TypeVar("C")
 
 
 class Table:
-    """A table of a design: its keys, its indexes, and everything declared on it."""
+    """A table of a design, with its keys and indexes and everything declared on it."""
 
     @checked_call
     def __init__(
@@ -63,19 +63,20 @@ class Table:
     ) -> None:
         """Declare a table.
 
-        `ttl`: the attribute that holds the expiry in epoch seconds. `discriminator`: an attribute that
-        names each item's entity, if keys alone do not identify it.
+        `ttl` is the attribute that contains the expiry time in epoch seconds. `discriminator` is an attribute that
+        names the entity of each item, for tables in which keys do not identify the entity.
 
-        `literal`: send exactly the stated requests, for example to test a design as it was published. Left out are:
+        With `literal`, send exactly the stated requests, for example to test a published design. The following parts
+        are left out:
 
-        - the prefix `begins_with(SK, "TASK#")` of queries that name no sort key: all entities of the partition are
-          read, charged, and counted;
-        - the check of the expiry: reads return expired items as with `expired=True`, conditions of writes do not
-          mention the expiry, and an upsert changes an expired item instead of deleting it first;
-        - the discriminator in filters of counts.
+        - the prefix `begins_with(SK, "TASK#")` in queries without a sort key condition: all entities of the partition
+          are read, charged, and counted;
+        - expiry checks: reads return expired items as with `expired=True`, write conditions ignore the expiry time, and
+          an upsert changes an expired item instead of deleting it first;
+        - the discriminator in the filters of counts.
 
-        Kept are the existence condition that a create, replace, update or check states by its kind, versions, unique
-        values, and index keys.
+        The following are kept: the existence conditions of creates, replaces, updates and checks; versions; unique
+        values; and index keys.
         """
         listed = as_tuple("indexes", indexes, Index, "write indexes=[GSI(...), LSI(...)]")
         ttls = () if ttl is None else as_tuple("ttl", ttl, (str, TTL), 'write ttl="expires_at", the attribute\'s name')
@@ -100,7 +101,7 @@ class Table:
 
     @property
     def name(self) -> str:
-        """The table's name."""
+        """The name of the table."""
         return self.schema.name
 
     def __repr__(self) -> str:
@@ -119,13 +120,14 @@ class Table:
         name: str | None = None,
         store_key_fields: bool | str | Sequence[str] = True,
     ) -> Callable[[M], M]:
-        """Declare an entity: a class of items of this table.
+        """Declare an entity, a class of items in this table.
 
-        `key`: how its primary key is made; not needed if fields are the key attributes themselves. `indexes`: its key
-        in each index; not needed for an index whose attributes are fields. `version`: the int field that counts
-        changes. `unique`: fields whose values no two items share. `found_by`: fields by which the design must be able
-        to find it. `volume`: the number and sizes of its items. `store_key_fields`: False if fields in templates of the
-        primary key are not stored as separate attributes, or the names of those that are.
+        `key` is the template of the primary key. It can be omitted if the key attributes are fields of the entity.
+        `indexes` maps each index to its key template. An index can be omitted if its key attributes are fields.
+        `version` is the int field that counts changes. `unique` lists fields whose values must be unique among all
+        items. `found_by` lists fields by which the design must be able to find items. `volume` is the number and size
+        of the items. `store_key_fields` is False, or a list of field names, to control which fields of the primary key
+        template are also stored as separate attributes.
         """
         place = calling_place()
         if not (indexes is None or isinstance(indexes, Mapping)):
@@ -168,7 +170,7 @@ class Table:
     def get(
         self, entity: type[R], /, **options: Unpack[ReadOptions]
     ) -> Callable[[Callable[P, ItemKey]], Read[P, R | None]]:
-        """Declare a read of one item by its primary key, as its entity or a view: the body returns item(...)."""
+        """Declare a read of one item by its primary key, as its entity or a view. The body returns item(...)."""
         return self._declare("get", (entity,), options)
 
     @overload
@@ -215,13 +217,13 @@ class Table:
         self, first: type[E], /, *more: type[E], **options: Unpack[QueryOptions]
     ) -> Callable[[Callable[P, KeyCondition]], Read[P, Page[E]]]: ...
     def query(self, *entities: type[ReadModel], **options: Unpack[QueryOptions]) -> Any:
-        """Declare a read of a range of one partition, of one view or of entities: the body returns pk(...).sk..."""
+        """Declare a query of one partition, for one view or for one or more entities. The body returns pk(...).sk..."""
         return self._declare("query", entities, options)
 
     def count(
         self, *entities: type[Entity], **options: Unpack[CountOptions]
     ) -> Callable[[Callable[P, KeyCondition]], Read[P, int]]:
-        """Declare a count of a range. All counted items are read, and charged."""
+        """Declare a count of a range. All counted items are read and charged."""
         return self._declare("count", entities, options)
 
     @overload
@@ -268,16 +270,16 @@ class Table:
         self, first: type[E], /, *more: type[E], **options: Unpack[ScanOptions]
     ) -> Callable[[Callable[P, KeyCondition]], Read[P, Page[E]]]: ...
     def scan(self, *entities: type[ReadModel], **options: Unpack[ScanOptions]) -> Any:
-        """Declare a read of the whole table, or of a whole index: the body returns everything(), with .filter(...)."""
+        """Declare a scan of the whole table or index. The body returns everything(), optionally with .filter(...)."""
         return self._declare("scan", entities, options)
 
     @checked_call
     def batch_get(
         self, entity: type[R], /, **options: Unpack[ReadOptions]
     ) -> Callable[[Callable[P, ItemKey]], Read[P, list[R | None]]]:
-        """Declare a read of several items by key: the body returns item(...) with one field as each(...).
+        """Declare a batch read of items by key. The body returns item(...) with one field as each(...).
 
-        The result has one entry for each value, None for a missing item.
+        The result contains one entry for each value, which is None for a missing item.
         """
         return self._declare("batch_get", (entity,), options)
 
@@ -287,23 +289,23 @@ class Table:
     def create(
         self, entity: type[E], /, **options: Unpack[WriteOptions]
     ) -> Callable[[Callable[P, ItemWrite]], Write[P, E]]:
-        """Declare the creation of an item, which fails if the item exists: the body returns item(new)."""
+        """Declare the creation of an item, which fails if the item exists. The body returns item(new)."""
         return self._declare("create", (entity,), options)
 
     @checked_call
     def put(
         self, entity: type[E], /, **options: Unpack[WriteOptions]
     ) -> Callable[[Callable[P, ItemWrite]], Write[P, E]]:
-        """Declare a write of a whole item, whether or not it exists: the body returns item(new)."""
+        """Declare a write of a whole item, whether or not it exists. The body returns item(new)."""
         return self._declare("put", (entity,), options)
 
     @checked_call
     def replace(
         self, entity: type[E], /, **options: Unpack[WriteOptions]
     ) -> Callable[[Callable[P, ItemWrite]], Write[P, E]]:
-        """Declare the replacement of an existing item: the body returns item(new).
+        """Declare the replacement of an existing item. The body returns item(new).
 
-        The item's own version must be the stored one, if the entity has a version.
+        If the entity has a version, the version of the new item must equal the stored version.
         """
         return self._declare("replace", (entity,), options)
 
@@ -311,9 +313,9 @@ class Table:
     def update(
         self, entity: type[E], /, **options: Unpack[UpdateOptions]
     ) -> Callable[[Callable[P, ItemWrite]], Write[P, E]]:
-        """Declare a partial update: the body returns item(...).set(...) or other changes.
+        """Declare a partial update. The body returns item(...).set(...) or other changes.
 
-        It fails if the item does not exist, unless `upsert`; returns the item after the update.
+        A call fails if the item does not exist, unless `upsert` is set. It returns the item after the update.
         """
         return self._declare("update", (entity,), options)
 
@@ -321,28 +323,28 @@ class Table:
     def delete(
         self, entity: type[E], /, **options: Unpack[WriteOptions]
     ) -> Callable[[Callable[P, ItemWrite]], Write[P, E | None]]:
-        """Declare the deletion of an item: the body returns item(...). Returns the deleted item."""
+        """Declare the deletion of an item. The body returns item(...), and a call returns the deleted item."""
         return self._declare("delete", (entity,), options)
 
     @checked_call
     def check(
         self, entity: type[Entity], /, **options: Unpack[CheckOptions]
     ) -> Callable[[Callable[P, ItemWrite]], Write[P, None]]:
-        """Declare a condition on an item, as part of transactions: the body returns item(...).condition(...)."""
+        """Declare a condition check on an item for use in transactions. The body returns item(...).condition(...)."""
         return self._declare("check", (entity,), options)
 
     @checked_call
     def batch_put(
         self, entity: type[Entity], /, **options: Unpack[BatchOptions]
     ) -> Callable[[Callable[P, ItemWrite]], Batch[P, None]]:
-        """Declare a write of many items, one by one, without conditions: the body returns item(items)."""
+        """Declare a batch write of many items without conditions or a transaction. The body returns item(items)."""
         return self._declare("batch_put", (entity,), options)
 
     @checked_call
     def batch_delete(
         self, entity: type[Entity], /, **options: Unpack[BatchOptions]
     ) -> Callable[[Callable[P, ItemWrite]], Batch[P, None]]:
-        """Declare a deletion of many items, one by one, without conditions: item(...) with one each(...)."""
+        """Declare a batch deletion of many items. The body returns item(...) with one field as each(...)."""
         return self._declare("batch_delete", (entity,), options)
 
     # Changes.
@@ -358,7 +360,7 @@ class Table:
         bisect: bool = True,
         idempotent: bool = False,
     ) -> Callable[[Callable[[C], None]], Callable[[C], None]]:
-        """Declare a consumer of the table's stream; its parameter's annotation states which changes it accepts."""
+        """Declare a consumer of the table's stream. The annotation of its parameter states which changes it accepts."""
         if any(isinstance(entity, FunctionType) for entity in entities):
             refuse(
                 "a consumer is declared without an entity", "name the entity, in parentheses: @table.on_change(Entity)"

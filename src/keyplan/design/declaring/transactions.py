@@ -1,4 +1,4 @@
-"""Transactions as patterns: several writes and checks that succeed or fail together."""
+"""Transactions as patterns, whose writes and checks succeed or fail together."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ P = ParamSpec("P")
 
 @dataclass(frozen=True, eq=False)
 class TransactionStep:
-    """One write of a transaction, or with `repeated` one for each of several values."""
+    """One write of a transaction, or with `repeated` one write for each of several values."""
 
     call: WriteCall[Any]
     repeated: Each | None
 
     def calls(self, arguments: Mapping[str, Any]) -> list[WriteCall[Any]]:
-        """Return the step's writes, with a transaction's arguments."""
+        """Return the writes of the step for the arguments of a transaction."""
         pattern = self.call.pattern.declared
         assert isinstance(pattern, Write), "the steps of a transaction are writes"
         if self.repeated is None:
@@ -74,7 +74,7 @@ class Transaction(Pattern[P, None]):
 
     @cached_property
     def argument_checks(self) -> tuple[ArgumentCheck, ...]:
-        """The checks of its arguments, by its own annotations or by those of its steps."""
+        """The type checks of the arguments, from the transaction's annotations or from the checks of its steps."""
         expected: dict[str, Any] = {}
         instances: dict[str, ArgumentCheck] = {}
         for step in self.steps:
@@ -139,7 +139,7 @@ def _step(call: object, transaction: Transaction[Any]) -> TransactionStep:
 
 
 def _check_constants(call: WriteCall[Any], transaction: Transaction[Any]) -> None:
-    """Refuse a constant that a field does not accept: every call would fail."""
+    """Raise DesignError for a constant that a field does not accept, because every call would fail."""
     for name, source, use in field_uses(call.pattern.plan):
         value = call.arguments.get(source._name) if isinstance(source, Param) and not source._path else None
         if use != "set" or value is None or value is UNSET or isinstance(value, (Param, Each)):
@@ -178,7 +178,7 @@ def transaction(
     expected_items: float | None = None,
     retried: bool = False,
 ) -> Callable[[Callable[P, Iterable[WriteCall[Any]]]], Transaction[P]]:
-    """Declare a transaction: a function that returns calls of writing patterns, of one or more tables."""
+    """Declare a transaction, a function that returns calls of writing patterns of one or more tables."""
     facts = Facts(rate, as_claims(claims), expected_items, retried=retried)
 
     def declare(function: Callable[P, Iterable[WriteCall[Any]]]) -> Transaction[P]:

@@ -1,7 +1,8 @@
-"""Ad-hoc calls: reads and writes that no pattern declares, such as `db.get(Task, user_id="ada", task_id="1")`.
+"""Ad-hoc calls without a declared pattern, such as `db.get(Task, user_id="ada", task_id="1")`.
 
-Each becomes a call of a pattern that is planned, checked and compiled like a declared one, once for each entity and,
-for queries, once for each shape. The shape of a query is its condition without the values, which become parameters.
+Each ad-hoc call becomes a call of a pattern that is planned, checked and compiled like a declared pattern. The pattern
+is built once for each entity or, for queries, once for each shape. The shape of a query is its condition with the
+values replaced by parameters.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class FindCountOptions(TypedDict, total=False):
 
 
 class FindOptions(FindCountOptions, total=False):
-    """Options of an ad-hoc query that its plan depends on."""
+    """Options of an ad-hoc query that affect its plan."""
 
     descending: bool
     """Whether results start with the highest sort key."""
@@ -59,7 +60,7 @@ class FindOptions(FindCountOptions, total=False):
 
 
 class UndeclaredPattern(Pattern[..., Any]):
-    """The pattern of ad-hoc calls of one form. Raises DesignError for a fault, at the place of the call."""
+    """The pattern of ad-hoc calls with one shape. Raises DesignError at the line of the call if it has a fault."""
 
     def __init__(
         self,
@@ -82,7 +83,7 @@ class UndeclaredPattern(Pattern[..., Any]):
 
     @property
     def called(self) -> str:
-        """A call as messages show it."""
+        """The text of a call in messages."""
         return self.name
 
     def call(self, arguments: Mapping[str, Any]) -> Call[Any]:
@@ -93,7 +94,7 @@ class UndeclaredPattern(Pattern[..., Any]):
         return made
 
     def _refuse_key(self, key: Mapping[str, Any]) -> NoReturn:
-        """Refuse a key with missing or unknown fields."""
+        """Raise TypeError for a key with missing or unknown fields."""
         spec, place = self.plan.entity, calling_place()
         for name in key:
             if name not in spec.fields:
@@ -177,7 +178,7 @@ def _key_pattern(
 
 
 def _check_option_names(method: str, spec: EntitySpec, options: Collection[str]) -> None:
-    """Refuse an entity with a key field that has the name of an option: a call could not name both."""
+    """Raise DesignError if a key field has the same name as an option, because a call could not distinguish them."""
     for name in spec.key.fields:
         if name in options:
             raise DesignError(
@@ -200,7 +201,7 @@ def _spec_of(entity: type[ReadModel]) -> EntitySpec:
 
 
 def _label(kind: str, specs: Sequence[EntitySpec], index: str | None = None) -> str:
-    """Return the name under which a meter counts the calls."""
+    """Return the name under which the meter counts the calls."""
     return f"undeclared {kind} {', '.join(spec.name for spec in specs)}{f' on {index}' if index else ''}"
 
 
@@ -210,9 +211,9 @@ def _label(kind: str, specs: Sequence[EntitySpec], index: str | None = None) -> 
 def query_call(
     terms: Sequence[Any], options: Mapping[str, Any], *, kind: Literal["query", "count"] = "query", method: str = ""
 ) -> Call[Any]:
-    """Return the call of a query, or a count, of some entities; the key condition is the last of the terms.
+    """Return the call of an ad-hoc query or count. The last term is the key condition.
 
-    `method`: the name of the connection's method in messages, if it is not the kind.
+    `method` is the connection method to name in messages, if it differs from the kind.
     """
     entities, condition = tuple(terms[:-1]), terms[-1] if terms else None
     method = method or kind
@@ -272,7 +273,7 @@ class _QueryShape:
         return UndeclaredPattern(self._kind, name, self._parameters, self._condition, make_plan=make, optional=optional)
 
     def _value(self, value: object, name: str, annotation: Any = None) -> Source:
-        """Return a value's parameter; it is named after its field."""
+        """Return a parameter for a value, named after its field."""
         if isinstance(value, EveryShard):
             self._shape.append(EveryShard)
             return value
@@ -312,7 +313,7 @@ class _QueryShape:
         )
 
     def _text(self, text: str, name: str) -> str:
-        """Return a template that makes the text: braces in it are plain text, because a call has no parameters."""
+        """Return a template for a literal string, with braces escaped."""
         self._value(text, name, str)
         return f"{{{name}}}"
 
@@ -378,7 +379,7 @@ _lock = threading.Lock()
 
 
 def _keep_shape(shape: tuple[Any, ...], pattern: UndeclaredPattern) -> None:
-    """Keep a pattern for later calls; of too many the oldest goes."""
+    """Cache a pattern for later calls, and evict the oldest pattern if the cache is full."""
     with _lock:
         if len(_shapes) >= _MOST_SHAPES:
             _shapes.pop(next(iter(_shapes)))

@@ -1,1 +1,1 @@
-"""Fields of entities: how each is stored, and its values as attribute values."""
+"""Fields of entities, their storage formats, and their conversion to attribute values."""

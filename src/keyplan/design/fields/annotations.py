@@ -1,6 +1,6 @@
-"""Read the type annotations of fields: attribute types, limits, storage, and types that are refused.
+"""Analysis of field annotations: attribute types, limits, storage formats, and unsupported types.
 
-Attribute values have the form of the Python SDK's client: {"S": ...}, {"N": "..."}, {"B": bytes}.
+Attribute values use the format of the boto3 client: {"S": ...}, {"N": "..."}, {"B": bytes}.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ KEY_TYPES = ("S", "N", "B")
 
 
 class UnstorableTypeError(TypeError):
-    """A type that no attribute value can hold, or whose values could not be read back as they were written."""
+    """Raised for a type that has no attribute value, or whose values cannot be read back as they were written."""
 
     def __init__(self, problem: str, fix: str = "") -> None:
         super().__init__(problem)
@@ -53,7 +53,7 @@ class UnstorableTypeError(TypeError):
 
 @final
 class Unset:
-    """The type of UNSET, an argument that is not given: `title: str | Unset = UNSET`."""
+    """The type of UNSET, the default of an argument that is not provided, as in `title: str | Unset = UNSET`."""
 
     # Not an Enum: pydantic converts members of an Enum to text where a model expects a str.
     __slots__ = ()
@@ -69,13 +69,13 @@ class Unset:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Accept UNSET itself only; JSON schemas show null as the default."""
+        """Accept only UNSET itself. JSON schemas show null as the default."""
         to_json = core_schema.plain_serializer_function_ser_schema(lambda _unset: None, when_used="json")
         return core_schema.is_instance_schema(cls, serialization=to_json)
 
     @classmethod
     def __get_pydantic_json_schema__(cls, _schema: CoreSchema, _handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """Leave UNSET out of the types that a JSON schema lists."""
+        """Remove UNSET from the types in a JSON schema."""
         raise PydanticOmit
 
 
@@ -84,13 +84,13 @@ UNSET: Final = Unset()
 
 
 def without_none(annotation: Any) -> tuple[Any, bool]:
-    """Return the type without Annotated, NewType and None, and whether None was in it."""
+    """Return the type without Annotated, NewType and None, and whether it included None."""
     bare, optional, _ = unwrap(annotation)
     return bare, optional
 
 
 def unwrap(annotation: Any) -> tuple[Any, bool, list[Any]]:
-    """Return the type without Annotated, NewType and None, whether None was in it, and the metadata of Annotated."""
+    """Return the type without Annotated, NewType and None, whether it included None, and the metadata of Annotated."""
     optional, metadata = False, []
     while True:
         origin = get_origin(annotation)
@@ -111,7 +111,7 @@ def unwrap(annotation: Any) -> tuple[Any, bool, list[Any]]:
 
 
 def without_unset(annotation: Any) -> Any:
-    """Return an annotation without Unset."""
+    """Return the annotation without Unset."""
     origin = get_origin(annotation)
     if origin is Annotated:
         inner = without_unset(annotation.__origin__)
@@ -126,7 +126,7 @@ def without_unset(annotation: Any) -> Any:
 
 
 def without_alias(annotation: Any) -> Any:
-    """Return the type that `type Name = ...` stands for; a recursive alias stays as it is and counts as any type."""
+    """Resolve a type alias declared with `type Name = ...`. A recursive alias stays unchanged and counts as Any."""
     return annotation.__value__ if _is_alias(annotation) and not _is_recursive(annotation, frozenset()) else annotation
 
 
@@ -147,17 +147,17 @@ def _is_recursive(annotation: Any, within: frozenset[Any]) -> bool:
 
 
 def annotation_with_limits(info: FieldInfo) -> Any:
-    """Return the annotation of a model's field with its limits."""
+    """Return the annotation of a model field with its constraints."""
     return Annotated[(info.annotation, *info.metadata)] if info.metadata else info.annotation
 
 
 def plain_value(value: Any) -> Any:
-    """Return a value as it is stored: the value of an Enum member."""
+    """Return the value to store: for an Enum member, the member's value."""
     return value.value if isinstance(value, Enum) else value
 
 
 def type_code(annotation: Any, stored: StoredAs | None = None) -> TypeCode:
-    """Return the attribute type that values of a Python type are stored as."""
+    """Return the attribute type that stores values of a Python type."""
     if stored is not None:
         return "N" if stored in {"epoch_s", "epoch_ms"} else "S"
     annotation, _ = without_none(annotation)
@@ -177,13 +177,13 @@ def type_code(annotation: Any, stored: StoredAs | None = None) -> TypeCode:
 
 
 def is_set_type(annotation: Any) -> bool:
-    """Return True if values of a type are sets; an empty set is stored as an absent attribute."""
+    """Return True if values of a type are sets. An empty set is stored as an absent attribute."""
     annotation, optional = without_none(annotation)
     return not optional and (get_origin(annotation) or annotation) in {set, frozenset}
 
 
 def _check_model(model: type[BaseModel]) -> None:
-    """Refuse models with values besides their fields."""
+    """Raise UnstorableTypeError for models that store values other than their fields."""
     if issubclass(model, RootModel):
         raise UnstorableTypeError(f"{model.__name__} is a RootModel", "use the type that it wraps")
     if model.model_config.get("extra") == "allow":
@@ -236,10 +236,10 @@ _CODES: tuple[tuple[tuple[type, ...], TypeCode], ...] = (
 
 @dataclass(frozen=True)
 class DeclaredField:
-    """A field's type without Annotated, Optional and NewType, and its declared limits.
+    """The type of a field without Annotated, Optional and NewType, together with its declared constraints.
 
-    `choices` are the members of an Enum or the values of a Literal, in declared order. Lengths are
-    characters; `pattern` is a regular expression; `minimum` and `maximum` are inclusive bounds of a number.
+    `choices` are the members of an Enum or the values of a Literal, in declaration order. Lengths are in characters.
+    `pattern` is a regular expression. `minimum` and `maximum` are inclusive bounds of a number.
     """
 
     name: str
@@ -254,7 +254,7 @@ class DeclaredField:
 
     @classmethod
     def of(cls, name: str, annotation: Any, info: FieldInfo | None = None) -> DeclaredField:
-        """Return the field that an annotation declares, with the constraints of its pydantic FieldInfo."""
+        """Return the field that an annotation declares, with the constraints of its FieldInfo."""
         bare, optional, metadata = unwrap(annotation)
         limits = dict(_limits([*metadata, *([info] if info is not None else [])]))
         choices = _choices(bare)
@@ -265,12 +265,12 @@ class DeclaredField:
 
     @property
     def stored_choices(self) -> tuple[Any, ...]:
-        """The choices as they are stored, with members of an Enum as their values; empty if it has no choices."""
+        """The choices as they are stored, with Enum members as their values, or an empty tuple without choices."""
         return tuple(map(plain_value, self.choices or ()))
 
     @property
     def type_name(self) -> str:
-        """The type as it is written in code."""
+        """The type as it is written in source code."""
         if isinstance(self.type, type) and not get_args(self.type):
             return self.type.__name__
         return str(self.type).replace("typing.", "")
@@ -288,7 +288,7 @@ def _choices(bare: Any) -> tuple[Any, ...] | None:
 
 
 def _limits(metadata: list[Any]) -> Iterator[tuple[str, Any]]:
-    """Yield constraints by name. Metadata comes from pydantic and annotated_types, which share attribute names."""
+    """Yield constraints by name. pydantic and annotated_types metadata use the same attribute names."""
     for entry in metadata:
         if isinstance(entry, FieldInfo):
             yield from _limits(entry.metadata)
@@ -317,7 +317,7 @@ _KINDS: tuple[Kind, ...] = get_args(Kind)
 @checked_call
 @dataclass(frozen=True)
 class Attribute:
-    """How a field is stored, in its annotation: `Annotated[datetime, Attribute("createdAt", stored="epoch_s")]`."""
+    """Storage settings of a field, as in `Annotated[datetime, Attribute("createdAt", stored="epoch_s")]`."""
 
     name: str | None = None
     """The attribute's name; the field's name by default."""
@@ -337,50 +337,50 @@ WriteEvent = Literal["created", "updated"]
 
 @dataclass(frozen=True)
 class WriteTime:
-    """The mark of a field that writes set to their time."""
+    """Marker for a field that writes set to the current time."""
 
     event: WriteEvent
 
     @property
     def word(self) -> str:
-        """The name of the function that declares it."""
+        """The name of the function that declares the marker."""
         return self.event.capitalize()
 
 
 def Created() -> Any:  # noqa: N802 - reads like the type of a field, as pydantic's Field does
-    """Declare a field that holds the time at which its item was created: `created_at: datetime = Created()`.
+    """Declare a field that contains the time at which its item was created: `created_at: datetime = Created()`.
 
-    The value is None until the item is written. A create sets it to the time of the connection's clock. A put, a
-    replace and a batch put keep the value that the item has, and set it if it is None. An upsert sets it if the item is
-    new; other updates do not change it.
+    The value is None until the item is written. A create sets it to the time of the connection's clock. A put, replace
+    or batch put keeps the value of the item, or sets it if it is None. An upsert sets it if the item is new. Other
+    updates do not change it.
     """
     return _write_time_field("created")
 
 
 def Updated() -> Any:  # noqa: N802
-    """Declare a field that holds the time of the last write: `updated_at: datetime = Updated()`.
+    """Declare a field that contains the time of the last write: `updated_at: datetime = Updated()`.
 
     The value is None until the item is written. Every create, put, replace, batch put and update sets it to the time of
-    the connection's clock, with the index keys that contain it.
+    the connection's clock, and updates the index keys that contain it.
     """
     return _write_time_field("updated")
 
 
 def _write_time_field(event: WriteEvent) -> Any:
-    """Return a field with the default None, which the caller of the constructor may leave out."""
+    """Return a field with the default None, which callers of the constructor can omit."""
     info: Any = Field(default=None, validate_default=False, json_schema_extra=_as_read_only)
     info.metadata.append(WriteTime(event))
     return info
 
 
 def _as_read_only(schema: dict[str, Any]) -> None:
-    """Mark a field as read-only in JSON schemas, without the default, which is not a value of its type."""
+    """Mark a field as read-only in JSON schemas and remove its default, which is not a valid value of the type."""
     schema.pop("default", None)
     schema["readOnly"] = True
 
 
 def write_time_of(info: FieldInfo, annotation: Any) -> WriteEvent | None:
-    """Return the event whose time a field holds, or None. Raises UnstorableTypeError for another type than datetime."""
+    """Return the event whose time a field contains, or None. Raises UnstorableTypeError unless the type is datetime."""
     mark = next((mark for mark in info.metadata if isinstance(mark, WriteTime)), None)
     if mark is None:
         return None
@@ -393,7 +393,7 @@ def write_time_of(info: FieldInfo, annotation: Any) -> WriteEvent | None:
 
 
 def attribute_of(info: FieldInfo) -> Attribute:
-    """Return the Attribute in a field's annotation, also if it annotates the part of a union that is not None."""
+    """Return the Attribute in a field's annotation, or in the non-None part of an optional type."""
     marks = [mark for mark in info.metadata if isinstance(mark, Attribute)] or list(_attributes_in(info.annotation))
     mark = marks[-1] if marks else Attribute()
     # A model with serialization aliases is stored under them.
@@ -411,7 +411,7 @@ def _attributes_in(annotation: Any) -> Iterator[Attribute]:
 
 
 def check_attribute(mark: Attribute, annotation: Any) -> None:
-    """Refuse an unknown `kind` or `stored`, and `stored` for a type other than datetime."""
+    """Raise UnstorableTypeError for an unknown `kind` or `stored`, or if a type other than datetime has `stored`."""
     if not (mark.name is None or (isinstance(mark.name, str) and mark.name)):
         raise UnstorableTypeError(f"Attribute({mark.name!r}) names no attribute", 'write Attribute("name")')
     if mark.kind is not None and mark.kind not in _KINDS:
@@ -425,7 +425,7 @@ def check_attribute(mark: Attribute, annotation: Any) -> None:
 
 
 def check_union_attributes(annotation: Any) -> None:
-    """Refuse unions of models that rename fields: the names to read would be ambiguous."""
+    """Raise UnstorableTypeError for unions of models that rename fields, because the names to read are ambiguous."""
     annotation, _ = without_none(annotation)
     union = get_origin(annotation) in {Union, types.UnionType}
     for part in get_args(annotation) if get_origin(annotation) is not Literal else ():
@@ -441,13 +441,13 @@ def check_union_attributes(annotation: Any) -> None:
 
 
 def check_aliases(model: type[BaseModel]) -> None:
-    """Refuse a model that writes its aliases but does not read its fields' own names."""
+    """Raise UnstorableTypeError for a model that writes aliases but does not read the original field names."""
     for name in model.model_fields:
         check_alias(model, name)
 
 
 def check_alias(model: type[BaseModel], name: str) -> None:
-    """Refuse a field with an alias, unless the model also reads its own name."""
+    """Raise UnstorableTypeError for a field with an alias, unless the model also reads the original name."""
     config = model.model_config
     if config.get("populate_by_name") or config.get("validate_by_name"):
         return
@@ -479,7 +479,10 @@ _DECODING: tuple[tuple[type, str, str], ...] = (
 
 
 def check_decoding_types(annotation: Any, marks: Sequence[Any] = ()) -> None:
-    """Refuse types that decode their input, also inside other types. `marks`: the metadata of the type's field."""
+    """Raise UnstorableTypeError for types that decode their input, including nested types.
+
+    `marks` is the metadata of the field.
+    """
     annotation = without_alias(annotation)
     parts = () if get_origin(annotation) is Literal else get_args(annotation)
     if get_origin(annotation) is Annotated:
@@ -498,7 +501,11 @@ def check_decoding_types(annotation: Any, marks: Sequence[Any] = ()) -> None:
 
 
 def check_round_trip(annotation: Any) -> None:
-    """Refuse unions of types that are stored alike, and dicts whose keys cannot be restored, also inside types."""
+    """Raise UnstorableTypeError for ambiguous types.
+
+    These are unions of types that are stored in the same way, and dicts whose keys cannot be restored. Nested types are
+    checked too.
+    """
     annotation, _ = without_none(annotation)
     origin, parts = get_origin(annotation), get_args(annotation)
     if origin is Literal:
@@ -523,12 +530,12 @@ def _check_union(parts: tuple[Any, ...]) -> None:
 
 
 def _is_same_value(kind: type, read: type) -> bool:
-    """Return True if values of a type equal the values that are read: a member of a StrEnum is a str."""
+    """Return True if values of a type equal the values that are read back, as a member of a StrEnum equals a str."""
     return issubclass(kind, read) and not issubclass(kind, datetime)
 
 
 def _check_map_keys(annotation: Any) -> None:
-    """Refuse keys of a dict whose values cannot be restored from text."""
+    """Raise UnstorableTypeError for dict keys that cannot be restored from strings."""
     bare, optional = without_none(annotation)
     choices = get_args(bare) if get_origin(bare) is Literal else ()
     fits = (

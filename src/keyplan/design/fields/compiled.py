@@ -1,11 +1,11 @@
 """Decoders and encoders of whole items, generated for the fields of one entity.
 
-A loop over fields costs more than the conversion of most values. These functions are straight-line code: an item whose
-attributes have their declared types is decoded with one lookup for each field. Items of other forms raise, and are
-decoded field by field (`keyplan.client.codec`).
+A loop over fields costs more than the conversion of most values. The generated functions are straight-line code. An
+item whose attributes have their declared types is decoded with one lookup per field. For any other item, the function
+raises an error, and `keyplan.client.codec` decodes the item field by field.
 
-If a decoded value of each field is a valid value that pydantic would return unchanged, `item_reader` also makes the
-object without a validation: most of the time of a validated object is spent on a second check of the same types.
+If pydantic would return the decoded values unchanged, `item_reader` also creates the object without validation.
+Validation would otherwise take most of the time, only to check the same types again.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ IRREGULAR = (KeyError, TypeError, ValueError, ArithmeticError, AttributeError)
 
 
 def item_decoder(fields: Sequence[StoredField]) -> ItemDecoder:
-    """Return a function from an item to the values of these fields; absent fields are left out.
+    """Return a function that converts an item to field values, leaving out absent fields.
 
-    The function raises one of IRREGULAR for an item without a needed attribute, or with one of another type.
+    The function raises an exception in IRREGULAR if a required attribute is missing or an attribute has another type.
     """
     scope: dict[str, Any] = {"Decimal": Decimal}
     needed, rest = [], []
@@ -80,10 +80,10 @@ def _is_list_of_text(field: StoredField) -> bool:
 def item_reader(
     model: type[BaseModel], fields: Mapping[str, StoredField], otherwise: ItemReader, *, always: Collection[str] = ()
 ) -> ItemReader | None:
-    """Return a function from an item to an object of the model, or None if pydantic must validate its values.
+    """Return a function that converts an item to an object, or None if pydantic must validate the values.
 
-    `fields`: every field of the model; `always`: names of fields without which an item is not regular, though they may
-    be absent. The function passes items that are not regular to `otherwise`.
+    `fields` are all fields of the model. `always` are the names of fields that regular items always have, even if they
+    are optional. The function passes irregular items to `otherwise`.
     """
     if fields.keys() != model.model_fields.keys() or not _constructs_plainly(model):
         return None
@@ -159,7 +159,7 @@ _SETTINGS = frozenset(
 
 
 def _constructs_plainly(model: type[BaseModel]) -> bool:
-    """Return True if validation of a model does nothing but check each field."""
+    """Return True if validation of a model consists only of checks of single fields."""
     rules = model.__pydantic_decorators__
     if rules.validators or rules.field_validators or rules.root_validators or rules.model_validators:
         return False
@@ -175,7 +175,7 @@ def _constructs_plainly(model: type[BaseModel]) -> bool:
 
 
 def _exact(field: StoredField, place: int, scope: dict[str, Any], content: str) -> str | None:
-    """Return the expression that makes a field's value of an attribute's content, or None if pydantic must."""
+    """Return the expression that converts an attribute's content to a field value, or None if pydantic is required."""
     annotation, _, marks = unwrap(field.info.annotation)
     if not all(isinstance(mark, Attribute) for mark in (*marks, *field.info.metadata)):
         return None
@@ -203,12 +203,12 @@ def _exact(field: StoredField, place: int, scope: dict[str, Any], content: str) 
 
 
 def _exact_member(annotation: Any) -> tuple[str, str] | None:
-    """Return the attribute type of a simple type and the expression of its value, with {} for the content."""
+    """Return the attribute type of a simple type, and an expression for its value with {} as the content."""
     return _EXACT.get(annotation) if isinstance(annotation, type) and not get_args(annotation) else None
 
 
 def _choices(annotation: Any) -> dict[str, Any] | None:
-    """Return the values of a Literal or an Enum by their text, or None if some are not text."""
+    """Return the values of a Literal or an Enum by their strings, or None if a value is not a string."""
     if get_origin(annotation) is Literal:
         choices = {value: value for value in get_args(annotation)}
     elif isinstance(annotation, type) and issubclass(annotation, Enum):
@@ -300,9 +300,9 @@ def _absent(field: StoredField, place: int, scope: dict[str, Any]) -> _Absent | 
 def item_encoder(
     fields: Sequence[StoredField], texts: Sequence[tuple[str, Callable[[Mapping[str, Any]], str]]] = ()
 ) -> ItemEncoder:
-    """Return a function from values by field name to the attributes of an item; None and empty sets are left out.
+    """Return a function that converts field values to an item, leaving out None and empty sets.
 
-    `texts`: attributes that hold text made of the values, with the functions that make it.
+    `texts` maps attributes with strings built from several values to the functions that build them.
     """
     scope: dict[str, Any] = {
         "encode_value": encode_value,

@@ -1,7 +1,8 @@
-"""Fields as they are stored, and the conversion of Python values to attribute values and back.
+"""Storage formats of fields, and the conversion of Python values to attribute values and back.
 
-Values are encoded by their own type, so what pydantic accepted is stored unchanged. Numbers are exact: a Decimal
-digit by digit, a float by its shortest text. Timestamps are text that sorts by time, or whole units since 1970.
+Values are encoded by their runtime type, so a value that pydantic accepted is stored unchanged. Numbers are exact: a
+Decimal keeps its digits, and a float uses its shortest representation. Timestamps are stored as strings that sort by
+time, or as whole units since 1970.
 """
 
 from __future__ import annotations
@@ -51,9 +52,9 @@ _TEXT_ONLY = frozenset({str})
 
 
 def timestamp_text(value: datetime, timespec: str = "microseconds") -> str:
-    """Return a timestamp as text of one width that sorts by time: UTC, Z, with microseconds by default.
+    """Return a timestamp as a fixed-width string that sorts by time, in UTC with a Z suffix.
 
-    Raises ValueError for a timestamp without a time zone.
+    The default precision is microseconds. Raises ValueError for a timestamp without a time zone.
     """
     if value.tzinfo is UTC and value.__class__ is datetime and timespec == "microseconds":
         text = orjson.dumps(value, None, orjson.OPT_UTC_Z).decode()  # in quotes; takes a fifth of the time of isoformat
@@ -65,7 +66,7 @@ def timestamp_text(value: datetime, timespec: str = "microseconds") -> str:
 
 
 def epoch_units(value: datetime, per_second: int) -> str:
-    """Return the whole units since 1970 before a timestamp. Raises ValueError if it has no time zone."""
+    """Return the number of whole units between 1970 and a timestamp. Raises ValueError if it has no time zone."""
     _check_time_zone(value)
     delta = value - _EPOCH
     microseconds = (delta.days * 86_400 + delta.seconds) * 1_000_000 + delta.microseconds
@@ -73,7 +74,7 @@ def epoch_units(value: datetime, per_second: int) -> str:
 
 
 def timestamp_from_epoch(number: str, per_second: int) -> datetime:
-    """Return the timestamp of a number of units since 1970."""
+    """Return the timestamp for a number of units since 1970."""
     return _EPOCH + timedelta(microseconds=int(Decimal(number) * 1_000_000 / per_second))
 
 
@@ -83,7 +84,7 @@ def _check_time_zone(value: datetime) -> None:
 
 
 def round_down(stored: StoredAs | None, value: datetime) -> datetime:
-    """Return a timestamp as it is read back: in whole units, or in microseconds if it has no unit."""
+    """Round a timestamp down to the precision with which it is stored, in whole units or microseconds."""
     if stored is None:
         return value
     unit_us = 1_000_000 if stored in {"epoch_s", "iso_s"} else 1_000
@@ -91,7 +92,7 @@ def round_down(stored: StoredAs | None, value: datetime) -> datetime:
 
 
 def round_up(stored: StoredAs, value: Any) -> Any:
-    """Return a timestamp rounded up to whole units; a value that is not a datetime is returned unchanged."""
+    """Round a timestamp up to whole units. Values that are not datetimes are returned unchanged."""
     if not isinstance(value, datetime):
         return value
     unit_us = 1_000_000 if stored in {"epoch_s", "iso_s"} else 1_000
@@ -106,7 +107,7 @@ Encoder = Callable[[Any], AttributeValue]
 
 
 def encode_value(value: Any) -> AttributeValue:
-    """Return the attribute value of a Python value. Raises UnstorableTypeError for types that have none."""
+    """Encode a Python value as an attribute value. Raises UnstorableTypeError for an unsupported type."""
     encode = _ENCODERS.get(type(value))
     if encode is not None:
         return encode(value)
@@ -114,7 +115,7 @@ def encode_value(value: Any) -> AttributeValue:
 
 
 def encoder(annotation: Any, stored: StoredAs | None = None) -> Encoder:
-    """Return a function that encodes the values of a type, or of timestamps that are stored so."""
+    """Return a function that encodes values of a type, or timestamps in a storage format."""
     if stored is not None:
         return _TIMESTAMP_ENCODERS[stored]
     annotation, _ = without_none(annotation)
@@ -122,9 +123,9 @@ def encoder(annotation: Any, stored: StoredAs | None = None) -> Encoder:
 
 
 def member_encoder(annotation: Any, parts: Sequence[object], *, up: bool = False) -> Encoder:
-    """Return a function that encodes the values of a member of a type, found by names and list positions.
+    """Return a function that encodes values of a nested member of a type.
 
-    `up` rounds timestamps up to their unit.
+    The member is identified by names and list positions. With `up`, timestamps are rounded up to their unit.
     """
     stored: StoredAs | None = None
     for part in parts:
@@ -186,7 +187,7 @@ def _member_encoders(model: type[BaseModel]) -> tuple[tuple[str, str, Encoder], 
 
 
 def _encode_text(value: Any) -> AttributeValue:
-    """Return the attribute value of a str. Raises UnstorableTypeError for other types, which str() would convert."""
+    """Encode a str. Raises UnstorableTypeError for other types, which str() would convert."""
     if type(value) is str:
         return {"S": value}
     if not isinstance(value, str):
@@ -199,7 +200,7 @@ def _refuse_unset(value: Any) -> AttributeValue:
 
 
 def encode_set(value: set[Any] | frozenset[Any]) -> AttributeValue:
-    """Return the attribute value of a set. Raises UnstorableTypeError if it is empty or its members differ in type."""
+    """Encode a set. Raises UnstorableTypeError if it is empty or its members have different types."""
     if _TEXT_ONLY.issuperset(map(type, value)) and value:
         return {"SS": sorted(value)}
     members = [encode_value(member) for member in value]
@@ -212,14 +213,17 @@ def encode_set(value: set[Any] | frozenset[Any]) -> AttributeValue:
 
 
 def _map_key(name: object) -> str:
-    """Return the name in a map of a dict's key: the same text that the value is stored as."""
+    """Return the map key for a dict key, which is the string that the value is stored as."""
     if isinstance(name, Enum):
         return _map_key(name.value)
     return timestamp_text(name) if isinstance(name, datetime) else str(name)
 
 
 def number_text(value: float | Decimal) -> str:
-    """Return a number as it is sent: Decimal exactly, float by its shortest text. Raises ValueError for nan and inf."""
+    """Return a number in the form in which it is sent. Raises ValueError for nan and inf.
+
+    A Decimal is exact, and a float uses its shortest representation.
+    """
     if not (value.is_finite() if isinstance(value, Decimal) else math.isfinite(value)):
         raise ValueError(f"{value} cannot be stored: a Number is finite")
     if not isinstance(value, Decimal):
@@ -262,7 +266,7 @@ Decoder = Callable[[AttributeValue], Any]
 
 
 def decode_value(value: AttributeValue) -> Any:
-    """Return the plain Python value of an attribute value: str, int, Decimal, bytes, bool, None, list, dict, set."""
+    """Convert an attribute value to a Python value: str, int, Decimal, bytes, bool, None, list, dict or set."""
     ((code, content),) = value.items()
     return PLAIN_DECODERS[code](content)
 
@@ -287,7 +291,7 @@ PLAIN_DECODERS: dict[str, Callable[[Any], Any]] = {
 
 
 def decoder(annotation: Any, stored: StoredAs | None = None) -> Decoder:
-    """Return a function that decodes the values of a type, or of timestamps stored so, for pydantic to validate."""
+    """Return a function that decodes stored values of a type for pydantic to validate."""
     if stored is not None:
         return _TIMESTAMP_DECODERS[stored]
     annotation, _ = without_none(annotation)
@@ -307,7 +311,7 @@ _TIMESTAMP_DECODERS: dict[StoredAs, Decoder] = {
 
 
 def _nested_decoder(annotation: Any) -> Decoder | None:
-    """Return a decoder for types with nested models, whose stored field names differ; None for other types."""
+    """Return a decoder for types with nested models that rename fields, or None for other types."""
     origin, inner = get_origin(annotation) or annotation, get_args(annotation)
     if not isinstance(origin, type):
         return None
@@ -378,7 +382,7 @@ def _member_decoders(model: type[BaseModel]) -> tuple[tuple[str, str, Decoder, C
 
 
 def _absent_default(annotation: Any) -> Callable[[], Any] | None:
-    """Return a function that makes the value of a required field whose attribute is absent: None or an empty set."""
+    """Return a factory for the value of a required field whose attribute is absent: None or an empty set."""
     if without_none(annotation)[1]:
         return lambda: None
     return set if is_set_type(annotation) else None
@@ -386,7 +390,7 @@ def _absent_default(annotation: Any) -> Callable[[], Any] | None:
 
 @dataclass(frozen=True, eq=False)
 class StoredField:
-    """A field of an entity, as it is stored."""
+    """A field of an entity, with its storage format."""
 
     name: str
     attribute: str
@@ -406,26 +410,26 @@ class StoredField:
 
     @cached_property
     def declared(self) -> DeclaredField:
-        """Its type with choices and limits, as templates use it."""
+        """The declared type with choices and constraints, for use in templates."""
         return DeclaredField.of(self.name, self.info.annotation, self.info)
 
     def encode_up(self, value: Any) -> AttributeValue:
-        """Return the attribute value of a value; timestamps are rounded up to the field's unit."""
+        """Encode a value, rounding timestamps up to the field's unit."""
         return self.encode(value if self.stored is None else round_up(self.stored, value))
 
     @property
     def is_needed(self) -> bool:
-        """Whether an item without its attribute cannot be read: it has no default, and absence is not a value of it."""
+        """Whether an item without this attribute is unreadable: the field has no default and cannot be absent."""
         return self.info.is_required() and not self.optional and not self.is_set
 
     @property
     def is_set(self) -> bool:
-        """Whether it is a set, whose attribute is absent while the set is empty."""
+        """Whether the field is a set, which is stored as an absent attribute while it is empty."""
         return self.type_code in {"SS", "NS", "BS"}
 
 
 def stored_field(name: str, info: FieldInfo, *, ttl: str | None = None) -> StoredField:
-    """Return a field of a model as it is stored; `ttl` is the table's attribute for expiry."""
+    """Return the stored form of a model field. `ttl` is the table's TTL attribute."""
     mark = attribute_of(info)
     attribute = mark.name or name
     annotation, optional = without_none(info.annotation)
@@ -453,21 +457,21 @@ def stored_field(name: str, info: FieldInfo, *, ttl: str | None = None) -> Store
 
 
 def plain_decoder(stored: StoredField) -> Callable[[Any], Any] | None:
-    """Return a decoder of the content of the field's own attribute type, or None if the field needs `stored.decode`.
+    """Return a fast decoder for the field's declared attribute type, or None if `stored.decode` is required.
 
-    The fast path of `stored.decode`, which also decodes other attribute types for pydantic to judge.
+    `stored.decode` also decodes other attribute types, which pydantic then validates.
     """
     return PLAIN_DECODERS.get(stored.type_code) if stored.decode is decode_value else None
 
 
 @lru_cache(maxsize=4096)
 def validator(stored: StoredField) -> Callable[[Any], Any]:
-    """Return a function that validates a value as the field's model does. It raises ValueError for invalid values."""
+    """Return a function that validates a value like the field's model. It raises ValueError for invalid values."""
     return _validator(stored.name, annotation_with_limits(stored.info))
 
 
 def amount_validator(stored: StoredField) -> Callable[[Any], Any]:
-    """Return a validator of an amount that is added to a field: of the field's type, but without its limits."""
+    """Return a validator for an amount to add to a field. It checks the type, but not the constraints of the field."""
     return validator(stored) if stored.stored is not None else _validator(stored.name, stored.annotation)
 
 

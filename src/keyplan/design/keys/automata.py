@@ -1,8 +1,8 @@
-"""Automata of languages, and the words that two of them share.
+"""Finite automata of languages, and the words that two automata share.
 
-A language becomes an automaton of numbered states without empty transitions. Two automata are walked together; the
-first shared word found is a shortest one. An automaton may accept more than its language (long runs count as
-endless), never less, so that "no shared word" is a proof.
+A language is converted to an automaton with numbered states and without empty transitions. Two automata are explored
+together, and the first shared word found is a shortest one. An automaton may accept more than its language, because
+long runs count as endless, but never less. Therefore the absence of a shared word is a proof.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Edge = tuple[CharSet, int]
 
 @dataclass(frozen=True)
 class Automaton:
-    """Finite automaton: initial state, outgoing edges of each state (numbered from 0), accepting states."""
+    """Finite automaton with numbered states, edges for each state, an initial state and accepting states."""
 
     start: int
     edges: tuple[tuple[Edge, ...], ...]
@@ -30,7 +30,7 @@ class Automaton:
 
 
 class AutomatonBuilder:
-    """Builds an automaton by appending parts."""
+    """Builder that creates an automaton by appending parts."""
 
     def __init__(self, barred: CharSet = _NOTHING) -> None:
         self._edges: list[list[Edge]] = [[]]
@@ -45,17 +45,17 @@ class AutomatonBuilder:
         return len(self._edges) - 1
 
     def add(self, language: Language) -> None:
-        """Append a text of the language."""
+        """Append a word of a language."""
         self.end = self._added(language, self.end)
 
     def add_anything(self) -> None:
-        """Append any text, including the empty one."""
+        """Append any string, including the empty string."""
         self.add(Run(ANY, 0, None))
 
     def add_without(self, language: Language, delimiter: str, barred: CharSet) -> None:
-        """Append a text in which a parser finds no delimiter, also not across its end.
+        """Append a string in which a parser finds no delimiter, not even across the end of the string.
 
-        `barred` characters are excluded as well.
+        Characters in `barred` are excluded as well.
         """
         builder = AutomatonBuilder(barred | CharSet.of(delimiter) if len(delimiter) == 1 else barred)
         builder.add(language)
@@ -75,7 +75,7 @@ class AutomatonBuilder:
         self.end = end
 
     def machine(self) -> Automaton:
-        """Return the automaton without empty transitions and without dead states."""
+        """Return the automaton without empty transitions and dead states."""
         reach = [self._closure(state) for state in range(len(self._edges))]
         edges = tuple(
             tuple(edge for inner in reach[state] for edge in self._edges[inner]) for state in range(len(reach))
@@ -127,7 +127,7 @@ class AutomatonBuilder:
         return end
 
     def _add_words(self, texts: list[str], at: int, end: int) -> None:
-        """Add fixed texts between two states; common prefixes share states, because there may be thousands of texts."""
+        """Add fixed strings between two states, sharing states for common prefixes."""
         reached = {"": at}
         for text in texts:
             for size in range(1, len(text) + 1):
@@ -136,7 +136,7 @@ class AutomatonBuilder:
             self._skips[reached[text]].append(end)
 
     def _repeated(self, low: int, high: int | None, at: int, part: CharSet | Language) -> int:
-        """Append a part, or a single character, `low` to `high` times."""
+        """Append a part or a single character between `low` and `high` times."""
 
         def once(start: int) -> int:
             return self._step(start, part) if isinstance(part, CharSet) else self._added(part, start)
@@ -155,7 +155,7 @@ class AutomatonBuilder:
 
 
 def _trimmed(machine: Automaton) -> Automaton:
-    """Return the automaton without empty edges and without edges into dead states."""
+    """Return the automaton without empty transitions and without edges into dead states."""
     sources: dict[int, list[int]] = {}
     for state, leaving in enumerate(machine.edges):
         for chars, target in leaving:
@@ -172,14 +172,14 @@ def _trimmed(machine: Automaton) -> Automaton:
 
 
 def without_empty(machine: Automaton) -> Automaton:
-    """Return the automaton without the empty word."""
+    """Return the automaton, excluding the empty word."""
     if machine.start not in machine.ends:
         return machine
     return Automaton(len(machine.edges), (*machine.edges, machine.edges[machine.start]), machine.ends)
 
 
 def _without(machine: Automaton, delimiter: str) -> Automaton:
-    """Return the texts of an automaton that contain the delimiter only at their end, where it is appended."""
+    """Return an automaton of the words that contain the delimiter only at the end, where it is appended."""
     width = len(delimiter)
     singles = [CharSet.of(character) for character in dict.fromkeys(delimiter)]
     rest = ANY
@@ -200,14 +200,14 @@ def _without(machine: Automaton, delimiter: str) -> Automaton:
 
 
 def _overlap(text: str, delimiter: str) -> int:
-    """Return the length of the longest prefix of the delimiter that the text ends with."""
+    """Return the length of the longest suffix of `text` that is a prefix of the delimiter."""
     return max(k for k in range(len(delimiter) + 1) if text.endswith(delimiter[:k]))
 
 
 def shared_words(left: Automaton, right: Automaton, *, visits: int = 1, variety: int = 1) -> Iterator[str]:
-    """Yield words that both automata accept, shortest first; none only if none exists.
+    """Yield words that both automata accept, shortest first. It yields none only if there is no such word.
 
-    More `visits` of a pair of states and more `variety` of characters yield more words, but not all.
+    Higher limits for visits per pair of states (`visits`) and for characters (`variety`) yield more words, but not all.
     """
     seen: Counter[tuple[int, int]] = Counter()
     waiting = deque([(left.start, right.start, "")])

@@ -1,9 +1,9 @@
-"""Encodings: how a field's value becomes text in a key. Errors, numbers, UUIDs, dates and times.
+"""Encodings of field values in keys: errors, numbers, UUIDs, dates and times.
 
-Dates and times have text of one width, so that they sort by time. A datetime must have a UTC offset. Values finer
-than a unit are rounded down to it. Units s, ms and us are `reversible`: a value of that precision can be decoded.
-date, month, year, hour and minute of a datetime are periods and not reversible. Years 0001 to 9999 are supported;
-seconds and milliseconds since 1970 reach the year 2286, and values outside are refused.
+Dates and times are encoded with a fixed width, so that they sort by time. A datetime must have a UTC offset. Values are
+rounded down to the unit. The units s, ms and us are `reversible`: values with that precision can be decoded. The date,
+month, year, hour and minute of a datetime are periods and not reversible. Years 0001 to 9999 are supported. Seconds and
+milliseconds since 1970 are supported until the year 2286, and values outside this range are rejected.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from keyplan.design.keys.languages import (
 
 
 class TemplateError(ValueError):
-    """An invalid template: bad syntax, an unknown field, or a field that its spec does not accept.
+    """Raised for an invalid template: bad syntax, an unknown field, or a field that its spec does not support.
 
-    `position` is the offset in `text` of the first wrong character, `fix` says what to write instead.
+    `position` is the offset in `text` of the first wrong character. `fix` describes how to resolve the error.
     """
 
     def __init__(self, text: str, position: int, problem: str, fix: str) -> None:
@@ -45,7 +45,7 @@ class TemplateError(ValueError):
 
 
 class EncodingError(ValueError):
-    """A spec that does not accept a field; the template adds the position (TemplateError)."""
+    """Raised if a spec does not support a field. The template code adds the position and raises TemplateError."""
 
     def __init__(self, problem: str, fix: str) -> None:
         super().__init__(f"{problem}: {fix}")
@@ -54,7 +54,7 @@ class EncodingError(ValueError):
 
 
 class KeyPartError(ValueError):
-    """A value that cannot become part of a key. `delimiter` is set if the value could forge another key."""
+    """Raised if a value cannot be used in a key. `delimiter` is set if the value could forge another key."""
 
     def __init__(self, field: str, value: Any, problem: str, delimiter: str | None = None) -> None:
         super().__init__(f"{field}={value!r} cannot be part of a key: {problem}")
@@ -65,7 +65,7 @@ class KeyPartError(ValueError):
 
 
 class MissingField(KeyError):  # noqa: N818  named for the state it reports, as LookupErrors of a key are read
-    """A field of a key has no value."""
+    """Raised if a field of a key has no value."""
 
     def __init__(self, field: str, template: str = "") -> None:
         super().__init__(field)
@@ -78,7 +78,7 @@ class MissingField(KeyError):  # noqa: N818  named for the state it reports, as 
 
 
 class Inline(NamedTuple):
-    """An encoding as source code, with `v` for the value."""
+    """An encoding as a source code expression, with `v` as the value."""
 
     condition: str
     """True of the values that `text` encodes; `encode` encodes or refuses all others."""
@@ -90,16 +90,19 @@ class Inline(NamedTuple):
 
 @dataclass(frozen=True)
 class Encoding:
-    """How the values of one field become text.
+    """Conversion of the values of one field to strings.
 
-    `encode` raises KeyPartError or MissingField. `decode` is its inverse and raises ValueError for a text that no value
-    makes; if the encoding is not `reversible`, it returns one of the values that make the text (for a period: its first
-    timestamp, in UTC). `keeps_order`: a greater value never makes a lesser text; an Enum or a Literal is ordered as
-    declared. `rounds_to` names the unit that finer values are rounded down to. `choices` are all texts, if they are
-    few. `min_bytes` and `max_bytes` are UTF-8, None for unlimited. `language` holds every text of a valid value;
-    `pattern` (a regular expression) and `reachable` hold every text and character of any value of the type. They differ
-    if a language is `declared`: narrowed by lengths, a pattern or a range, which rendering does not check. `inline` is
-    the same encoding of most values as source code, for the generated functions of templates.
+    `encode` raises KeyPartError or MissingField. `decode` is the inverse and raises ValueError for a string that no
+    value produces. If the encoding is not `reversible`, `decode` returns one of the values that produce the string; for
+    a period, this is the first timestamp in UTC. `keeps_order` means that a greater value never produces a smaller
+    string. The members of an Enum or Literal are ordered as declared. `rounds_to` is the name of the unit to which more
+    precise values are rounded down. `choices` are all possible strings, if there are few. `min_bytes` and `max_bytes`
+    are UTF-8 lengths, or None for unlimited.
+
+    `language` contains the string of every valid value. `pattern` (a regular expression) and `reachable` contain every
+    string and character of any value of the type. They differ if a language is `declared`: narrowed by lengths, a
+    pattern or a range, which rendering does not check. `inline` is a source code expression that encodes most values,
+    for the generated functions of templates.
     """
 
     name: str
@@ -120,27 +123,27 @@ class Encoding:
 
     @property
     def width(self) -> int | None:
-        """Characters of the text of every value, valid or not; None if they differ."""
+        """The number of characters of every encoded value, valid or not, or None if it varies."""
         return None if self.declared else self.valid_width
 
     @property
     def valid_width(self) -> int | None:
-        """Characters of the text of every valid value; None if they differ."""
+        """The number of characters of every encoded valid value, or None if it varies."""
         low, high = lengths_of(self.language)
         return low if low == high else None
 
     @property
     def chars(self) -> CharSet:
-        """The characters in texts of valid values."""
+        """The characters in the encoded strings of valid values."""
         return chars_of(self.language)
 
     @property
     def first(self) -> CharSet:
-        """The first characters of texts of any value of the type."""
+        """The first characters of the encoded strings of any value of the type."""
         return first_of(self.language) if self.reachable == self.chars else self.reachable
 
     def exact(self, value: Any) -> bool:
-        """Return True if no other value has the same text (False for a timestamp finer than the unit)."""
+        """Return True if no other value has the same string, which is False for a timestamp that must be rounded."""
         if self.reversible and self.rounds_to is None:
             return True
         # In UTC, because local times are ambiguous in the hour that a clock shows twice.
@@ -160,7 +163,7 @@ def encoding_of(
     choices: tuple[str, ...] | None = None,
     rounds_to: str | None = None,
 ) -> Encoding:
-    """Return an encoding with the sizes and characters of its language."""
+    """Return an encoding with the sizes and characters computed from its language."""
     low, high = bytes_of(language)
     reachable = chars_of(language)
     return Encoding(
@@ -170,7 +173,7 @@ def encoding_of(
 
 
 def wrong_type(field: DeclaredField, value: Any, wanted: str) -> Exception:
-    """Return the error for a value of the wrong type; MissingField for None."""
+    """Return the error for a value of the wrong type, or MissingField for None."""
     if value is None:
         return MissingField(field.name)
     return KeyPartError(field.name, value, f"it is {type(value).__name__}, and {wanted} is needed")
@@ -183,7 +186,7 @@ _UUID_PARTS = (8, 4, 4, 4, 12)
 
 
 def int_encoding(field: DeclaredField) -> Encoding:
-    """Return the encoding of an int as Python writes it. The order of texts is not that of numbers (10 < 9)."""
+    """Return the encoding of an int in decimal. Strings do not sort like numbers: "10" < "9"."""
 
     def encode(value: Any) -> str:
         if type(value) is not int:
@@ -200,7 +203,7 @@ def int_encoding(field: DeclaredField) -> Encoding:
 
 
 def padded_encoding(field: DeclaredField, width: int) -> Encoding:
-    """Return the encoding of a non-negative int in `width` digits, padded with zeros; it keeps the order of numbers."""
+    """Return the encoding of a non-negative int as `width` zero-padded digits. It preserves the order of numbers."""
     if width > _MAX_DIGITS:
         raise EncodingError(f"0{width}d is wider than a number can be", f"use at most 0{_MAX_DIGITS}d")
     limit = 10**width
@@ -221,7 +224,7 @@ def padded_encoding(field: DeclaredField, width: int) -> Encoding:
 
 
 def uuid_encoding(field: DeclaredField) -> Encoding:
-    """Return the encoding of a UUID as 36 characters of lower-case hex; it keeps the order of its 128 bits."""
+    """Return the encoding of a UUID as 36 lowercase characters. It preserves the order of the 128 bits."""
 
     def encode(value: Any) -> str:
         if not isinstance(value, UUID):
@@ -236,7 +239,7 @@ def uuid_encoding(field: DeclaredField) -> Encoding:
 
 
 def _int_of(field: DeclaredField, value: Any) -> int:
-    """Return the int of a value that may be a member of an IntEnum. A bool is refused."""
+    """Return the int for a value that may be an IntEnum member. A bool is rejected."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise wrong_type(field, value, "an int")
     if field.choices is not None and value not in field.choices:
@@ -245,7 +248,7 @@ def _int_of(field: DeclaredField, value: Any) -> int:
 
 
 def _choice_of_number(field: DeclaredField, number: int) -> Any:
-    """Return the number, or the member of the field's Enum with that value. Raises ValueError if it has none."""
+    """Return the number, or the member of the field's Enum with that value. Raises ValueError if there is none."""
     if field.choices is None:
         return number
     for choice in field.choices:
@@ -255,7 +258,7 @@ def _choice_of_number(field: DeclaredField, number: int) -> Any:
 
 
 def _digits_between(minimum: int | None, maximum: int | None) -> Language:
-    """Return the language of every int in the range, by the number of its digits: a little wider, never narrower."""
+    """Return the language of all ints in the range by number of digits. It may contain more, but never fewer."""
     options: list[Language] = []
     if (minimum is None or minimum <= 0) and (maximum is None or maximum >= 0):
         options.append(Word("0"))
@@ -277,7 +280,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class TimeUnit:
-    """A precision and its spelling. `write` accepts a timestamp in UTC (or a date), `read` is its inverse."""
+    """A time precision and its format. `write` formats a UTC timestamp or a date, and `read` is the inverse."""
 
     name: str
     rounds_to: str | None
@@ -324,7 +327,7 @@ _SECOND_PATTERN = _DAY_PATTERN + "T[0-9]{2}:[0-9]{2}:[0-9]{2}"
 
 
 def _iso_unit(decimals: int, name: str, rounds_to: str | None) -> TimeUnit:
-    """Return an ISO 8601 unit with some decimals of a second. Formatted by hand: twice as fast as isoformat."""
+    """Return an ISO 8601 unit with the given decimals of a second. Manual formatting is twice as fast as isoformat."""
     shape = "%04d-%02d-%02dT%02d:%02d:%02d" + (f".%0{decimals}d" if decimals else "") + "Z"
     unit = 10 ** (6 - decimals)  # microseconds of the last decimal
 
@@ -356,7 +359,7 @@ def _epoch_unit(unit: timedelta, width: int, name: str, rounds_to: str) -> TimeU
 
 
 def _period_unit(name: str, length: int, rest: str, language: Language, pattern: str) -> TimeUnit:
-    """Return a unit of the first `length` characters of ISO 8601; `rest` completes them to the period's start."""
+    """Return a unit for the first `length` characters of ISO 8601. Appending `rest` gives the start of the period."""
 
     def write(timestamp: date) -> str:
         return timestamp.isoformat()[:length]
@@ -382,7 +385,7 @@ PERIODS_S = {YEAR.name: 31_536_000, MONTH.name: 2_592_000, DATE.name: 86_400, HO
 
 
 def time_encoding(field: DeclaredField, unit: TimeUnit) -> Encoding:
-    """Return the encoding of a date or datetime field at a unit."""
+    """Return the encoding of a date or datetime field with a precision."""
     if field.type is date:
         return _date_encoding(field, unit)
     return _datetime_encoding(field, unit)

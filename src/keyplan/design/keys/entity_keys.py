@@ -1,4 +1,4 @@
-"""Keys of entities: templates or stored fields, for the table and for each index; conditions of sparse indexes."""
+"""Keys of entities in the table and in each index, from templates or stored fields, and sparse index conditions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from keyplan.design.schema import Index, Schema
 
 @dataclass(frozen=True)
 class Attr:
-    """A key attribute that holds a stored field, not text made by a template."""
+    """A key attribute that contains a stored field instead of a templated string."""
 
     field: str
 
@@ -29,7 +29,7 @@ KeyParts = KeyPart | tuple[KeyPart, ...]
 
 @dataclass(frozen=True)
 class KeySpec:
-    """A key as written in a declaration."""
+    """A key as written in the source code of a declaration."""
 
     partition: tuple[KeyPart, ...]
     sort: tuple[KeyPart, ...]
@@ -39,9 +39,9 @@ class KeySpec:
 
 @checked_call
 def key(pk: KeyParts, sk: KeyParts | None = None, *, only_if: Condition | None = None) -> KeySpec:
-    """Declare an entity's key: templates such as "TASK#{task_id}", or attr("points") for a stored field.
+    """Declare the key of an entity with templates such as "TASK#{task_id}", or attr("points") for a stored field.
 
-    `only_if` (indexes only): the entity is in the index only while this condition is true.
+    `only_if` is for indexes: the entity is in the index only while this condition is true.
     """
     partition = pk if isinstance(pk, tuple) else (pk,)
     sort = () if sk is None else sk if isinstance(sk, tuple) else (sk,)
@@ -58,14 +58,14 @@ def key(pk: KeyParts, sk: KeyParts | None = None, *, only_if: Condition | None =
 
 @checked_call
 def attr(field: str) -> Attr:
-    """Use the field's own stored value in a key, for example a Number to sort by."""
+    """Use the stored value of a field in a key, such as a Number to sort by."""
     check_text("attr", field)
     return Attr(field)
 
 
 @dataclass(frozen=True, eq=False)
 class BoundKeyAttribute:
-    """A key attribute that is made by a template or by a stored field."""
+    """A key attribute that is made from a template or a stored field."""
 
     attribute: str
     template: BoundTemplate | None = None
@@ -83,23 +83,23 @@ class BoundKeyAttribute:
 
     @property
     def type_code(self) -> TypeCode:
-        """Its attribute type."""
+        """The DynamoDB type of the attribute."""
         return "S" if self.field is None else self.field.type_code
 
     @property
     def text(self) -> str:
-        """Its text in documentation."""
+        """The text of the attribute in documentation."""
         return self.template.text if self.template is not None else "{" + ", ".join(self.fields) + "}"
 
 
 def key_text(parts: Iterable[BoundKeyAttribute]) -> str:
-    """Return key attributes as they are written in messages: PK = USER#{user_id}, SK = METADATA."""
+    """Return key attributes as they are written in messages, such as PK = USER#{user_id}, SK = METADATA."""
     return ", ".join(f"{part.attribute} = {part.text}" for part in parts)
 
 
 @dataclass(frozen=True, eq=False)
 class BoundKey:
-    """An entity's key of the table or of an index."""
+    """The key of an entity in the table or in an index."""
 
     index: Index | None
     partition: tuple[BoundKeyAttribute, ...]
@@ -113,12 +113,12 @@ class BoundKey:
 
     @property
     def text(self) -> str:
-        """Its text in messages."""
+        """The text of the key in messages."""
         return key_text(self.attributes)
 
     @property
     def attributes(self) -> tuple[BoundKeyAttribute, ...]:
-        """Its attributes, partition key first."""
+        """The key attributes, starting with the partition key."""
         return (*self.partition, *self.sort)
 
     @property
@@ -134,7 +134,7 @@ class BoundKey:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BoundIndexKey(BoundKey):
-    """An entity's key of an index."""
+    """The key of an entity in an index."""
 
     index: Index
 
@@ -142,7 +142,7 @@ class BoundIndexKey(BoundKey):
 def bind_key(
     spec: KeySpec, index: Index | None, schema: Schema, fields: Mapping[str, StoredField], entity: str
 ) -> BoundKey:
-    """Bind a key as written to the key attributes of a table or index and an entity's fields."""
+    """Bind a declared key to the key attributes of a table or index and to the fields of an entity."""
     partition = index.partition if index is not None else (schema.partition,)
     sort = index.sort if index is not None else schema.key[1:]
     what = schema.where(index)
@@ -167,9 +167,9 @@ def bind_stored_key(
     place: Place,
     primary: BoundKey | None = None,
 ) -> BoundKey | None:
-    """Return a key whose attributes are stored fields; None if the entity does not have one of them.
+    """Return a key whose attributes are stored fields, or None if the entity does not have one of the fields.
 
-    An index may also use attributes of the primary key, as every local index does.
+    An index can also use attributes of the primary key, as every local secondary index does.
     """
     parts = {field.attribute: BoundKeyAttribute(field.attribute, field=field) for field in fields.values()}
     parts.update({part.attribute: part for part in (primary.attributes if primary is not None else ())})
@@ -183,7 +183,7 @@ def bind_stored_key(
 def _bound(
     index: Index | None, parts: Sequence[BoundKeyAttribute], partition: int, only_if: Condition | None, place: Place
 ) -> BoundKey:
-    """Return the key of these attributes, the first `partition` of which are the partition key."""
+    """Return the key with these attributes. The first `partition` attributes are the partition key."""
     arguments = tuple(parts[:partition]), tuple(parts[partition:]), only_if, place
     return BoundKey(None, *arguments) if index is None else BoundIndexKey(index, *arguments)
 
@@ -217,7 +217,7 @@ def _attribute(
 
 
 def bind_template(text: str, fields: Mapping[str, DeclaredField], place: Place) -> BoundTemplate:
-    """Bind a template to fields. Raises DesignError at the wrong part of the template."""
+    """Bind a template to fields. Raises DesignError that points at the invalid part of the template."""
     try:
         return parse(text).bind(fields)
     except TemplateError as error:
@@ -230,7 +230,7 @@ def bind_template(text: str, fields: Mapping[str, DeclaredField], place: Place) 
 
 
 def _placeholder_width(text: str, start: int) -> int:
-    """Return the width of the wrong part of a template: a whole placeholder, its name or spec, or one character."""
+    """Return the width of the invalid part of a template: a placeholder, its name or spec, or one character."""
     end = text.find("}", start)
     if end < 0:
         return 1
@@ -240,12 +240,12 @@ def _placeholder_width(text: str, start: int) -> int:
 
 
 def declared_fields(fields: Mapping[str, StoredField]) -> dict[str, DeclaredField]:
-    """Return the declared types of fields, for templates."""
+    """Return the declared types of the fields, for use in templates."""
     return {name: field.declared for name, field in fields.items()}
 
 
 def find_index(schema: Schema, name: str, place: Place) -> Index:
-    """Return the index with a name. Raises DesignError at this place if the table has none."""
+    """Return the index with a name. Raises DesignError at the given location if the table has no such index."""
     index = schema.index(name)
     if index is None:
         known = ", ".join(one.name for one in schema.indexes) or "none"

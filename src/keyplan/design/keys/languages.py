@@ -1,13 +1,13 @@
-"""Sets of characters, and regular languages as small trees: the texts that a placeholder of a template can make.
+"""Sets of characters, and regular languages as small trees that describe the strings of template placeholders.
 
-A language may be wider than the texts of an encoding, never narrower, so that "these two templates share no key"
-is a proof (`overlaps`). Characters are ranges of code points, whose order is the order of UTF-8 bytes, which is how
-DynamoDB sorts Strings. Surrogates are in no set, because a String cannot hold them.
+A language may contain more strings than an encoding produces, but never fewer. Therefore the result that two templates
+share no key is a proof (see `overlaps`). Characters are ranges of code points in the order of their UTF-8 bytes, which
+is how DynamoDB sorts Strings. No set contains surrogates, because Strings cannot contain them.
 
-`pattern_language` reads the `pattern` of a field. pydantic searches for a pattern with Rust's regex: `$` is the end
-of the text, and anything may surround a pattern that ^ or $ does not anchor. It supports literals, classes, groups,
-alternatives and repetition; a class such as \\d includes every character beyond ASCII. Any other syntax (flags, word
-boundaries, lookaround) has no language here, and the field counts as any text.
+`pattern_language` parses the `pattern` of a field. pydantic searches for a pattern with Rust's regex crate: `$` is the
+end of the text, and a pattern without the anchors ^ or $ matches anywhere in the text. Literals, classes, groups,
+alternatives and repetition are supported. A class such as \\d includes every non-ASCII character. With any other
+syntax, such as flags, word boundaries or lookaround, the field counts as an arbitrary string.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class CharSet:
 
     @classmethod
     def of(cls, characters: str) -> CharSet:
-        """Return the set of these characters."""
+        """Return the set of the given characters."""
         return _joined([(ord(character), ord(character)) for character in characters])
 
     @classmethod
     def between(cls, low: str, high: str) -> CharSet:
-        """Return the characters from `low` to `high`, both included."""
+        """Return the set of characters from `low` to `high`, inclusive."""
         return _joined([(ord(low), ord(high))]).meet(ANY)
 
     def __contains__(self, character: str) -> bool:
@@ -49,17 +49,17 @@ class CharSet:
         return _joined([*self.ranges, *other.ranges])
 
     def meet(self, other: CharSet) -> CharSet:
-        """Return the characters in both sets."""
+        """Return the intersection of the two sets."""
         pairs = ((max(a, c), min(b, d)) for a, b in self.ranges for c, d in other.ranges)
         return CharSet(tuple((low, high) for low, high in pairs if low <= high))
 
     def minus(self, other: CharSet) -> CharSet:
-        """Return the characters in this set and not in the other."""
+        """Return the characters of this set that are not in the other set."""
         return self.meet(other.complement)
 
     @cached_property
     def complement(self) -> CharSet:
-        """Every character of a String that is not in this set."""
+        """Return all characters that are not in this set and that a String can contain."""
         gaps, following = [], 0
         for low, high in sorted([*self.ranges, _SURROGATES]):
             if low > following:
@@ -81,27 +81,27 @@ class CharSet:
 
     @property
     def most_bytes(self) -> int:
-        """UTF-8 bytes of its longest character."""
+        """The number of UTF-8 bytes of the longest character."""
         return utf8_bytes(self.highest) if self.ranges else 0
 
     @property
     def least_bytes(self) -> int:
-        """UTF-8 bytes of its shortest character."""
+        """The number of UTF-8 bytes of the shortest character."""
         return utf8_bytes(self.lowest) if self.ranges else 0
 
     def examples(self, count: int) -> str:
-        """Return up to `count` characters of the set, the most readable first. The set must not be empty."""
+        """Return up to `count` characters of the set, preferring readable ones. The set must not be empty."""
         plain = islice((character for character in _PLAIN if character in self), count)
         return "".join(plain) or chr(self.lowest)
 
 
 def utf8_bytes(point: int) -> int:
-    """Return the bytes of one code point in UTF-8, 1 to 4."""
+    """Return the number of UTF-8 bytes of a code point, from 1 to 4."""
     return 1 + (point > 0x7F) + (point > 0x7FF) + (point > 0xFFFF)
 
 
 def next_character(character: str) -> str | None:
-    """Return the next character that a String can hold, or None after the last one."""
+    """Return the next character that a String can contain, or None after the last character."""
     point = ord(character) + 1
     if point > HIGHEST:
         return None
@@ -109,7 +109,7 @@ def next_character(character: str) -> str | None:
 
 
 def previous_character(character: str) -> str | None:
-    """Return the previous character, or None before the first one."""
+    """Return the previous character, or None before the first character."""
     point = ord(character) - 1
     if point < 0:
         return None
@@ -133,14 +133,14 @@ LETTERS = CharSet.between("a", "z") | CharSet.between("A", "Z")
 
 @dataclass(frozen=True)
 class Word:
-    """One fixed text."""
+    """A fixed string."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Run:
-    """`low` to `high` characters of one set; unlimited if `high` is None."""
+    """Between `low` and `high` characters of one set. None means unlimited."""
 
     chars: CharSet
     low: int
@@ -156,14 +156,14 @@ class Chain:
 
 @dataclass(frozen=True)
 class OneOf:
-    """Any one of the options."""
+    """A choice between several options."""
 
     options: tuple[Language, ...]
 
 
 @dataclass(frozen=True)
 class Repeat:
-    """A part `low` to `high` times; unlimited if `high` is None."""
+    """A part that is repeated between `low` and `high` times. None means unlimited."""
 
     part: Language
     low: int
@@ -175,12 +175,12 @@ EMPTY_TEXT = Word("")
 
 
 def words(texts: tuple[str, ...]) -> Language:
-    """Return the language of exactly these texts."""
+    """Return the language of exactly these strings."""
     return OneOf(tuple(Word(text) for text in texts))
 
 
 def chars_of(language: Language) -> CharSet:
-    """Return every character in texts of the language."""
+    """Return every character that occurs in strings of the language."""
     match language:
         case Word(text):
             return CharSet.of(text)
@@ -193,7 +193,7 @@ def chars_of(language: Language) -> CharSet:
 
 
 def first_of(language: Language) -> CharSet:
-    """Return every first character of texts of the language."""
+    """Return every first character of strings of the language."""
     match language:
         case Word(text):
             return CharSet.of(text[:1])
@@ -217,7 +217,7 @@ def _first_of_chain(parts: tuple[Language, ...]) -> CharSet:
 
 
 def lengths_of(language: Language) -> tuple[int, int | None]:
-    """Return the characters of the shortest and of the longest text; None if the longest is unlimited."""
+    """Return the minimum and maximum number of characters of a string. A maximum of None means unlimited."""
     match language:
         case Word(text):
             return len(text), len(text)
@@ -233,7 +233,7 @@ def lengths_of(language: Language) -> tuple[int, int | None]:
 
 
 def bytes_of(language: Language) -> tuple[int, int | None]:
-    """Return the UTF-8 bytes of the shortest and of the longest text; None if the longest is unlimited."""
+    """Return the minimum and maximum number of UTF-8 bytes of a string. A maximum of None means unlimited."""
     match language:
         case Word(text):
             return len(text.encode()), len(text.encode())
@@ -269,11 +269,11 @@ _SPECIAL = frozenset("()[]{}*+?|^$\\.")
 
 
 class _NotUnderstoodError(Exception):
-    """The expression uses unsupported syntax."""
+    """Raised if the expression uses unsupported syntax."""
 
 
 def pattern_language(pattern: str) -> Language | None:
-    """Return the language of texts in which the pattern is found, or a little more; None for unsupported syntax."""
+    """Return a language that contains all strings in which the pattern matches, or None for unsupported syntax."""
     reader = _Reader(pattern)
     try:
         language = reader.alternatives(outermost=True)
@@ -284,21 +284,21 @@ def pattern_language(pattern: str) -> Language | None:
 
 
 class _Reader:
-    """Parses an expression from left to right."""
+    """Parser that reads an expression from left to right."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
 
     def alternatives(self, *, outermost: bool) -> Language:
-        """Parse branches separated by bars. Only those of the whole expression may be anchored."""
+        """Parse branches separated by bars. Anchors are supported only at the top level."""
         options = [self._branch(outermost=outermost)]
         while self._took("|"):
             options.append(self._branch(outermost=outermost))
         return options[0] if len(options) == 1 else OneOf(tuple(options))
 
     def expect_end(self) -> None:
-        """Raise if text is left over."""
+        """Raise an error if unparsed text remains."""
         if self._at < len(self._text):
             raise _NotUnderstoodError
 
@@ -368,7 +368,10 @@ class _Reader:
         return int(least), (int(most) if most else None) if comma else int(least)
 
     def _class(self) -> CharSet:
-        """Parse a class in brackets: its characters at most; if negated, all except its characters at least."""
+        """Parse a bracketed character class.
+
+        Its characters are an upper bound, or a lower bound if the class is negated.
+        """
         negated = self._took("^")
         wide, narrow = CharSet(()), CharSet(())
         first = True
@@ -397,7 +400,7 @@ class _Reader:
         return (CharSet.of(character),) * 2
 
     def _escape(self) -> tuple[CharSet, CharSet]:
-        """Return the characters of an escape, at most and at least."""
+        """Return an upper and a lower bound for the characters of an escape."""
         character = self._next()
         named = _NAMED.get(character.lower())
         if named is not None:

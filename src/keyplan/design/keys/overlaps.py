@@ -1,10 +1,11 @@
-"""Decide whether two key templates can make one key for any values, and which other keys a prefix or range returns.
+"""Checks of whether two key templates can produce the same key, and which other keys a prefix or range returns.
 
-Each template is a regular language: literal text, and the texts of each field by its encoding, lengths, choices and
-pattern. None is a proof that no valid values make a shared key. Two things are regular only in part, a field that is
-used twice and a hash: there the languages are wider than the templates, so None is still a proof, and a shared text
-is verified by rendering it (`Overlap.certain`). Texts that a template refuses to render do not count: a value that
-holds the delimiter after it, and an empty value (unless the field has min_length=0).
+Each template is a regular language of its literal text and the strings of each field, given by the field's encoding,
+lengths, choices and pattern. A result of None proves that no valid values produce a shared key. Fields that are used
+twice and hashes are not regular. For these, the languages contain more strings than the templates produce, so None is
+still a proof. A shared string is verified by rendering it (`Overlap.certain`). Strings that a template refuses to
+render do not count, such as values that contain the following delimiter, or empty values of fields without
+min_length=0.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ Prefix = BoundTemplate | str
 
 @dataclass(frozen=True)
 class Overlap:
-    """A key that two sides share: a text for each key attribute, and values that make it on either side.
+    """A key that two templates share, with the values that produce it on each side.
 
-    `plain`: no value holds punctuation; otherwise values without the other side's delimiters rule it out.
-    `certain`: the values do render to the texts.
+    `plain` is True if no value contains punctuation. Otherwise, values without the other side's delimiters rule the
+    overlap out. `certain` is True if the values were verified to render to the key.
     """
 
     texts: tuple[str, ...]
@@ -44,20 +45,20 @@ class Overlap:
 
     @property
     def text(self) -> str:
-        """The first text."""
+        """The string of the first key attribute."""
         return self.texts[0]
 
 
 def can_equal(left: BoundTemplate, right: BoundTemplate) -> str | None:
-    """Return a key text that both templates can make, or None if there is none."""
+    """Return a key string that both templates can produce, or None."""
     overlap = keys_overlap((left,), (right,))
     return overlap.text if overlap is not None else None
 
 
 def keys_overlap(left: Sequence[BoundTemplate], right: Sequence[BoundTemplate]) -> Overlap | None:
-    """Return a key that both sides can make, each attribute by its template, or None if there is none.
+    """Return a key that both sides can produce, attribute by attribute, or None.
 
-    A field that occurs in several attributes of a side has one value in all of them.
+    A field that occurs in several attributes of one side has the same value in all of them.
     """
     punctuation = _punctuation(chain.from_iterable(template.parts for template in (*left, *right)))
     for barred in (punctuation, _NOTHING):
@@ -70,25 +71,25 @@ def keys_overlap(left: Sequence[BoundTemplate], right: Sequence[BoundTemplate]) 
 
 
 def captures(prefix: Prefix, other: BoundTemplate, known: Collection[str] = ()) -> str | None:
-    """Return a key of `other` that starts with the text that `prefix` makes of the known fields, or None.
+    """Return a key of `other` that starts with the string that `prefix` produces for the known fields, or None.
 
-    begins_with returns such a key, though another template made it. If possible, the key is one that `prefix` cannot
-    make itself. The prefix of a template is that of `BoundTemplate.prefix`.
+    begins_with returns such a key although another template produced it. If possible, the result is a key that `prefix`
+    itself cannot produce. The prefix of a template is defined by `BoundTemplate.prefix`.
     """
     overlap = captured(prefix, other, known)
     return overlap.text if overlap is not None else None
 
 
 def captured(prefix: Prefix, other: BoundTemplate, known: Collection[str] = ()) -> Overlap | None:
-    """Return the overlap of which `captures` returns the text, with the values of `other` on the right."""
+    """Return the overlap whose key string `captures` returns, with the values of `other` on the right side."""
     parts = _known_parts(prefix, known)
     return _first_captured(parts, lambda _: None, prefix, other)
 
 
 def range_captures(template: BoundTemplate, other: BoundTemplate, known: Collection[str]) -> str | None:
-    """Return a key of `other` between the bounds of some range over the placeholder after the known fields, or None.
+    """Return a key of `other` between the bounds of a range over the field after the known fields, or None.
 
-    The range may be open at one end (lower and after, before and upper of `BoundTemplate`).
+    The range can be open at one end, with the bounds `lower` and `after`, or `before` and `upper`, of `BoundTemplate`.
     """
     parts = _known_parts(template, known)
     next_placeholder = next((part for part in template.parts[len(parts) :] if isinstance(part, BoundPlaceholder)), None)
@@ -101,7 +102,7 @@ def range_captures(template: BoundTemplate, other: BoundTemplate, known: Collect
 
 
 def extends_template(short: BoundTemplate, long: BoundTemplate) -> bool:
-    """Return True if `long` continues `short`: same texts, fields and specs, so that it serves the same prefixes."""
+    """Return True if `long` starts with the text, fields and specs of `short`, so that it serves the same prefixes."""
     ours, theirs = [_part_text(part) for part in short.parts], [_part_text(part) for part in long.parts]
     if not isinstance(short.parts[-1], Text) or len(ours) > len(theirs):
         return ours == theirs[: len(ours)]
@@ -117,7 +118,7 @@ def _part_text(part: BoundPart) -> tuple[str, str, str]:
 def _first_captured(
     parts: tuple[BoundPart, ...], then: Callable[[AutomatonBuilder], None], wanted: Prefix, other: BoundTemplate
 ) -> Overlap | None:
-    """Return a key of `other` that continues with anything after the parts and the part that `then` adds."""
+    """Return a key of `other` that starts with the parts, then the part that `then` adds, followed by any string."""
     punctuation = _punctuation((*parts, *other.parts))
     asked = BoundTemplate(other.template, parts)
 
@@ -145,7 +146,7 @@ def _first_captured(
 
 
 def _values_of_prefix(asked: BoundTemplate, text: str) -> Mapping[str, Any] | None:
-    """Return values of which the parts make a prefix of a text."""
+    """Return values with which the parts produce a prefix of a string."""
     if not asked.placeholders:
         return {}
     candidates = (_values((asked,), (text[:end],)) for end in range(len(text) + 1))
@@ -155,7 +156,7 @@ def _values_of_prefix(asked: BoundTemplate, text: str) -> Mapping[str, Any] | No
 def _first_shared(
     left: Automaton, right: Automaton, made: Callable[[tuple[str, ...]], Overlap | None]
 ) -> Overlap | None:
-    """Return the first shared key that values make; an uncertain one if none of the candidates is made by values."""
+    """Return the first shared key that is produced by values, or an uncertain one if no candidate is."""
     first = None
     few = shared_words(left, right)
     more = shared_words(left, right, visits=12, variety=3)
@@ -171,7 +172,7 @@ def _first_shared(
 def _shared_values(
     left: Sequence[BoundTemplate], right: Sequence[BoundTemplate], texts: tuple[str, ...]
 ) -> Overlap | None:
-    """Return the overlap at these texts, or at the texts that the values of one side make."""
+    """Return the overlap with these strings, or with the strings that the values of one side produce."""
     for side in (left, right):
         for values in _possible_values(side, texts):
             made = _rendered(side, values)
@@ -183,14 +184,14 @@ def _shared_values(
 
 
 def _values(templates: Sequence[BoundTemplate], texts: tuple[str, ...]) -> Mapping[str, Any] | None:
-    """Return valid values, one for each field, that make these texts, or None."""
+    """Return valid values, one for each field, that produce these strings, or None."""
     return next(
         (values for values in _possible_values(templates, texts) if _rendered(templates, values) == texts), None
     )
 
 
 def _possible_values(templates: Sequence[BoundTemplate], texts: tuple[str, ...]) -> Iterator[Mapping[str, Any]]:
-    """Yield values that may have made these texts, trying the first and the last placeholder of a repeated field.
+    """Yield values that may have produced these strings, trying the first and last placeholder of a repeated field.
 
     Reversible placeholders take precedence over others.
     """
@@ -209,7 +210,7 @@ def _possible_values(templates: Sequence[BoundTemplate], texts: tuple[str, ...])
 
 
 def _rendered(templates: Sequence[BoundTemplate], values: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """Return the texts of these values, or None if they are invalid or cannot be part of a key."""
+    """Return the strings that these values produce, or None if a value is invalid or cannot be used in a key."""
     fields = {placeholder.name: placeholder.field for template in templates for placeholder in template.placeholders}
     if not all(_valid(fields[name], value) for name, value in values.items()):
         return None
@@ -241,7 +242,7 @@ def _found(pattern: str, value: str) -> bool:
 
 
 def _key_machine(templates: Sequence[BoundTemplate], barred: CharSet) -> Automaton:
-    """Return the automaton of keys of these attributes without barred punctuation in values. No attribute is empty."""
+    """Return the automaton of keys with these attributes, without barred punctuation in values or empty attributes."""
     keys = AutomatonBuilder()
     for index, template in enumerate(templates):
         if index:
@@ -263,7 +264,7 @@ def _add_parts(builder: AutomatonBuilder, parts: Iterable[BoundPart], barred: Ch
 
 
 def _known_parts(prefix: Prefix, known: Collection[str]) -> tuple[BoundPart, ...]:
-    """Return the parts that `BoundTemplate.prefix` makes of the known fields."""
+    """Return the parts that `BoundTemplate.prefix` produces from the known fields."""
     if isinstance(prefix, str):
         return (Text(prefix),) if prefix else ()
     for index, part in enumerate(prefix.parts):
@@ -273,6 +274,6 @@ def _known_parts(prefix: Prefix, known: Collection[str]) -> tuple[BoundPart, ...
 
 
 def _punctuation(parts: Iterable[BoundPart]) -> CharSet:
-    """Return the characters of literal texts other than letters and digits."""
+    """Return the characters of literal text that are not letters or digits."""
     literal = "".join(part.text for part in parts if isinstance(part, Text))
     return CharSet.of("".join(character for character in literal if not character.isalnum()))

@@ -1,14 +1,14 @@
 """Placeholders of key templates, `{field}` or `{field:spec}`: their syntax, encodings and delimiters.
 
-The encoding is chosen when a template is bound (`encoding_for`), which refuses everything that cannot work: a float,
-a datetime without a precision, a spec that does not accept the field's type. Errors that depend on the value are
-raised at rendering, as KeyPartError: a naive datetime, a number with too many digits, an empty text. Every empty
-value is refused, unless its field has `min_length=0`.
+The encoding is chosen when a template is bound (`encoding_for`). This step rejects everything that cannot work, such as
+a float, a datetime without a precision, or a spec that does not support the type of the field. Errors that depend on
+the value raise KeyPartError at rendering, such as a naive datetime, a number with too many digits, or an empty string.
+Empty values are rejected unless the field has `min_length=0`.
 
-A value must not hold the delimiter that follows it, or one key could be read as another: with "{user}#{task}",
-"a#b" + "c" and "a" + "b#c" would be one key. The delimiter is the punctuation at the start of the next literal text
-("#" of "#TASK#"), or all of that text if it starts with a letter or a digit. No check is needed if all texts have
-one width, or if the delimiter's characters cannot occur.
+A value must not contain the delimiter that follows it, or one key could be parsed as another. With "{user}#{task}",
+"a#b" + "c" and "a" + "b#c" would produce the same key. The delimiter is the punctuation at the start of the following
+literal text ("#" for "#TASK#"), or the whole text if it starts with a letter or a digit. No check is needed if all
+strings have the same width, or if they cannot contain the delimiter's characters.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ _BRACES = "write {{ and }} for braces that are meant as text"
 
 @dataclass(frozen=True)
 class Text:
-    """Literal text, braces already unescaped."""
+    """Literal text with unescaped braces."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Placeholder:
-    """A placeholder for a field's value. `position` is the offset of its brace; `spec` is "" if it has none."""
+    """A placeholder for the value of a field. `position` is the offset of its opening brace. `spec` can be empty."""
 
     field: str
     spec: str
@@ -62,7 +62,7 @@ Part = Text | Placeholder
 
 
 def parse_parts(text: str) -> tuple[Part, ...]:
-    """Parse a template into parts, with no two adjacent literal texts. Raises TemplateError."""
+    """Parse a template into parts without adjacent literal texts. Raises TemplateError for invalid syntax."""
     if not text:
         raise TemplateError(text, 0, "the template is empty", "write literal text, placeholders like {field}, or both")
     lone = next((at for at, character in enumerate(text) if "\ud800" <= character <= "\udfff"), None)
@@ -87,7 +87,7 @@ def parse_parts(text: str) -> tuple[Part, ...]:
 
 
 def _placeholder(text: str, at: int) -> tuple[Placeholder, int]:
-    """Parse the placeholder whose brace is at `at`; also return the offset after it."""
+    """Parse the placeholder whose opening brace is at `at`. Return the placeholder and the offset after it."""
     end = text.find("}", at)
     inside = text[at + 1 : end]
     if end < 0 or "{" in inside:
@@ -107,7 +107,7 @@ Build = Callable[[DeclaredField, "re.Match[str]", str], Encoding]
 
 @dataclass(frozen=True)
 class Spec:
-    """A spec of a placeholder: its syntax, the types that it accepts, and the function that builds its encoding."""
+    """A placeholder spec: its syntax, the types that it supports, and the function that builds its encoding."""
 
     written: str
     syntax: re.Pattern[str]
@@ -165,9 +165,9 @@ _REFUSED: dict[type, tuple[str, str]] = {
 
 
 def encoding_for(field: DeclaredField, spec: str = "", delimiter: str = "") -> Encoding:
-    """Return the encoding of a field with a spec ("" for none), followed by `delimiter` in the template.
+    """Return the encoding of a field with a spec, or "" for no spec, that is followed by `delimiter`.
 
-    Raises EncodingError if the spec is unknown or does not accept the field.
+    Raises EncodingError if the spec is unknown or does not support the field.
     """
     kind = _kind(field)
     if field.minimum is not None and field.maximum is not None and field.minimum > field.maximum:
@@ -184,12 +184,12 @@ def encoding_for(field: DeclaredField, spec: str = "", delimiter: str = "") -> E
 
 
 def is_text(field: DeclaredField) -> bool:
-    """Return True if a field's values are text, which may hold a separator and can be quoted."""
+    """Return True if the values of a field are strings, which can contain delimiters and can be escaped."""
     return _kind(field) is str
 
 
 def _kind(field: DeclaredField) -> type | None:
-    """Return the type of a field's values: for an Enum or a Literal, the type of its members' values."""
+    """Return the type of a field's values. For an Enum or a Literal, return the type of its members."""
     if field.choices is not None:
         kinds = set(map(type, field.stored_choices))
         return kinds.pop() if len(kinds) == 1 else None
@@ -238,7 +238,7 @@ def _supported_types(field: DeclaredField) -> str:
 class BoundPlaceholder:
     """A placeholder with its field and encoding.
 
-    `guarded`: whether the text of a value is checked for the delimiter. `encode` makes the text with that check.
+    With `guarded`, `encode` checks that the string of a value does not contain the delimiter.
     """
 
     field: DeclaredField
@@ -257,12 +257,12 @@ class BoundPlaceholder:
 
     @property
     def shards(self) -> int:
-        """The number of shards over which it spreads the field's values, by a hash; 0 if it does not."""
+        """The number of shards across which a hash spreads the field's values, or 0 if the field is not sharded."""
         return len(self.encoding.choices or ()) if self.spec.startswith("shard(") else 0
 
     @property
     def told_apart(self) -> bool:
-        """Whether a parser of the key can tell where this placeholder's text ends."""
+        """Whether a parser of the key can determine where the string of this placeholder ends."""
         encoding = self.encoding
         if self.last or self.delimiter or encoding.width is not None:
             return True
@@ -270,7 +270,7 @@ class BoundPlaceholder:
 
     @property
     def forges(self) -> bool:
-        """Whether an allowed value can hold the delimiter (render refuses it)."""
+        """Whether a valid value can contain the delimiter. Rendering rejects such a value."""
         encoding = self.encoding
         if not self.guarded:
             return False
@@ -280,7 +280,7 @@ class BoundPlaceholder:
 
     @property
     def language(self) -> Language:
-        """The texts it can make, including those that hold the delimiter, without refused choices."""
+        """The strings that the placeholder can produce, including strings with the delimiter."""
         encoding = self.encoding
         if encoding.choices is None or not self.guarded:
             return encoding.language
@@ -289,7 +289,7 @@ class BoundPlaceholder:
 
     @property
     def pattern(self) -> str:
-        """A regular expression for its text that stops at the delimiter; the decoder checks the text."""
+        """A regular expression for the string of the placeholder up to the delimiter. The decoder validates it."""
         encoding = self.encoding
         if not self.guarded:
             return encoding.pattern
@@ -308,7 +308,7 @@ _NEVER = "(?!)"  # matches nothing
 
 
 def delimiter_of(following: Text | Placeholder | None) -> str:
-    """Return the delimiter that the part after a placeholder makes, or ""."""
+    """Return the delimiter that the following part provides, or an empty string."""
     if not isinstance(following, Text):
         return ""
     return "".join(takewhile(lambda character: not character.isalnum(), following.text)) or following.text
@@ -317,7 +317,7 @@ def delimiter_of(following: Text | Placeholder | None) -> str:
 def bind_placeholder(
     placeholder: Placeholder, field: DeclaredField, encoding: Encoding, following: Text | Placeholder | None
 ) -> BoundPlaceholder:
-    """Bind a placeholder to its field and encoding, with the guard that the following part requires."""
+    """Bind a placeholder to a field and an encoding, with the delimiter check that the following part requires."""
     delimiter = delimiter_of(following)
     guarded = _needs_guard(encoding, delimiter)
     encode = _guard(field, encoding, delimiter) if guarded else encoding.encode
@@ -335,7 +335,7 @@ def _needs_guard(encoding: Encoding, delimiter: str) -> bool:
 
 
 def _ambiguous(texts: tuple[str, ...], delimiter: str) -> set[str]:
-    """Return the texts that, with the delimiter, start like another one with the delimiter."""
+    """Return the strings that, with the delimiter appended, start with another such string."""
     return {
         text
         for text in texts
@@ -375,7 +375,7 @@ def _guard(field: DeclaredField, encoding: Encoding, delimiter: str) -> Callable
 
 
 def holds(text: str, delimiter: str) -> bool:
-    """Return True if a parser would find the delimiter before the end of the text that it follows."""
+    """Return True if a parser would find the delimiter before the end of the string."""
     return (text + delimiter).find(delimiter) < len(text)
 
 

@@ -1,12 +1,12 @@
-"""Key templates: text such as "TASK#{user_id}#{due_at:utc_ms}" that makes a key attribute, a String, from fields.
+"""Key templates such as "TASK#{user_id}#{due_at:utc_ms}", which produce a String key attribute from fields.
 
-`parse` reads the text, `Template.bind` binds it to the fields of an entity, and the bound template renders keys,
-parses them, and computes the bounds of queries. A bound template never renders one text from two different sets of
-values, unless a spec is lossy or `delimiter_risks` names the field with "".
+`parse` parses the text of a template, and `Template.bind` binds it to the fields of an entity. The bound template
+renders keys, parses them, and computes the bounds of queries. It never renders the same key from two different sets of
+values, unless a spec is lossy or `delimiter_risks` lists the field with "".
 
-Bounds are the texts between which all keys of a range sort, and no key of another value. DynamoDB compares Strings
-by their UTF-8 bytes, and BETWEEN includes both ends, so a bound must not be a key itself unless that key belongs to
-the range. With P the text up to the last given field, and L the literal text after it:
+Bounds are strings that enclose all keys of a range and no key of another value. DynamoDB compares Strings by their
+UTF-8 bytes, and BETWEEN includes both ends, so a bound must not be a key itself unless that key belongs to the range. P
+is the string up to the last given field, and L is the literal text after it:
 
 * lower is P + L: every key of the value starts with it.
 * upper is P + L with its last character replaced by the next one ("#" becomes "$"). All texts that start with P + L
@@ -55,7 +55,7 @@ _GREATEST_OF_BYTES = ("", "\x7f", "\u07ff", "\uffff")
 def _compiled(
     template: BoundTemplate, otherwise: Callable[[Mapping[str, Any]], str]
 ) -> Callable[[Mapping[str, Any]], str]:
-    """Return a function that tests and writes most values in generated code, and passes all others to `otherwise`."""
+    """Return a generated function that checks and formats most values, and passes all others to `otherwise`."""
     made: Callable[[Mapping[str, Any]], str] = _generated([template], "text0", otherwise)
     return made
 
@@ -63,7 +63,7 @@ def _compiled(
 def compile_key(
     parts: Sequence[tuple[str, BoundTemplate]], otherwise: Callable[[Mapping[str, Any]], dict[str, dict[str, str]]]
 ) -> Callable[[Mapping[str, Any]], dict[str, dict[str, str]]]:
-    """Return a function that makes several String attributes by templates, and passes other values to `otherwise`."""
+    """Return a function that renders several String attributes, and passes other values to `otherwise`."""
     members = ", ".join(f"{attribute!r}: {{'S': text{number}}}" for number, (attribute, _) in enumerate(parts))
     made: Callable[[Mapping[str, Any]], dict[str, dict[str, str]]] = _generated(
         [template for _, template in parts], f"{{{members}}}", otherwise
@@ -72,7 +72,7 @@ def compile_key(
 
 
 def _generated(templates: Sequence[BoundTemplate], result: str, otherwise: Callable[[Mapping[str, Any]], Any]) -> Any:
-    """Return a function from values to a result made of the templates' texts, text0 and so on."""
+    """Return a generated function from values to a result that uses the rendered strings text0, text1 and so on."""
     scope: dict[str, Any] = {"otherwise": otherwise}
     variables: dict[str, str] = {}
     tests, texts, storable = [], [], []
@@ -119,24 +119,24 @@ _VALUE = re.compile(r"\bv\b")
 
 
 def parse(text: str) -> Template:
-    """Parse a template. Raises TemplateError with the offset of the problem."""
+    """Parse a template. Raises TemplateError with the offset of the error."""
     return Template(text, parse_parts(text))
 
 
 @dataclass(frozen=True)
 class Template:
-    """A template as written, not yet bound to fields."""
+    """A parsed template that is not yet bound to fields."""
 
     text: str
     parts: tuple[Part, ...]
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The names of its fields in order, with repetitions."""
+        """The names of the fields in order, including repetitions."""
         return tuple(part.field for part in self.parts if isinstance(part, Placeholder))
 
     def bind(self, fields: Mapping[str, DeclaredField]) -> BoundTemplate:
-        """Return the template bound to fields. Raises TemplateError with the offset of the placeholder."""
+        """Bind the template to fields. Raises TemplateError with the offset of the invalid placeholder."""
         parts: list[BoundPart] = []
         for part, following in zip(self.parts, (*self.parts[1:], None), strict=True):
             parts.append(part if isinstance(part, Text) else self._bound(part, fields, following))
@@ -160,7 +160,7 @@ class Template:
 
 @dataclass(frozen=True)
 class _Cut:
-    """A key text cut after the last given field."""
+    """A key string that is cut off after the last given field."""
 
     known: str
     """The text up to the last given field."""
@@ -175,7 +175,7 @@ class _Cut:
 
 @dataclass(frozen=True, repr=False)
 class BoundTemplate:
-    """A template that makes and reads keys. Two are equal if their texts and the fields they are bound to are."""
+    """A template that renders and parses keys. Two templates are equal if their texts and bound fields are equal."""
 
     template: Template
     parts: tuple[BoundPart, ...]
@@ -185,12 +185,12 @@ class BoundTemplate:
 
     @property
     def text(self) -> str:
-        """The template as written."""
+        """The source text of the template."""
         return self.template.text
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The names of its fields in order, with repetitions."""
+        """The names of the fields in order, including repetitions."""
         return self.template.fields
 
     @cached_property
@@ -202,15 +202,15 @@ class BoundTemplate:
 
     @cached_property
     def render(self) -> Callable[[Mapping[str, Any]], str]:
-        """The function that returns the key text of values; other entries of the mapping are ignored.
+        """The function that renders the key from field values. Other entries of the mapping are ignored.
 
-        Raises MissingField for a field that is absent or None, and KeyPartError for a value that holds the delimiter
-        after it, does not fit its spec, or is empty.
+        The function raises MissingField if a field is absent or None, and KeyPartError if a value contains the
+        following delimiter, does not fit its spec, or is empty.
         """
         return _compiled(self, self._render_parts)
 
     def _render_parts(self, values: Mapping[str, Any]) -> str:
-        """Return the key text of any values, part by part."""
+        """Render the key of any values, part by part."""
         try:
             text = "".join(
                 part.text if isinstance(part, Text) else part.encode(values[part.name]) for part in self.parts
@@ -222,7 +222,7 @@ class BoundTemplate:
         return text
 
     def _check_storable(self, text: str, values: Mapping[str, Any]) -> None:
-        """Refuse an empty key, and lone surrogates, which a String cannot hold."""
+        """Raise KeyPartError for an empty key, or for lone surrogates, which a String cannot contain."""
         for part in self.placeholders:
             try:
                 part.encode(values[part.name]).encode()
@@ -233,11 +233,11 @@ class BoundTemplate:
             raise KeyPartError(self.placeholders[0].name, "", "the key would be empty, which DynamoDB refuses")
 
     def prefix(self, values: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
-        """Return the longest text that these fields make from the left, and the fields in it.
+        """Return the longest prefix that these fields produce, and the fields in it.
 
-        The literal text after the last known field is included ("STATUS#open#", not "STATUS#open"), so that
-        begins_with does not find "STATUS#opening#". If nothing follows the last placeholder and every field is
-        known, ask for equality instead.
+        The prefix includes the literal text after the last known field ("STATUS#open#" instead of "STATUS#open"), so
+        that begins_with does not match "STATUS#opening#". If nothing follows the last placeholder and every field is
+        known, use equality instead.
         """
         pieces, used = [], []
         for part in self.parts:
@@ -251,10 +251,10 @@ class BoundTemplate:
         return "".join(pieces), tuple(dict.fromkeys(used))
 
     def variants(self, values: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return every possible key with these values, if the other placeholders are closed sets (shards, choices).
+        """Return every possible key with these values, if the other placeholders have a limited set of strings.
 
-        A lossy placeholder with few texts, such as {id:shard(8)}, is left open if its field is not given. Raises
-        MissingField for a field that is not given and can be anything.
+        Examples are shards and choices. A lossy placeholder with few strings, such as {id:shard(8)}, is expanded if its
+        field is not given. Raises MissingField for a missing field that can have any value.
         """
         options: list[tuple[str, ...]] = []
         for part in self.parts:
@@ -271,9 +271,9 @@ class BoundTemplate:
     # Values from keys.
 
     def match(self, text: str) -> dict[str, Any] | None:
-        """Return the values that a key contains, or None if it does not have the form of this template.
+        """Return the values in a key, or None if the key does not match this template.
 
-        Fields of lossy placeholders are left out, unless another placeholder gives them back.
+        Fields of lossy placeholders are left out, unless another placeholder restores them.
         """
         match = self._matcher.fullmatch(text)
         if match is None or not text:
@@ -291,12 +291,12 @@ class BoundTemplate:
             return None
 
     def pieces(self, text: str) -> tuple[tuple[BoundPlaceholder, str], ...] | None:
-        """Return each placeholder with its part of the text, not decoded, or None if the text does not fit."""
+        """Return each placeholder with its undecoded part of the key, or None if the key does not match."""
         match = self._matcher.fullmatch(text)
         return None if match is None else tuple(zip(self.placeholders, match.groups(), strict=True))
 
     def fits(self, text: str, values: Mapping[str, Any]) -> bool:
-        """Return True if these values can have made a key; a field that is not in `values` may have any value."""
+        """Return True if these values can have produced the key. A field without a value can have any value."""
         match = self._matcher.fullmatch(text)
         try:
             return match is not None and self._agrees(values, match.groups())
@@ -304,7 +304,7 @@ class BoundTemplate:
             return False
 
     def _agrees(self, values: Mapping[str, Any], pieces: tuple[str, ...]) -> bool:
-        """Return True if all placeholders of one field hold the same value."""
+        """Return True if all placeholders of the same field have the same value."""
         return all(
             part.name not in values or part.encode(values[part.name]) == piece
             for part, piece in zip(self.placeholders, pieces, strict=True)
@@ -318,7 +318,7 @@ class BoundTemplate:
     # Bounds of ranges.
 
     def lower(self, values: Mapping[str, Any]) -> str:
-        """Return a text that no key with these values, or a greater last one, sorts before (for BETWEEN or >=)."""
+        """Return a lower bound of all keys whose last given field is at least the value, for BETWEEN or >=."""
         cut = self._cut(values)
         text = cut.known + cut.literal
         if cut.next is None:
@@ -329,7 +329,7 @@ class BoundTemplate:
         return text + least
 
     def upper(self, values: Mapping[str, Any]) -> str:
-        """Return a text that no key with these values, or a lesser last one, sorts after (for BETWEEN or <=)."""
+        """Return an upper bound of all keys whose last given field is at most the value, for BETWEEN or <=."""
         cut = self._cut(values)
         return cut.known + cut.literal if cut.next is None else self._past(cut, cut.next)
 
@@ -366,7 +366,10 @@ class BoundTemplate:
         return _Cut(known, literal, None, last, name)
 
     def _ordered_last(self, cut: _Cut) -> BoundPlaceholder:
-        """Return the last given placeholder. Raises ValueError if keys do not sort by it, MissingField for none."""
+        """Return the last given placeholder.
+
+        Raises ValueError if keys do not sort by it, and MissingField if no placeholder is given.
+        """
         if cut.last is None:
             missing = cut.next.name if cut.next is not None else ""
             raise MissingField(missing, self.text)
@@ -377,7 +380,7 @@ class BoundTemplate:
         return part
 
     def _past(self, cut: _Cut, following: BoundPlaceholder) -> str:
-        """Return the text just past all keys that continue with the next placeholder."""
+        """Return a string just after all keys that continue with the next placeholder."""
         text = cut.known + cut.literal
         first = following.encoding.first
         if first.highest < HIGHEST and not following.encoding.may_be_empty:
@@ -395,9 +398,9 @@ class BoundTemplate:
     # Properties.
 
     def keeps_order_from(self, field: str) -> bool:
-        """Return True if keys that are equal before `field` sort by its values, at the precision of its spec.
+        """Return True if keys that are equal before `field` sort by its values, with the precision of its spec.
 
-        A period such as {day:month} only does so if a finer placeholder of the same field comes next.
+        A period such as {day:month} sorts correctly only if a finer placeholder of the same field comes next.
         """
         for index, part in enumerate(self.parts):
             if isinstance(part, BoundPlaceholder) and part.name == field:
@@ -405,7 +408,7 @@ class BoundTemplate:
         return False
 
     def _sorts(self, index: int, part: BoundPlaceholder) -> bool:
-        """Return True if the text from this placeholder on sorts by its field, alone or with a finer one of it."""
+        """Return True if the key from this placeholder on sorts by its field, alone or with a finer placeholder."""
         if not (part.encoding.keeps_order and self._ends_in_order(index)):
             return False
         if part.encoding.reversible:
@@ -417,8 +420,10 @@ class BoundTemplate:
         return False
 
     def _ends_in_order(self, index: int) -> bool:
-        """Return True if the text after a placeholder keeps its order: of a text and a longer one that starts with it,
-        the shorter continues with the literal, which must sort before every continuation of the longer one.
+        """Return True if the text after a placeholder preserves the order of values.
+
+        If one value is a prefix of another, the shorter one continues with the literal text, which must sort before
+        every continuation of the longer value.
         """
         part = self.parts[index]
         assert isinstance(part, BoundPlaceholder)
@@ -436,9 +441,9 @@ class BoundTemplate:
         return bool(literal) and bool(inside) and inside.lowest > ord(literal[0])
 
     def ends_in_period(self, field: str) -> bool:
-        """Return True if the last placeholder holds only the period of a timestamp, such as {at:minute}.
+        """Return True if the last placeholder stores only the period of a timestamp, such as {at:minute}.
 
-        If that ends a primary key, each period has one item, and keys sort by the field all the same.
+        At the end of a primary key, each period then has a single item, and keys still sort by the field.
         """
         last = self.placeholders[-1] if self.placeholders else None
         if last is None or last.name != field:
@@ -448,19 +453,19 @@ class BoundTemplate:
 
     @cached_property
     def reversible(self) -> bool:
-        """Whether a key gives back all its fields, at the precision of their specs."""
+        """Whether a key can be parsed into all of its fields, with the precision of their specs."""
         returned = {part.name for part in self.placeholders if part.encoding.reversible}
         return returned.issuperset(self.fields) and all(part.told_apart for part in self.placeholders)
 
     @cached_property
     def min_bytes(self) -> int:
-        """UTF-8 bytes of the shortest key."""
+        """The number of UTF-8 bytes of the shortest key."""
         literal = sum(len(part.text.encode()) for part in self.parts if isinstance(part, Text))
         return max(1, literal + sum(part.encoding.min_bytes for part in self.placeholders))
 
     @cached_property
     def max_bytes(self) -> int | None:
-        """UTF-8 bytes of the longest key, at up to four bytes a character; None if it is unlimited."""
+        """The number of UTF-8 bytes of the longest key, at up to four bytes per character, or None if unlimited."""
         total = sum(len(part.text.encode()) for part in self.parts if isinstance(part, Text))
         for part in self.placeholders:
             if part.encoding.max_bytes is None:
@@ -470,22 +475,22 @@ class BoundTemplate:
 
     @property
     def literal_prefix(self) -> str:
-        """The text that every key starts with."""
+        """The literal prefix of every key."""
         first = self.parts[0]
         return first.text if isinstance(first, Text) else ""
 
     def delimiter_risks(self) -> list[tuple[str, str]]:
-        """Return fields whose values may hold the delimiter after them, with it; render refuses such values.
+        """Return the fields whose values can contain the following delimiter, with the delimiter.
 
-        The delimiter is "" if a placeholder of varying width is followed directly by another: that cannot be
-        refused, and two different sets of values may make one key.
+        Rendering rejects such values. The delimiter is "" if a placeholder of variable width directly precedes another
+        placeholder. Such values cannot be rejected, so two different sets of values may produce the same key.
         """
         forging = [(part.name, part.delimiter) for part in self.placeholders if part.forges]
         return forging + [(part.name, "") for part in self.placeholders if not part.told_apart]
 
 
 def _just_past(text: str) -> str:
-    """Return a text past all that start with this one: the last character that has a next one becomes that one."""
+    """Return a string just after all strings that start with this one, by incrementing the last character possible."""
     for end in range(len(text), 0, -1):
         character = next_character(text[end - 1])
         if character is not None:
@@ -494,7 +499,7 @@ def _just_past(text: str) -> str:
 
 
 def _below(text: str, *, fixed: bool) -> str:
-    """Return the greatest key text below this one; of the same length if all texts have one length."""
+    """Return the greatest key below this one, with the same length if all keys have the same length."""
     character = previous_character(text[-1])
     if character is None:
         return text[:-1]
@@ -502,6 +507,6 @@ def _below(text: str, *, fixed: bool) -> str:
 
 
 def _filled(text: str) -> str:
-    """Return the greatest text that starts with this one and fits a sort key."""
+    """Return the greatest string that starts with this one and fits into a sort key."""
     room = limits.SORT_KEY_BYTES - len(text.encode())
     return text + chr(HIGHEST) * (room // 4) + _GREATEST_OF_BYTES[room % 4]

@@ -1,4 +1,4 @@
-"""Encodings of texts, and of values that can be counted: members of an Enum or a Literal, ranks, shards."""
+"""Encodings of strings and of enumerable values: members of an Enum or a Literal, ranks and shards."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _TRIES = 200_000  # enough to find a value of each of up to 9,999 shards
 
 
 def choice_encoding(field: DeclaredField, name: str, spell: Callable[[str], str] = str) -> Encoding:
-    """Return the encoding of an Enum or a Literal of str or int, each value spelled by `spell`.
+    """Return the encoding of an Enum or a Literal of str or int, with each value formatted by `spell`.
 
-    It keeps order if the texts sort in the declared order, and is reversible if all texts differ.
+    It preserves order if the strings sort in declaration order. It is reversible if all strings differ.
     """
     values = field.choices or ()
     texts = tuple(spell(str(value)) for value in field.stored_choices)
@@ -49,7 +49,7 @@ def choice_encoding(field: DeclaredField, name: str, spell: Callable[[str], str]
 
 
 def rank_encoding(field: DeclaredField, written: str) -> Encoding:
-    """Return the encoding of a value as its position in the given order, from 1, padded to equal width."""
+    """Return the encoding of a value as its position in the given order, starting at 1 and zero-padded."""
     order = [part.strip() for part in written.split(",")]
     _check_ranks(field, order)
     width = len(str(len(order)))
@@ -77,7 +77,10 @@ def _check_ranks(field: DeclaredField, order: list[str]) -> None:
 
 
 def _table_encoding(field: DeclaredField, name: str, texts: dict[Any, str], *, keeps_order: bool) -> Encoding:
-    """Return an encoding by table. An Enum member's value is accepted in place of the member."""
+    """Return an encoding that looks values up in a table.
+
+    The value of an Enum member is accepted instead of the member.
+    """
     table = {plain_value(choice): text for choice, text in texts.items()} | texts
     kinds = {type(choice) for choice in (*texts, *map(plain_value, texts))}
     back: dict[str, Any] = {}
@@ -111,7 +114,10 @@ def _escaped(text: str) -> str:
 
 
 def shard_encoding(field: DeclaredField, shards: int) -> Encoding:
-    """Return the encoding as one of `shards` numbers from 0, padded: SHA-256 of the value's text, 8 bytes, modulo."""
+    """Return the encoding of a value as a zero-padded shard number.
+
+    The shard is the first 8 bytes of the SHA-256 hash of the value's string, modulo `shards`.
+    """
     width = len(str(shards - 1))
     texts = tuple(str(number).zfill(width) for number in range(shards))
     spell = _speller(field)
@@ -133,7 +139,7 @@ def shard_encoding(field: DeclaredField, shards: int) -> Encoding:
 
 
 def _speller(field: DeclaredField) -> Callable[[Any], str]:
-    """Return a function that makes the text whose hash is computed."""
+    """Return a function that produces the string to hash."""
     if field.choices is not None:
         return choice_encoding(field, "").encode
     kind = field.type
@@ -149,7 +155,7 @@ def _speller(field: DeclaredField) -> Callable[[Any], str]:
 
 
 def _examples(field: DeclaredField) -> Any:
-    """Yield values of the field, to find one in a given shard."""
+    """Yield values of the field, to search for a value in a given shard."""
     if field.choices is not None:
         yield from field.choices
         return
@@ -176,7 +182,7 @@ _FOLDED_CHARS = 3
 
 
 def text_encoding(field: DeclaredField) -> Encoding:
-    """Return the encoding of a text unchanged. It sorts by code point, which is the order of its UTF-8 bytes."""
+    """Return the encoding of a string as itself. It sorts by code point, which is the order of the UTF-8 bytes."""
     name, may_be_empty = field.name, field.min_length == 0
 
     def encode(value: Any) -> str:
@@ -193,7 +199,7 @@ def text_encoding(field: DeclaredField) -> Encoding:
 
 
 def case_encoding(field: DeclaredField, case: Literal["upper", "lower"]) -> Encoding:
-    """Return the encoding of a text in one case: texts that differ only in case make one key."""
+    """Return the encoding of a string in upper or lower case. Strings that differ only in case share a key."""
     fold: Callable[[str], str] = str.upper if case == "upper" else str.lower
     if field.choices is not None:
         return choice_encoding(field, case, fold)
@@ -213,7 +219,7 @@ def case_encoding(field: DeclaredField, case: Literal["upper", "lower"]) -> Enco
 
 
 def _lost_letters(fold: Callable[[str], str]) -> CharSet:
-    """Return the ASCII letters that folding removes."""
+    """Return the ASCII letters that case folding removes."""
     return CharSet.of("".join(chr(point) for point in range(0x80) if fold(chr(point)) != chr(point)))
 
 
@@ -227,10 +233,10 @@ def _folded_language(field: DeclaredField, fold: Callable[[str], str]) -> Langua
 
 
 def quote_encoding(field: DeclaredField, delimiter: str) -> Encoding:
-    """Return the encoding of a text with all but unreserved characters escaped as %XX of its UTF-8 bytes.
+    """Return the percent-encoding of a string, which escapes all but unreserved characters.
 
-    Punctuation of the following delimiter is escaped too, so that it cannot occur (except "%" itself, and delimiters
-    of letters and digits).
+    Punctuation of the following delimiter is escaped too, so that it cannot occur. The exceptions are "%" itself and
+    delimiters of letters and digits.
     """
     kept = _UNRESERVED.minus(CharSet.of("".join(c for c in delimiter if not c.isalnum())))
     special = re.compile("[^" + _class_of(kept)[1:])
@@ -261,7 +267,7 @@ def quote_encoding(field: DeclaredField, delimiter: str) -> Encoding:
 
 
 def _class_of(chars: CharSet) -> str:
-    """Return a regular expression that matches one of the characters."""
+    """Return a regular expression that matches any one of the characters."""
     return "[" + "".join(re.escape(chr(p)) for a, b in chars.ranges for p in range(a, b + 1)) + "]"
 
 
@@ -282,7 +288,7 @@ def _open_encoding(
 
 
 def _capped(field: DeclaredField, language: Language, most: int | None) -> int | None:
-    """Return the maximum in bytes: that of the language, or `max_length` of its widest characters."""
+    """Return the maximum number of bytes, from the language or from `max_length` and the widest character."""
     if field.max_length is None or field.pattern is None:
         return most
     widest = field.max_length * chars_of(language).most_bytes
@@ -290,7 +296,7 @@ def _capped(field: DeclaredField, language: Language, most: int | None) -> int |
 
 
 def _declared_language(field: DeclaredField) -> Language:
-    """Return the texts that the field's declaration allows, or a little more: by its lengths and its pattern."""
+    """Return a language that contains all strings that the field's lengths and pattern allow."""
     low, high = _lengths(field)
     allowed = pattern_language(field.pattern) if field.pattern is not None else None
     if allowed is None:

@@ -1,1 +1,1 @@
-"""The plan of each pattern, made from its declaration."""
+"""Plans of patterns, made from their declarations."""

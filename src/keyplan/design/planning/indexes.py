@@ -1,15 +1,16 @@
-"""Effects of updates on index keys, and the attributes that an index holds.
+"""Effects of updates on index keys, and the attributes that an index projects.
 
-An index key consists of fields, and a field that the update does not know may have any value. For each key that an
-update touches, it must know the values of the fields in its texts, of the fields that decide whether the item is in
-the index, and whether the other fields have a value. Fields that the update's condition compares with a constant are
-known, and so is a parameter whose annotation excludes None. Otherwise the index would go stale, which is a fault. An
-update of an item that stays in the index under the same key leaves the key unchanged.
+An index key consists of fields, and a field that the update does not know can have any value. For each key that an
+update affects, the update must know the values of the fields in the key strings, the values of the fields that decide
+whether the item is in the index, and whether the other fields have a value. A field is known if the update's condition
+compares it with a constant. A parameter whose annotation excludes None is known to have a value. Otherwise the index
+would become stale, which is a fault. If an item stays in the index under the same key, the update does not write the
+key.
 
-A query of a local index also returns attributes that the index does not hold: the service fetches the whole item
-from the table, at the cost of reading it. A global index cannot. No index can be filtered by an attribute that it
-does not hold: the service refuses such a query, and a scan finds the attribute absent. Source: developer guide,
-"Local Secondary Indexes" and "Using Global Secondary Indexes".
+A query of a local index can also return attributes that the index does not project: the service fetches the whole item
+from the table and charges for that read. A global index cannot do this. An index cannot be filtered by an attribute
+that it does not project: the service rejects such a query, and a scan treats the attribute as absent. Source: developer
+guide, "Local Secondary Indexes" and "Using Global Secondary Indexes".
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ def index_effects(
 ) -> Effects:
     """Return the effects of an update on the index keys of its entity.
 
-    `creates`: the item may not exist yet. `indexes`: only these index keys. `left_out`: fields of a patch that the
-    change does not contain.
+    `creates` is True if the item may not exist yet. `indexes` limits the result to these index keys. `left_out` are the
+    fields of a patch that the change does not contain.
     """
     entity = pattern.entities[0]
     changed = {action.path.field for action in change.actions}
@@ -85,10 +86,10 @@ _MOST_VARYING = 8
 
 
 def patch_faults(pattern: PatternDeclaration, change: ItemWrite, *, creates: bool) -> list[Fault]:
-    """Return a fault for each index key that would go stale in calls that leave out some fields of a patch.
+    """Return a fault for each index key that would become stale if a call omits some fields of a patch.
 
-    Of more than eight fields that decide one key, calls without one of them and calls with one of them are examined
-    here, and other calls when they are made.
+    If more than eight fields affect a key, only calls that omit one field or provide one field are checked here. Other
+    combinations are checked when they are called.
     """
     optional = {action.path.field for action in change.actions if action.optional}
     faults = []
@@ -114,7 +115,7 @@ def _key_fields(bound: BoundKey, entity: EntitySpec) -> set[str]:
 
 
 def _deciding_fields(bound: BoundKey, entity: EntitySpec) -> set[str]:
-    """Return the fields whose change may change key attributes that exist only for the key."""
+    """Return the fields that affect key attributes that exist only for the key."""
     if not entity.made_in(bound):
         return set()
     conditions = {path.field for path in paths_of(bound.only_if)}
@@ -139,14 +140,14 @@ def _sources_at_creation(bound: BoundKey, change: ItemWrite) -> dict[str, Source
 
 
 def _keeps_key(bound: BoundKey, entity: EntitySpec, touched: set[str], *, before: _Cases, after: _Cases) -> bool:
-    """Return True if an item stays in the index under the same key."""
+    """Return True if the item stays in the index under the same key."""
     if bound.only_if is None or touched & (_key_fields(bound, entity) | set(bound.fields)):
         return False
     return all(holds(bound.only_if, values) is True for values in (*before, *after))
 
 
 def _cases(values: Mapping[str, Source], choices: Mapping[str, tuple[Source, ...]]) -> _Cases:
-    """Return the possible combinations of values of fields: the known ones with each of the listed choices."""
+    """Return the possible combinations of field values: the known values with each of the listed choices."""
     open_to = {name: choices[name] for name in choices.keys() - values.keys()}
     if prod(map(len, open_to.values())) > _MOST_CASES:
         return [values]
@@ -172,7 +173,7 @@ def _present_fields(entity: EntitySpec, change: ItemWrite) -> set[str]:
 
 
 def _fields_given(change: ItemWrite) -> set[str]:
-    """Return the fields that the update gives an unknown value, also in an item that it creates."""
+    """Return the fields to which the update assigns an unknown value, including in an item that it creates."""
     return {
         action.path.field
         for action in change.actions
@@ -182,7 +183,7 @@ def _fields_given(change: ItemWrite) -> set[str]:
 
 
 def _missing_fields(bound: BoundKey, entity: EntitySpec, values: Mapping[str, Source], there: set[str]) -> list[str]:
-    """Return the fields that must be known to compute the index key and are not."""
+    """Return the fields that must be known to compute the index key but are not."""
     inside = holds(bound.only_if, values)
     if inside is False:
         return []  # not in the index, so its key does not matter
@@ -198,7 +199,7 @@ def _missing_fields(bound: BoundKey, entity: EntitySpec, values: Mapping[str, So
 def _default_entry_fields(
     bound: BoundKey, entity: EntitySpec, values: Mapping[str, Source], change: ItemWrite
 ) -> list[str]:
-    """Return the fields whose defaults put a created item into the index without the update setting the key."""
+    """Return the fields whose defaults put a new item into the index although the update does not set the key."""
     created = {name: values.get(name, _default(entity, name)) for name in bound.depends_on}
     if holds(bound.only_if, created) is False or any(created[name] is None for name in bound.fields):
         return []
@@ -207,7 +208,7 @@ def _default_entry_fields(
 
 
 def _default(entity: EntitySpec, name: str) -> Source:
-    """Return the value that an absent field is read as; None for a required field, which cannot be read."""
+    """Return the value that an absent field is read as. It is None for a required field, which cannot be absent."""
     info = entity.fields[name].info
     if info.is_required():
         return None
@@ -269,7 +270,7 @@ def _plural(does: str) -> str:
 
 
 def missing_in_index(index: Index, spec: EntitySpec) -> list[str]:
-    """Return the fields of an entity that index entries neither hold nor give back from their keys."""
+    """Return the fields of an entity that an index neither projects nor restores from its keys."""
     bound = spec.key_in(index)
     if bound is None:
         return []
@@ -285,7 +286,7 @@ def missing_in_index(index: Index, spec: EntitySpec) -> list[str]:
 
 
 def missing_in_plan(plan: Plan, entity: EntitySpec) -> list[str]:
-    """Return the fields of an entity that a range returns and can get neither from its index nor by hydration."""
+    """Return the fields of an entity that a range cannot get from its index or by hydration."""
     if plan.index is None or plan.hydrated:
         return []
     read = set(plan.fields_read(entity))
@@ -293,7 +294,7 @@ def missing_in_plan(plan: Plan, entity: EntitySpec) -> list[str]:
 
 
 def projection_fix(index: Index, attributes: Sequence[str]) -> str:
-    """Return the fix for attributes that an index does not hold."""
+    """Return the fix for attributes that an index does not project."""
     if isinstance(index.project, tuple):
         return f"add {', '.join(attributes)} to the index's project=[...], or project all"
     listed = ", ".join(f'"{name}"' for name in attributes)
@@ -301,14 +302,14 @@ def projection_fix(index: Index, attributes: Sequence[str]) -> str:
 
 
 def needs_whole_items(plan: Plan) -> bool:
-    """Return True if a query of a local index needs attributes that the index does not hold."""
+    """Return True if a query of a local index needs attributes that the index does not project."""
     if plan.index is None or plan.index.kind != "LSI" or (plan.select == "count" and plan.residue is None):
         return False
     return any(missing_in_plan(plan, spec) for spec in plan.entities)
 
 
 def fetched_attributes(plan: Plan) -> tuple[str, ...]:
-    """Return the attributes for which the service fetches each item of a local index from the table; mostly none."""
+    """Return the attributes for which the service fetches items of a local index from the table."""
     index = plan.index
     if index is None or index.kind != "LSI":
         return ()
@@ -326,8 +327,8 @@ def fetched_attributes(plan: Plan) -> tuple[str, ...]:
 def requested_attributes(plan: Plan) -> tuple[str, ...] | None:
     """Return the attributes that a read of a view, or the first read of a hydrated range, requests.
 
-    None if it requests every attribute: it returns whole entities, or its items have no other attributes. Capacity is
-    the same either way; the answer is smaller.
+    Returns None if the read requests every attribute, because it returns whole entities or the items have no other
+    attributes. The consumed capacity is the same, but the response is smaller.
     """
     if plan.select == "count" or not (plan.hydrated or plan.view is not None):
         return None
@@ -341,14 +342,14 @@ def requested_attributes(plan: Plan) -> tuple[str, ...] | None:
 
 
 def hydration_attributes(plan: Plan) -> tuple[str, ...] | None:
-    """Return the attributes that a hydrated range requests of the table; None if it requests whole items."""
+    """Return the attributes that a hydrated range requests from the table, or None if it requests whole items."""
     return requested_attributes(replace(plan, index=None, hydrated=False))
 
 
 def _identifying(plan: Plan, *, fetches: bool) -> Iterator[str]:
-    """Yield the attributes besides the key that identify an item's entity, and whether it has expired.
+    """Yield the non-key attributes that identify an item's entity and that show whether it has expired.
 
-    `fetches`: also attributes that a local index fetches from the table.
+    With `fetches`, include attributes that a local index fetches from the table.
     """
     is_local = fetches and plan.index is not None and plan.index.kind == "LSI"
     expiry = plan.schema.ttl if drops_expired(plan) else None
@@ -381,7 +382,7 @@ def drops_expired(plan: Plan) -> bool:
 
 
 def index_holds(plan: Plan, attribute: str | None) -> bool:
-    """Return True if the table or index that a range reads holds an attribute, so that the service can filter by it."""
+    """Return True if the table or index of a range has an attribute, so that the service can filter by it."""
     return attribute is not None and (plan.index is None or plan.index.projects(attribute, plan.schema.key))
 
 
@@ -389,13 +390,13 @@ def index_holds(plan: Plan, attribute: str | None) -> bool:
 
 
 def index_holds_discriminator(plan: Plan) -> bool:
-    """Return True if items of a range hold the discriminator, which a local index fetches if it must."""
+    """Return True if the items of a range have the discriminator, which a local index fetches if necessary."""
     name, index = plan.schema.discriminator, plan.index
     return index_holds(plan, name) or (name is not None and index is not None and index.kind == "LSI")
 
 
 def entities_in_range(plan: Plan) -> Sequence[EntitySpec]:
-    """Return the entities of the table whose items may be in a plan's range, including its own."""
+    """Return the entities of the table whose items can be in the range of a plan, including its own."""
     declared = plan.siblings or plan.entities
     if plan.index is None:
         return declared
@@ -418,7 +419,7 @@ def _can_be_equal(one: KeyValue | BoundKeyAttribute, other: BoundKeyAttribute) -
 
 
 def range_faults(plan: Plan) -> list[Fault]:
-    """Return the faults that require all entities of the table: items of a range whose entity cannot be identified."""
+    """Return the faults that depend on all entities of the table: items of a range that cannot be identified."""
     index, name = plan.index, plan.schema.discriminator
     if index is None or name is None or plan.hydrated or index_holds_discriminator(plan):
         return []
@@ -435,5 +436,5 @@ def range_faults(plan: Plan) -> list[Fault]:
 
 
 def all_faults(plan: Plan) -> tuple[Fault, ...]:
-    """Return every fault of a plan, including those that require the whole design."""
+    """Return all faults of a plan, including those that depend on the whole design."""
     return (*plan.faults, *range_faults(plan))

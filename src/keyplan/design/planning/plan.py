@@ -1,4 +1,4 @@
-"""The plan of a pattern: the one object that is checked, priced, explained and run. It is made from a declaration."""
+"""The plan of a pattern, which is made from its declaration and used for checks, prices, explanations and requests."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ SortOp = Literal["=", "<", "<=", ">", ">=", "BETWEEN", "begins_with"]
 
 @dataclass(frozen=True, eq=False)
 class KeyValue:
-    """The value of one key attribute, made from the call's arguments.
+    """The value of one key attribute, computed from the arguments of a call.
 
-    Either made by a template, of which `part` is used: the whole text; a prefix that ends after the last given field
-    and its literal text; a prefix that ends within that field (begins); the lower or upper bound of all keys with these
-    leading fields, and the bounds next to them (after, before). Or a field's stored value, with its one source;
-    rounded_up rounds a timestamp up to the field's unit.
+    The value comes from a template or from a field. `part` says how a template is used: the whole string; a prefix that
+    ends after the last given field and its literal text; a prefix that ends within that field (begins); the lower or
+    upper bound of all keys with these leading fields; or the bounds next to them (after, before). A stored field has a
+    single source. `rounded_up` rounds a timestamp up to the field's unit.
     """
 
     attribute: str
@@ -58,13 +58,13 @@ class KeyValue:
 
     @property
     def type_code(self) -> TypeCode:
-        """The attribute's type."""
+        """The DynamoDB type of the attribute."""
         return "S" if self.field is None else self.field.type_code
 
 
 @dataclass(frozen=True, eq=False)
 class SortCondition:
-    """A comparison of one sort key attribute."""
+    """A comparison with one sort key attribute."""
 
     op: SortOp
     low: KeyValue
@@ -81,7 +81,7 @@ class SortCondition:
 
 @dataclass(frozen=True, eq=False)
 class KeySelection:
-    """The keys that a pattern selects: one partition, and a range of it or one key."""
+    """The keys that a pattern selects: one key, or a range of keys in one partition."""
 
     partition: tuple[KeyValue, ...]
     sort: tuple[SortCondition, ...] = ()
@@ -91,16 +91,16 @@ class KeySelection:
 
     @property
     def values(self) -> tuple[KeyValue, ...]:
-        """The values of its attributes; of ranges the lower bounds."""
+        """The values of the key attributes, with the lower bounds of ranges."""
         return (*self.partition, *(condition.low for condition in self.sort))
 
 
 @dataclass(frozen=True, eq=False)
 class IndexEffect:
-    """The effect of an update on an entity's key of an index.
+    """The effect of an update on an entity's key in an index.
 
-    At a call, the fields' values are known: if `key.only_if` is true of them and every field has a value, the key
-    attributes are set, otherwise removed.
+    In a call, the field values are known. If `key.only_if` is true for them and every field has a value, the key
+    attributes are set. Otherwise they are removed.
     """
 
     key: BoundIndexKey
@@ -115,7 +115,7 @@ class IndexEffect:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The requests that a pattern makes."""
+    """The requests that a pattern sends."""
 
     pattern: str
     """The pattern's name; for an ad-hoc call its form, such as get(Task)."""
@@ -181,27 +181,27 @@ class Plan:
 
     @property
     def reading(self) -> bool:
-        """Whether it only reads."""
+        """Whether the pattern only reads."""
         return self.operation in READ_OPERATIONS
 
     @property
     def keeps_unique(self) -> bool:
-        """Whether sentinels of unique values are written with the item, in one transaction."""
+        """Whether the item is written in a transaction together with its unique-value sentinels."""
         return self.reads_first or (self.operation == "PutItem" and bool(self.entity.sentinels))
 
     def fields_read(self, entity: EntitySpec) -> Iterable[str]:
-        """Return the names of an entity's fields that are returned: all, or those of the view."""
+        """Return the names of the entity's fields that are returned: all fields, or those of the view."""
         return entity.fields if self.view is None else self.view.model_fields
 
     @property
     def entity(self) -> EntitySpec:
-        """The one entity that it reads or writes, or the first of several."""
+        """The entity that the pattern reads or writes, or the first of several."""
         return self.entities[0]
 
 
 @dataclass(frozen=True, eq=False)
 class PatternDeclaration:
-    """A pattern as it was declared, from which its plan is made."""
+    """The declaration of a pattern, from which its plan is made."""
 
     name: str
     schema: Schema
@@ -212,20 +212,20 @@ class PatternDeclaration:
     place: Place
 
     def fault(self, code: str, problem: str, fix: str, other: Place | None = None) -> Fault:
-        """Return a fault of this pattern."""
+        """Return a fault at this pattern."""
         return Fault(code, problem, fix, self.place, other)
 
     def at(self, name: str, places: Mapping[str, Place]) -> Place:
-        """Return the place where the pattern names a field."""
+        """Return the source location where the pattern names a field."""
         return places.get(name, self.place).at(name)
 
     def at_path(self, path: FieldPath) -> Place:
-        """Return the place where the pattern names the first field of a path."""
+        """Return the source location where the pattern names the first field of a path."""
         place = path.place if path.place.line else self.place
         return place.at(path.field)
 
     def written(self, attribute: str, words: str, part: TextPart = "whole") -> KeyValue:
-        """Return a key value written as text; its placeholders are the pattern's parameters."""
+        """Return a key value that is written as a string with parameters as placeholders."""
         # A parameter without annotation has the type of the field with its name, or is text.
         own = declared_fields(self.entities[0].fields)
         fields = {name: own.get(name, DeclaredField(name, str)) for name in self.parameters}
@@ -236,7 +236,7 @@ class PatternDeclaration:
 
 
 def key_value(part: BoundKeyAttribute, sources: Mapping[str, Source], how: TextPart = "whole") -> KeyValue:
-    """Return the value of a key attribute composed of sources; fields without a source are left to `how`."""
+    """Return the value of a key attribute made from sources. `how` determines the use of fields without a source."""
     known = {name: sources[name] for name in part.fields if name in sources}
     return KeyValue(part.attribute, known, part.template, part.field, how)
 
@@ -245,7 +245,7 @@ FieldUse = Literal["key", "prefix", "compared", "set", "changed"]
 
 
 def field_uses(plan: Plan) -> Iterator[tuple[str, Source, FieldUse]]:
-    """Yield every field with the source of its value, and the use of that value."""
+    """Yield every field with the source of its value and the purpose of that value."""
     if plan.key is not None:
         values = [
             *plan.key.partition,
@@ -265,7 +265,7 @@ def field_uses(plan: Plan) -> Iterator[tuple[str, Source, FieldUse]]:
 
 
 def _is_key_text(value: KeyValue, plan: Plan) -> bool:
-    """Return True if the pattern wrote the key as text: its placeholders are parameters, not fields."""
+    """Return True if the pattern writes the key as a string, whose placeholders are parameters instead of fields."""
     if value.template is None:
         return False
     bounds = [entity.key_in(plan.index) for entity in plan.entities]

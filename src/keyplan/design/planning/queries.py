@@ -1,4 +1,4 @@
-"""Plan queries and scans: which key or index, which range, which filter."""
+"""Planning of queries and scans: the key or index, the range, and the filter."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from keyplan.design.schema import Index
 
 
 def plan_query(pattern: PatternDeclaration, cond: KeyCondition, draft: Plan) -> Plan:
-    """Plan a query; `draft` has the options that need no planning."""
+    """Plan a query. `draft` contains the options that need no planning."""
     _check_fields(pattern, cond)
     index = _index(pattern)
     draft = replace(draft, index=index, filter=cond.filter_condition)
@@ -35,7 +35,7 @@ def plan_query(pattern: PatternDeclaration, cond: KeyCondition, draft: Plan) -> 
 
 
 def plan_scan(pattern: PatternDeclaration, cond: KeyCondition, draft: Plan) -> Plan:
-    """Plan a scan: everything is read, and the filter selects the results."""
+    """Plan a scan, which reads everything and selects the results with a filter."""
     _check_fields(pattern, cond)
     if cond.partition or cond.sort or cond.range or cond.partition_text or cond.sort_text:
         raise DesignError(
@@ -49,7 +49,7 @@ def plan_scan(pattern: PatternDeclaration, cond: KeyCondition, draft: Plan) -> P
 
 
 def _check_fields(pattern: PatternDeclaration, cond: KeyCondition) -> None:
-    """Refuse fields that no entity of the pattern has."""
+    """Raise DesignError for fields that no entity of the pattern has."""
     named = [(name, pattern.at(name, cond.places)) for name in (*cond.partition, *named_sort_fields(cond))]
     named += [(path.field, pattern.at_path(path)) for path in paths_of(cond.filter_condition)]
     for name, place in named:
@@ -59,7 +59,7 @@ def _check_fields(pattern: PatternDeclaration, cond: KeyCondition) -> None:
 
 
 def _index(pattern: PatternDeclaration) -> Index | None:
-    """Return the index that a pattern names; None for the table."""
+    """Return the index that a pattern names, or None for the table."""
     return None if pattern.index is None else find_index(pattern.schema, pattern.index, pattern.place)
 
 
@@ -75,7 +75,7 @@ def _not_in_index(pattern: PatternDeclaration, index: Index | None) -> Fault:
 
 
 def _written_only(pattern: PatternDeclaration, index: Index | None, cond: KeyCondition) -> KeySelection | None:
-    """Return the selection of a partition key written as text, of an index that no entity is in."""
+    """Return the selection for a partition key that is written as a string, in an index without entities."""
     if index is None or cond.partition_text is None:
         return None
     return KeySelection((pattern.written(index.partition[0], cond.partition_text),))
@@ -103,7 +103,7 @@ def _partition(
 
 
 def _check_shards(pattern: PatternDeclaration, bound: BoundKey, name: str) -> None:
-    """Refuse every_shard() of a field whose values cannot be listed."""
+    """Raise DesignError for every_shard() of a field whose values cannot be listed."""
     templates = [part.template for part in bound.partition if part.template is not None]
     placeholders = [
         placeholder for template in templates for placeholder in template.placeholders if placeholder.name == name
@@ -118,7 +118,7 @@ def _check_shards(pattern: PatternDeclaration, bound: BoundKey, name: str) -> No
 
 
 def _other_partition(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition) -> list[Fault]:
-    """Return a fault for each entity of a query that is never in its partition."""
+    """Return a fault for each entity of a query that never occurs in the queried partition."""
     if cond.partition_text is not None:
         return []
     faults = []
@@ -140,14 +140,14 @@ def _other_partition(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCond
 
 
 def _can_match(one: BoundKeyAttribute, two: BoundKeyAttribute) -> bool:
-    """Return True if two ways of making an attribute can make the same value."""
+    """Return True if two definitions of a key attribute can produce the same value."""
     if one.template is None or two.template is None or one.text == two.text:
         return True
     return can_equal(one.template, two.template) is not None
 
 
 def plan_walk(pattern: PatternDeclaration, fields: dict[str, Source]) -> Walk:
-    """Return the field that has several values, or None."""
+    """Return the field for which several values are queried, or None."""
     walks = [(name, source) for name, source in fields.items() if isinstance(source, (Each, EveryShard))]
     if len(walks) > 1:
         raise DesignError(
@@ -177,7 +177,7 @@ def _cannot_serve(pattern: PatternDeclaration, bound: BoundKey, missing: Sequenc
 
 
 def _is_sharded(bound: BoundKey, name: str) -> bool:
-    """Return True if a field is in the partition key only as a shard."""
+    """Return True if the partition key contains a field only as a shard."""
     templates = [part.template for part in bound.partition if part.template is not None]
     shards = [
         placeholder.shards
@@ -192,7 +192,7 @@ def _is_sharded(bound: BoundKey, name: str) -> bool:
 
 
 def read_faults(pattern: PatternDeclaration, index: Index | None, draft: Plan) -> list[Fault]:
-    """Return the faults of a read that the service would refuse or could not answer."""
+    """Return the faults of a read that the service would reject or could not answer."""
     faults = []
     if draft.consistent and index is not None and index.kind == "GSI":
         faults.append(
@@ -227,7 +227,7 @@ def _attribute_of(pattern: PatternDeclaration, path: FieldPath) -> str:
 
 
 def _unprojected(pattern: PatternDeclaration, index: Index, draft: Plan) -> list[Fault]:
-    """Return faults for fields that an index does not hold and the query filters or reads."""
+    """Return faults for fields that the query filters or reads but that the index does not project."""
     faults = []
     filtered = {path.field for path in paths_of(draft.filter)}
     compared = {path.field for path in paths_of(draft.residue)}
@@ -272,7 +272,7 @@ def _unprojected(pattern: PatternDeclaration, index: Index, draft: Plan) -> list
 
 
 def _partial_items(pattern: PatternDeclaration, index: Index | None, draft: Plan) -> Iterator[str]:
-    """Yield notes on fields that index entries do not hold but that have defaults."""
+    """Yield notes about fields with defaults that the index does not project."""
     if index is None or index.kind != "GSI" or draft.hydrated:
         return
     come_back = "come back" if draft.select == "all" else "are counted"

@@ -1,8 +1,9 @@
-"""Plan the sort key condition of a query: the range of a partition that holds the requested items.
+"""Planning of sort key conditions: the range of a partition that contains the requested items.
 
-A condition names leading fields without gaps: equality from the left, then at most one range. If a template makes
-the key, the range lies between texts of that template, so that keys of other entities are excluded. A comparison
-that key texts cannot decide exactly (a timestamp finer than the unit of its spec) is repeated on returned items.
+A condition names leading fields without gaps: equality from the left, followed by at most one range. If a template
+produces the key, the bounds are strings of that template, so that keys of other entities are excluded. If key strings
+cannot decide a comparison exactly, because a timestamp is more precise than its spec, the comparison is repeated on the
+returned items.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def plan_sort(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition) 
 
 
 def name_range(pattern: PatternDeclaration, cond: KeyCondition) -> KeyCondition:
-    """Return the condition with its range over the first sort key field that it does not fix.
+    """Return the condition with its range assigned to the first sort key field without a value.
 
     Raises DesignError if the sort key has no such field.
     """
@@ -75,7 +76,7 @@ def name_range(pattern: PatternDeclaration, cond: KeyCondition) -> KeyCondition:
 
 
 def optional_parameters(cond: KeyCondition) -> frozenset[str]:
-    """Return the parameters that may be None by their annotation and that only the sort key uses of the key."""
+    """Return the parameters that can be None and are used only for the sort key."""
     sources = [*cond.sort.values(), *((cond.range.low, cond.range.high) if cond.range is not None else ())]
     named = {source._name for source in cond.partition.values() if isinstance(source, Param)}
     return frozenset(
@@ -86,9 +87,9 @@ def optional_parameters(cond: KeyCondition) -> frozenset[str]:
 
 
 def without_absent(call: str, plan: Plan, cond: KeyCondition, absent: Collection[str]) -> KeyCondition:
-    """Return a condition without the sort key fields whose parameters are None in a call.
+    """Return the condition without the sort key fields whose parameters are None in a call.
 
-    Raises TypeError if the call gives a later field: only the end of a sort key condition can be left out.
+    Raises TypeError if the call provides a later field, because only trailing fields of a sort key can be omitted.
     """
     sort = {name: source for name, source in cond.sort.items() if not _is_absent(source, absent)}
     shorter = replace(cond, sort=sort, range=_without_absent_bounds(cond.range, absent))
@@ -109,7 +110,7 @@ def _is_absent(source: Source, absent: Collection[str]) -> bool:
 
 
 def _without_absent_bounds(span: Range | None, absent: Collection[str]) -> Range | None:
-    """Return a range without its absent bounds, or None if nothing is left."""
+    """Return a range without its missing bounds, or None if no bound remains."""
     if span is None:
         return None
     if span.op != "between":
@@ -120,7 +121,7 @@ def _without_absent_bounds(span: Range | None, absent: Collection[str]) -> Range
 
 
 def named_sort_fields(cond: KeyCondition) -> list[str]:
-    """Return the fields of the sort key that a query names, the ranged field last."""
+    """Return the sort key fields that a query names. The field of a range comes last."""
     return [*cond.sort, *([cond.range.field] if cond.range and cond.range.field else [])]
 
 
@@ -179,7 +180,7 @@ def _not_leading(
 
 
 def _different_sort_keys(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition) -> SortKeyPlan | None:
-    """Return a fault if the entities' sort keys differ where a condition states them: they could not share it."""
+    """Return a fault if the entities' sort keys differ in the part that the condition names."""
     text = [part.text for part in bound.sort]
     for entity in pattern.entities:
         other = entity.key_in(bound.index)
@@ -197,7 +198,7 @@ def _different_sort_keys(pattern: PatternDeclaration, bound: BoundKey, cond: Key
 
 
 def _start_alike(one: BoundKey, other: BoundKey, cond: KeyCondition) -> bool:
-    """Return True if a condition states the same prefix of both sort keys, as of levels of one hierarchy."""
+    """Return True if a condition states the same prefix of both sort keys, as for levels of a hierarchy."""
     if cond.range is not None or len(one.sort) != 1 or len(other.sort) != 1:
         return False
     start = _start(one.sort[0].template, cond)
@@ -205,7 +206,7 @@ def _start_alike(one: BoundKey, other: BoundKey, cond: KeyCondition) -> bool:
 
 
 def _start(template: BoundTemplate | None, cond: KeyCondition) -> tuple[str, ...] | None:
-    """Return the parts of a template before the first field that is not stated; None if all are stated."""
+    """Return the parts of a template before the first unspecified field, or None if all fields are specified."""
     start: list[str] = []
     for part in template.parts if template is not None else ():
         if isinstance(part, Text):
@@ -221,7 +222,10 @@ def _start(template: BoundTemplate | None, cond: KeyCondition) -> tuple[str, ...
 
 
 def _conditions(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition, *, confined: bool) -> SortKeyPlan:
-    """Plan equality from the left, then one range or prefix; `confined`: exclude keys of other shapes in any case."""
+    """Plan equality conditions from the left, then one range or prefix.
+
+    With `confined`, always exclude keys of other templates.
+    """
     conditions: list[SortCondition] = []
     for part in bound.sort if confined else ():
         if cond.range is not None and cond.range.field in part.fields:
@@ -236,7 +240,7 @@ def _conditions(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition
 
 
 def _prefix(part: BoundKeyAttribute, cond: KeyCondition) -> SortKeyPlan:
-    """Plan a prefix: keys that start with the leading fields of a template, or with its literal text."""
+    """Plan a prefix condition on the leading fields of a template, or on its literal text."""
     template = part.template
     known = [name for name in part.fields if name in cond.sort]
     if template is None or not (known or template.literal_prefix):
@@ -254,7 +258,7 @@ def _prefix(part: BoundKeyAttribute, cond: KeyCondition) -> SortKeyPlan:
 
 
 def _last_placeholder(template: BoundTemplate, known: Sequence[str]) -> BoundPlaceholder | None:
-    """Return the last placeholder before the first unknown one."""
+    """Return the last placeholder before the first unknown placeholder."""
     last = None
     for placeholder in template.placeholders:
         if placeholder.name not in known:
@@ -332,7 +336,7 @@ Planned = tuple[SortCondition, Condition | None]
 
 
 def _open(part: BoundKeyAttribute, cond: KeyCondition) -> bool:
-    """Return True if nothing precedes the ranged field in its key, so that one bound is enough."""
+    """Return True if nothing precedes the field of the range in its key, so that a single bound is enough."""
     assert part.template is not None, "the caller looked"
     return not part.template.literal_prefix and not any(name in cond.sort for name in part.fields)
 
@@ -340,7 +344,7 @@ def _open(part: BoundKeyAttribute, cond: KeyCondition) -> bool:
 def _exact(
     range_: Range, low: KeyValue, part: BoundKeyAttribute, cond: KeyCondition, placeholder: BoundPlaceholder
 ) -> Planned:
-    """Plan a range of a field whose text identifies one value: the texts decide."""
+    """Plan a range of a field whose key string identifies a single value, so that key comparison is exact."""
     upper = replace(low, part="upper")
     if range_.op == "between":
         return SortCondition("BETWEEN", low, key_value(part, {**cond.sort, range_.field: range_.high}, "upper")), None
@@ -366,7 +370,10 @@ def _exact(
 
 
 def _rounded(range_: Range, low: KeyValue, part: BoundKeyAttribute, cond: KeyCondition) -> Planned:
-    """Plan a range of a field whose text stands for several values: include the bounds, and compare the results."""
+    """Plan a range of a field whose key string stands for several values.
+
+    The bounds are included, and the results are compared again.
+    """
     upper = replace(low, part="upper")
     path = FieldPath(range_.field)
     if range_.op == "between":
@@ -382,7 +389,7 @@ def _rounded(range_: Range, low: KeyValue, part: BoundKeyAttribute, cond: KeyCon
 
 
 def _stored_range(pattern: PatternDeclaration, part: BoundKeyAttribute, range_: Range) -> SortKeyPlan:
-    """Plan a range of an attribute that holds a stored field."""
+    """Plan a range of a sort key attribute that is a stored field."""
     op: SortOp = "BETWEEN" if range_.op == "between" else range_.op
     high = key_value(part, {range_.field: range_.high}) if range_.op == "between" else None
     numeric = range_.op == "begins_with" and part.type_code == "N"

@@ -1,4 +1,4 @@
-"""Plan reads by key, puts, deletes, checks, batches and updates."""
+"""Planning of reads by key, puts, deletes, checks, batches and updates."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NOTHING_ELSE = "return item(...) alone; only queries have filters"
 
 
 def plan_get(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
-    """Plan a read by key, which has nothing but the key."""
+    """Plan a read by key, which accepts nothing but the key."""
     _refuse_changes(pattern, change, "reads by key, but returns changes", _NOTHING_ELSE)
     if change.required is not None or change.version is not None:
         raise DesignError(
@@ -35,7 +35,7 @@ def plan_get(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Pla
 
 
 def plan_key(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
-    """Plan the key of one item, or with each(...) of several: the whole primary key is named."""
+    """Plan the key of one item, or with each(...) of several items. The whole primary key must be given."""
     entity, fields = pattern.entities[0], change.key
     check_fields(pattern, {name: pattern.at(name, change.places) for name in fields})
     needed = entity.key.fields
@@ -73,7 +73,7 @@ def primary_key(entity: EntitySpec, fields: Mapping[str, Source]) -> KeySelectio
 
 
 def check_fields(pattern: PatternDeclaration, places: Mapping[str, Place]) -> None:
-    """Refuse fields that the entity does not have; `places` maps each name to its place."""
+    """Raise DesignError for fields that the entity does not have. `places` maps names to source locations."""
     entity = pattern.entities[0]
     for name, place in places.items():
         if name not in entity.fields:
@@ -81,7 +81,7 @@ def check_fields(pattern: PatternDeclaration, places: Mapping[str, Place]) -> No
 
 
 def _refuse_changes(pattern: PatternDeclaration, change: ItemWrite, does: str, fix: str) -> None:
-    """Refuse changes, items and known values in a pattern that cannot use them."""
+    """Raise DesignError for changes, items or known values in a pattern that does not support them."""
     if change.actions or change.whole is not None or change.assumed:
         raise DesignError(f"{pattern.name} {does}", place=pattern.place, fix=fix)
 
@@ -116,7 +116,7 @@ def plan_put(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Pla
 
 
 def _check_item(pattern: PatternDeclaration, item: Source, *, of_many: bool) -> None:
-    """Refuse a parameter that is not annotated as an item of the entity, or for a batch as a list of items."""
+    """Raise DesignError unless a parameter is annotated as an item, or for a batch as a list of items."""
     model = pattern.entities[0].model
     wanted = f"list[{model.__name__}]" if of_many else model.__name__
     annotation, _ = without_none(annotation_of(item) if isinstance(item, Param) else type(item))
@@ -164,7 +164,7 @@ _KEY_ONLY = "return item(...), and .condition(...) for conditions"
 
 
 def check_conditions(pattern: PatternDeclaration, change: ItemWrite) -> None:
-    """Refuse conditions on unknown fields, and a version of an entity without one."""
+    """Raise DesignError for conditions on unknown fields, and for a version condition without a version field."""
     paths = (*paths_of(change.required), *paths_of(change.replaceable))
     check_fields(pattern, {path.field: pattern.at_path(path) for path in paths})
     if change.version is not None and pattern.entities[0].version is None:
@@ -177,7 +177,7 @@ def check_conditions(pattern: PatternDeclaration, change: ItemWrite) -> None:
 
 
 def plan_batch(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
-    """Plan a batch of puts or of deletes, which is neither atomic nor conditional."""
+    """Plan a batch of puts or deletes, which is neither atomic nor conditional."""
     if change.actions or change.assumed or (change.whole is not None and change.key):
         raise DesignError(
             f"{pattern.name} updates items in a batch: a batch only puts whole items, or deletes them",
@@ -248,7 +248,7 @@ def plan_update(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> 
 
 
 def _write_times(entity: EntitySpec, *, creates: bool) -> list[FieldUpdate]:
-    """Return the changes of fields declared with Created() and Updated() that an update makes itself."""
+    """Return the changes that an update makes to fields with Created() and Updated()."""
     created = [name for name in entity.write_times("created") if name not in entity.key.fields] if creates else []
     return [
         *(FieldUpdate("set", FieldPath(name), WRITE_TIME) for name in entity.write_times("updated")),
@@ -257,14 +257,14 @@ def _write_times(entity: EntitySpec, *, creates: bool) -> list[FieldUpdate]:
 
 
 def _touches_unique(entity: EntitySpec, change: ItemWrite) -> bool:
-    """Return True if unique values change, or the expiry that their sentinels share."""
+    """Return True if unique values change, or the expiry time that they share with their sentinels."""
     changed = {action.path.field for action in change.actions}
     expires = any(entity.fields[name].attribute == entity.expiry_attribute for name in changed)
     return any(expires or changed.intersection(rule.fields) for rule in entity.sentinels)
 
 
 def _incomplete_item(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> list[Fault]:
-    """Return a fault if an upsert creates an item without a required field."""
+    """Return a fault if an upsert can create an item without a required field."""
     entity = pattern.entities[0]
     absent = dict.fromkeys(entity.fields)
     if draft.exists != "may" or holds(change.required, absent) is False:
@@ -319,7 +319,7 @@ def _creates_field(action: FieldUpdate) -> bool:
 
 
 def _check_actions(pattern: PatternDeclaration, entity: EntitySpec, actions: Sequence[FieldUpdate]) -> None:
-    """Refuse unknown fields, a field that is changed twice, and an operation that its type does not support."""
+    """Raise DesignError for unknown fields, fields that are changed twice, and unsupported operations."""
     check_fields(pattern, {action.path.field: pattern.at_path(action.path) for action in actions})
     seen: list[tuple[str, ...]] = []
     for action in actions:
@@ -359,7 +359,7 @@ def _check_actions(pattern: PatternDeclaration, entity: EntitySpec, actions: Seq
 
 
 def _check_constant(pattern: PatternDeclaration, entity: EntitySpec, action: FieldUpdate) -> None:
-    """Refuse a constant that the entity does not accept: every call would fail."""
+    """Raise DesignError for a constant that the entity does not accept, because every call would fail."""
     if action.source is None or isinstance(action.source, (Param, Each)):
         return
     check = amount_validator if action.name == "add" else validator

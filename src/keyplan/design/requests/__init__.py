@@ -1,1 +1,1 @@
-"""Requests of the service, built from a plan and the arguments of a call."""
+"""DynamoDB requests, built from a plan and the arguments of a call."""

@@ -1,10 +1,10 @@
-"""Build the request of a call from a plan and its arguments, and refuse expressions that exceed the service's limits.
+"""Functions that build the request of a call, and checks of expressions against the service's limits.
 
-Requests have the form of the Python SDK's client. Everything that does not depend on arguments is computed once per
-plan; a call only fills in values. Connections send these requests, `keyplan explain` shows them.
+Requests use the format of the boto3 client. Everything that does not depend on arguments is computed once per plan, and
+a call only fills in values. Connections send these requests, and `keyplan explain` shows them.
 
-Source of the limits: developer guide, "Quotas in Amazon DynamoDB", expression parameters: 4 KB, and 300 operators
-and functions.
+Source of the limits: developer guide, "Quotas in Amazon DynamoDB", expression parameters: 4 KB, and 300 operators and
+functions.
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ ACTIONS = {"PutItem": "Put", "UpdateItem": "Update", "DeleteItem": "Delete", "Co
 
 @lru_cache(maxsize=4096)
 def write_request(plan: Plan) -> WriteRequest:
-    """Return the request of a plan that writes one item."""
+    """Return the request builder of a plan that writes one item."""
     return WriteRequest(plan)
 
 
 @lru_cache(maxsize=4096)
 def get_request(plan: Plan) -> GetRequest:
-    """Return the request of a plan that reads items by key."""
+    """Return the request builder of a plan that reads items by key."""
     return GetRequest(plan)
 
 
 @lru_cache(maxsize=4096)
 def range_request(plan: Plan) -> RangeRequest:
-    """Return the request of a query or a scan."""
+    """Return the request builder of a query or a scan."""
     return RangeRequest(plan)
 
 
 class BatchRequest:
-    """The writes of a batch by key; the last write of an item wins."""
+    """Builder of the writes of a batch. If an item is written several times, the last write wins."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -68,7 +68,7 @@ class BatchRequest:
         self._walk = None if plan.key is None or plan.walk is None else walk_values(plan.key, plan.walk[1])
 
     def writes(self, arguments: Mapping[str, Any]) -> list[Request]:
-        """Return a PutRequest or DeleteRequest for each item, each item once."""
+        """Return one PutRequest or DeleteRequest for each distinct item."""
         requests: dict[tuple[Any, ...], Request] = {}
         for key, write in self._puts(arguments) if self._walk is None else self._deletes(arguments):
             place = key_identity(key)
@@ -93,15 +93,15 @@ class BatchRequest:
 
 @lru_cache(maxsize=4096)
 def batch_request(plan: Plan) -> BatchRequest:
-    """Return the request of a plan that writes many items one by one."""
+    """Return the request builder of a plan that writes many items individually."""
     return BatchRequest(plan)
 
 
 def build(plan: Plan, arguments: Mapping[str, Any], *, table: str | None = None, now_s: float = 0) -> Request:
-    """Build the request of a call, or the first of several (walks, long batches).
+    """Build the request of a call, or the first of several requests, such as those of long batches.
 
-    `now_s`: the time of the call, in seconds since 1970. Build the steps of a transaction one by one, with
-    `Transaction.calls`. Sentinels of unique attributes are added by a connection, from the stored item.
+    `now_s` is the time of the call, in seconds since 1970. To build the steps of a transaction one by one, use
+    `Transaction.calls`. A connection adds the sentinels of unique values, because they depend on the stored item.
     """
     if plan.steps:
         raise ValueError(f"{plan.pattern} is a transaction: build its calls one by one")
@@ -122,7 +122,7 @@ def build(plan: Plan, arguments: Mapping[str, Any], *, table: str | None = None,
 
 
 def build_hydration(plan: Plan, keys: list[Item], *, table: str | None = None) -> Request:
-    """Build the request that reads the items of index entries, of up to 100 keys."""
+    """Build the request that reads the items of index entries, for up to 100 keys."""
     return {"RequestItems": {table or plan.schema.name: {"Keys": keys, **hydration_members(plan)}}}
 
 
@@ -132,9 +132,9 @@ _SHORTER_CONDITION = "compare with a range or a list of values, F.x.is_in(...), 
 
 
 def check_expression_limits(pattern: PatternDeclaration, plan: Plan) -> None:
-    """Refuse a condition, a filter or an update that exceeds the service's limits in every call.
+    """Raise DesignError if a condition, filter or update always exceeds the service's limits.
 
-    A plan with faults is skipped: it cannot be sent, and its keys may not be complete.
+    Plans with faults are skipped, because they cannot be sent and their keys may be incomplete.
     """
     if plan.faults:
         return
@@ -167,7 +167,7 @@ def expressions(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def count_operators(text: str) -> int:
-    """Return the number of operators and functions that the service counts in a condition; not the AND of BETWEEN."""
+    """Return the number of operators and functions that the service counts. The AND of BETWEEN is not counted."""
     tokens = tokenize(text)
     kinds = [token.kind for token, after in pairwise(tokens) if _counts(token.kind, after.kind)]
     return len(kinds) - kinds.count("BETWEEN")

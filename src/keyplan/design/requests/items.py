@@ -1,4 +1,4 @@
-"""Items and keys of requests: fields, key attributes, index keys, and the discriminator."""
+"""Items and keys in requests: fields, key attributes, index keys, and the discriminator."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Values = Mapping[str, Any]
 
 
 class ItemBuilder:
-    """Builds items from an entity's objects."""
+    """Builder of items from the objects of an entity."""
 
     def __init__(self, spec: EntitySpec) -> None:
         self.spec = spec
@@ -43,7 +43,7 @@ class ItemBuilder:
         self._is_encoded = not (self._other_key or self._indexes or self._discriminator)
 
     def item(self, entity: Entity, written: Values | None = None) -> Item:
-        """Return the item of an object; `written`: values of fields in place of the object's."""
+        """Return the item of an object. `written` contains field values that replace those of the object."""
         values: Values = {**entity.__dict__, **written} if written else entity.__dict__
         if self._is_encoded:
             return self._encode(values)
@@ -59,15 +59,18 @@ class ItemBuilder:
         return item
 
     def key(self, values: Values) -> Item:
-        """Return the primary key of an entity's fields."""
+        """Return the primary key for field values."""
         return {attribute: make(values) or {} for attribute, make in self._key}
 
 
 class WrittenFields:
-    """The fields that a put sets itself: the version, and those declared with Created() and Updated()."""
+    """The fields that a put sets itself: the version, and fields with Created() and Updated()."""
 
     def __init__(self, spec: EntitySpec, *, exists: Literal["must", "must_not", "may"], counts: bool = True) -> None:
-        """`exists`: as in the plan; `counts`: whether an existing version is incremented."""
+        """Create the fields.
+
+        `exists` has the same meaning as in the plan. With `counts`, an existing version is incremented.
+        """
         self._version = spec.version
         self._counts = counts and exists != "must_not"
         self._times = [(name, spec.fields[name].stored) for name in spec.write_times("updated")]
@@ -79,7 +82,7 @@ class WrittenFields:
         self._time = reader(WRITE_TIME)
 
     def values(self, entity: Entity, arguments: Arguments) -> dict[str, Any]:
-        """Return the values of the fields in one call."""
+        """Return the field values for one call."""
         written: dict[str, Any] = {}
         if self._version is not None:
             own = int(getattr(entity, self._version))
@@ -96,7 +99,7 @@ class WrittenFields:
 
 
 def check_model(pattern: str, spec: EntitySpec, entity: object) -> None:
-    """Refuse an object of another entity: its key could be built all the same."""
+    """Raise TypeError for an object of another entity, for which a wrong key could be built."""
     if type(entity) is not spec.model and not isinstance(entity, spec.model):
         raise TypeError(f"{pattern} writes {spec.name}, and is given {entity!r}")
 
@@ -105,7 +108,7 @@ _SETS = frozenset({set, frozenset})
 
 
 def key_attribute_maker(part: BoundKeyAttribute) -> Callable[[Values], AttributeValue | None]:
-    """Return a function that makes a key attribute from field values; None if its field has none."""
+    """Return a function that builds a key attribute from field values, or returns None if a field has no value."""
     if part.template is not None:
         render = part.template.render
         return lambda values: {"S": render(values)}
@@ -115,7 +118,7 @@ def key_attribute_maker(part: BoundKeyAttribute) -> Callable[[Values], Attribute
 
 
 def stored_value_maker(field: StoredField) -> Callable[[Values], AttributeValue | None]:
-    """Return a function that encodes a field; None if it has no value."""
+    """Return a function that encodes a field, or returns None if the field has no value."""
     name, encode = field.name, field.encode
 
     def make(values: Values) -> AttributeValue | None:
@@ -126,7 +129,7 @@ def stored_value_maker(field: StoredField) -> Callable[[Values], AttributeValue 
 
 
 class EntityIndexKey:
-    """An entity's key of one index: its attributes, and whether an item is in the index."""
+    """The key of an entity in one index: its attributes, and the condition for an item to be in the index."""
 
     def __init__(self, bound: BoundKey, spec: EntitySpec) -> None:
         self.fields, self._when = bound.fields, bound.only_if
@@ -156,7 +159,7 @@ def absent_as_none(value: object) -> object:
 
 @lru_cache(maxsize=4096)
 def item_builder(spec: EntitySpec) -> ItemBuilder:
-    """Return the builder of an entity's items, made once."""
+    """Return the cached item builder of an entity."""
     return ItemBuilder(spec)
 
 
@@ -164,7 +167,7 @@ Encode = Callable[[Any], AttributeValue]
 
 
 def key_value_maker(value: KeyValue) -> ValueMaker:
-    """Return a function that makes one key attribute's value."""
+    """Return a function that computes the value of one key attribute."""
     if any(isinstance(source, EveryShard) for source in value.sources.values()):
         return lambda arguments: {"S": arguments[WALK_VALUE]}
     if value.field is not None:
@@ -205,7 +208,7 @@ def _stored_key_value(field: StoredField, encode: Encode, read: Reader) -> Value
 
 
 def _begins_with_text(template: BoundTemplate) -> Callable[[Mapping[str, Any]], str]:
-    """Return a function that makes the text up to and within the last given field, without the text after it."""
+    """Return a function that renders the key up to and within the last given field, without the text after it."""
 
     def text(values: Mapping[str, Any]) -> str:
         pieces: list[str] = []
@@ -223,7 +226,7 @@ def _begins_with_text(template: BoundTemplate) -> Callable[[Mapping[str, Any]], 
 
 
 def prefix_text(part: BoundPlaceholder, value: Any) -> str:
-    """Return the text that keys start with: a prefix as it is, the day of timestamps, or else the value's text."""
+    """Return the string that keys start with: a prefix unchanged, the day of a timestamp, or the string of a value."""
     if isinstance(value, str) and (part.field.type is not str or (part.field.choices is not None and not part.spec)):
         return value
     if type(value) is date and part.field.type is datetime and part.spec in _WRITTEN_OUT:
@@ -247,7 +250,7 @@ _TEXTS: dict[str, Callable[[BoundTemplate], Callable[[Mapping[str, Any]], str]]]
 
 
 def item_key_maker(key: KeySelection) -> Callable[[Arguments], dict[str, AttributeValue]]:
-    """Return a function that makes the primary key of one item."""
+    """Return a function that builds the primary key of one item."""
     makers = [(value.attribute, key_value_maker(value)) for value in key.values]
     texts = [
         (value.attribute, value.template)
@@ -262,9 +265,10 @@ def item_key_maker(key: KeySelection) -> Callable[[Arguments], dict[str, Attribu
 
 
 def _argument_text(value: KeyValue) -> Callable[[Arguments], str] | None:
-    """Return the function that makes a whole key text of a call's arguments, if its fields have the names of arguments.
+    """Return a function that renders a whole key from arguments, if its fields have the names of arguments.
 
-    Only for a whole text: in a prefix, arguments could be taken for fields that are not part of it.
+    It is used only for whole keys, because in a prefix an argument could be mistaken for a field that is not part of
+    it.
     """
     if value.template is None or value.part != "whole":
         return None
@@ -273,12 +277,12 @@ def _argument_text(value: KeyValue) -> Callable[[Arguments], str] | None:
 
 
 def key_identity(key: Mapping[str, AttributeValue]) -> tuple[Any, ...]:
-    """Return a key in a form that compares equal for equal numbers: 1.50 is stored as 1.5."""
+    """Return a key in a normalized form in which equal numbers are equal. For example, 1.50 is stored as 1.5."""
     return tuple(decode_value(value) for value in key.values())
 
 
 def walk_values(key: KeySelection | None, source: object) -> Callable[[Arguments], Sequence[Any]]:
-    """Return a function that lists the values of a walk: those of each(...), or the partition of every shard."""
+    """Return a function that lists the values to query: those of each(...), or all shards."""
     if isinstance(source, Each):
         return all_values(source)
     assert key is not None, "only a key is walked over"

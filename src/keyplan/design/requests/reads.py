@@ -1,4 +1,4 @@
-"""Requests of reading plans: one item, a batch, a range of one or several partitions, a scan."""
+"""Requests of reading plans: a single item, a batch, a range of one or more partitions, or a scan."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Request = dict[str, Any]
 
 
 class GetRequest:
-    """The request of a plan that reads items by their keys."""
+    """Request builder of a plan that reads items by key."""
 
     def __init__(self, plan: Plan) -> None:
         assert plan.key is not None, "a read of one item names it"
@@ -48,21 +48,21 @@ class GetRequest:
         """The members of every request besides the table and the key."""
 
     def request(self, arguments: Arguments, table: str) -> Request:
-        """Return the request of one item."""
+        """Return the request for one item."""
         return {"TableName": table, "Key": self.key(arguments), **self.members}
 
     def keys(self, arguments: Arguments) -> list[dict[str, AttributeValue]]:
-        """Return the keys of a batch, in the requested order."""
+        """Return the keys of a batch, in the order of the arguments."""
         assert self._walk is not None, "a batch goes over several values"
         return [self.key({**arguments, WALK_VALUE: value}) for value in self._walk(arguments)]
 
     def batch(self, keys: list[dict[str, AttributeValue]], table: str) -> Request:
-        """Return the request of up to 100 keys."""
+        """Return the request for up to 100 keys."""
         return {"RequestItems": {table: {"Keys": keys, **self.members}}}
 
 
 def projection_members(attributes: Iterable[str] | None) -> Request:
-    """Return the members of a request for some attributes; empty for None, which requests all."""
+    """Return the request members for a projection. They are empty for None, which requests all attributes."""
     if attributes is None:
         return {}
     writer = ExpressionWriter(RequestPlaceholders(), {})
@@ -71,13 +71,13 @@ def projection_members(attributes: Iterable[str] | None) -> Request:
 
 
 def hydration_members(plan: Plan) -> Request:
-    """Return the members, besides the keys, of a request for the items of a hydrated range."""
+    """Return the request members, except the keys, for the items of a hydrated range."""
     members: Request = {"ConsistentRead": True} if plan.consistent else {}
     return members | projection_members(hydration_attributes(plan))
 
 
 class RangeRequest:
-    """The request of a query or a scan."""
+    """Request builder of a query or a scan."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -102,16 +102,16 @@ class RangeRequest:
 
     @property
     def counts(self) -> bool:
-        """Whether the service counts."""
+        """Whether the service counts the items."""
         return bool(self._counted)
 
     @property
     def filter(self) -> str:
-        """The longest text of the filter; empty if it has none."""
+        """The longest possible filter expression, or an empty string if there is no filter."""
         return "" if self._filter is None else self._filter.longest
 
     def partitions(self, arguments: Arguments) -> list[Arguments]:
-        """Return the arguments of each partition of the walk, without repetitions; of one partition without a walk."""
+        """Return the arguments for each distinct partition to query, or for the only partition."""
         if self._walk is None:
             return [arguments]
         seen: dict[tuple[Any, ...], Arguments] = {}
@@ -121,16 +121,16 @@ class RangeRequest:
         return list(seen.values())
 
     def partition(self, arguments: Arguments) -> dict[str, AttributeValue]:
-        """Return the partition key of a call; empty for a scan."""
+        """Return the partition key of a call, or an empty mapping for a scan."""
         return {attribute: make(arguments) for attribute, make in self._partition}
 
     def is_empty(self, request: Mapping[str, Any]) -> bool:
-        """Return True if a request's range is empty, which the service would refuse."""
+        """Return True if the range of a request is empty, which the service would reject."""
         values = request.get("ExpressionAttributeValues", {})
         return any(part.is_empty(values) for part in self._sorts)
 
     def request(self, arguments: Arguments, table: str) -> Request:
-        """Return the request of one partition, or of a scan."""
+        """Return the request for one partition, or for a scan."""
         plan = self.plan
         request: Request = {"TableName": table}
         names: dict[str, str] = {}
@@ -204,7 +204,7 @@ class _SortExpression:
         self._places = ("", "")
 
     def text(self, writer: ExpressionWriter) -> str:
-        """Return the condition as text."""
+        """Return the condition as an expression."""
         condition = self._condition
         name = writer.name(condition.attribute)
         if self._high is None:
@@ -219,22 +219,23 @@ class _SortExpression:
         return f"{name} BETWEEN {self._places[0]} AND {self._places[1]}"
 
     def is_empty(self, values: Mapping[str, AttributeValue]) -> bool:
-        """Return True if its lower bound is above its upper bound."""
+        """Return True if the lower bound is above the upper bound."""
         if self._high is None:
             return False
         return bool(sort_value(values[self._places[0]]) > sort_value(values[self._places[1]]))
 
 
 def sort_value(value: AttributeValue) -> Any:
-    """Return a value that sorts in Python as key values of one type sort in the service."""
+    """Return a value that Python sorts in the same order as the service sorts key values of one type."""
     ((code, content),) = value.items()
     return Decimal(content) if code == "N" else content
 
 
 def service_can_count(plan: Plan) -> bool:
-    """Return True if the service can count a range: it holds only the pattern's entities, or is filtered by them.
+    """Return True if the service can count a range.
 
-    A count of a literal table counts all items of the range.
+    The range must contain only the pattern's entities, or a filter must select them. A count of a literal table counts
+    all items of the range.
     """
     if plan.residue is not None or _expires_unseen(plan):
         return False
@@ -262,14 +263,14 @@ def service_can_count(plan: Plan) -> bool:
 
 
 def _expires_unseen(plan: Plan) -> bool:
-    """Return True if expired items must be dropped and only items that a local index fetches show their expiry."""
+    """Return True if expired items must be dropped but only items fetched by a local index show their expiry time."""
     if plan.index is None or plan.index.kind != "LSI":
         return False
     return drops_expired(plan) and not index_holds(plan, plan.schema.ttl)
 
 
 def _can_be_in_range(plan: Plan, prefix: str, spec: EntitySpec) -> bool:
-    """Return True if items of another entity may be in the range, judging by the literal prefixes of keys."""
+    """Return True if the literal key prefixes allow items of another entity in the range."""
     if spec is plan.entity:
         return False
     own, other = plan.entity.key_in(plan.index), spec.key_in(plan.index)
@@ -290,7 +291,7 @@ _CONFINING_OPERATORS = frozenset({"=", "BETWEEN", "begins_with"})
 
 
 def _identifying_attributes(plan: Plan, placeholders: RequestPlaceholders) -> Fragment | None:
-    """Return a projection of the attributes that identify counted items: keys, discriminator, expiry."""
+    """Return a projection of the attributes that identify counted items: keys, discriminator and expiry attribute."""
     if plan.residue is not None:
         return None
     index = plan.index.attributes if plan.index is not None else ()

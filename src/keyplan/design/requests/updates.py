@@ -1,7 +1,7 @@
-"""The update expression of a partial update: changes of fields, index keys, and the version.
+"""Update expressions of partial updates, which change fields, index keys and the version.
 
-The clauses depend on the call: None and an empty set are stored as an absent attribute, so setting a field to one of
-them removes it. An index key is set or removed as the entity enters or leaves the index.
+The clauses depend on the call. None and empty sets are stored as an absent attribute, so setting a field to one of them
+removes the attribute. An index key is set when the entity enters the index and removed when it leaves.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ NewWriter = Callable[[], ExpressionWriter]
 
 @dataclass
 class UpdateClauses:
-    """The clauses of one call's update expression."""
+    """The clauses of the update expression of one call."""
 
     names: dict[str, str]
     values: dict[str, AttributeValue]
@@ -54,14 +54,14 @@ class UpdateClauses:
     deletes: list[str] = field(default_factory=list)
 
     def text(self) -> str:
-        """Return the whole expression; empty if nothing changes."""
+        """Return the whole expression, or an empty string if nothing changes."""
         sections = (("SET", self.sets), ("REMOVE", self.removes), ("ADD", self.adds), ("DELETE", self.deletes))
         return " ".join(f"{word} {', '.join(clauses)}" for word, clauses in sections if clauses)
 
 
 @dataclass(frozen=True, slots=True)
 class UpdateClause:
-    """One clause: a function that adds it to those of a call, and its longest form."""
+    """A clause of an update expression: a function that adds it to a call's clauses, and its longest possible form."""
 
     bind: Callable[[Arguments, UpdateClauses], None]
     part: str
@@ -70,7 +70,7 @@ class UpdateClause:
 
 
 def fixed_clause(part: str, fragment: Fragment) -> UpdateClause:
-    """Return a clause whose text is the same in every call; `part` is the list of UpdateClauses it belongs to."""
+    """Return a clause that is the same in every call. `part` is the name of its list in UpdateClauses."""
 
     def bind(arguments: Arguments, clauses: UpdateClauses) -> None:
         getattr(clauses, part).append(fragment.bind(arguments, clauses.names, clauses.values))
@@ -79,14 +79,14 @@ def fixed_clause(part: str, fragment: Fragment) -> UpdateClause:
 
 
 def set_always(new_writer: NewWriter, path: FieldPath, source: Source, encode: Encoder) -> UpdateClause:
-    """SET a required field: None is refused by the encoder, because the item could not be read without it."""
+    """Return a clause that sets a required field. The encoder rejects None, which would make the item unreadable."""
     writer, read = new_writer(), reader(source)
     value = writer.value(_value_name(path), lambda arguments: encode(read(arguments)))
     return fixed_clause("sets", writer.fragment(f"{writer.path(path)} = {value}"))
 
 
 def set_clause(new_writer: NewWriter, path: FieldPath, source: Source, encode: Encoder) -> UpdateClause:
-    """SET, or REMOVE if the value is stored as an absent attribute."""
+    """Return a clause that sets a field, or removes it if the value is stored as an absent attribute."""
     read = reader(source)
     writer, removing = new_writer(), new_writer()
     set_to = writer.fragment(
@@ -121,7 +121,7 @@ def _remove(new_writer: NewWriter, path: FieldPath, _source: Source, _encode: En
 
 
 def _adding(encode_amount: Encoder) -> Callable[[NewWriter, FieldPath, Source, Encoder], UpdateClause]:
-    """Return a function for adding to a number; a subtracted value is added as its negative."""
+    """Return a function that adds to a number. To subtract, it adds the negative value."""
 
     def make(new_writer: NewWriter, path: FieldPath, source: Source, _encode: Encoder) -> UpdateClause:
         writer = new_writer()
@@ -145,7 +145,7 @@ def _adding(encode_amount: Encoder) -> Callable[[NewWriter, FieldPath, Source, E
 
 
 def _negative(value: Any) -> AttributeValue:
-    """Return the attribute value of a number's negative; the service refuses values that are not numbers."""
+    """Return the attribute value of a negated number. The service rejects values that are not numbers."""
     encoded = encode_value(value)
     number = encoded.get("N")
     if number is None:
@@ -168,7 +168,7 @@ def _append(new_writer: NewWriter, path: FieldPath, source: Source, _encode: Enc
 
 
 def _members(part: str) -> Callable[[NewWriter, FieldPath, Source, Encoder], UpdateClause]:
-    """Return a function for adding to sets or removing from them: a member, or a set of members."""
+    """Return a function that adds a member or a set of members to a set, or deletes them from it."""
 
     def make(new_writer: NewWriter, path: FieldPath, source: Source, _encode: Encoder) -> UpdateClause:
         writer = new_writer()
@@ -213,7 +213,7 @@ CLAUSES: dict[str, Callable[[NewWriter, FieldPath, Source, Encoder], UpdateClaus
 
 
 class UpdateExpression:
-    """The update expression of one plan."""
+    """The update expression of a plan."""
 
     def __init__(self, plan: Plan, placeholders: RequestPlaceholders) -> None:
         self._spec, self._placeholders = plan.entity, placeholders
@@ -237,7 +237,7 @@ class UpdateExpression:
 
     @property
     def longest(self) -> str:
-        """The longest update expression of a call, as far as it is certain."""
+        """The longest possible update expression of a call, as far as it can be determined."""
         clauses = UpdateClauses({}, {})
         for clause in self._clauses:
             getattr(clauses, clause.part).append(clause.longest)
@@ -263,7 +263,7 @@ class UpdateExpression:
         return fixed_clause("adds", fragment)
 
     def _creating(self, plan: Plan) -> list[UpdateClause]:
-        """Return clauses that complete a created item: fields of the key, and the discriminator."""
+        """Return clauses that complete a new item with the key fields and the discriminator."""
         spec = self._spec
         clauses = []
         for name, source in _key_sources(plan).items():
@@ -279,7 +279,7 @@ class UpdateExpression:
 
 
 def _validating_encoder(stored: StoredField) -> Encoder:
-    """Return a field's encoder that validates values first."""
+    """Return an encoder for a field that validates values first."""
     validate, encode = validator(stored), stored.encode
     return lambda value: encode(validate(value))
 
@@ -290,7 +290,7 @@ def _key_sources(plan: Plan) -> dict[str, Source]:
 
 
 def _known_indexes(plan: Plan) -> list[IndexEffect]:
-    """Return keys of indexes that an upsert knows completely, though it does not change them."""
+    """Return the index keys that an upsert knows completely although it does not change their fields."""
     known = _key_sources(plan)
     for action in plan.actions:
         if action.name in {"set", "add"} and len(action.path.parts) == 1:
@@ -304,7 +304,7 @@ def _known_indexes(plan: Plan) -> list[IndexEffect]:
 
 
 class _IndexEffects:
-    """The effect of an update on index keys: each is set or removed as a whole."""
+    """The effects of an update on index keys, each of which is set or removed as a whole."""
 
     def __init__(self, effects: tuple[IndexEffect, ...], spec: EntitySpec, placeholders: RequestPlaceholders) -> None:
         self._effects = [
@@ -333,7 +333,7 @@ class _IndexEffects:
 
     @property
     def sure(self) -> list[str]:
-        """The clauses that every call with all values has; index conditions depend on the values."""
+        """The clauses that every call with all values contains. Index conditions depend on the values."""
         return [" = ".join(self._places[attribute]) for attribute in dict.fromkeys(self._sure)]
 
     def bind(self, arguments: Arguments, clauses: UpdateClauses) -> None:
@@ -364,18 +364,18 @@ class _IndexEffects:
 
 
 def _as_stored(stored: StoredField) -> Callable[[Any], Any]:
-    """Return a function that returns a value as it is read back, the form that index keys contain."""
+    """Return a function that converts a value to the form in which it is read back, which index keys contain."""
     return validator(stored) if stored.write_time is None else partial(round_down, stored.stored)
 
 
 def _unknown(effect: IndexEffect, spec: EntitySpec) -> list[str]:
-    """Return fields in an index key that the update does not know; its plan says that the item leaves the index."""
+    """Return the fields of an index key that the update does not know. The plan makes the item leave the index."""
     made_of = dict.fromkeys(name for part in spec.made_in(effect.key) for name in part.fields)
     return [name for name in made_of if effect.sources.get(name) is UNKNOWN]
 
 
 def _check_leaves(effect: IndexEffect, unknown: list[str], values: Mapping[str, object]) -> None:
-    """Refuse None for a parameter if the plan relies on its annotation for the item to leave the index."""
+    """Raise an error if a parameter is None although the plan relies on its annotation to exclude None."""
     nothing = [name for name, source in effect.sources.items() if values[name] is None and is_never_none(source)]
     if unknown and nothing:
         raise ValueError(
@@ -386,7 +386,7 @@ def _check_leaves(effect: IndexEffect, unknown: list[str], values: Mapping[str, 
 
 
 def _used_elsewhere(touched: list[BoundKey], spec: EntitySpec) -> Mapping[str, object]:
-    """Return attributes that are also part of the keys of other indexes, which the update does not change."""
+    """Return the attributes that are also part of other index keys, which the update does not change."""
     changed = {id(bound) for bound in touched}
     others = [bound for bound in spec.indexes if id(bound) not in changed]
     return {part.attribute: bound for bound in others for part in bound.attributes}

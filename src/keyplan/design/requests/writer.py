@@ -1,7 +1,7 @@
-"""Write expressions with placeholders: the text once per pattern, the values at each call.
+"""Writer of expressions with placeholders. Expressions are built once per pattern, and values at each call.
 
-Every name has a placeholder, so that none can be a reserved word. Placeholders are called after the attribute or
-value that they stand for, so that requests are readable.
+Every name uses a placeholder, so that reserved words are not a problem. Placeholders are named after the attribute or
+value that they stand for, which keeps requests readable.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ WALK_VALUE = "*walked*"
 
 
 def reader(source: Source) -> Reader:
-    """Return a function that returns a source's value from a call's arguments."""
+    """Return a function that gets a source's value from the arguments of a call."""
     if isinstance(source, (Each, EveryShard)):
         return itemgetter(WALK_VALUE)
     if not isinstance(source, Param):
@@ -56,7 +56,7 @@ def reader(source: Source) -> Reader:
 
 
 def all_values(source: Each) -> Reader:
-    """Return a function that returns every value of an each(...); a string in place of a list is refused."""
+    """Return a function that returns all values of an each(...). It raises an error for a string instead of a list."""
     if not isinstance(source.values, Param):
         members = [reader(member) for member in source.values]
         return lambda arguments: tuple(read(arguments) for read in members)
@@ -89,7 +89,7 @@ _MEMBER_NAMES = (str, int, Enum, UUID, date)
 
 @dataclass(frozen=True, slots=True)
 class ListedValues:
-    """Values whose number is known only at the call."""
+    """Values whose number is known only when the call is made."""
 
     place: str
     """The text that stands for them."""
@@ -112,7 +112,7 @@ class Fragment:
     """Whether it is a condition of the form a OR b, which needs parentheses next to others."""
 
     def bind(self, arguments: Arguments, names: dict[str, str], values: dict[str, AttributeValue]) -> str:
-        """Return its text, and add its names and values."""
+        """Return the text of the fragment, and add its names and values."""
         names.update(self.names)
         for placeholder, make in self.values:
             values[placeholder] = make(arguments)
@@ -155,17 +155,17 @@ class RequestPlaceholders:
         self._listed: set[str] = set()
 
     def name(self, attribute: str) -> str:
-        """Return the placeholder of an attribute's name."""
+        """Return the placeholder for the name of an attribute."""
         if attribute not in self._names:
             self._names[attribute] = self.free("#" + (_CLEAN.sub("_", attribute) or "_"))
         return self._names[attribute]
 
     def value(self, called: str) -> str:
-        """Return the placeholder of a value."""
+        """Return the placeholder for a value."""
         return self.free(":" + (_CLEAN.sub("_", called) or "v"))
 
     def values(self, called: str, number: int) -> tuple[str, ...]:
-        """Return placeholders for several values: short, because there may be a hundred of which a call uses few."""
+        """Return short placeholders for several values. There may be a hundred, of which a call uses only a few."""
         wanted = ":" + (_CLEAN.sub("_", called) or "v")[:_LISTED_CHARACTERS]
         names = (f"{wanted}_{place}" for place in count(1))
         found = tuple(islice((name for name in names if not self._is_taken(name)), number))
@@ -173,7 +173,7 @@ class RequestPlaceholders:
         return found
 
     def free(self, wanted: str) -> str:
-        """Return an unused placeholder, as similar to this one as possible; short if the request has many."""
+        """Return an unused placeholder that is as similar to `wanted` as possible, and short if there are many."""
         many = len(self._taken) >= _NAMED_PLACEHOLDERS
         wanted = f"{wanted[0]}{len(self._taken)}" if many else wanted[:_NAME_CHARACTERS]
         name, number = wanted, 2
@@ -187,7 +187,7 @@ class RequestPlaceholders:
 
 
 class ExpressionWriter:
-    """Writes one fragment, and collects its names and values."""
+    """Writer of one fragment, which collects the fragment's names and values."""
 
     def __init__(self, placeholders: RequestPlaceholders, fields: Mapping[str, StoredField]) -> None:
         self._placeholders, self._fields = placeholders, fields
@@ -201,30 +201,30 @@ class ExpressionWriter:
         return Fragment(text, self._names, tuple(self._values), tuple(self._lists), tuple(self._found), is_choice)
 
     def name(self, attribute: str) -> str:
-        """Return the placeholder of an attribute."""
+        """Return the placeholder for an attribute."""
         placeholder = self._placeholders.name(attribute)
         self._names[placeholder] = attribute
         return placeholder
 
     def value(self, called: str, make: ValueMaker) -> str:
-        """Return the placeholder of a value that is made at each call."""
+        """Return the placeholder for a value that is computed at each call."""
         placeholder = self._placeholders.value(called)
         self._values.append((placeholder, make))
         return placeholder
 
     def source(self, called: str, source: Source, encode: Callable[[Any], AttributeValue]) -> str:
-        """Return the placeholder of a source's value."""
+        """Return the placeholder for the value of a source."""
         return self.value(called, encoded_source(called, source, encode))
 
     def listed(self, called: str, source: Each, encode: Callable[[Any], AttributeValue], most: int) -> str:
-        """Return the text that stands for the values of an each(...), from one to `most`."""
+        """Return the text that represents between one and `most` values of an each(...)."""
         placeholders = self._placeholders.values(called, most)
         place = f"[{placeholders[0]}]"
         self._lists.append(ListedValues(place, placeholders, _encoded_list(called, source, encode, most)))
         return place
 
     def path(self, path: FieldPath) -> str:
-        """Return a field, or a member of it, as a document path."""
+        """Return the document path of a field or of one of its members."""
         stored = self._fields[path.field]
         text, annotation = self.name(stored.attribute), stored.annotation
         for part in path.parts[1:]:
@@ -251,7 +251,7 @@ class ExpressionWriter:
         return f".{placeholder}"
 
     def encoder_of(self, operand: object, *, up: bool = False) -> Callable[[Any], AttributeValue]:
-        """Return the encoder of values that are compared with an operand; `up` rounds timestamps up to its unit."""
+        """Return the encoder for values that are compared with an operand. With `up`, timestamps are rounded up."""
         if not isinstance(operand, FieldPath):
             return encode_value
         stored = self._fields[operand.field]
@@ -260,7 +260,7 @@ class ExpressionWriter:
         return stored.encode_up if up else stored.encode
 
     def rounds(self, operand: object) -> bool:
-        """Return True if an operand is stored in whole units, to which compared timestamps are rounded."""
+        """Return True if an operand is stored in whole units, to which compared timestamps must be rounded."""
         if not isinstance(operand, FieldPath):
             return False
         stored = self._fields[operand.field]
@@ -271,11 +271,11 @@ class ExpressionWriter:
     # Conditions.
 
     def condition(self, condition: Condition) -> str:
-        """Return a condition as text."""
+        """Return a condition as an expression."""
         return _WRITERS[type(condition)](self, condition)
 
     def operand(self, operand: object, other: object, *, up: bool = False) -> str:
-        """Return the text of a path, a size, or a value that is compared with `other`."""
+        """Return the expression for a path, a size, or a value that is compared with `other`."""
         if isinstance(operand, FieldPath):
             return self.path(operand)
         if isinstance(operand, FieldSize):
@@ -284,7 +284,7 @@ class ExpressionWriter:
 
 
 def encoded_source(called: str, source: Source, encode: Callable[[Any], AttributeValue]) -> ValueMaker:
-    """Return a function that encodes a source's value. It refuses None, which equals nothing stored."""
+    """Return a function that encodes the value of a source. It rejects None, because no stored value equals None."""
     read = reader(source)
 
     def make(arguments: Arguments) -> AttributeValue:
@@ -301,7 +301,7 @@ def encoded_source(called: str, source: Source, encode: Callable[[Any], Attribut
 def _encoded_list(
     called: str, source: Each, encode: Callable[[Any], AttributeValue], most: int
 ) -> Callable[[Arguments], list[AttributeValue]]:
-    """Return a function that encodes the values of an each(...). It refuses None, no values, and too many."""
+    """Return a function that encodes the values of an each(...). It rejects None, and too few or too many values."""
     read = all_values(source)
 
     def make(arguments: Arguments) -> list[AttributeValue]:
@@ -324,7 +324,7 @@ def _operand_name(operand: object) -> str:
 
 
 def part_name(part: object) -> str:
-    """Return the name of a part of a path in a placeholder."""
+    """Return the text of a path part for use in a placeholder."""
     return repr(part) if isinstance(part, Param) else str(part)
 
 
@@ -414,7 +414,7 @@ def _member_type(annotation: Any) -> Any:
 
 
 def _member(annotation: Any, name: str) -> tuple[str, Any]:
-    """Return a member of a map or model: its stored name, and its type."""
+    """Return the stored name and the type of a member of a map or model."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel) and name in annotation.model_fields:
         info = annotation.model_fields[name]
         return attribute_of(info).name or name, info.annotation

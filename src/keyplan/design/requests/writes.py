@@ -1,7 +1,7 @@
-"""Requests of writing plans: puts, updates, deletes, condition checks, and the condition of each write.
+"""Requests of writing plans: puts, updates, deletes and condition checks, and the condition of each write.
 
-The condition covers existence, expiry and the expected version. An item whose expiry has passed counts as deleted,
-for writes as for reads: the service deletes it hours or days later.
+The condition covers existence, expiry and the expected version. An item whose expiry time has passed counts as deleted,
+for writes and for reads, because the service deletes it only hours or days later.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NOW = "*now*"
 
 
 def with_time(arguments: Arguments, now_s: float) -> dict[str, Any]:
-    """Return a call's arguments with its time, in seconds since 1970."""
+    """Return the arguments of a call with its time, in seconds since 1970."""
     return {**arguments, NOW: int(now_s), WRITE_TIME._name: datetime.fromtimestamp(now_s, UTC)}
 
 
@@ -35,7 +35,7 @@ def now_value(arguments: Arguments) -> AttributeValue:
 
 
 class WriteConditions:
-    """The conditions of one writing plan."""
+    """The conditions of a writing plan."""
 
     def __init__(self, plan: Plan, placeholders: RequestPlaceholders) -> None:
         self._spec = plan.entity
@@ -47,7 +47,7 @@ class WriteConditions:
         """Whether calls have a condition."""
 
     def bind(self, arguments: Arguments, names: dict[str, str], values: dict[str, AttributeValue]) -> str | None:
-        """Return the whole condition of a call; None if it has none."""
+        """Return the complete condition of a call, or None if it has no condition."""
         fragments = self._always
         if self._version is not None or self._known:
             fragments = [*fragments, *(part.fragment(arguments) for part in (self._version, *self._known) if part)]
@@ -57,7 +57,7 @@ class WriteConditions:
 
     @property
     def longest(self) -> str:
-        """The longest condition of a call; empty if it has none."""
+        """The longest possible condition of a call, or an empty string if it has no condition."""
         fragments = [*self._always, *(part.longest for part in (self._version, *self._known) if part)]
         if not fragments:
             return ""
@@ -83,7 +83,7 @@ class WriteConditions:
         return writer.fragment(not_expired(writer, ttl), is_choice=True)
 
     def _absence(self, plan: Plan, ttl: str | None) -> Fragment:
-        """Return the condition that no item exists, or one that may be replaced."""
+        """Return the condition that the item does not exist, or that it may be replaced."""
         writer = self._writer()
         texts = [f"attribute_not_exists({writer.name(plan.schema.partition)})"]
         if ttl is not None:
@@ -119,7 +119,7 @@ def expired(writer: ExpressionWriter, ttl: str) -> str:
 
 
 class _ExpectedVersion:
-    """The condition that the item has the expected version; an item without one has version 0."""
+    """The condition that the item has the expected version. An item without a version attribute has version 0."""
 
     def __init__(self, source: Source, spec: EntitySpec, placeholders: RequestPlaceholders) -> None:
         assert spec.version is not None, "only a versioned entity has an expected version"
@@ -163,7 +163,7 @@ class _KnownValue:
 def add_expressions(
     request: dict[str, object], condition: str | None, names: Mapping[str, str], values: Mapping[str, AttributeValue]
 ) -> None:
-    """Add expressions to a request, without empty members, which the service refuses."""
+    """Add expressions to a request. Empty members are left out, because the service rejects them."""
     if condition is not None:
         request["ConditionExpression"] = condition
     if names:
@@ -176,7 +176,10 @@ Request = dict[str, Any]
 
 
 class WriteRequest:
-    """The request of a plan that writes one item: `action` as part of a transaction, `request` by itself."""
+    """Request builder of a plan that writes one item.
+
+    `action` builds the action of a transaction, and `request` a separate request.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -204,18 +207,18 @@ class WriteRequest:
         """Whether a call depends on its time: the entity expires, or has fields that are set to the time of writes."""
 
     def entity(self, arguments: Arguments) -> Entity:
-        """Return the entity that a put writes. Raises TypeError for another object."""
+        """Return the entity that a put writes. Raises TypeError for any other object."""
         entity: Entity = self.given(arguments)
         if entity.__class__ is not self._model:
             check_model(self.plan.pattern, self.plan.entity, entity)
         return entity
 
     def written(self, arguments: Arguments) -> dict[str, Any]:
-        """Return the values of the fields that a put sets itself: its version, and the times of the write."""
+        """Return the values of the fields that a put sets itself: the version and the write times."""
         return self._written.values(self.entity(arguments), arguments) if self.sets_fields else {}
 
     def action(self, arguments: Arguments, table: str) -> Request:
-        """Return the members of the request in a transaction."""
+        """Return the members of the action in a transaction request."""
         request: Request
         if self._is_put:
             entity = self.entity(arguments)
@@ -247,7 +250,7 @@ class WriteRequest:
         return request
 
     def _put_request(self) -> Callable[[Arguments, str], Request]:
-        """Return a function that builds puts without a condition: the most frequent write."""
+        """Return a function that builds puts without a condition, which are the most frequent writes."""
         given, model, checked, item = self.given, self._model, self.entity, self._builder.item
 
         def request(arguments: Arguments, table: str) -> Request:
