@@ -1,8 +1,8 @@
-"""Background threads: `Worker` for one kind of pending work, and `Background` for regular work.
+"""Background threads: `Worker` for one kind of pending work, and `Background` for periodic maintenance.
 
-Regular work sweeps expired items, trims streams and recovery records, and applies writes to lagging indexes. Its thread
+Maintenance deletes expired items, trims streams and recovery records, and applies writes to lagging indexes. Its thread
 starts with the first table that needs it and stops with the engine. If no thread can be started, the next access to a
-table tries again. The thread never runs on a `ManualClock`: code that moves that clock calls `sweep`, `trim_streams`
+table tries again. The thread never runs on a `ManualClock`. Code that uses such a clock calls `sweep`, `trim_streams`
 and `trim_history` itself.
 """
 
@@ -26,7 +26,7 @@ LONGEST_S, FEWEST_ROWS = 0.003, 10
 
 
 class Pace:
-    """Number of rows that a background transaction changes, chosen so that writers wait only a few milliseconds."""
+    """The number of rows that a background transaction changes, chosen so that writers wait only a few milliseconds."""
 
     def __init__(self, clock: Clock, most: int) -> None:
         self._clock = clock
@@ -35,7 +35,7 @@ class Pace:
 
     @contextmanager
     def measured(self) -> Iterator[None]:
-        """Measure the work of one transaction. The next one changes half as many rows if it took too long."""
+        """Measure the duration of one transaction. If it was too long, the next one changes half as many rows."""
         begun_s = self._clock.monotonic()
         yield
         took_s = self._clock.monotonic() - begun_s
@@ -46,7 +46,7 @@ class Pace:
 
 
 class Worker(ABC, Generic[T]):
-    """A thread for one kind of work. It ends when no work is pending; a later `wake` starts another."""
+    """A thread for one kind of work. It ends when no work is pending, and a later `wake` starts a new one."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -57,11 +57,11 @@ class Worker(ABC, Generic[T]):
 
     @abstractmethod
     def _pending(self) -> Sequence[T]:
-        """Return the pending work, next entry first."""
+        """Return the pending work in the order in which it is done."""
 
     @abstractmethod
     def _run(self) -> None:
-        """Work until `_look` finds nothing. After an interruption, a later `wake` starts another thread."""
+        """Work until `_look` returns nothing. After an interruption, a later `wake` starts a new thread."""
 
     def wake(self) -> None:
         """Start the thread if work is pending. If no thread can be started now, a later `wake` tries again."""
@@ -109,7 +109,7 @@ _log = logging.getLogger(__name__)
 
 
 class Maintained(Protocol):
-    """The part of the engine that regular work needs."""
+    """The part of the engine that maintenance needs."""
 
     clock: Clock
 
@@ -136,7 +136,7 @@ class Maintained(Protocol):
 
 
 class Background:
-    """The thread for regular work."""
+    """The thread for periodic maintenance."""
 
     def __init__(self, database: Maintained, sweep_s: float | None) -> None:
         self._database = database
@@ -151,7 +151,7 @@ class Background:
         return self._thread is not None and self._thread.is_alive()
 
     def start_if_needed(self) -> None:
-        """Start the thread if the engine needs maintenance and its clock runs by itself."""
+        """Start the thread if the engine needs maintenance and its clock is not manual."""
         if self._thread is not None or self._sweep_s is None or isinstance(self._database.clock, ManualClock):
             return
         if not self._database.needs_maintenance:
@@ -161,7 +161,7 @@ class Background:
                 self._thread = started(self._run, "keyplan-background")
 
     def stop(self) -> None:
-        """Stop the thread. A running sweep finishes its transaction first."""
+        """Stop the thread. A sweep in progress finishes its transaction first."""
         with self._lock:
             self._stopping.set()
             thread = self._thread
@@ -187,7 +187,7 @@ class Background:
 
 
 def _attempt(work: Callable[[], object]) -> None:
-    """Run one kind of work. Log an error, so that other kinds and later attempts still run."""
+    """Run one kind of work. Log any error, so that other kinds of work and later attempts still run."""
     try:
         work()
     except EngineClosedError:

@@ -1,7 +1,7 @@
-"""The command table: every operation, the checks of its request, and the function that runs it.
+"""The command table, which maps every operation to its request checks and implementation.
 
-`OPERATIONS` maps the name of an operation to a function that imports its module. A module is imported when its
-operation is first called: a program that only gets and puts items starts without loading the others.
+`OPERATIONS` maps the name of an operation to a function that imports its module. Modules are imported on first use, so
+that a program that only gets and puts items starts without loading the others.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Load: TypeAlias = Callable[[], tuple[Structure, Run]]
 
 @cache
 def command(operation: str) -> Command:
-    """Return an operation's checks and the function that runs it. Raises UnknownOperationError."""
+    """Return the checks and the implementation of an operation. Raises UnknownOperationError."""
     load = OPERATIONS.get(operation)
     if load is None:
         refuse(operation)
@@ -63,7 +63,7 @@ Source: botocore's service model of dynamodb, version 2012-08-10.
 
 
 def refuse(operation: str) -> NoReturn:
-    """Raise UnknownOperationError, with a message only if the service has the operation."""
+    """Raise UnknownOperationError. The error has a message only if the service has the operation."""
     about = UNSUPPORTED.get(operation)
     raise UnknownOperationError(UNKNOWN_OPERATION if about is None else not_supported(operation, about))
 

@@ -1,11 +1,11 @@
-"""The database: the state that operations and their parts share.
+"""The database, which contains the state that operations and their parts share.
 
-A `Database` is a store, a clock, the settings and the catalog of tables, with transactions that fail if a table has
-changed since an operation looked it up. Operations and parts accept a database, never the engine: the engine connects a
-database to its background threads and is its public interface.
+A `Database` consists of a store, a clock, the settings and the catalog of tables. Its transactions fail if a table has
+changed since an operation looked it up. Operations and parts depend on a database and never on the engine. The engine
+is the public interface and connects a database to background threads.
 
-This is the path without faults. `faults.injector.FaultyDatabase` wraps it: it overrides `answer`, `write`, `write_all`,
-`view`, `snapshot` and the methods under "What faults change".
+This class implements the code path without faults. `faults.injector.FaultyDatabase` wraps it and overrides `answer`,
+`write`, `write_all`, `view`, `snapshot` and the methods under "What faults change".
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ _NONE: frozenset[int] = frozenset()
 
 
 class Command(NamedTuple):
-    """An operation: its name, the checks of its request's shape, and the function that runs it.
+    """An operation: its name, the checks of its request shape, and its implementation.
 
-    `quick_check` omits the checks that the operation itself makes; see `shapes.late_check`.
+    `quick_check` omits the checks that the operation itself makes. See `shapes.late_check`.
     """
 
     operation: str
@@ -54,7 +54,7 @@ class Command(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Settings of a database; `Engine` documents them. Raises ValueError for an invalid value."""
+    """Settings of a database, as documented in `Engine`. Raises ValueError for an invalid value."""
 
     region: str = "us-east-1"
     account: str = "123456789012"
@@ -72,24 +72,24 @@ class Settings:
 
 
 class IndexWriter(Protocol):
-    """Writer of index entries: a transaction, or a wrapper of one."""
+    """Interface for writing index entries, implemented by a transaction or a wrapper of one."""
 
     def put(self, tree: Tree, key: bytes, size: int, body: bytes) -> None:
-        """Write an entry. It may exist."""
+        """Write an entry, replacing any existing entry."""
 
     def delete(self, tree: Tree, key: bytes) -> None:
-        """Remove an entry. It may be missing."""
+        """Delete an entry if it exists."""
 
     def move(self, tree: Tree, old: bytes, new: bytes, size: int, body: bytes) -> None:
-        """Remove the entry under the old key, if it exists, and write one under the new key."""
+        """Move an entry to a new key. If no entry exists under the old key, only the new one is written."""
 
 
 def _do_nothing() -> None:
-    """Replace the background threads of a database that has none."""
+    """Do nothing, as a placeholder for background threads."""
 
 
 class Database:
-    """Store, clock, settings and catalog. Threads may share it."""
+    """Store, clock, settings and catalog of a database. Threads can share it."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class Database:
         *,
         observed: bool = False,
     ) -> None:
-        """Load the catalog. `observed`: see `Catalog`."""
+        """Load the catalog. `observed` is explained in `Catalog`."""
         self.store = store
         self.clock = clock
         self.settings = settings
@@ -121,7 +121,10 @@ class Database:
     # Operations.
 
     def answer(self, command: Command, request: dict[str, Any], form: Form) -> dict[str, Any]:
-        """Check the request's shape and run the operation. Raises ServiceError, StorageError, EngineClosedError."""
+        """Check the request shape and run the operation.
+
+        Raises ServiceError, StorageError or EngineClosedError.
+        """
         _, _, quick_check, run = command
         quick_check(request, form.wire)
         try:  # the first run without the frame and the loop of restarts, which are rare
@@ -131,7 +134,7 @@ class Database:
         return self.start_over(run, self, request, form)
 
     def start_over(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run an operation, or a part of one, again from its start while tables change concurrently."""
+        """Run an operation, or a part of one, again from its start as long as tables change concurrently."""
         for _ in range(_MOST_RESTARTS):
             try:
                 return work(*args, **kwargs)
@@ -140,7 +143,7 @@ class Database:
         raise CatalogChanged
 
     def _reload(self, error: CatalogChanged | Failure | DecodeError) -> None:
-        """Reload the catalog if it was outdated; otherwise re-raise as a public error."""
+        """Reload the catalog if it is stale. Otherwise re-raise the error as a public error."""
         if isinstance(error, DecodeError) or (
             isinstance(error, Failure) and (self.closed or not is_missing_tree(error))
         ):
@@ -151,18 +154,18 @@ class Database:
             raise self.public_error(failure) from failure
 
     def public_error(self, error: Failure | DecodeError) -> KeyplanError:
-        """Return the error that a caller gets for a failure of the store or for unreadable data."""
+        """Return the public error for a failure of the store or for unreadable data."""
         return public_error(self.store, error, closed=self.closed)
 
     # Tables.
 
     def table(self, name: str) -> Table:
-        """Return the table, ready for items. Raises ResourceNotFoundError."""
+        """Return a table that is ready for item operations. Raises ResourceNotFoundError."""
         table = self.catalog.steady(name)
         return table if table is not None else self.catalog.active(name, self.store.view(), self.clock.now())
 
     def alter(self, work: Callable[[Transaction], T]) -> T:
-        """Run a change of tables in a separate transaction. Every later write sees the changed tables."""
+        """Run a change of tables in a separate transaction. All later writes see the changed tables."""
 
         def current(transaction: Transaction) -> T:
             self.catalog.reload(transaction)
@@ -176,10 +179,10 @@ class Database:
     # Writes.
 
     def write(self, table: Table, work: Callable[[Transaction], T]) -> T:
-        """Run the work in a write transaction that checks that the table has not changed.
+        """Run work in a write transaction that fails if the table has changed.
 
-        Validation happens before the first row is written. Only the size of an item collection is known afterwards, so
-        writes to tables that keep those sizes can be undone within a group.
+        Validation happens before the first row is written. Only the size of an item collection is known afterwards.
+        Writes to tables that track these sizes can therefore be undone within a group.
         """
         check = self.catalog.check
 
@@ -190,7 +193,7 @@ class Database:
         return self.store.write(checked, settled=table.collections is None)
 
     def write_all(self, tables: Collection[Table], work: Callable[[Transaction], T]) -> T:
-        """Run the work in a write transaction that checks that none of the tables has changed."""
+        """Run work in a write transaction that fails if any of the tables has changed."""
         check = self.catalog.check
 
         def checked(transaction: Transaction) -> T:
@@ -201,7 +204,7 @@ class Database:
         return self.store.write(checked, settled=all(table.collections is None for table in tables))
 
     def put(self, table: Table, key: bytes, new: Version) -> None:
-        """Write an item of a `blind` table over any earlier version, if the table has not changed."""
+        """Write an item of a `blind` table over any earlier version, if the table definition has not changed."""
         if table.plain and self.store.commits_at_once:
             row = (key, new.size, new.body)
             if not self.store.put_while(table.tree, row, CHANGES, self.catalog.as_of(table)):
@@ -217,23 +220,23 @@ class Database:
     # What faults change.
 
     def admit(self, table: Table, key: bytes, old: Version | None, new: Version | None, *, by_service: bool) -> None:
-        """Accept a change of an item before its first row is written. Raises ServiceError to refuse it."""
+        """Check a change of an item before its first row is written. Raises ServiceError to reject it."""
 
     def index_writer(self, transaction: Transaction, _index: Index, _key: bytes) -> IndexWriter:
-        """Return the writer of an index's entries for the item under a key."""
+        """Return the writer for the index entries of the item with a key."""
         return transaction
 
     def unprocessed(self, _count: int) -> frozenset[int]:
-        """Return the numbers of a batch's parts that stay unprocessed."""
+        """Return the positions of the batch entries to leave unprocessed."""
         return _NONE
 
     def deliver(self, records: list[tuple[int, float, bytes]], _limit: int) -> list[tuple[int, float, bytes]]:
-        """Return stream records as GetRecords delivers them."""
+        """Return stream records in the order in which GetRecords delivers them."""
         return records
 
 
 def public_error(store: SqliteStore, error: Failure | DecodeError, *, closed: bool = False) -> KeyplanError:
-    """Return the error that a caller gets for a failure of the store or for unreadable data."""
+    """Return the public error for a failure of the store or for unreadable data."""
     if isinstance(error, DecodeError):
         return DatabaseCorruptError(f"{store.path} is damaged: stored data cannot be read ({error})")
     if closed:

@@ -1,7 +1,7 @@
-"""The engine: DynamoDB in this process, without sockets.
+"""The engine, which runs DynamoDB in this process without sockets.
 
-Open it with `Engine.open("data.db")` or `Engine.memory()`, then call `call("PutItem", {...})` with DynamoDB's request
-and response shapes. Each operation is a module under `operations/`; the state they share is in `database.py`.
+Open it with `Engine.open("data.db")` or `Engine.memory()`, and call `call("PutItem", {...})` with DynamoDB's request
+and response shapes. Each operation is a module in `operations/`. The state that they share is in `database.py`.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ if TYPE_CHECKING:
 
 
 class Engine:
-    """A DynamoDB-compatible database in this process. Threads may share it.
+    """A DynamoDB-compatible database in this process. Threads can share it.
 
-    Options of `open`, `memory` and `copy`, each with its default:
+    `open`, `memory` and `copy` accept these options:
 
-    * `clock=SystemClock()`: the source of time; a `keyplan.clock.ManualClock` moves only when a test moves it.
+    * `clock=SystemClock()`: the time source; a `keyplan.clock.ManualClock` advances only when a test advances it.
     * `region="us-east-1"`, `account="123456789012"`: Region and account in ARNs.
-    * `state_delay_s=0.0`: seconds that tables and indexes stay CREATING, UPDATING or DELETING.
-    * `stream_shards=1`: shards of a new stream; None: one for each partition that the service would start with.
-    * `ttl_delay_s=0.0`: seconds that items stay after they have expired.
-    * `ttl_sweep_s=1.0`: seconds between sweeps of expired items in a thread; None: only calls of `sweep` remove them.
-    * `faults=None`: a `Faults`, the faults to inject.
-    * `buckets=None`: a folder, "s3://" or `S3Buckets`, for exports and imports.
+    * `state_delay_s=0.0`: number of seconds for which tables and indexes are CREATING, UPDATING or DELETING.
+    * `stream_shards=1`: number of shards of a new stream; None: one for each initial partition of the service.
+    * `ttl_delay_s=0.0`: number of seconds for which expired items remain.
+    * `ttl_sweep_s=1.0`: seconds between background sweeps of expired items; None: only explicit calls of `sweep` remove them.
+    * `faults=None`: a `Faults` object that specifies the faults to inject.
+    * `buckets=None`: a folder, "s3://" or `S3Buckets` for exports and imports.
 
     Raises ValueError for an invalid option.
     """
@@ -108,11 +108,12 @@ class Engine:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, durability: Durability = "normal", **options: Any) -> Engine:
-        """Open or create a database file. Several processes may have it open at once.
+        """Open or create a database file. Several processes can have it open at once.
 
-        `durability="normal"`: a commit survives a killed process; after a power cut the last ones may be
-        missing, never damaged. `"full"`: every acknowledged commit is synced to the disk. The other options
-        are those of the class. Raises StorageError if the file cannot be used, ValueError for an invalid option.
+        With `durability="normal"`, commits survive a process crash. After a power failure, the most recent commits may
+        be lost, but the file is never corrupted. With `"full"`, every commit is synced to disk before it is
+        acknowledged. The other options are documented in the class. Raises StorageError if the file cannot be used, and
+        ValueError for an invalid option.
         """
         store = SqliteStore(os.fspath(path), durability=durability)
         try:
@@ -125,18 +126,18 @@ class Engine:
 
     @classmethod
     def memory(cls, **options: Any) -> Engine:
-        """Return an engine whose data lives in memory; the options are those of the class. Raises ValueError."""
+        """Return an engine that keeps its data in memory. Options are documented in the class. Raises ValueError."""
         return cls(SqliteStore(MEMORY), **options)
 
     @property
     def operations(self) -> frozenset[str]:
-        """Names of the operations that `call` accepts."""
+        """The names of the operations that `call` supports."""
         return frozenset(OPERATIONS)
 
     def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
-        """Run one operation. Python form: binary as bytes.
+        """Run one operation with Python values, in which binary values are bytes.
 
-        Raises ServiceError as the service does, StorageError if the file cannot be used, and EngineClosedError.
+        Raises ServiceError like the service does, StorageError if the file cannot be used, and EngineClosedError.
         """
         return self._answer(command(operation), request, PYTHON)
 
@@ -161,7 +162,7 @@ class Engine:
         return get
 
     def call_wire(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
-        """Run one operation on parsed JSON. The answer is for orjson: stored items are fragments."""
+        """Run one operation on parsed JSON. Stored items in the response are orjson fragments."""
         return self._answer(command(operation), request, WIRE)
 
     def observe(self, observer: Observer | None, *, most_per_s: float = 200.0) -> None:
@@ -175,18 +176,19 @@ class Engine:
         self._is_observed = observer is not None
 
     def sweep(self, stopped: Callable[[], bool] = lambda: False) -> int:
-        """Remove expired items, as the background thread does every `ttl_sweep_s` seconds, and return their number.
+        """Delete expired items and return their number.
 
-        Raises DatabaseCorruptError for an item that cannot be read, after all others are removed.
+        The background thread does the same every `ttl_sweep_s` seconds. If an item is unreadable, DatabaseCorruptError
+        is raised after all other items have been deleted.
         """
         return self._maintain(lambda: sweep(self.database, stopped))
 
     def trim_streams(self, stopped: Callable[[], bool] = lambda: False) -> int:
-        """Remove stream records older than 24 hours, as the background thread does, and return their number."""
+        """Remove stream records older than 24 hours and return their number. The background thread does the same."""
         return self._maintain(lambda: trim_streams(self.database, stopped))
 
     def trim_history(self) -> int:
-        """Remove records that recovery no longer needs and expired system backups, and return their number."""
+        """Remove obsolete recovery records and expired system backups, and return their number."""
         return self._maintain(lambda: trim(self.database))
 
     def _maintain(self, work: Callable[[], int]) -> int:
@@ -196,7 +198,7 @@ class Engine:
             raise self.database.public_error(error) from error
 
     def settle(self) -> None:
-        """Apply the index writes that are due. If indexes do not lag, apply all of them."""
+        """Apply the index writes that are due. If index lag is not enabled, apply all of them."""
         if self.faults is None:
             lag.settle(self.database, everything=True)
         else:
@@ -209,31 +211,31 @@ class Engine:
         return lagging or any(table.expiry or table.stream or table.recovery for table in self.catalog.known())
 
     def group(self) -> AbstractContextManager[None]:
-        """Return a block in which the writes of this thread share one commit at its end."""
+        """Return a context manager that commits all writes of this thread together at the end of the block."""
         return self.store.group()
 
     @property
     def waits_for_disk(self) -> bool:
-        """Return True if a write returns only after it is on the disk (durability "full")."""
+        """Return True if writes return only after they are on disk (durability "full")."""
         return self.store.sync is not None
 
     def snapshot(self, path: str | os.PathLike[str]) -> None:
         """Copy the database as of one point in time into a new file. Writes continue during the copy.
 
-        Raises FileExistsError if the file exists, StorageError if it cannot be written.
+        Raises FileExistsError if the file exists, and StorageError if it cannot be written.
         """
         self.store.copy_to(os.fspath(path))
 
     def copy(self, **options: Any) -> Engine:
-        """Return an engine in memory that starts with a copy of this one's data, for example one for each test.
+        """Return an in-memory engine that starts with a copy of this engine's data, for example one per test.
 
-        The copy has this engine's options, except for those given. `faults` and `buckets` are not copied: reads of a
-        copy are reliable, and a running export is not written to the same bucket twice.
+        The copy has the same options, except for those that are given. `faults` and `buckets` are not copied, so that
+        reads of the copy are reliable and a running export is not written to the same bucket twice.
         """
         return Engine(self.store.copy(), **{"clock": self.clock, **self._options, **options})
 
     def close(self) -> None:
-        """Close the database. Calling twice is harmless."""
+        """Close the database. Calling it twice has no effect."""
         if self.store.left_behind:  # its threads belong to the parent, and locks that they held stay locked here
             return
         self.backfiller.close()

@@ -1,6 +1,6 @@
-"""Consistency check of a database: indexes, expiries and collection sizes against their tables, and backups.
+"""Consistency check of a database: indexes, expiries, collection sizes and backups.
 
-The check reads one snapshot of the file from start to end, in bounded memory.
+The check reads a single snapshot of the file in bounded memory.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ EVERY_ROWS = 1000
 
 
 class _Checked(Protocol):
-    """An engine or a database."""
+    """An engine or a database to check."""
 
     store: SqliteStore
     clock: Clock
@@ -37,7 +37,7 @@ class _Checked(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FsckProblem:
-    """One inconsistency."""
+    """An inconsistency in a database."""
 
     table: str
     where: str
@@ -50,9 +50,9 @@ class FsckProblem:
 
 
 def check(database: _Checked, progress: Callable[[str, int], None] | None = None) -> list[FsckProblem]:
-    """Return every inconsistency of a database; empty if it is sound.
+    """Return all inconsistencies of a database. The list is empty if the database is consistent.
 
-    `progress` is called with a table's name and the number of its rows checked so far.
+    `progress` is called with the name of a table and the number of its rows checked so far.
     """
     pages = Progress(database.clock, "checking the pages of the file")
     problems = [
@@ -103,7 +103,7 @@ def _check_backup(view: StoreView, document: dict[str, Any]) -> Iterator[FsckPro
 
 
 def _check_copies(table: Table, where: str, rows: Iterator[Row]) -> Iterator[FsckProblem]:
-    """Check rows kept outside the table: each can be read, and matches its key."""
+    """Check that rows stored outside the table are readable and match their keys."""
     for key, size, body in rows:
         try:
             version = Version(encoding.decode(body), size, body)
@@ -142,19 +142,19 @@ def _check_count(view: StoreView, table: Table, where: str, tree: Tree, expected
 
 
 class _Checks(Protocol):
-    """Checks of one table: `add` every row in order, then `end` to report orphaned rows."""
+    """The checks of one table. `add` checks every row in order, and `end` reports orphaned rows."""
 
     def add(self, key: bytes, version: Version) -> Iterator[FsckProblem]:
-        """Check one row, and yield its problems."""
+        """Check one row and yield its problems."""
         ...
 
     def end(self) -> Iterator[FsckProblem]:
-        """Yield the problems that show only after the last row."""
+        """Yield the problems that are known only after the last row."""
         ...
 
 
 class _Entries:
-    """Check of each item's index entries and of their number; writes that still wait are left out."""
+    """Check of the index entries of each item and of their total number. Pending writes are ignored."""
 
     def __init__(self, view: StoreView, table: Table) -> None:
         self._view = view
@@ -178,7 +178,7 @@ class _Entries:
 
 
 class _Expiries:
-    """Check of each item's expiry and of their number."""
+    """Check of the expiry entry of each item and of the total number of expiry entries."""
 
     def __init__(self, view: StoreView, table: Table) -> None:
         self._view = view
@@ -201,7 +201,7 @@ class _Expiries:
 
 
 class _Collections:
-    """Check of item collection sizes; the rows of a collection are contiguous."""
+    """Check of item collection sizes. The rows of a collection are contiguous."""
 
     def __init__(self, view: StoreView, table: Table) -> None:
         self._view = view

@@ -1,4 +1,4 @@
-"""Progress of long jobs in the log `keyplan.progress`: after two seconds, then every ten."""
+"""Progress of long jobs in the log `keyplan.progress`, reported after two seconds and then every ten seconds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _log = logging.getLogger(LOGGER)
 
 
 class Progress:
-    """Reporter of one job. A job that ends within two seconds is not reported."""
+    """Progress reporter for one job. A job that ends within two seconds is not reported."""
 
     def __init__(self, clock: Clock, job: str) -> None:
         self._clock = clock
@@ -26,7 +26,7 @@ class Progress:
         self._reported = False
 
     def at(self, place: Callable[[], str]) -> None:
-        """Report the job's place, if a report is due; `place` is called only then."""
+        """Report the position of the job, if a report is due. `place` is called only in that case."""
         now_s = self._clock.monotonic()
         if now_s >= self._due_s:
             self._due_s = now_s + EVERY_S
@@ -34,17 +34,17 @@ class Progress:
             _log.info("%s: %s", self._job, place())
 
     def end(self) -> None:
-        """Report the end of a job if it has been reported before."""
+        """Report the end of the job, if its progress was reported before."""
         if self._reported:
             _log.info("%s: done after %s", self._job, self.elapsed())
 
     def elapsed(self) -> str:
-        """Return how long the job has taken so far, for a job without another measure of progress."""
+        """Return how long the job has taken, for a job without another measure of progress."""
         return f"{self._clock.monotonic() - self._begun_s:.0f} s"
 
 
 def percent(key: bytes) -> str:
-    """Return how much of a table lies before a stored key: rows are in the order of the hash that keys start with."""
+    """Return the percentage of a table before a stored key. Rows are sorted by the hash at the start of keys."""
     share = int.from_bytes(key[:HASH_BYTES].ljust(HASH_BYTES, b"\x00"), "big") / HASH_SPACE
     return f"{100 * share:.0f} %"
 
@@ -63,12 +63,12 @@ def shown(say: Callable[[str], None]) -> Iterator[None]:
 
 
 class _Lines(logging.Handler):
-    """Handler that passes messages to a function."""
+    """Log handler that passes messages to a function."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         super().__init__(logging.INFO)
         self._say = say
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Pass a message on."""
+        """Pass a message to the function."""
         self._say(record.getMessage())

@@ -12,9 +12,9 @@ _FIRST_S, _LAST_S = -62_135_596_800, 253_402_300_799  # of the years 1 and 9999,
 
 
 def epoch_s(given: datetime | float) -> float:
-    """Return a Timestamp in seconds since 1970. It is a datetime in Python form, a number of seconds in JSON.
+    """Return a Timestamp in seconds since 1970. It is a datetime in Python requests and a number in JSON.
 
-    Raises SerializationError for a value that is not a finite number or that no timestamp can have.
+    Raises SerializationError for a value that is not a finite number or is not a valid timestamp.
     """
     try:
         at_s = given.timestamp() if isinstance(given, datetime) else float(given)
@@ -26,6 +26,6 @@ def epoch_s(given: datetime | float) -> float:
 
 
 def text(at_s: float) -> str:
-    """Return a timestamp as the service writes it in messages: to the second, in UTC."""
+    """Format a timestamp like the service does in messages, in UTC and with a precision of seconds."""
     time = datetime.fromtimestamp(min(max(at_s, _FIRST_S), _LAST_S), UTC)
     return time.isoformat(timespec="seconds").replace("+00:00", "Z")

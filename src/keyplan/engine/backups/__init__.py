@@ -1,1 +1,1 @@
-"""Backups, point-in-time recovery and restores."""
+"""Backups, point-in-time recovery, and restores."""

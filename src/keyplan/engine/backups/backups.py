@@ -1,15 +1,14 @@
-"""Backups: copies of a table's rows and definition at one timestamp, which outlive the table.
+"""Backups, which are copies of a table's rows and definition at one point in time and outlive the table.
 
-A backup is a document, named `backup:` and its ARN, and a separate tree with the rows as of the transaction that
-creates it (see `copies`). Users create and delete backups. The service creates one when it deletes a table whose
-point-in-time recovery is on; that backup takes over the table's tree and is dropped after 35 days. Members of a
-document:
+A backup consists of a document named `backup:` plus its ARN, and a separate tree with the rows as of the transaction
+that created it (see `copies`). Users create and delete backups. When a table with point-in-time recovery is deleted, a
+system backup is created, which takes over the tree of the table and is dropped after 35 days. Members of a document:
 
     arn, name, type    USER or SYSTEM
-    created_at         time as of which the rows are kept; the backup is CREATING until `ready_at`,
+    created_at         time of the rows in the backup; the backup is CREATING until `ready_at`,
                        which is unknown until all rows are copied
     expires_at         time at which the backup expires; None: never
-    description        what DescribeTable returned for the table, without states and figures
+    description        the DescribeTable result for the table, without states and item counts
     expiry             the time to live attribute, or None
     tree               number of the tree with the rows; `items` and `size_bytes`: their number and size, once ready
 
@@ -54,7 +53,7 @@ _ARN = re.compile(
 
 
 def create(database: Database, transaction: Transaction, table: Table, name: str) -> Document:
-    """Begin a backup of a table in this transaction, one of `Database.alter`, and return the new document."""
+    """Begin a backup of a table in a `Database.alter` transaction, and return the new document."""
     about = {"name": name, "type": USER, "ready_at": copies.NOT_BEFORE_END, "expires_at": None}
     tree = transaction.create_tree()
     document = _create(database, transaction, table, {**about, "tree": tree.number, "items": 0, "size_bytes": 0})
@@ -64,9 +63,9 @@ def create(database: Database, transaction: Transaction, table: Table, name: str
 
 
 def create_of_deleted(database: Database, transaction: Transaction, table: Table) -> None:
-    """Back up a table that is about to be deleted, as the service does where recovery is on.
+    """Back up a table with point-in-time recovery before it is deleted, as the service does.
 
-    The backup takes over the table's tree, so drop the table without it.
+    The backup takes over the tree of the table, so the caller must drop the table without its tree.
     """
     now = database.clock.now()
     items, size_bytes = transaction.totals(table.tree)
@@ -96,9 +95,9 @@ def _create(database: Database, transaction: Transaction, table: Table, about: D
 
 
 def _new_arn(database: Database, view: StoreView, table: Table, kind: str, created_at: float) -> str:
-    """Return a new backup's ARN.
+    """Return the ARN of a new backup.
 
-    It ends in the creation time in milliseconds and eight digits, which are zeros for SYSTEM.
+    It ends in the creation time in milliseconds and eight digits, which are zeros for a SYSTEM backup.
     """
     number = round(created_at * 1000)
     while True:
@@ -127,19 +126,22 @@ def purge(transaction: Transaction, now: float) -> int:
 
 
 def stored(view: StoreView) -> list[Document]:
-    """Return all backups, expired ones included, by ARN: by table, then by age."""
+    """Return all backups, including expired ones, sorted by ARN, which means by table and then by age."""
     return [orjson.loads(body) for _, body in view.documents(DOCUMENT_PREFIX)]
 
 
 def renewed(view: StoreView, document: Document) -> Document:
-    """Return the current document of a backup, or the given one if the backup has been deleted."""
+    """Return the current document of a backup, or the given document if the backup has been deleted."""
     body = view.document(DOCUMENT_PREFIX + document["arn"])
     now: Document = document if body is None else orjson.loads(body)
     return now
 
 
 def find(database: Database, view: StoreView, arn: str) -> Document:
-    """Return the backup with an ARN. Raises ValidationError, AccessDeniedError, BackupNotFoundError."""
+    """Return the backup with an ARN.
+
+    Raises ValidationError, AccessDeniedError or BackupNotFoundError.
+    """
     check_arn(database, arn)
     body = view.document(DOCUMENT_PREFIX + arn)
     document: Document | None = None if body is None else orjson.loads(body)
@@ -149,7 +151,7 @@ def find(database: Database, view: StoreView, arn: str) -> Document:
 
 
 def check_arn(database: Database, arn: str) -> str:
-    """Return the Region of a backup ARN. Raises ValidationError, AccessDeniedError."""
+    """Return the Region of a backup ARN. Raises ValidationError or AccessDeniedError for an invalid ARN."""
     parts = _ARN.fullmatch(arn)
     if parts is None:
         raise ValidationError(messages.INVALID_BACKUP_ARN)
@@ -173,13 +175,13 @@ def is_ready(document: Document, now: float) -> bool:
 
 
 def is_being_made(document: Document) -> bool:
-    """Return True if rows are still to be copied."""
+    """Return True if some rows still have to be copied."""
     at: float = document["ready_at"]
     return at == copies.NOT_BEFORE_END
 
 
 def is_restoring(database: Database, arn: str) -> bool:
-    """Return True if a table is being restored from the backup, as of the catalog's last reload."""
+    """Return True if a table is being restored from the backup, according to the last reload of the catalog."""
     now = database.clock.now()
     return any(
         table.document.get("restore", {}).get("SourceBackupArn") == arn
@@ -189,7 +191,7 @@ def is_restoring(database: Database, arn: str) -> bool:
 
 
 def table_of(document: Document) -> Table:
-    """Return the table of a backup for its keys; indexes are left out."""
+    """Return the table of a backup without its indexes, for access to its keys."""
     left_out = ("LocalSecondaryIndexes", "GlobalSecondaryIndexes")
     description = {name: value for name, value in document["description"].items() if name not in left_out}
     return parse({"description": description, "tree": document["tree"], "index_trees": {}})
@@ -204,7 +206,7 @@ def tree_of(document: Document) -> Tree:
 
 
 def details(document: Document, at: float) -> dict[str, Any]:
-    """Return BackupDetails as of a timestamp; `tables.PENDING`: while the backup is being created."""
+    """Return BackupDetails as of a timestamp, or as of `tables.PENDING` while the backup is being created."""
     details = {
         "BackupArn": document["arn"],
         "BackupName": document["name"],
@@ -219,13 +221,13 @@ def details(document: Document, at: float) -> dict[str, Any]:
 
 
 def summary(document: Document, at: float) -> dict[str, Any]:
-    """Return BackupSummary."""
+    """Return the BackupSummary of a backup."""
     table = document["description"]
     return {**{name: table[name] for name in ("TableName", "TableId", "TableArn")}, **details(document, at)}
 
 
 def describe(document: Document, at: float) -> dict[str, Any]:
-    """Return BackupDescription."""
+    """Return the BackupDescription of a backup."""
     return {
         "BackupDetails": details(document, at),
         "SourceTableDetails": _table(document),
@@ -253,7 +255,7 @@ def _throughput(described: dict[str, Any]) -> dict[str, Any]:
 
 
 def _features(document: Document) -> dict[str, Any]:
-    """Return SourceTableFeatureDetails for the features that the table had."""
+    """Return SourceTableFeatureDetails for the features of the source table."""
     source = document["description"]
     features: dict[str, Any] = {}
     if "LocalSecondaryIndexes" in source:

@@ -1,18 +1,18 @@
 """Copies of a table's rows as of one point in time, filled in chunks while other clients read and write the table.
 
-A copy begins in one short transaction and keeps the rows of that transaction. From then on the first change of each
-item saves the item's earlier version in a separate tree, which the table's document names so that every process writes
-to it. A chunk uses that version instead of the row. Each chunk reads and writes in one transaction, so writers wait for
-one chunk at most. A copy of an earlier time then reverts later changes, from the records of point-in-time
-recovery.
+A copy begins with a short transaction and contains the rows as of that transaction. From then on, the first change of
+each item saves the earlier version of the item in a separate tree. The document of the table names this tree, so that
+every process writes to it. A chunk uses the saved version instead of the current row. Each chunk is read and written in
+one transaction, so writers wait for one chunk at most. A copy as of an earlier time then reverts later changes, using
+the records of point-in-time recovery.
 
-Nothing stays open between chunks: the progress of a copy is in its document, so it continues after a crash, and in any
-process. A tree that is dropped while a copy reads it is dropped by the copy when it ends.
+No transaction stays open between chunks. The progress of a copy is stored in its document, so that any process can
+continue it after a crash. If a tree is dropped while a copy reads it, the copy drops the tree when it ends.
 
-Members of a document, named `copy:` and its owner:
+Members of a document, which is named `copy:` plus the owner:
 
     target, source    numbers of the trees
-    former            number of the tree of earlier versions; None for a source that nobody writes to
+    former            number of the tree of earlier versions; None for a read-only source
     table             name of the table that writes to `former`
     past              None, or `tree` and `time_s`: the recovery records and the earlier time
     done              the last copied key in hex, "" at the start; None: all rows are copied
@@ -51,7 +51,7 @@ CHUNK_BYTES = limits.MIB
 
 
 class Past(NamedTuple):
-    """An earlier timestamp, and the recovery records that hold the rows as of that timestamp."""
+    """An earlier timestamp, with the recovery records that contain the rows as of that timestamp."""
 
     recovery: Recovery
     time_s: float
@@ -70,11 +70,11 @@ def begin(
     past: Past | None = None,
     notified: str | None = None,
 ) -> None:
-    """Begin to fill a new tree with the rows of this transaction, one of `Database.alter`.
+    """Start filling a new tree with the rows as of this `Database.alter` transaction.
 
-    `owner`: the name or ARN of the table or backup that the copy is for; it may have only one copy. `source`: a tree
-    that nobody writes to, or a table. `notified`: a document that gets `items`, `size_bytes` and `ready_at` when the
-    copy is complete.
+    `owner` is the name or ARN of the table or backup that the copy is for. An owner can have only one copy. `source` is
+    a table or a read-only tree. `notified` is the name of a document that receives `items`, `size_bytes` and `ready_at`
+    when the copy is complete.
     """
     former = None
     if isinstance(source, Table):
@@ -98,7 +98,7 @@ def begin(
 
 
 def end(database: Database, transaction: Transaction, owner: str) -> None:
-    """Delete the document of a complete copy, if it still exists, and its trees, in a `Database.alter` transaction."""
+    """Delete the document and trees of a complete copy, if they exist, in a `Database.alter` transaction."""
     document = _find(transaction, owner)
     if document is None:
         return
@@ -167,7 +167,7 @@ def _save(transaction: Transaction, owner: str, document: Document) -> None:
 
 
 def note(transaction: Transaction, tree: Tree, key: bytes, old: history.Content | None) -> None:
-    """Keep the version of an item as of the start of a running copy; None: the item did not exist."""
+    """Save the version of an item as of the start of a running copy, or None if the item did not exist."""
     if transaction.point(tree, key) is None:
         transaction.put(tree, key, *(history.ABSENT if old is None else old))
 
@@ -176,7 +176,7 @@ def note(transaction: Transaction, tree: Tree, key: bytes, old: history.Content 
 
 
 def bring_in(view: StoreView, owner: str) -> None:
-    """Read the rows that `fill_chunk` will read before its transaction, so that writers need not wait for the disk."""
+    """Read the rows for the next `fill_chunk` in advance, so that its transaction does not wait for the disk."""
     document = _find(view, owner)
     if document is not None and document["done"] is not None:
         _piece(view, statements.tree(document["source"]), _behind(document["done"]))
@@ -191,7 +191,7 @@ def place(view: StoreView, owner: str) -> str:
 
 
 def fill_chunk(transaction: Transaction, owner: str) -> bool:
-    """Copy or put back some rows. Return True once no work is left."""
+    """Copy or revert some rows. Return True if no work is left."""
     document = _find(transaction, owner)
     if document is None:
         return True
@@ -219,7 +219,7 @@ def _copy(transaction: Transaction, document: Document) -> None:
 
 
 def _as_they_were(rows: list[Row], were: list[Row], last: bytes | None) -> list[Row]:
-    """Return the rows up to a key, with the earlier versions of those that have changed."""
+    """Return the rows up to a key, using the earlier versions of changed rows."""
     by_key = {row[0]: row for row in (*rows, *were) if last is None or row[0] <= last}
     return [by_key[key] for key in sorted(by_key) if by_key[key][1:] != history.ABSENT]
 
@@ -242,7 +242,7 @@ def _behind(done: str) -> bytes:
 
 
 def _piece(view: StoreView, tree: Tree, low: bytes) -> tuple[list[Row], bytes | None]:
-    """Return one chunk of rows from a key on, and the key of the last one, or None if no more rows follow."""
+    """Return the next chunk of rows, starting at `low`, and its last key, or None if no more rows follow."""
     piece: list[Row] = []
     size = 0
     for row in view.span(tree, low, None, limit=CHUNK_ROWS):

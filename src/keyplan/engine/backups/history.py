@@ -1,12 +1,12 @@
-"""History of a table's items: the record that each change leaves while point-in-time recovery is on.
+"""Change history of a table's items, recorded while point-in-time recovery is enabled.
 
-A record keeps the version of an item before a change, or that the item did not exist. Records have a separate tree,
-keyed by the item's key and the timestamp of the change. So the first record of a key after a timestamp holds the item
-as of that timestamp, and an item without such a record has not changed since. Reading rows as of a timestamp merges two
-trees in key order, in bounded memory, however much has changed.
+A record contains the version of an item before a change, or states that the item did not exist. Records are stored in a
+separate tree, keyed by the item's key and the timestamp of the change. The first record of a key after a timestamp
+therefore contains the item as of that timestamp. An item without such a record has not changed since. To read rows as
+of a timestamp, two trees are merged in key order, in bounded memory, however much has changed.
 
-Changes with the same timestamp belong together: a read sees all of them or none. A transaction gives all of its changes
-the same timestamp.
+Changes with the same timestamp belong together: a read sees either all or none of them. All changes of a transaction
+have the same timestamp.
 
 Source: developer guide, "Point-in-time backups for DynamoDB".
 """
@@ -36,7 +36,7 @@ _ABOVE_TIMES = b"\x80"
 
 
 class Former(NamedTuple):
-    """An item's key, the time of a change, and the version before it; None: the item did not exist."""
+    """The key of an item, the time of a change, and the version before it, or None if the item did not exist."""
 
     key: bytes
     changed_at: float
@@ -44,7 +44,7 @@ class Former(NamedTuple):
 
 
 class RecordedChange(NamedTuple):
-    """One item at two timestamps, bodies as stored; None: the item did not exist."""
+    """One item at two timestamps, with stored bodies, or None if the item did not exist."""
 
     key: bytes
     old: Content | None
@@ -54,31 +54,31 @@ class RecordedChange(NamedTuple):
 
 
 def earliest_s(recovery: Recovery, now: float) -> float:
-    """Return the earliest restorable time: when recovery was turned on, or the start of the recovery period.
+    """Return the earliest restorable time: when recovery was enabled, or the start of the recovery period.
 
-    The value is in whole seconds, as clients write timestamps. An earlier time within the second in which recovery was
-    turned on shows the table as of that time.
+    The value is in whole seconds, like timestamps from clients. A restore to an earlier time within the same second
+    returns the table as of the time when recovery was enabled.
     """
     return float(math.floor(max(recovery.since_s, now - recovery.days * DAY_S)))
 
 
 def rows_at(view: StoreView, table: Table, time_s: float, low: bytes = b"") -> Iterator[Row]:
-    """Yield the table's rows from a key on as of a timestamp, changes at that timestamp included, in key order.
+    """Yield the table's rows as of a timestamp, in key order, starting at a key.
 
-    The timestamp must not be before `earliest_s`, and the view must be consistent (`Store.snapshot`, or a transaction).
-    For a table without recovery, yield the current rows.
+    Changes at the timestamp itself are included. The timestamp must not be before `earliest_s`, and the view must be
+    consistent (`Store.snapshot` or a transaction). For a table without recovery, the current rows are returned.
     """
     rows = view.span(table.tree, low, None)
     return rows if table.recovery is None else _merged(rows, changed_since(view, table.recovery, time_s, low))
 
 
 def changed_since(view: StoreView, recovery: Recovery, time_s: float, low: bytes = b"") -> Iterator[Former]:
-    """Yield the items from a key on that were changed after a timestamp, as of that timestamp, in key order."""
+    """Yield the items that changed after a timestamp, as of that timestamp, in key order, starting at a key."""
     return first_after(view.span(recovery.tree, escaped(low), None), time_s)
 
 
 def first_after(records: Iterable[Row], time_s: float) -> Iterator[Former]:
-    """Yield each item's version as of a timestamp from stored records in order, where it was changed later."""
+    """Yield the versions as of a timestamp of all items that changed later, from sorted records."""
     known = None
     for record in map(_former, records):
         if record.changed_at > time_s and record.key != known:
@@ -87,7 +87,7 @@ def first_after(records: Iterable[Row], time_s: float) -> Iterator[Former]:
 
 
 def next_place(last: bytes, time_s: float) -> bytes:
-    """Return the next key to read after a record for `first_after`, past later records of the same item."""
+    """Return the next key for `first_after` to read after a record, skipping later records of the same item."""
     item = last[: -_TIME.size]
     return item + _ABOVE_TIMES if _written_s(last) > time_s else item + _TIME.pack(time_s) + b"\x00"
 
@@ -95,10 +95,10 @@ def next_place(last: bytes, time_s: float) -> bytes:
 def changes_between(
     view: StoreView, table: Table, from_s: float, to_s: float, low: bytes = b""
 ) -> Iterator[RecordedChange]:
-    """Yield the items, from a key on, written after one timestamp and up to another, as of both, in key order.
+    """Yield the items that were written between two timestamps, as of both, in key order, starting at a key.
 
-    Both versions are equal, or both None, if an item was changed back in between. Timestamps and view are as for
-    `rows_at`. Without recovery nothing is yielded.
+    Both versions are equal, or both are None, if an item was changed back in between. The requirements for timestamps
+    and view are those of `rows_at`. Without recovery, nothing is yielded.
     """
     if table.recovery is None:
         return
@@ -128,22 +128,22 @@ def note(transaction: Transaction, recovery: Recovery, key: bytes, old: Content 
 
 
 def is_trimmable(recovery: Recovery, now: float) -> bool:
-    """Return True if records may be out of reach because recovery is older than its period."""
+    """Return True if recovery is older than its period, so that some records may be obsolete."""
     return now - recovery.days * DAY_S >= recovery.since_s
 
 
 def is_out_of_reach(recovery: Recovery, place: bytes, now: float) -> bool:
-    """Return True if no restorable time needs the record with that key any more."""
+    """Return True if no restorable time needs the record with that key."""
     return _written_s(place) <= earliest_s(recovery, now)
 
 
 def recorded(view: StoreView, recovery: Recovery) -> Iterator[Row]:
-    """Yield the recorded versions as rows: by key, then by age."""
+    """Yield the recorded versions as rows, sorted by key and then by age."""
     return (row for record in _records(view, recovery.tree) for row in _row(record))
 
 
 def _by_key(view: StoreView, tree: Tree, low: bytes = b"") -> Iterator[tuple[bytes, Iterator[Former]]]:
-    """Yield each key with its records, oldest first. Each group of records can be read only once."""
+    """Yield each key with its records, oldest first. Each group of records can be iterated only once."""
     return groupby(_records(view, tree, low), key=lambda record: record.key)
 
 
@@ -166,12 +166,12 @@ def _written_s(place: bytes) -> float:
 
 
 def _first_after(records: Iterator[Former], time_s: float) -> Former | None:
-    """Return the first record of a key after a timestamp, which holds the item as of that timestamp."""
+    """Return the first record of a key after a timestamp, which contains the item as of that timestamp."""
     return next((record for record in records if record.changed_at > time_s), None)
 
 
 def _merged(rows: Iterator[Row], former: Iterator[Former]) -> Iterator[Row]:
-    """Merge rows with recorded versions, which replace the rows of the same key."""
+    """Merge rows with recorded versions, which replace the rows with the same key."""
     record = next(former, None)
     for row in rows:
         while record is not None and record.key < row[0]:

@@ -1,7 +1,7 @@
-"""Point-in-time recovery: enable, disable, describe, and trim records that are out of reach.
+"""Point-in-time recovery: enabling, disabling, describing, and trimming of obsolete records.
 
-While recovery is on, the table's document names the tree of earlier versions (see `history`), the start time and the
-number of days. Continuous backups, which the service has for every table, are always ENABLED.
+While recovery is enabled, the table's document contains the tree of earlier versions (see `history`), the start time
+and the number of days. Continuous backups exist for every table and are always ENABLED.
 
 Source: developer guide, "Point-in-time backups for DynamoDB".
 """
@@ -26,9 +26,9 @@ BATCH_RECORDS = 250
 
 
 def find_source(database: Database, name_or_arn: str, message: str | None = None) -> Table:
-    """Return the source table of a backup or of recovery settings, as of the catalog's last reload.
+    """Return the source table for a backup or for recovery settings, as of the last reload of the catalog.
 
-    Raises TableNotFoundError with the given message, also while the table is being created or deleted.
+    Raises TableNotFoundError with the given message, including while the table is being created or deleted.
     """
     try:
         table = descriptions.find_known(database, name_or_arn)
@@ -40,7 +40,7 @@ def find_source(database: Database, name_or_arn: str, message: str | None = None
 
 
 def enable(database: Database, transaction: Transaction, table: Table, days: int) -> Table:
-    """Turn recovery on, or change its period. A longer period does not bring back trimmed times."""
+    """Enable recovery or change its period. A longer period does not restore trimmed records."""
     now, current = database.clock.now(), table.recovery
     if current is None:
         kept = {"tree": transaction.create_tree().number, "since_s": now, "days": days}
@@ -53,7 +53,7 @@ def enable(database: Database, transaction: Transaction, table: Table, days: int
 
 
 def disable(database: Database, transaction: Transaction, table: Table) -> Table:
-    """Turn recovery off and drop its records."""
+    """Disable recovery and drop its records."""
     if table.recovery is None:
         return table
     documents.drop_tree(database, transaction, table.recovery.tree)
@@ -62,7 +62,7 @@ def disable(database: Database, transaction: Transaction, table: Table) -> Table
 
 
 def describe(database: Database, table: Table) -> dict[str, Any]:
-    """Return ContinuousBackupsDescription."""
+    """Return the ContinuousBackupsDescription of a table."""
     recovery, now = table.recovery, database.clock.now()
     status: dict[str, Any] = {"PointInTimeRecoveryStatus": "DISABLED"}
     if recovery is not None:
@@ -76,7 +76,7 @@ def describe(database: Database, table: Table) -> dict[str, Any]:
 
 
 def trim(database: Database) -> int:
-    """Remove records and system backups that can no longer be restored, and return their number."""
+    """Remove records and system backups that can no longer be restored. Return the number of removed records."""
     database.catalog.reload(database.store.view())
     now = database.clock.now()
     removed = sum(
@@ -88,7 +88,7 @@ def trim(database: Database) -> int:
 
 
 def _trim(database: Database, table: Table, recovery: Recovery) -> int:
-    """Trim in small reads and small transactions, so that writers do not wait long."""
+    """Trim records in small reads and transactions, so that writers do not wait long."""
     now, low, removed = database.clock.now(), b"", 0
     if not history.is_trimmable(recovery, now) or copies.is_reading(database.store.view(), recovery.tree):
         return 0

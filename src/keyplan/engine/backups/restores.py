@@ -1,14 +1,13 @@
-"""Restored tables: a new table from the definition and the rows of another table, or of a backup.
+"""Restores, which create a table from the definition and rows of another table or a backup.
 
-The table is created in one transaction, and its rows are copied as of that transaction (see `copies`); then the
-backfill fills its indexes. The table is CREATING until then. It gets the keys, indexes, capacity and encryption of its
-source, each unless overridden, but not streams, time to live, tags, recovery, deletion protection or table class.
+The table is created in one transaction, and rows are copied as of that transaction (see `copies`). The backfill then
+fills the indexes. The table is CREATING until this is complete. It has the keys, indexes, capacity and encryption of
+its source unless they are overridden, but not its streams, time to live, tags, recovery settings, deletion protection
+or table class. Index overrides select from the indexes of the source: an index is identified by its keys and
+projection, and can have a different name. An empty list omits all indexes.
 
-Overrides of indexes select from the source's indexes: an index is identified by its keys and projection, and may get
-another name. An empty list leaves all of them out.
-
-Sources: developer guide, "Restore a table in DynamoDB"; API reference, RestoreTableFromBackup; the checks and their
-order as observed on the service in October 2026.
+Sources: developer guide, "Restore a table in DynamoDB"; API reference, RestoreTableFromBackup; checks and their order
+as observed on the service in October 2026.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ class Origin(NamedTuple):
 
 
 def check_target(database: Database, name: str) -> None:
-    """Raise TableAlreadyExistsError or TableInUseError unless a table of that name can be created."""
+    """Raise TableAlreadyExistsError or TableInUseError unless a table with this name can be created."""
     known = descriptions.present(database, name)
     if known is None:
         return
@@ -63,7 +62,7 @@ def check_target(database: Database, name: str) -> None:
 
 
 def begin(database: Database, transaction: Transaction, origin: Origin, request: dict[str, Any]) -> Restored:
-    """Create the new table; copying its rows and filling its indexes is still pending. Raises ValidationError."""
+    """Create the new table without copying its rows or filling its indexes yet. Raises ValidationError."""
     wanted = create_request(origin.description, request)
     description = documents.describe_new(database, wanted)
     document = documents.create(database, transaction, description, wanted)
@@ -79,7 +78,7 @@ def begin(database: Database, transaction: Transaction, origin: Origin, request:
 
 
 def finish(database: Database, made: Restored) -> dict[str, Any]:
-    """Fill the table, or schedule the fill, and return the answer."""
+    """Fill the table or schedule the fill, and return the response."""
     backfill.begin(database, made.table.name, *made.table.document["backfills"])
     return {"TableDescription": made.description}
 
@@ -131,7 +130,7 @@ def _check_maxima(maxima: dict[str, Any] | None, mode: str, index: str | None) -
 
 
 def _capacity(source: Description, request: Request, mode: str) -> Request:
-    """Return the capacity of the table or, without overrides, of an index, where it fits the billing mode."""
+    """Return the capacity of the table, or of an index without overrides, if it applies to the billing mode."""
     if mode == throughput.PROVISIONED:
         units = request.get("ProvisionedThroughputOverride")
         own = throughput.only_units(source["ProvisionedThroughput"])
@@ -174,7 +173,7 @@ def _local_indexes(source: Description, request: Request) -> list[Request]:
 
 
 def _check_matched(asked: Iterable[Request], known: Iterable[Description]) -> None:
-    """Require that each index is an index of the source, and that no two are the same."""
+    """Raise ValidationError unless each index exists in the source and no two are the same."""
     left = [documents.bare_index(index) for index in known]
     for index in asked:
         match = next((each for each in left if _shape(each) == _shape(index)), None)
@@ -198,7 +197,7 @@ def _check_names(indexes: list[Request]) -> None:
 
 
 def _definitions(source: Description, indexes: list[Request]) -> list[dict[str, str]]:
-    """Return the attribute definitions for the keys of the table and of the remaining indexes."""
+    """Return the attribute definitions for the keys of the table and of its selected indexes."""
     schemas = [source["KeySchema"], *(index["KeySchema"] for index in indexes)]
     used = {element["AttributeName"] for schema in schemas for element in schema}
     return [definition for definition in source["AttributeDefinitions"] if definition["AttributeName"] in used]

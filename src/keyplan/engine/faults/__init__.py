@@ -1,1 +1,1 @@
-"""Injected faults: index lag, stale reads, throttling, conflicts, errors."""
+"""Fault injection: index lag, stale reads, throttling, conflicts and errors."""

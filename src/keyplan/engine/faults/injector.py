@@ -1,9 +1,9 @@
-"""Fault injection: rare behaviour of the service on demand.
+"""Fault injection, which reproduces rare behaviour of the service on demand.
 
-`Faults` sets which faults occur and how often. A `FaultyDatabase` wraps the database; its `Injector` decides. Every
-kind of fault draws from its own random source, seeded from `Faults.seed` and the kind's name. So the n-th decision of a
-kind is the same in every run: a single thread that makes the same calls gets the same faults, whichever other kinds are
-switched on. Concurrent threads get the same decisions in the order in which they call.
+`Faults` specifies which faults occur and how often. A `FaultyDatabase` wraps the database, and its `Injector` makes the
+decisions. Every kind of fault has its own random source, seeded from `Faults.seed` and the name of the kind. Therefore
+the n-th decision of a kind is the same in every run. A single thread that makes the same calls gets the same faults,
+whichever other kinds are enabled. Concurrent threads get the same decisions in the order of their calls.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _STREAMS = frozenset(("GetRecords",))
 
 
 class Injector:
-    """Decision maker for the faults of one database, which follows the affected calls."""
+    """Source of fault decisions for one database, which tracks the affected calls."""
 
     def __init__(self, database: Database, faults: Faults) -> None:
         self.faults = faults
@@ -80,11 +80,11 @@ class Injector:
     # Calls.
 
     def meets(self, operation: str) -> bool:
-        """Return True if a data operation starts here and is not inside another call."""
+        """Return True if this is an outermost data operation, not one inside another call."""
         return self._call is None and (operation in READS or operation in WRITES or operation in _STREAMS)
 
     def answer(self, operation: str, request: dict[str, Any], run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Run a call with faults. Raises the injected errors."""
+        """Run a call and inject faults. Raises the injected errors."""
         fails = self._draw("internal_errors", self.faults.internal_errors)
         fails_after = fails and operation in WRITES and self._random["internal_errors"].random() < 0.5
         if fails and not fails_after:
@@ -111,7 +111,7 @@ class Injector:
         return answer
 
     def carried(self, work: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
-        """Bind work to the present call, whichever thread runs it: grouped commits may run it in another thread."""
+        """Bind work to the current call, because grouped commits may run it in another thread."""
         call = self._call
         if call is None:
             return work
@@ -142,9 +142,9 @@ class Injector:
         lag.settle(self._database, everything=False, wrap=self._recorded)
 
     def admit(self, table: Table, key: bytes, old: Version | None, new: Version | None, *, by_service: bool) -> None:
-        """Inject a conflict, or charge the change of an item; remember the item's former content.
+        """Inject a conflict, or charge for the change of an item, and remember its former content.
 
-        Raises TransactionConflictError, ProvisionedThroughputExceededError, ThrottlingError.
+        Raises TransactionConflictError, ProvisionedThroughputExceededError or ThrottlingError.
         """
         call, now = self._call, self._database.clock.now()
         if call is not None and not by_service:
@@ -156,7 +156,7 @@ class Injector:
             self._history.note(table.tree, key, None if old is None else (old.size, old.body), now)
 
     def index_writer(self, transaction: Transaction, index: Index, key: bytes) -> IndexWriter:
-        """Return the writer of an index's entries for the item under `key`."""
+        """Return the writer for the index entries of the item with a key."""
         if self.lags and index.is_global:
             low, high = self.faults.lag_range
             wait = self._random["gsi_lag"].uniform(low, high)
@@ -164,13 +164,13 @@ class Injector:
         return self._recorded(transaction)
 
     def _recorded(self, transaction: Transaction) -> IndexWriter:
-        """Return a writer that remembers former index entries if stale reads may need them."""
+        """Return a writer that records former index entries if stale reads may need them."""
         if self._history is None:
             return transaction
         return RecordedWriter(transaction, self._history, self._database.clock.now())
 
     def unprocessed(self, count: int) -> frozenset[int]:
-        """Return the numbers of a batch's parts that stay unprocessed; never all."""
+        """Return the positions of the batch entries to leave unprocessed, but never all of them."""
         undone = [number for number in range(count) if self._draw("unprocessed", self.faults.unprocessed)]
         return frozenset(undone if len(undone) < count else undone[1:])
 
@@ -182,12 +182,12 @@ class Injector:
         return self._database.clock.now() - self._random["stale_reads"].random() * self.faults.stale_s
 
     def view(self) -> StoreView:
-        """Return a view for reads, each as of the time of the read, as the present call sees them."""
+        """Return a view in which each read has its own time, as seen by the current call."""
         return self._seen(self._database.store.view())
 
     @contextmanager
     def snapshot(self) -> Iterator[StoreView]:
-        """Yield a view for reads as of one point in time, as the present call sees them."""
+        """Yield a view in which all reads have the same time, as seen by the current call."""
         with self._database.store.snapshot() as view:
             yield self._seen(view)
 
@@ -210,7 +210,10 @@ class Injector:
     # Streams.
 
     def deliver(self, records: list[tuple[int, float, bytes]], limit: int) -> list[tuple[int, float, bytes]]:
-        """Return records as GetRecords delivers them: some twice, some out of order, but in order for each item."""
+        """Return records as GetRecords delivers them.
+
+        Some records are repeated or out of order, but the records of each item stay in order.
+        """
         delivered = []
         spare = limit - len(records)
         for record in records:
@@ -232,12 +235,12 @@ class Injector:
 
 
 class FaultyDatabase(Database):
-    """A database with injected faults: every call, read and write of items passes through the injector."""
+    """A database with fault injection, in which all calls, reads and writes pass through the injector."""
 
     def __init__(
         self, store: SqliteStore, clock: Clock, settings: Settings, buckets: Buckets | None, faults: Faults
     ) -> None:
-        """Load the catalog; `faults.ttl_delay` adds to the delay of the settings."""
+        """Load the catalog. `faults.ttl_delay` is added to the delay in the settings."""
         delayed = replace(settings, ttl_delay_s=settings.ttl_delay_s + faults.ttl_delay)
         super().__init__(store, clock, delayed, buckets, observed=True)
         self.injector = Injector(self, faults)
@@ -245,7 +248,7 @@ class FaultyDatabase(Database):
         self.snapshot = self.injector.snapshot
 
     def answer(self, command: Command, request: dict[str, Any], form: Form) -> dict[str, Any]:
-        """Check the request's shape before any fault, then run the operation among faults."""
+        """Check the request shape without faults, and then run the operation with faults."""
         command.check(request, form.wire)
         plain = partial(super().answer, command, request, form)
         if self.injector.meets(command.operation):
@@ -253,11 +256,11 @@ class FaultyDatabase(Database):
         return plain()
 
     def write(self, table: Table, work: Callable[[Transaction], T]) -> T:
-        """Run the work in a write transaction of the present call."""
+        """Run work in a write transaction of the current call."""
         return self.write_all((table,), work)
 
     def write_all(self, tables: Collection[Table], work: Callable[[Transaction], T]) -> T:
-        """Run the work in a write transaction of the present call. Any write in it may be refused."""
+        """Run work in a write transaction of the current call. Every write in it can be rejected."""
 
         def checked(transaction: Transaction) -> T:
             for table in tables:
@@ -267,17 +270,17 @@ class FaultyDatabase(Database):
         return self.store.write(self.injector.carried(checked))
 
     def admit(self, table: Table, key: bytes, old: Version | None, new: Version | None, *, by_service: bool) -> None:
-        """Let the change conflict, or charge it."""
+        """Inject a conflict, or charge for the change."""
         self.injector.admit(table, key, old, new, by_service=by_service)
 
     def index_writer(self, transaction: Transaction, index: Index, key: bytes) -> IndexWriter:
-        """Return a writer that lags, or that remembers former entries."""
+        """Return a writer that lags or that records former entries."""
         return self.injector.index_writer(transaction, index, key)
 
     def unprocessed(self, count: int) -> frozenset[int]:
-        """Return the numbers of a batch's parts that stay unprocessed; never all."""
+        """Return the positions of the batch entries to leave unprocessed, but never all of them."""
         return self.injector.unprocessed(count)
 
     def deliver(self, records: list[tuple[int, float, bytes]], limit: int) -> list[tuple[int, float, bytes]]:
-        """Return stream records, some twice, some out of order."""
+        """Return stream records, some of them repeated or out of order."""
         return self.injector.deliver(records, limit)

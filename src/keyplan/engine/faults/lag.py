@@ -1,7 +1,7 @@
-"""Index lag: entries of global indexes that become visible only after a delay.
+"""Index lag, which makes entries of global indexes visible only after a delay.
 
-A waiting write is stored in the transaction of its change, so it is as durable as the item. Two trees hold waiting
-writes, named by a document that exists only once an index has lagged:
+A pending write is stored in the transaction of the change that causes it, so it is as durable as the item. Pending
+writes are stored in two trees. The document that names these trees is created when an index lags for the first time:
 
     waiting   due time, number -> the index entry and its content at that time
     latest    index, entry     -> number and due time of the last write that waits for the entry
@@ -39,14 +39,14 @@ _MICROSECONDS = 1_000_000
 
 
 class Trees(NamedTuple):
-    """Trees of waiting writes."""
+    """The trees of pending writes."""
 
     waiting: Tree
     latest: Tree
 
 
 def find(view: StoreView) -> Trees | None:
-    """Return the trees of waiting writes, or None if no index has lagged in this database."""
+    """Return the trees of pending writes, or None if no index has lagged in this database."""
     body = view.document(DOCUMENT)
     if body is None:
         return None
@@ -62,7 +62,7 @@ def _make(transaction: Transaction) -> Trees:
 
 
 class LaggingWriter:
-    """Writer of one index's entries for one item that delays its writes."""
+    """Writer that delays the writes of one index's entries for one item."""
 
     __slots__ = ("_due", "_item_key", "_transaction")
 
@@ -72,15 +72,15 @@ class LaggingWriter:
         self._due = due
 
     def put(self, tree: Tree, key: bytes, size: int, body: bytes) -> None:
-        """Write an entry, later."""
+        """Schedule the write of an entry."""
         self._wait(tree, key, size, body)
 
     def delete(self, tree: Tree, key: bytes) -> None:
-        """Remove an entry, later."""
+        """Schedule the removal of an entry."""
         self._wait(tree, key, None, b"")
 
     def move(self, tree: Tree, old: bytes, new: bytes, size: int, body: bytes) -> None:
-        """Remove one entry and write another, later."""
+        """Schedule the removal of one entry and the write of another."""
         self._wait(tree, old, None, b"")
         self._wait(tree, new, size, body)
 
@@ -105,12 +105,12 @@ class LaggingWriter:
 
 
 def waits(view: StoreView, trees: Trees | None, tree: Tree, entry: bytes) -> bool:
-    """Return True if a write waits for an entry of the index with this tree."""
+    """Return True if a write is pending for an entry of the index with this tree."""
     return trees is not None and view.point(trees.latest, _LATEST.pack(tree.number) + entry) is not None
 
 
 def awaited(view: StoreView, trees: Trees | None, tree: Tree) -> Iterator[bytes]:
-    """Yield the keys of an index's entries for which a write waits."""
+    """Yield the keys of index entries with a pending write."""
     if trees is not None:
         low, high = _LATEST.pack(tree.number), _LATEST.pack(tree.number + 1)
         for key, _, _ in view.span(trees.latest, low, high):
@@ -118,14 +118,14 @@ def awaited(view: StoreView, trees: Trees | None, tree: Tree) -> Iterator[bytes]
 
 
 def shown(view: StoreView, trees: Trees | None, tree: Tree) -> int:
-    """Return how many of the entries for which a write waits are in the index now."""
+    """Return how many of the entries with a pending write currently exist in the index."""
     return sum(view.point(tree, entry) is not None for entry in awaited(view, trees, tree))
 
 
 def settle(database: Database, *, everything: bool, wrap: Callable[[Transaction], IndexWriter] = lambda it: it) -> int:
-    """Apply the due writes, or all waiting ones, and return their number.
+    """Apply the due writes, or all pending writes, and return their number.
 
-    `wrap` returns the writer of the entries for a transaction.
+    `wrap` returns the writer of entries for a transaction.
     """
     applied = 0
     while True:
@@ -185,7 +185,7 @@ def _apply(
 def _entry_now(
     transaction: Transaction, table: Table, index: Index, item_key: bytes, entry: bytes
 ) -> tuple[int, bytes] | None:
-    """Return size and body of the entry for the current item, or None if it has no entry."""
+    """Return the size and body of the entry for the current item, or None if it has no entry."""
     version = versions.load(transaction, table, item_key)
     if version is None or index.key.entry(version.item, item_key) != entry:
         return None

@@ -1,17 +1,17 @@
-"""A model of partitions: key ranges with separate throughput, as in DynamoDB.
+"""A model of DynamoDB partitions, which are key ranges with separate throughput.
 
-A table or global index consists of partitions. Each accepts 1,000 write and 3,000 read units a second, and keeps unused
-units for up to 300 seconds (burst). A hot partition is split at the key that halves its load. A split does not help if
-the load is on one item, or follows a rising or falling sort key, because all new load stays on one side. Splits are
-never undone.
+A table or global index consists of partitions. Each partition supports 1,000 write units and 3,000 read units per
+second, and retains unused units for up to 300 seconds (burst capacity). A hot partition is split at the key that halves
+its load. A split does not help if the load is on a single item, or if it follows an increasing or decreasing sort key,
+because all new load stays on one side. Splits are never undone.
 
-The table or index as a whole also has a ceiling: its provisioned throughput, with its own burst; or, on demand, twice
-the previous peak, reached no sooner than half an hour after the last rise. A maximum set for on-demand throughput
-applies as well.
+The table or index as a whole also has a limit. With provisioned capacity, it is the provisioned throughput with its own
+burst capacity. With on-demand capacity, it is twice the previous peak, and it rises at most once in half an hour. A
+configured maximum on-demand throughput applies too.
 
 Sources: developer guide, "Best practices for designing and using partition keys effectively", "Burst and adaptive
 capacity", "On-demand capacity mode"; "Scaling DynamoDB: How partitions, hot keys, and split for heat impact
-performance" (AWS database blog). The duration of heat and the sampling of load are choices of this model.
+performance" (AWS database blog). The time window for hot partitions and the sampling of load are choices of this model.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _LEAST_SHARE = 0.05  # a split that moves less than this share of the load is no
 
 
 class Bucket:
-    """A token bucket: units arrive at a steady rate and expire after a while."""
+    """A token bucket, in which units arrive at a steady rate and expire after a while."""
 
     __slots__ = ("_at", "_keep_s", "rate", "units")
 
@@ -61,16 +61,16 @@ class Bucket:
 
     @property
     def capacity(self) -> float:
-        """Return the most units that it can hold."""
+        """Return the maximum number of units in the bucket."""
         return self.rate * self._keep_s
 
     def has(self, units: float, now: float) -> bool:
-        """Return True if the units are available now. A request above the capacity needs a full bucket."""
+        """Return True if the units are available now. A request larger than the capacity needs a full bucket."""
         self._fill(now)
         return self.units >= min(units, self.capacity)
 
     def take(self, units: float) -> None:
-        """Use units."""
+        """Consume units."""
         self.units -= units
 
     def change_rate(self, rate: float, now: float) -> None:
@@ -80,7 +80,7 @@ class Bucket:
         self.units = min(self.units, self.capacity)
 
     def halved(self, now: float) -> Bucket:
-        """Return a bucket of the same rate with half of the units."""
+        """Return a bucket with the same rate and half of the units."""
         self._fill(now)
         half = Bucket(self.rate, now, self._keep_s)
         half.units = self.units / 2
@@ -93,7 +93,7 @@ class Bucket:
 
 
 class _Heat:
-    """Load of a partition in the present time window, with a sample of its keys."""
+    """The load of a partition in the current time window, with a sample of its keys."""
 
     __slots__ = ("_random", "_seen", "samples", "since", "throttled", "used")
 
@@ -106,7 +106,7 @@ class _Heat:
         self._random = source
 
     def add(self, key: bytes, now: float) -> None:
-        """Record one request, in the sample of its half of the window."""
+        """Count one request, and add its key to the sample of the current half of the window."""
         half = int(now - self.since >= HEAT_S / 2)
         sample = self.samples[half]
         self._seen[half] += 1
@@ -118,12 +118,12 @@ class _Heat:
             sample[place] = key
 
     def is_hot(self) -> bool:
-        """Return True if the partition throttled, or nearly."""
+        """Return True if the partition throttled requests or was close to its limit."""
         return self.throttled or any(self.used[kind] > HOT_SHARE * HEAT_S * PARTITION_UNITS[kind] for kind in KINDS)
 
 
 class Partition:
-    """One key range."""
+    """A key range with its own throughput."""
 
     __slots__ = ("buckets", "heat", "high", "low")
 
@@ -137,8 +137,8 @@ class Partition:
     def boundary(self, collection: Callable[[bytes], bytes]) -> bytes | None:
         """Return the key at which to split a hot partition, or None if a split would not help.
 
-        The load of the first half of the window selects the key; that of the second half shows whether the split would
-        have helped.
+        The load in the first half of the window determines the key. The load in the second half shows whether the split
+        would have helped.
         """
         earlier, later = (sorted(map(collection, sample)) for sample in self.heat.samples)
         if len(earlier) < _LEAST_SAMPLE or len(later) < _LEAST_SAMPLE:
@@ -155,7 +155,7 @@ class Partition:
 
 
 class Partitions:
-    """Partitions of one table or index."""
+    """The partitions of one table or index."""
 
     def __init__(
         self,
@@ -164,7 +164,7 @@ class Partitions:
         source: random.Random,
         collection: Callable[[bytes], bytes] = lambda key: key,
     ) -> None:
-        """Create `count` partitions. `collection` maps a key to the first key of its inseparable rows."""
+        """Create `count` partitions. `collection` maps a key to the first key of rows that must stay together."""
         self._random = source
         self._collection = collection
         self._parts: list[Partition] = []
@@ -178,7 +178,7 @@ class Partitions:
         return len(self._parts)
 
     def admits(self, kind: Kind, key: bytes, units: float, now: float) -> bool:
-        """Return True if the key's partition has the units. The request counts as load in any case."""
+        """Return True if the key's partition has the units. The request counts as load in either case."""
         part = self._parts[self._number_of(key)]
         if now - part.heat.since >= HEAT_S:
             self._end_window(part, now)
@@ -190,13 +190,13 @@ class Partitions:
         return False
 
     def take(self, kind: Kind, key: bytes, units: float) -> None:
-        """Use units of the key's partition."""
+        """Consume units of the key's partition."""
         part = self._parts[self._number_of(key)]
         part.buckets[kind].take(units)
         part.heat.used[kind] += units
 
     def grow(self, count: int, now: float) -> None:
-        """Split the widest partitions in halves until `count` exist."""
+        """Split the widest partitions in half until `count` partitions exist."""
         while len(self._parts) < count:
             widest = max(self._parts, key=_hash_width)
             middle = _hash_bounds(widest)[0] + _hash_width(widest) // 2
@@ -246,7 +246,7 @@ def _hash_width(part: Partition) -> int:
 
 
 class ProvisionedCeiling:
-    """Provisioned throughput of a table or index, with burst."""
+    """Provisioned throughput of a table or index, with burst capacity."""
 
     cause: Cause = "ProvisionedThroughputExceeded"
 
@@ -258,16 +258,16 @@ class ProvisionedCeiling:
         return self._bucket.has(units, now)
 
     def take(self, units: float) -> None:
-        """Use available units."""
+        """Consume available units."""
         self._bucket.take(units)
 
     def change(self, units_per_s: float, now: float) -> None:
-        """Change the provisioned units."""
+        """Change the provisioned throughput."""
         self._bucket.change_rate(units_per_s, now)
 
 
 class OnDemandCeiling:
-    """Twice the previous peak of on-demand traffic, without burst."""
+    """A limit of twice the previous peak of on-demand traffic, without burst capacity."""
 
     cause: Cause = "KeyRangeThroughputExceeded"
 
@@ -280,17 +280,17 @@ class OnDemandCeiling:
         self._window_units = 0.0
 
     def admits(self, units: float, now: float) -> bool:
-        """Return True if the units are available. The ceiling rises here if it may."""
+        """Return True if the units are available, raising the limit first if possible."""
         self._follow_peak(now)
         return self._bucket.has(units, now)
 
     def take(self, units: float) -> None:
-        """Use available units."""
+        """Consume available units."""
         self._bucket.take(units)
         self._window_units += units
 
     def warm(self, units_per_s: float, now: float) -> None:
-        """Raise the ceiling to at least this many units per second."""
+        """Raise the limit to at least this many units per second."""
         if units_per_s > self.units_per_s:
             self.units_per_s = units_per_s
             self._bucket.change_rate(units_per_s, now)
@@ -305,5 +305,5 @@ class OnDemandCeiling:
             self._risen_at = now
 
     def partitions(self, kind: Kind) -> int:
-        """Return how many partitions the ceiling requires."""
+        """Return how many partitions the limit requires."""
         return math.ceil(self.units_per_s / PARTITION_UNITS[kind])

@@ -1,4 +1,4 @@
-"""Settings of fault injection: which faults, and how often."""
+"""Settings of fault injection: which faults occur, and how often."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PROBABILITIES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Faults:
-    """Faults to inject. All are off by default. Raises ValueError for an invalid setting."""
+    """Settings of the faults to inject. All faults are off by default. Raises ValueError for an invalid setting."""
 
     seed: int = 0
     """Runs with the same seed and the same calls get the same faults."""
@@ -57,12 +57,12 @@ class Faults:
 
     @property
     def lag_range(self) -> tuple[float, float]:
-        """Return the least and most seconds of index lag."""
+        """Return the minimum and maximum index lag in seconds."""
         if isinstance(self.gsi_lag, tuple):
             return self.gsi_lag
         return self.gsi_lag, self.gsi_lag
 
 
 def _is_number(value: object, most: float = math.inf) -> bool:
-    """Return True for a finite number from 0 to `most`."""
+    """Return True if the value is a finite number from 0 to `most`."""
     return isinstance(value, (int, float)) and math.isfinite(value) and 0 <= value <= most

@@ -1,9 +1,9 @@
-"""Stale reads: eventually consistent reads that return rows as of a short while ago.
+"""Stale reads: eventually consistent reads that return slightly outdated rows.
 
-While an engine injects stale reads, every change of a row keeps the former content here, with the time of the change,
-for the longest time that a read may lag. A stale read picks a time and sees each row as of then: always a state that
-the row really had. The history is in memory and belongs to this engine: writes of other processes are always read
-fresh.
+While an engine injects stale reads, every change of a row saves the former content here, with the time of the change,
+for the maximum staleness. A stale read chooses a time and sees each row as of that time, so it never sees a state that
+did not exist. The history is stored in memory and belongs to one engine. Reads always see the current writes of other
+processes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class _Former(NamedTuple):
 
 
 class History:
-    """Former contents of rows, by tree and key, for `keep_s` seconds."""
+    """Former contents of rows by tree and key, for `keep_s` seconds."""
 
     def __init__(self, keep_s: float) -> None:
         self._keep_s = keep_s
@@ -35,7 +35,7 @@ class History:
         self._order: deque[tuple[float, int, bytes]] = deque()
 
     def note(self, tree: Tree, key: bytes, former: Content | None, now: float) -> None:
-        """Record the content that a row had until now."""
+        """Record the former content of a row when it changes."""
         with self._lock:
             self._rows.setdefault(tree.number, {}).setdefault(key, []).append(_Former(now, former))
             self._order.append((now, tree.number, key))
@@ -47,7 +47,7 @@ class History:
                     del self._rows[number][old_key]
 
     def at(self, tree: Tree, key: bytes, time_s: float, current: Content | None) -> Content | None:
-        """Return the content of a row as of a time, given its current content."""
+        """Return the content of a row at a time, given its current content."""
         with self._lock:
             for changed_at, content in self._rows.get(tree.number, {}).get(key, ()):
                 if changed_at > time_s:
@@ -55,7 +55,7 @@ class History:
         return current
 
     def changed(self, tree: Tree, low: bytes, high: bytes | None, time_s: float) -> dict[bytes, Content | None]:
-        """Return the rows of a span that changed after a time, as of that time."""
+        """Return the rows in a span that changed after a time, with their contents at that time."""
         with self._lock:
             rows = self._rows.get(tree.number, {})
             found = {}
@@ -78,26 +78,26 @@ class RecordedWriter:
         self._now = now
 
     def put(self, tree: Tree, key: bytes, size: int, body: bytes) -> None:
-        """Write a row. It may exist."""
+        """Write a row, replacing any existing row."""
         self._history.note(tree, key, self._transaction.point(tree, key), self._now)
         self._transaction.put(tree, key, size, body)
 
     def delete(self, tree: Tree, key: bytes) -> None:
-        """Remove a row. It may be missing."""
+        """Delete a row if it exists."""
         self._history.note(tree, key, self._transaction.point(tree, key), self._now)
         self._transaction.delete(tree, key)
 
     def move(self, tree: Tree, old: bytes, new: bytes, size: int, body: bytes) -> None:
-        """Remove one row, if it exists, and write another."""
+        """Move a row to a new key. If no row exists under the old key, only the new one is written."""
         self.delete(tree, old)
         self.put(tree, new, size, body)
 
 
 class SeenView:
-    """A view as one call sees it: rows may be stale, and each read is reported.
+    """A view as seen by one call, in which rows may be stale and each read is reported.
 
-    `time_of` returns the time as of which a tree is seen, or None for its current state. `report` is called with each
-    row read (size 0 for a missing one).
+    `time_of` returns the time at which a tree is seen, or None for its current state. `report` is called with each row
+    that is read, with size 0 for a missing row.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class SeenView:
         self._report = report
 
     def point(self, tree: Tree, key: bytes) -> Content | None:
-        """Return size and body under a key."""
+        """Return the size and body of the row with a key."""
         content = self._view.point(tree, key)
         time_s = self._time_of(tree)
         if self._history is not None and time_s is not None:
@@ -124,7 +124,7 @@ class SeenView:
     def span(
         self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1
     ) -> Iterator[Row]:
-        """Yield rows with low <= key < high in key order; `limit` -1: all."""
+        """Yield rows with low <= key < high in key order. A `limit` of -1 means no limit."""
         self._report(tree, low, 0, True)
         time_s = self._time_of(tree)
         changed: dict[bytes, Content | None] = {}
@@ -139,11 +139,11 @@ class SeenView:
             yield row
 
     def rows(self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1) -> list[Row]:
-        """Return the same rows, fetched at once."""
+        """Return the rows of `span` as a list."""
         return list(self.span(tree, low, high, reverse=reverse, limit=limit))
 
     def totals(self, tree: Tree, low: bytes | None = None, high: bytes | None = None) -> tuple[int, int]:
-        """Return the number of rows and the sum of their sizes, of all or of a span."""
+        """Return the number of rows and the sum of their sizes, for the whole tree or a span."""
         return self._view.totals(tree, low, high)
 
     def count_part(self, tree: Tree, last: int) -> tuple[int, int, int, bool]:
@@ -155,7 +155,7 @@ class SeenView:
         return self._view.newest(tree)
 
     def records(self, log: Log, shard: int, sequence: int, limit: int) -> list[tuple[int, float, bytes]]:
-        """Return records of a shard from a sequence on."""
+        """Return records of a shard, starting at a sequence."""
         return self._view.records(log, shard, sequence, limit)
 
     def bounds(self, log: Log, shard: int) -> tuple[int | None, int | None]:
@@ -176,7 +176,7 @@ class SeenView:
 
 
 def _merged(rows: Iterator[Row], changed: dict[bytes, Content | None], *, reverse: bool) -> Iterator[Row]:
-    """Yield rows in key order, with the former content of those that changed."""
+    """Yield rows in key order, replacing changed rows by their former content."""
     former = sorted(((key, content) for key, content in changed.items() if content is not None), reverse=reverse)
     at = 0
     for row in rows:

@@ -1,11 +1,12 @@
-"""Throttling: the partition model for the tables and indexes of an engine, and the charges of one call.
+"""Throttling: the partition model for the tables and indexes of an engine, and the charges of calls.
 
-A write must fit its table and every global index it changes, or it has no effect. Local indexes lie in the partitions
-of their table: the key of an entry starts like its item's, and rows with that prefix are never separated. The model is
-in memory: a reopened database starts with as many partitions as its tables' settings require.
+A write must fit the capacity of its table and of every global index that it changes, or it has no effect. Local indexes
+share the partitions of their table: the key of an entry starts like the key of its item, and rows with the same prefix
+are never separated. The model is kept in memory. After a database is reopened, the number of partitions is derived from
+the table settings.
 
-A single item is charged when it is read. The sizes of a Query's or Scan's rows are summed and rounded once, at its end,
-and each partition pays for its share of the bytes.
+A single item is charged when it is read. The sizes of the rows of a Query or Scan are summed and rounded once, at the
+end, and each partition is charged for its share of the bytes.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _SETTINGS: dict[Kind, tuple[str, str]] = {
 
 
 class CapacityCharge(NamedTuple):
-    """Requested units of a key's partition."""
+    """Requested capacity units for a key's partition."""
 
     resource: ThrottledResource
     kind: Kind
@@ -44,7 +45,7 @@ class CapacityCharge(NamedTuple):
 
 
 class ThrottledResource:
-    """One table, or one global index, with its partitions and ceilings."""
+    """A table or global index with its partitions and limits."""
 
     def __init__(self, table: Table, index: Index | None, source: random.Random) -> None:
         self.index = index
@@ -71,7 +72,7 @@ class ThrottledResource:
             self._configure(now)
 
     def refusal(self, charge: CapacityCharge, now: float) -> Cause | None:
-        """Return why the units are not available now, or None if they are."""
+        """Return the reason why the units are not available, or None if they are."""
         ceiling = self.ceilings[charge.kind]
         if not ceiling.admits(charge.units, now):
             return ceiling.cause
@@ -85,14 +86,14 @@ class ThrottledResource:
         return None
 
     def take(self, charge: CapacityCharge) -> None:
-        """Use the units."""
+        """Consume the units."""
         self.ceilings[charge.kind].take(charge.units)
         self.partitions.take(charge.kind, charge.key, charge.units)
         if charge.kind in self._maxima:
             self._maxima[charge.kind].take(charge.units)
 
     def error(self, kind: Kind, cause: Cause) -> ServiceError:
-        """Return the error that the service responds with."""
+        """Return the error that the service returns for a cause."""
         described = self._described()
         resource = "Table" if self.index is None else "Index"
         arn = described["TableArn"] if self.index is None else described["IndexArn"]
@@ -151,17 +152,17 @@ class ThrottledResource:
 
 
 class Throttle:
-    """Throughput of all tables and indexes."""
+    """The throughput model of all tables and indexes."""
 
     def __init__(self, source: random.Random, known: Callable[[], list[Table]]) -> None:
-        """Create the model for the existing tables, `known`."""
+        """Create the model for the existing tables."""
         self._random = source
         self._known = known
         self._lock = threading.Lock()
         self._resources: dict[int, ThrottledResource] = {}
 
     def resource(self, table: Table, index: Index | None, now: float) -> ThrottledResource:
-        """Return the throughput of a table or global index; a local index shares its table's."""
+        """Return the throughput model of a table or global index. A local index shares its table's model."""
         if index is not None and not index.is_global:
             index = None
         tree = table.tree if index is None else index.tree
@@ -173,7 +174,7 @@ class Throttle:
         return resource
 
     def _forget_gone(self) -> None:
-        """Remove dropped tables and indexes. Tree numbers are never reused."""
+        """Forget dropped tables and indexes. Tree numbers are never reused."""
         there: set[int] = set()
         for table in self._known():
             there |= {table.tree.number, *(index.tree.number for index in table.indexes.values())}
@@ -182,9 +183,10 @@ class Throttle:
     def write(
         self, table: Table, key: bytes, old: Version | None, new: Version | None, *, factor: int, now: float
     ) -> None:
-        """Charge a write to its table and indexes. Raises ProvisionedThroughputExceededError, ThrottlingError.
+        """Charge a write to its table and indexes.
 
-        `factor`: 2 in a transaction, for the table alone.
+        Raises ProvisionedThroughputExceededError or ThrottlingError. `factor` is 2 in a transaction and applies to the
+        table only.
         """
         size = max(new.size if new is not None else 0, old.size if old is not None else 0)
         with self._lock:
@@ -195,14 +197,14 @@ class Throttle:
             self._charge(charges, now)
 
     def read(self, table: Table, index: Index | None, key: bytes, read_units: float, now: float) -> None:
-        """Charge a read. Raises ProvisionedThroughputExceededError, ThrottlingError."""
+        """Charge a read. Raises ProvisionedThroughputExceededError or ThrottlingError."""
         with self._lock:
             self._charge([CapacityCharge(self.resource(table, index, now), "Read", key, read_units)], now)
 
     def read_page(self, table: Table, index: Index | None, rows: Sequence[tuple[bytes, float]], now: float) -> None:
-        """Charge the rows of a page, each with its units, all or none.
+        """Charge the rows of a page, either all or none of them.
 
-        Raises ProvisionedThroughputExceededError, ThrottlingError.
+        Raises ProvisionedThroughputExceededError or ThrottlingError.
         """
         with self._lock:
             resource = self.resource(table, index, now)
@@ -240,7 +242,7 @@ def _entry_charges(
 
 
 def _entry(index: Index, key: bytes, version: Version | None) -> tuple[bytes, int, bytes] | None:
-    """Return key, size and body of the index entry for one version of an item, or None."""
+    """Return the key, size and body of the index entry for a version of an item, or None."""
     entry_key = index.key.entry(version.item, key) if version is not None else None
     if version is None or entry_key is None:
         return None
@@ -251,7 +253,7 @@ _TRANSACTIONS = frozenset(("TransactGetItems", "TransactWriteItems", "ExecuteTra
 
 
 class MeteredCall:
-    """One call of an operation on data."""
+    """A call of a data operation whose consumed capacity is measured."""
 
     __slots__ = ("_places", "_request", "_skipped", "_spans", "_time_s", "operation", "points")
 
@@ -260,7 +262,7 @@ class MeteredCall:
     ) -> None:
         """Start a call.
 
-        `time_s`: time as of which it reads, if stale; `skipped`: numbers of its reads that are refused.
+        `time_s` is the time of stale reads. `skipped` contains the positions of reads that are left unprocessed.
         """
         self.operation = operation
         self._skipped = skipped
@@ -273,25 +275,25 @@ class MeteredCall:
 
     @property
     def factor(self) -> int:
-        """Return the factor by which the call multiplies units."""
+        """Return the factor by which the call multiplies capacity units."""
         return units.TRANSACTIONAL if self.operation in _TRANSACTIONS else 1
 
     def learn(self, tables: Iterable[Table]) -> None:
-        """Record which table or index each tree belongs to."""
+        """Record the table or index that each tree belongs to."""
         for table in tables:
             self._places[table.tree.number] = (table, None)
             for index in table.indexes.values():
                 self._places[index.tree.number] = (table, index)
 
     def time_of(self, tree: Tree) -> float | None:
-        """Return the time as of which a tree's rows are seen, or None for their current state."""
+        """Return the time at which a tree is seen, or None for its current state."""
         place = self._places.get(tree.number)
         return None if place is None or self._consistent(*place) else self._time_s
 
     def note(self, throttle: Throttle | None, tree: Tree, key: bytes, size: int, now: float, *, spanned: bool) -> None:
         """Record a row that was read.
 
-        Raises ProvisionedThroughputExceededError or ThrottlingError for a single one.
+        Raises ProvisionedThroughputExceededError or ThrottlingError if the row is a single item.
         """
         place = self._places.get(tree.number)
         if place is None:
@@ -308,7 +310,7 @@ class MeteredCall:
         throttle.read(*place, key, read_units, now)
 
     def charge_spans(self, throttle: Throttle, now: float) -> None:
-        """Charge the rows of a page. Raises ProvisionedThroughputExceededError, ThrottlingError."""
+        """Charge the rows of a page. Raises ProvisionedThroughputExceededError or ThrottlingError."""
         for number, rows in self._spans.items():
             table, index = place = self._places[number]
             total = sum(size for _, size in rows)

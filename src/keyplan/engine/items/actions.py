@@ -1,7 +1,7 @@
-"""Actions on one item, as far as single operations and transactions share them.
+"""Actions on one item that single operations and transactions share.
 
-An action is built from its part of a request and validated without the table. It then finds its key in the table
-(`locate`) and computes the new version of the stored item (`outcome`).
+An action is built from its part of a request and validated without the table. `locate` then finds its key in the table,
+and `outcome` computes the new version of the stored item.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from keyplan.errors import ValidationError
 
 
 class ItemPut(NamedTuple):
-    """Create an item or replace it as a whole."""
+    """An action that creates an item or replaces it as a whole."""
 
     guard: WriteCondition | None
     new: versions.Version
 
     @property
     def key(self) -> Item:
-        """Return the item itself, which holds its key."""
+        """Return the item itself, which contains its key."""
         return self.new.item
 
     @property
@@ -40,19 +40,19 @@ class ItemPut(NamedTuple):
         return self.new.size
 
     def locate(self, table: Table) -> bytes:
-        """Return the stored key. Raises ValidationError if the item does not fit the table and its indexes."""
+        """Return the stored key. Raises ValidationError if the item is invalid for the table or its indexes."""
         key = table.key.of_item(self.new.item)
         if table.indexes:
             writes.check_index_keys(table, self.new.item)
         return key
 
     def outcome(self, _table: Table, _old: versions.Version | None) -> versions.Version | None:
-        """Return the item of the request."""
+        """Return the item in the request."""
         return self.new
 
 
 class ItemUpdate(NamedTuple):
-    """Change attributes of an item, or create it."""
+    """An action that changes attributes of an item, or creates it."""
 
     key: Item
     update: CompiledUpdate | None
@@ -64,7 +64,7 @@ class ItemUpdate(NamedTuple):
     """The error message for a document that the update would nest too deeply."""
 
     def locate(self, table: Table) -> bytes:
-        """Return the stored key. Raises ValidationError if the key does not fit the table, or would be changed."""
+        """Return the stored key. Raises ValidationError if the key is invalid or would change."""
         key = table.key.of_key(self.key)
         if self.update is not None:
             for name in table.key.names:
@@ -76,14 +76,14 @@ class ItemUpdate(NamedTuple):
         return key
 
     def check_charge(self) -> None:
-        """Refuse an expression that writes more than an item can hold, whatever the resulting size."""
+        """Raise ValidationError if an expression writes more than an item can contain, whatever the resulting size."""
         if self.update is not None and self.update.charge.exceeds(limits.ITEM_BYTES, self.values or {}):
             raise ValidationError(messages.UPDATED_ITEM_TOO_LARGE)
 
     def outcome(self, table: Table, old: versions.Version | None) -> versions.Version | None:
         """Return the item after the update. Raises ValidationError if the result is invalid.
 
-        Return None, and create nothing, if the item does not exist and the update only removes attributes.
+        If the item does not exist and the update only removes attributes, nothing is created and None is returned.
         """
         item = old.item if old is not None else dict(self.key)
         changed: frozenset[str] = frozenset()
@@ -108,7 +108,7 @@ class ItemUpdate(NamedTuple):
 
 
 class ItemDelete(NamedTuple):
-    """Remove an item."""
+    """An action that removes an item."""
 
     key: Item
     guard: WriteCondition | None
@@ -116,7 +116,7 @@ class ItemDelete(NamedTuple):
     """Size of the key and the values of the request."""
 
     def locate(self, table: Table) -> bytes:
-        """Return the stored key. Raises ValidationError if the key does not fit the table."""
+        """Return the stored key. Raises ValidationError if the key is invalid for the table."""
         return table.key.of_key(self.key)
 
     def outcome(self, _table: Table, _old: versions.Version | None) -> versions.Version | None:
@@ -125,7 +125,7 @@ class ItemDelete(NamedTuple):
 
 
 class ItemCheck(NamedTuple):
-    """Require a condition of an item without changing it."""
+    """An action that checks a condition on an item without changing the item."""
 
     key: Item
     guard: WriteCondition | None
@@ -133,7 +133,7 @@ class ItemCheck(NamedTuple):
     """Size of the key and the values of the request."""
 
     def locate(self, table: Table) -> bytes:
-        """Return the stored key. Raises ValidationError if the key does not fit the table."""
+        """Return the stored key. Raises ValidationError if the key is invalid for the table."""
         return table.key.of_key(self.key)
 
     def outcome(self, _table: Table, old: versions.Version | None) -> versions.Version | None:
@@ -145,20 +145,20 @@ Action: TypeAlias = ItemPut | ItemUpdate | ItemDelete | ItemCheck
 
 
 def put(request: dict[str, Any], form: Form) -> ItemPut:
-    """Return a put. Raises ValidationError for values, size and condition, in this order."""
+    """Return a put action. Raises ValidationError for values, size and condition, in this order."""
     new = versions.given(request["Item"], wire=form.wire)
     return ItemPut(write_guard(request, form), new)
 
 
 def delete(request: dict[str, Any], form: Form) -> ItemDelete:
-    """Return a delete. Raises ValidationError for condition and key values, in this order."""
+    """Return a delete action. Raises ValidationError for condition and key values, in this order."""
     guard = write_guard(request, form)
     key, size = normalise_item(request["Key"], wire=form.wire)
     return ItemDelete(key, guard, size + _values_bytes(guard))
 
 
 def condition_check(request: dict[str, Any], form: Form) -> ItemCheck:
-    """Return a condition check, which has the members of a delete. Raises the errors of a delete."""
+    """Return a condition check action. Parameters and errors are the same as for `delete`."""
     return ItemCheck(*delete(request, form))
 
 
@@ -167,12 +167,12 @@ def _values_bytes(guard: WriteCondition | None) -> int:
 
 
 def update(request: dict[str, Any], form: Form) -> ItemUpdate:
-    """Return an update. Raises ValidationError for key values and expressions, in this order."""
+    """Return an update action. Raises ValidationError for key values and expressions, in this order."""
     return update_of(normalise_item(request["Key"], wire=form.wire), request, form)
 
 
 def update_of(measured_key: tuple[Item, int], request: dict[str, Any], form: Form) -> ItemUpdate:
-    """Return an update whose key is canonical and measured already."""
+    """Return an update action for a key that is already canonical and measured."""
     key, key_bytes = measured_key
     text = request.get("UpdateExpression")
     condition_text = request.get("ConditionExpression")

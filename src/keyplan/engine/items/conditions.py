@@ -1,4 +1,4 @@
-"""Compiled expressions of a request: its condition in either form, with canonical values."""
+"""Compiled conditions of requests in either form, with canonical values."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _NOTHING: Item = {}
 
 
 class WriteCondition(NamedTuple):
-    """A condition and the values of its placeholders."""
+    """A condition with the values of its placeholders."""
 
     condition: CompiledCondition
     values: Item
 
     def require(self, item: Item | None, form: Form, returned: str | None) -> None:
-        """Raise ConditionalCheckFailedError unless the item, or its absence, meets the condition."""
+        """Raise ConditionalCheckFailedError unless the item, or its absence, satisfies the condition."""
         if self.condition.test(item if item is not None else _NOTHING, self.values):
             return
         if returned == "ALL_OLD" and item is not None:
@@ -39,18 +39,18 @@ class WriteCondition(NamedTuple):
 
 
 def request_values(request: dict[str, Any], form: Form) -> Item | None:
-    """Return the request's ExpressionAttributeValues in canonical form."""
+    """Return the ExpressionAttributeValues of the request in canonical form."""
     return measured_values(request, form)[0]
 
 
 def measured_values(request: dict[str, Any], form: Form) -> tuple[Item | None, int]:
-    """Return the canonical ExpressionAttributeValues and their size; 0 if none are given."""
+    """Return the canonical ExpressionAttributeValues and their size, or 0 if there are none."""
     given = request.get("ExpressionAttributeValues")
     return (None, 0) if given is None else normalise_item(given, wire=form.wire)
 
 
 def request_values_older(request: dict[str, Any], form: Form) -> Item | None:
-    """Return canonical values where the service validates in its older layer, naming the value's placeholder."""
+    """Return canonical values for operations with the older validation, whose errors name the placeholder."""
     given = request.get("ExpressionAttributeValues")
     if given is None:
         return None
@@ -66,12 +66,12 @@ def request_values_older(request: dict[str, Any], form: Form) -> Item | None:
 
 
 def older_wording(error: ValidationError) -> str:
-    """Return the message of the service's older layer for an invalid value."""
+    """Return the message of the older validation for an invalid value."""
     return error.older if isinstance(error, InvalidValueError) else error.message
 
 
 def write_guard(request: dict[str, Any], form: Form) -> WriteCondition | None:
-    """Return the condition of a PutItem or DeleteItem, its only expression."""
+    """Return the condition of a PutItem or DeleteItem request, which has no other expression."""
     text = request.get("ConditionExpression")
     if text is None:
         expected = request.get("Expected")
@@ -88,7 +88,7 @@ def write_guard(request: dict[str, Any], form: Form) -> WriteCondition | None:
 
 
 def normalised(parameters: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Return the older parameters (Expected, filters, KeyConditions, AttributeUpdates) with canonical values."""
+    """Return legacy parameters (Expected, filters, KeyConditions, AttributeUpdates) with canonical values."""
     check_attribute_names(parameters)
     return {name: _normalised(given, form) for name, given in parameters.items()}
 
@@ -105,7 +105,7 @@ def _normalised(given: dict[str, Any], form: Form) -> dict[str, Any]:
 def check_placeholders_wanted(
     request: Mapping[str, Any], given: Sequence[str], *, value_expressions: Sequence[str]
 ) -> None:
-    """Raise ValidationError for placeholders that no expression of the request could use."""
+    """Raise ValidationError for placeholders if the request has no expression that could use them."""
     if request.get("ExpressionAttributeNames") is not None and not given:
         raise ValidationError(request_messages.only_with_expressions("ExpressionAttributeNames"))
     if request.get("ExpressionAttributeValues") is not None and not any(name in given for name in value_expressions):
@@ -113,6 +113,6 @@ def check_placeholders_wanted(
 
 
 def check_placeholder_maps(request: Mapping[str, Any]) -> None:
-    """Raise ValidationError for an empty map of placeholders or a placeholder with an invalid name."""
+    """Raise ValidationError for an empty placeholder map or an invalid placeholder name."""
     check_names(request.get("ExpressionAttributeNames"))
     check_values(request.get("ExpressionAttributeValues"))

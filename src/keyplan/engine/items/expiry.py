@@ -1,6 +1,7 @@
-"""Time to live: which items expire when.
+"""Time to live, which determines when items expire.
 
-Only a Number counts, as epoch seconds; `sweep` removes what has expired.
+Only a Number counts, as epoch seconds. `sweep` removes expired items.
+
 Source: developer guide, "Using time to live (TTL)".
 """
 
@@ -16,7 +17,7 @@ _LATEST = (1 << (8 * _TIME_BYTES)) - 1
 
 
 def expires_at(expiry: Expiry, item: Item | None) -> int | None:
-    """Return when the item expires, in whole epoch seconds, or None."""
+    """Return the expiry time of an item in whole epoch seconds, or None."""
     value = item.get(expiry.attribute) if item is not None else None
     text = value.get("N") if value is not None else None
     if text is None:
@@ -26,22 +27,22 @@ def expires_at(expiry: Expiry, item: Item | None) -> int | None:
 
 
 def expiry_key(at: int, key: bytes) -> bytes:
-    """Return the stored key of an expiry: the time, then the item's key."""
+    """Return the stored key of an expiry entry, which consists of the time and the item's key."""
     return at.to_bytes(_TIME_BYTES, "big") + key
 
 
 def key_time(stored: bytes) -> tuple[int, bytes]:
-    """Return the time and the item's key from the stored key of an expiry."""
+    """Return the time and the item's key from the stored key of an expiry entry."""
     return int.from_bytes(stored[:_TIME_BYTES], "big"), stored[_TIME_BYTES:]
 
 
 def span(low: int, high: int) -> tuple[bytes, bytes]:
-    """Return the span of expiries at low <= time < high."""
+    """Return the span of expiry entries with low <= time < high."""
     return low.to_bytes(_TIME_BYTES, "big"), high.to_bytes(_TIME_BYTES, "big")
 
 
 def change(transaction: Transaction, expiry: Expiry, key: bytes, old: Item | None, new: Item | None) -> None:
-    """Update the tree of expiries for one item's change."""
+    """Update the tree of expiry entries for a change of an item."""
     old_at, new_at = expires_at(expiry, old), expires_at(expiry, new)
     if old_at == new_at:
         return

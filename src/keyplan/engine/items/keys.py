@@ -1,4 +1,4 @@
-"""Keys of items and of index entries: validated against their schema and encoded as stored bytes."""
+"""Keys of items and index entries, validated against their schema and encoded as bytes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ from keyplan.errors import ValidationError
 
 
 class EmptyKeyError(ValidationError):
-    """Empty string or binary as a key. It refuses a transaction; other invalid keys cancel it."""
+    """Raised for an empty string or binary key.
+
+    It fails the whole transaction request, while other invalid keys cancel the transaction.
+    """
 
 
 class KeyAttribute(NamedTuple):
-    """One attribute of a key: its name and its type, S, N or B."""
+    """The name and type (S, N or B) of a key attribute."""
 
     name: str
     kind: str
@@ -27,24 +30,24 @@ class KeyAttribute(NamedTuple):
 
 @dataclass(frozen=True)
 class KeySchema:
-    """The partition and sort attributes of a table or index. A multi-attribute index has several of either."""
+    """The partition and sort attributes of a table or index. A multi-attribute index has several of either kind."""
 
     partition: tuple[KeyAttribute, ...]
     sort: tuple[KeyAttribute, ...]
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Return all key attributes, partition key first."""
+        """Return all key attributes, starting with the partition key."""
         return tuple(attribute.name for attribute in (*self.partition, *self.sort))
 
     @cached_property
     def roles(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the names of the partition attributes and of the sort attributes."""
+        """Return the names of the partition attributes and the names of the sort attributes."""
         return tuple(each.name for each in self.partition), tuple(each.name for each in self.sort)
 
 
 class PrimaryKey:
-    """The key of a table: one partition attribute and at most one sort attribute."""
+    """The key of a table, with one partition attribute and at most one sort attribute."""
 
     __slots__ = ("_count", "_partition", "_partition_kind", "_sort", "_sort_kind", "names", "schema")
 
@@ -57,7 +60,7 @@ class PrimaryKey:
         self._count = len(self.names)
 
     def of_key(self, key: Item) -> bytes:
-        """Return the stored bytes of a request's canonical Key. Raises ValidationError unless it is exactly the key.
+        """Return the stored bytes of a canonical Key. Raises ValidationError if it does not match the schema.
 
         Invalid key values are reported before extra attributes.
         """
@@ -83,7 +86,7 @@ class PrimaryKey:
         return stored
 
     def of_item(self, item: Item) -> bytes:
-        """Return the stored bytes of the key inside a canonical item. Raises ValidationError as PutItem does."""
+        """Return the stored bytes of the key in a canonical item. Raises ValidationError as PutItem does."""
         try:
             content = item[self._partition][self._partition_kind]
             if self._sort is None:
@@ -102,7 +105,7 @@ class PrimaryKey:
 
 
 def partition_bytes_of(stored_key: bytes) -> bytes:
-    """Return the partition part of a stored key, which the items of a collection share."""
+    """Return the partition part of a stored key, which is the same for all items of a collection."""
     return stored_key[: 6 + int.from_bytes(stored_key[4:6], "big")]
 
 
@@ -137,7 +140,7 @@ _SURELY_SHORT = limits.SORT_KEY_BYTES // 4 // limits.KEY_ATTRIBUTES_PER_ROLE
 
 
 class IndexKey:
-    """The key of an index, which places an item's entry, if the item has one."""
+    """The key of an index, which determines the position of an item's entry, if the item has an entry."""
 
     __slots__ = ("_all", "_is_global", "index", "schema")
 
@@ -148,7 +151,7 @@ class IndexKey:
         self._all = (*schema.partition, *schema.sort)
 
     def check_type(self, name: str, given: str) -> None:
-        """Raise ValidationError if the attribute is a key attribute of another type."""
+        """Raise ValidationError if the attribute is a key attribute with another type."""
         for key_name, kind in self._all:
             if key_name == name and kind != given:
                 raise ValidationError(messages.index_key_type(name, kind, given, self.index))
@@ -183,28 +186,29 @@ class IndexKey:
         return messages.SORT_KEY_TOO_LONG if sort > limits.SORT_KEY_BYTES else None
 
     def same(self, left: Item, right: Item) -> bool:
-        """Return True if two versions of an item have the same key attributes, so the same entry key or none."""
+        """Return True if two versions of an item have the same index key attributes."""
         for name, _ in self._all:  # noqa: SIM110 - a generator costs more than it compares
             if left.get(name) != right.get(name):
                 return False
         return True
 
     def entry(self, item: Item, table_key: bytes) -> bytes | None:
-        """Return the stored key of the item's entry, or None if a key attribute is missing (a sparse index)."""
+        """Return the stored key of the item's entry, or None if a key attribute is missing (sparse index)."""
         place = self.place(item)
         return None if place is None else place + self.end(table_key)
 
     def end(self, table_key: bytes) -> bytes:
         """Return the suffix of the stored keys of an item's entries.
 
-        Entries of a global index with the same key are ordered by a hash of their items' whole keys.
+        Entries of a global index with the same key are sorted by a hash of the complete item keys.
         """
         return tie_hash(table_key) + table_key if self._is_global else table_key
 
     def place(self, item: Item) -> bytes | None:
         """Return the prefix of the stored key of the item's entry, or None if a key attribute is missing.
 
-        An attribute that has another type, or is empty or too long, counts as missing: it is older than the index.
+        An attribute counts as missing if it has another type, is empty or is too long, because it is older than the
+        index.
         """
         parts = []
         longest = 0
@@ -224,7 +228,7 @@ class IndexKey:
         return prefix
 
     def prefix(self, partition: list[AttributeValue] | tuple[AttributeValue, ...]) -> bytes:
-        """Return the prefix of the entries of one partition key value."""
+        """Return the prefix of the entries with a partition key value."""
         if len(partition) == 1:
             ((kind, content),) = partition[0].items()
             return partition_prefix(scalar_key(kind, content))
@@ -232,5 +236,5 @@ class IndexKey:
 
     @staticmethod
     def sort_bytes(values: list[AttributeValue] | tuple[AttributeValue, ...]) -> bytes:
-        """Return the sort part of an entry's key, or its leading attributes."""
+        """Return the sort part of an entry's key, or the part for its leading attributes."""
         return b"".join(escaped(scalar_key(*next(iter(value.items())))) for value in values)

@@ -1,9 +1,9 @@
-"""Pages of Query and Scan: rows of one span, filtered, projected and counted as the service does.
+"""Pages of Query and Scan: rows of one span, filtered, projected and counted like the service does.
 
-Limit counts rows before the filter. A page evaluates 1 MB and ends with the row that exceeds it. A page that ends for
-either reason names that row as its last, whether or not more rows follow. The cost of a page is the sum of its rows'
-sizes, rounded once. Stored bodies are returned unchanged unless a projection cuts them. A row whose bytes show that the
-filter rejects it is counted, but not decoded.
+Limit counts rows before the filter. A page evaluates up to 1 MB and ends with the row that exceeds it. If a page ends
+because of Limit or size, it returns the key of its last row, whether or not more rows follow. The cost of a page is the
+sum of the row sizes, rounded once. Stored bodies are returned unchanged unless a projection is applied. If the bytes of
+a row show that it does not match the filter, the row is counted without decoding.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _page(reading: PageRequest, view: StoreView) -> ItemPage:
 
 
 def _evaluated_at_once(page: ItemPage, rows: list[Row], limit: int, traces: tuple[bytes, ...]) -> Iterable[bytes]:
-    """Yield the matching bodies of rows in memory, in steps over all rows if they fit in one page."""
+    """Yield the matching bodies from rows in memory, processing all rows together if they fit in one page."""
     total = sum([size for _, size, _ in rows])
     if total >= limits.PAGE_BYTES:
         return _evaluated(page, rows, limit, traces)
@@ -107,10 +107,10 @@ def _evaluated_at_once(page: ItemPage, rows: list[Row], limit: int, traces: tupl
 
 
 def _evaluated(page: ItemPage, rows: Iterable[Row], limit: int | None, traces: tuple[bytes, ...]) -> Iterator[bytes]:
-    """Yield the bodies of the page's rows, except those without the traces; count all of them.
+    """Yield the bodies that contain the traces, and count all rows of the page.
 
-    Searching for bytes takes a fraction of the time of decoding; in bodies of up to some kilobytes a search from the
-    end is faster. A damaged body is noticed when it is decoded.
+    Searching for bytes takes a fraction of the time of decoding. In bodies of up to a few kilobytes, a search from the
+    end is faster. A damaged body is detected when it is decoded.
     """
     total = scanned = 0
     body = b""
@@ -132,7 +132,7 @@ def _evaluated(page: ItemPage, rows: Iterable[Row], limit: int | None, traces: t
 
 
 def _fetched(page: ItemPage, entries: Iterable[bytes], reading: PageRequest, view: StoreView) -> Iterator[bytes]:
-    """Yield the bodies of the items that entries of a local index refer to."""
+    """Yield the bodies of the items that local index entries refer to."""
     table = reading.table
     for entry in entries:
         row = view.point(table.tree, table.key.of_item(encoding.decode(entry)))
@@ -150,7 +150,7 @@ def _keep_all(page: ItemPage, bodies: Iterable[bytes], reading: PageRequest) -> 
 
 
 def _keep_some(page: ItemPage, bodies: Iterable[bytes], reading: PageRequest) -> None:
-    """Filter, project and keep items."""
+    """Filter and project items, and add them to the page."""
     test, project, count_only = reading.test, reading.project, reading.count_only
     for body in bodies:
         item = encoding.decode(body)
@@ -167,7 +167,7 @@ def _keep_some(page: ItemPage, bodies: Iterable[bytes], reading: PageRequest) ->
 
 
 def answer(reading: PageRequest, page: ItemPage, form: Form, request: dict[str, Any]) -> dict[str, Any]:
-    """Return the response of Query and Scan."""
+    """Return the response of a Query or Scan."""
     detail = request.get("ReturnConsumedCapacity") or "NONE"
     response: dict[str, Any] = {"Count": page.count, "ScannedCount": page.scanned}
     if not reading.count_only:
@@ -180,7 +180,7 @@ def answer(reading: PageRequest, page: ItemPage, form: Form, request: dict[str, 
 
 
 def last_key(reading: PageRequest, item: Item) -> Item:
-    """Return the key of an item as LastEvaluatedKey has it."""
+    """Return the LastEvaluatedKey for an item."""
     names = reading.table.key.names
     if reading.index is not None:
         names = (*names, *(name for name in reading.index.key.schema.names if name not in names))

@@ -1,4 +1,4 @@
-"""Spans of stored keys: the part of a tree that a key condition, a scan segment and a start key select."""
+"""Spans of stored keys, selected by a key condition, a scan segment and a start key."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from keyplan.errors import ValidationError
 
 
 class Span(NamedTuple):
-    """Stored keys from `low` on and below `high`; None: no bound."""
+    """Stored keys with `low` <= key < `high`. None means unbounded."""
 
     low: bytes
     high: bytes | None
 
     def after(self, key: bytes, *, reverse: bool) -> Span:
-        """Return the span after a key, in reading order."""
+        """Return the part of the span after a key, in reading order."""
         if reverse:
             return Span(self.low, key if self.high is None else min(self.high, key))
         return Span(max(self.low, _next(key)), self.high)
 
     def holds(self, key: bytes) -> bool:
-        """Return True if a key lies inside."""
+        """Return True if the span contains a key."""
         return self.low <= key and (self.high is None or key < self.high)
 
 
@@ -47,13 +47,13 @@ def key_schema(table: Table, index: Index | None) -> KeySchema:
 
 
 def partition_span(index: Index | None, partition: tuple[AttributeValue, ...]) -> Span:
-    """Return the span of all keys of one partition key value."""
+    """Return the span of all keys with a partition key value."""
     prefix = _prefix(index, partition)
     return Span(prefix, successor(prefix))
 
 
 def condition_span(index: Index | None, selected: KeyRange) -> Span:
-    """Return the span of a key condition. Raises ValidationError for a value that is too long for its key."""
+    """Return the span of a key condition. Raises ValidationError if a value is too long for its key."""
     prefix = _prefix(index, selected.partition)
     if index is not None:
         prefix += IndexKey.sort_bytes(selected.sort_equals)
@@ -84,7 +84,7 @@ def condition_span(index: Index | None, selected: KeyRange) -> Span:
 
 
 def _sort_parts(selected: KeyRange) -> list[bytes]:
-    """Return the values that the sort key, or the last of an index's several, is compared with."""
+    """Return the values in the condition on the last sort key attribute."""
     parts = [scalar_key(*next(iter(value.items()))) for value in selected.sort_values]
     if sum(map(value_bytes, selected.sort_equals)) + max(map(len, parts)) > limits.SORT_KEY_BYTES:
         raise ValidationError(messages.SORT_KEY_TOO_LONG)
@@ -97,7 +97,7 @@ def _next(key: bytes) -> bytes:
 
 
 def _prefix(index: Index | None, partition: tuple[AttributeValue, ...]) -> bytes:
-    """Return the key prefix of one partition key value. Raises ValidationError if it is too long."""
+    """Return the key prefix of a partition key value. Raises ValidationError if it is too long."""
     if sum(map(value_bytes, partition)) > limits.PARTITION_KEY_BYTES:
         raise ValidationError(messages.PARTITION_KEY_TOO_LONG)
     if index is not None:
@@ -107,20 +107,20 @@ def _prefix(index: Index | None, partition: tuple[AttributeValue, ...]) -> bytes
 
 
 def segment_span(segment: int | None, total: int | None) -> Span:
-    """Return the span of a scan, or of one segment of a parallel scan."""
+    """Return the span of a scan, or of a segment of a parallel scan."""
     if segment is None or total is None:
         return Span(b"", None)
     return Span(*segment_bounds(segment, total))
 
 
 def check_start_partition(table: Table, index: Index | None, start: Item) -> None:
-    """Raise ValidationError unless a query's start key has the right number of members and the partition key."""
+    """Raise ValidationError unless a query's start key has the right members and partition key."""
     schema = key_schema(table, index)
     _check_names(table, schema, start, schema.partition)
 
 
 def check_start_names(table: Table, index: Index, start: Item) -> None:
-    """Raise ValidationError unless a scan's start key has the right number of members and the index's key."""
+    """Raise ValidationError unless a scan's start key has the right members and the key of the index."""
     schema = index.key.schema
     _check_names(table, schema, start, schema.partition)
     _check_names(table, schema, start, schema.sort)
@@ -142,7 +142,7 @@ def query_start(table: Table, index: Index | None, start: Item) -> bytes:
 
 
 def scan_start(table: Table, index: Index | None, start: Item) -> bytes:
-    """Return the stored key of a scan's ExclusiveStartKey. For an index, the names have been validated."""
+    """Return the stored key of a scan's ExclusiveStartKey. The names of an index must already be validated."""
     if index is None:
         try:
             return table.key.of_key(start)
@@ -168,12 +168,12 @@ def _start_key(table: Table, index: Index | None, start: Item) -> bytes:
 
 
 def finds_one_row(table: Table, index: Index | None) -> bool:
-    """Return True if a query finds at most one item because the partition key is the whole key."""
+    """Return True if a query finds at most one item because the partition key is the complete key."""
     return index is None and not table.key.schema.sort
 
 
 def check_query_start(table: Table, index: Index | None, selected: KeyRange, span: Span, key: bytes) -> None:
-    """Raise ValidationError if a query cannot continue after this key."""
+    """Raise ValidationError if a query cannot continue after a key."""
     whole = partition_span(index, selected.partition)
     if selected.sort_op is None and not selected.sort_equals:
         if not whole.holds(key):
@@ -189,7 +189,7 @@ def check_query_start(table: Table, index: Index | None, selected: KeyRange, spa
 
 
 def _other_partition(span: Span, whole: Span, key: bytes) -> str:
-    """Return the service's message for a start key of another partition, which depends on the sort key first."""
+    """Return the service's message for a start key in another partition, which depends on the sort key."""
     moved = whole.low + key[len(partition_bytes_of(key)) :]
     return messages.START_KEY_SINGLE_ROW if span.holds(moved) else messages.START_KEY_PREDICATE
 

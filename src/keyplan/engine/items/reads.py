@@ -1,4 +1,4 @@
-"""Preparation that Query and Scan share: expressions, index, projection, start key."""
+"""Common preparation of Query and Scan: expressions, index, projection and start key."""
 
 from __future__ import annotations
 
@@ -50,19 +50,19 @@ _attributes_to_get = lru_cache(maxsize=1024)(compile_attributes_to_get)
 
 
 class Filter(NamedTuple):
-    """A filter, the values of its placeholders, and the name of its parameter."""
+    """A filter with the values of its placeholders and the name of its parameter."""
 
     condition: CompiledCondition
     values: Item | None
     parameter: str
 
     def tester(self) -> Callable[[Item], bool]:
-        """Return the predicate for one item."""
+        """Return a function that tests one item."""
         test, values = self.condition.test, self.values if self.values is not None else {}
         return lambda item: test(item, values)
 
     def traces(self) -> tuple[bytes, ...]:
-        """Return byte strings that the stored bytes of every matching item contain."""
+        """Return byte strings that occur in the stored bytes of every matching item."""
         values = self.values if self.values is not None else {}
         found = (
             encoding.trace(each.attribute, values[each.placeholder], is_prefix=each.is_prefix)
@@ -72,7 +72,7 @@ class Filter(NamedTuple):
 
 
 def compile_legacy_filter(request: dict[str, Any], legacy: str, form: Form) -> Filter | None:
-    """Compile the filter of a request from its older parameter, named by `legacy`."""
+    """Compile the filter of a request from the legacy parameter named by `legacy`."""
     conditions = request.get(legacy)
     if not conditions:
         return None
@@ -92,7 +92,7 @@ def compile_filter_expression(request: dict[str, Any], values: Item | None) -> F
 def check_read_placeholders(
     request: dict[str, Any], values: Item | None, *used: CompiledCondition | KeyCondition | CompiledProjection | None
 ) -> None:
-    """Raise ValidationError if no expression of the request uses one of its placeholders."""
+    """Raise ValidationError if an unused placeholder exists in the request."""
     names = request.get("ExpressionAttributeNames")
     if not names and not values:
         return
@@ -107,7 +107,7 @@ def check_read_placeholders(
 
 
 def compile_single_read_projection(request: dict[str, Any]) -> CompiledProjection | None:
-    """Compile the projection of a request without other expressions, placeholders validated."""
+    """Compile the projection of a request without other expressions, and validate its placeholders."""
     projection = compile_read_projection(request)
     names = request.get("ExpressionAttributeNames")
     if projection is not None and names:
@@ -125,9 +125,9 @@ def compile_read_projection(request: dict[str, Any]) -> CompiledProjection | Non
 
 
 def find_index(database: Database, table: Table, request: dict[str, Any]) -> Index | None:
-    """Return the index that the request names, or None. Raises ValidationError if it cannot be read this way.
+    """Return the index of the request, or None. Raises ValidationError if it does not support the read.
 
-    Raises CatalogChanged if the table has changed: another process may have created the index.
+    Raises CatalogChanged if the table has changed, because another process may have created the index.
     """
     name = request.get("IndexName")
     if name is None:
@@ -144,7 +144,7 @@ def find_index(database: Database, table: Table, request: dict[str, Any]) -> Ind
 
 
 def check_key_types(schema: KeySchema, key_condition: KeyCondition | LegacyKeyCondition, values: Item | None) -> None:
-    """Require the schema's types and non-empty values for key attributes; the service checks this first."""
+    """Raise ValidationError for key attributes with another type or an empty value. The service checks this first."""
     for name, kind in (*schema.partition, *schema.sort):
         for value in _values_of(key_condition, name, values or {}):
             if kind not in value:
@@ -161,7 +161,7 @@ def _values_of(key_condition: KeyCondition | LegacyKeyCondition, name: str, valu
 
 
 def check_filter_keys(schema: KeySchema, condition: Filter | None) -> None:
-    """Raise ValidationError if a keyed read filters by a key attribute."""
+    """Raise ValidationError if a query filters by a key attribute."""
     if condition is not None:
         for name in schema.names:
             if name in condition.condition.attributes:
@@ -169,7 +169,7 @@ def check_filter_keys(schema: KeySchema, condition: Filter | None) -> None:
 
 
 def check_select(index: Index | None, request: dict[str, Any]) -> None:
-    """Raise ValidationError if all attributes are requested from a global index that projects only some."""
+    """Raise ValidationError if all attributes are requested from a global index that does not project them all."""
     if (
         index is not None
         and index.is_global
@@ -190,7 +190,7 @@ def check_projected(index: Index | None, projection: CompiledProjection | None) 
 def check_filter_projected(index: Index | None, condition: Filter | None) -> None:
     """Raise ValidationError if a query filters by an attribute that its index does not project.
 
-    A scan may do so and finds nothing.
+    A scan with such a filter is valid and returns nothing.
     """
     if index is not None and index.projection != "ALL" and condition is not None:
         missing = sorted(condition.condition.attributes - index.attributes)
@@ -208,13 +208,13 @@ def needs_fetch(index: Index | None, request: dict[str, Any], projection: Compil
 
 
 def check_scalar_keys(table: Table, condition: CompiledCondition | CompiledProjection | None) -> None:
-    """Raise ValidationError if a path leads into a key attribute of the table or an index."""
+    """Raise ValidationError if a path has parts below a key attribute of the table or an index."""
     if condition is not None:
         check_scalar_paths(table, condition.paths)
 
 
 def check_scalar_paths(table: Table, paths: Collection[ResolvedPath]) -> None:
-    """Raise ValidationError if one of the paths leads into a key attribute of the table or an index."""
+    """Raise ValidationError if one of the paths has parts below a key attribute of the table or an index."""
     if max(map(len, paths), default=1) == 1:
         return
     nested = {str(path[0]) for path in paths if len(path) > 1}
@@ -228,9 +228,9 @@ def check_scalar_paths(table: Table, paths: Collection[ResolvedPath]) -> None:
 
 
 def start_item(request: dict[str, Any], form: Form) -> Item | None:
-    """Return the request's ExclusiveStartKey in canonical form.
+    """Return the ExclusiveStartKey of the request in canonical form.
 
-    Raises ValidationError, partly with separate messages.
+    Raises ValidationError, with specific messages for some errors.
     """
     start = request.get("ExclusiveStartKey")
     if start is None:

@@ -1,4 +1,4 @@
-"""Capacity receipts: the units that an operation consumed, by table and index."""
+"""Capacity that an operation consumed, by table and index."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from keyplan.engine.tables.catalog import Index, table_name
 
 
 class Receipt:
-    """Units consumed of one table and its indexes."""
+    """Capacity units consumed on one table and its indexes."""
 
     __slots__ = ("global_units", "local_units", "refused_units", "table_units")
 
@@ -21,13 +21,13 @@ class Receipt:
         self.local_units: dict[str, float] = {}
 
     def add_index(self, index: Index, units: float) -> None:
-        """Count units of an index; zero units add no entry, as in the service's response."""
+        """Add units of an index. Zero units add no entry, as in the service's response."""
         if units:
             of_kind = self.global_units if index.is_global else self.local_units
             of_kind[index.name] = of_kind.get(index.name, 0.0) + units
 
     def add(self, other: Receipt) -> None:
-        """Add the units of another receipt of the same table."""
+        """Add the units of another receipt for the same table."""
         self.table_units += other.table_units
         for units, more in ((self.global_units, other.global_units), (self.local_units, other.local_units)):
             for name, count in more.items():
@@ -35,14 +35,14 @@ class Receipt:
 
     @property
     def total(self) -> float:
-        """Return the units of the table and all its indexes, refused writes included."""
+        """Return the units of the table and all its indexes, including those of rejected writes."""
         return self.table_units + self.refused_units + sum(self.global_units.values()) + sum(self.local_units.values())
 
     def render(self, detail: str, name: str, kind: str | None = None) -> dict[str, Any]:
         """Return ConsumedCapacity for ReturnConsumedCapacity TOTAL or INDEXES.
 
-        `name` is the table's name or ARN, whichever the request has. `kind` "Read" or "Write" adds ReadCapacityUnits or
-        WriteCapacityUnits, as transactions do.
+        `name` is the name or ARN of the table, as given in the request. `kind` "Read" or "Write" adds ReadCapacityUnits
+        or WriteCapacityUnits, as in transactions.
         """
         answer: dict[str, Any] = {"TableName": name, **_units(self.total, kind)}
         if detail == "INDEXES":
@@ -59,7 +59,7 @@ class Receipt:
 
 
 def names_given(names: Iterable[str]) -> dict[str, str]:
-    """Map the tables' names to the names or ARNs that a request uses."""
+    """Map table names to the names or ARNs in a request."""
     return {table_name(name): name for name in names}
 
 

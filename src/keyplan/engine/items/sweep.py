@@ -1,11 +1,11 @@
-"""The sweep: removes expired items in the background, as the service does.
+"""The sweep, which removes expired items in the background like the service does.
 
-It uses small write transactions, with a pause of the same length after each, so that writers wait only briefly. Items
-are read before a transaction, which loads their pages into memory while writers need not wait for the disk. In the
-transaction each item is read again, since its expiry may have been extended. An item that cannot be read stays, and the
-sweep raises after all others. Deletions update indexes and the stream like any other, are marked there as made by the
-service, and cost no capacity. Items that expired more than five years ago are kept: the service treats such times as
-mistakes.
+The sweep uses small write transactions and pauses for the same time after each of them, so that writers wait only
+briefly. Items are read before a transaction, so that their pages are in memory and the transaction does not wait for
+the disk. The transaction reads each item again, because its expiry may have been extended. An unreadable item stays,
+and the sweep raises an error after all other items have been processed. Deletions update indexes and streams like other
+deletions, are marked there as made by the service, and consume no capacity. Items that expired more than five years ago
+are kept, because the service treats such times as mistakes.
 
 Source: developer guide, "Using time to live (TTL) in DynamoDB".
 """
@@ -35,10 +35,10 @@ BATCH_ITEMS = 100
 
 
 def sweep(database: Database, stopped: Callable[[], bool] = lambda: False) -> int:
-    """Remove every item that expired more than the engine's delay ago, and return their number.
+    """Remove all items that expired longer ago than the engine's delay, and return their number.
 
-    `stopped` is called between transactions; once it returns True, the rest is left for the next sweep. Raises
-    DecodeError, after all other items, for an item that cannot be read.
+    `stopped` is called between transactions. If it returns True, the rest is left for the next sweep. Raises
+    DecodeError for an unreadable item, after all other items have been processed.
     """
     database.catalog.reload(database.store.view())
     damage: list[DecodeError] = []
@@ -78,7 +78,7 @@ def _sweep_table(database: Database, table: Table, stopped: Callable[[], bool], 
 
 
 def _bring_in(database: Database, table: Table, kept: Expiry, span: tuple[bytes, bytes], limit: int) -> list[bytes]:
-    """Return the next expiries that are due, and read their items: their pages are then in memory."""
+    """Return the next due expiry entries, and read their items to load their pages into memory."""
     with database.store.snapshot() as view:
         due = [key for key, _, _ in view.rows(kept.tree, *span, limit=limit)]
         for expiry_key in due:

@@ -1,9 +1,9 @@
-"""Transactions: the reasons that cancel them, and the tokens that make them idempotent.
+"""Transactions: the reasons that cancel them, and idempotency tokens.
 
-A transaction with the same token is applied once within ten minutes. A token is written to the database in the
-transaction that it stands for, so it holds across restarts and between processes. The tree of tokens has two rows for
-each token: one under the token, with the digest of the request and the sizes of the items, and one under the time at
-which it expires. Each new token removes a few expired ones, so the tree stays small.
+A transaction with the same token is applied once within ten minutes. The token is stored in the same database
+transaction, so it is valid across restarts and processes. The tree of tokens has two rows per token. One is keyed by
+the token and contains the digest of the request and the sizes of the items. The other is keyed by the time at which the
+token expires. Each new token removes a few expired ones, so the tree stays small.
 
 Sources: API reference, TransactionCanceledException and CancellationReason; developer guide, "Amazon DynamoDB
 Transactions: How it works", Idempotency.
@@ -56,7 +56,7 @@ CANCELLING = tuple(CODES)
 
 
 class Reasons:
-    """Cancellation reasons of one transaction, collected action by action."""
+    """The cancellation reasons of a transaction, collected for each action."""
 
     __slots__ = ("_errors",)
 
@@ -64,7 +64,7 @@ class Reasons:
         self._errors: list[ServiceError | None] = [None] * actions
 
     def add(self, action: int, error: ServiceError) -> None:
-        """Record the error of an action, given by its number."""
+        """Record the error of an action, identified by its position."""
         self._errors[action] = error
 
     def raise_any(self) -> None:
@@ -74,7 +74,7 @@ class Reasons:
 
 
 def cancelled_by(number: int, error: ServiceError, *, of: int) -> TransactionCanceledError:
-    """Return the error of a transaction of `of` actions in which the action with this number failed."""
+    """Return the error of a transaction with `of` actions in which the action at `number` failed."""
     return _cancelled([error if place == number else None for place in range(of)])
 
 
@@ -92,10 +92,10 @@ class LocatableAction(Protocol):
 
 
 def locate(actions: Sequence[tuple[Table, LocatableAction]]) -> list[bytes]:
-    """Return the stored keys of all actions.
+    """Return the stored keys of all actions. Raises ValidationError or TransactionCanceledError.
 
-    An empty key refuses the transaction; the first action that does not fit its table in another way cancels it; then
-    two actions on one item refuse it. Raises ValidationError, TransactionCanceledError.
+    An empty key rejects the request. Otherwise, the first action that is invalid for its table cancels the transaction.
+    Finally, two actions on the same item reject the request.
     """
     keys: list[tuple[str, bytes]] = []
     for number, (table, action) in enumerate(actions):
@@ -110,7 +110,7 @@ def locate(actions: Sequence[tuple[Table, LocatableAction]]) -> list[bytes]:
 
 
 def check_distinct(found: Sequence[tuple[str, bytes]]) -> None:
-    """Raise ValidationError if two actions are on one item, each given by its table's name and its stored key."""
+    """Raise ValidationError if two actions have the same table and stored key."""
     if len(set(found)) < len(found):
         raise ValidationError(messages.SEVERAL_ON_ONE_ITEM)
 
@@ -137,7 +137,7 @@ _tree = lru_cache(maxsize=4)(statements.tree)
 
 
 class IdempotencyToken(NamedTuple):
-    """A client request token and the digest of the parameters it came with."""
+    """A client request token with the digest of the request parameters."""
 
     text: str
     digest: bytes
@@ -155,7 +155,7 @@ class AddedDetail(str):
 
 
 def token_of(request: dict[str, Any]) -> IdempotencyToken | None:
-    """Return the token of a request in either form; the order of its members makes no difference."""
+    """Return the token of a request in either form. The order of request members does not matter."""
     text = request.get(_MEMBER)
     if text is None:
         return None
@@ -169,7 +169,7 @@ def token_of(request: dict[str, Any]) -> IdempotencyToken | None:
 
 
 def repeated_sizes(transaction: Transaction, token: IdempotencyToken, now: float) -> list[int] | None:
-    """Return the sizes kept for a transaction that was committed with this token within ten minutes, or None.
+    """Return the item sizes of a transaction that was committed with this token in the last ten minutes, or None.
 
     Raises IdempotentParameterMismatchError if its parameters differ.
     """
@@ -185,7 +185,7 @@ def repeated_sizes(transaction: Transaction, token: IdempotencyToken, now: float
 
 
 def record_token(transaction: Transaction, token: IdempotencyToken, now: float, sizes: Sequence[int]) -> None:
-    """Keep the token and the sizes of its items in bytes for ten minutes, in the token's own transaction."""
+    """Store the token and the item sizes in bytes for ten minutes, in the same transaction."""
     tree = _tokens(transaction)
     _remove_expired(transaction, tree, now)
     expires_at = _milliseconds(now + limits.TRANSACTION_TOKEN_S)

@@ -1,4 +1,4 @@
-"""Versions of items: given by a request, loaded from a table, and written where the earlier version does not matter."""
+"""Versions of items that are given in a request, loaded from a table, or written blindly."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from keyplan.errors import ValidationError
 
 @dataclass(slots=True)
 class Version:
-    """One version of an item: decoded, measured, encoded."""
+    """One version of an item with its decoded form, encoded form and size."""
 
     item: Item
     size: int
@@ -26,7 +26,7 @@ class Version:
 
 
 def given(item: dict[str, Any], *, wire: bool) -> Version:
-    """Return the version that a request or a file gives. Raises ValidationError for invalid values or size."""
+    """Return the version that a request or a file contains. Raises ValidationError for invalid values or size."""
     canonical, size = normalise_item(item, wire=wire)
     if size > limits.ITEM_BYTES:
         raise ValidationError(messages.ITEM_TOO_LARGE)
@@ -43,7 +43,7 @@ def load(transaction: Transaction, table: Table, key: bytes) -> Version | None:
 
 
 def put_blindly(transaction: Transaction, table: Table, key: bytes, new: Version) -> None:
-    """Write an item of a `blind` table and its index entries over any earlier ones."""
+    """Write an item of a `blind` table and its index entries, replacing any existing ones."""
     transaction.put(table.tree, key, new.size, new.body)
     for index in table.indexes.values():
         entry = index.key.entry(new.item, key)
@@ -52,7 +52,10 @@ def put_blindly(transaction: Transaction, table: Table, key: bytes, new: Version
 
 
 def delete_blindly(transaction: Transaction, table: Table, key: bytes, item: Item) -> None:
-    """Remove an item of a `blind` table, if it exists, and its index entries; `item` holds at least its key."""
+    """Delete an item of a `blind` table, if it exists, and its index entries.
+
+    `item` contains at least the key.
+    """
     transaction.delete(table.tree, key)
     for index in table.indexes.values():
         entry = index.key.entry(item, key)
@@ -65,7 +68,8 @@ def change_blindly(
 ) -> None:
     """Write changes of different items of a `blind` table.
 
-    A change is the stored key, an item that holds at least the key, and the new version, or None to remove the item.
+    A change consists of the stored key, an item that contains at least the key, and the new version, or None to delete
+    the item.
     """
     puts = [(key, new) for key, _, new in changes if new is not None]
     transaction.put_all(table.tree, [(key, new.size, new.body) for key, new in puts])

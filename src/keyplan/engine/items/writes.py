@@ -1,7 +1,7 @@
-"""One change of one item, and every dependent change in the same transaction.
+"""A change of one item, with every dependent change in the same transaction.
 
-The table's row, the index entries, the stream record, the expiry and the size of the item collection are written
-together or not at all, and only where they change.
+The table row, the index entries, the stream record, the expiry entry and the size of the item collection are written
+together or not at all, and only if they change.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ def apply(
     by_service: bool = False,
     time_s: float | None = None,
 ) -> None:
-    """Replace the old version of the item under `key` with the new one; None: no item.
+    """Replace the version of the item with a key. None means that the item does not exist.
 
-    `receipt`, if given, gets the index units; the table's own depend on the operation. `by_service` marks the stream
-    record of an expiry. Changes of several items pass the same `time_s`, so that a reader of `history` sees all of
-    them or none.
+    `receipt` receives the units of indexes. The units of the table depend on the operation. `by_service` marks the
+    stream record as an expiry. Changes of several items pass the same `time_s`, so that a reader of `history` sees all
+    or none of them.
     """
     database.admit(table, key, old, new, by_service=by_service)
     if new is not None:
@@ -75,7 +75,7 @@ def _keep_former(
     old: Version | None,
     time_s: float | None,
 ) -> None:
-    """Keep the version before a change for running copies and for recovery."""
+    """Save the former version for running copies and for recovery."""
     content = None if old is None else (old.size, old.body)
     if table.recovery is not None:
         history.note(transaction, table.recovery, key, content, database.clock.now() if time_s is None else time_s)
@@ -130,14 +130,14 @@ def _change_entry(
 
 
 def _same_content(index: Index, old: Version | None, new: Version | None) -> bool:
-    """Return True if the entries of two versions are equal, apart from the order of attributes."""
+    """Return True if the entries of two versions are equal, ignoring the order of attributes."""
     return old is not None and new is not None and same_members(index.project(old.item), index.project(new.item))
 
 
 def _change_collection(
     transaction: Transaction, table: Table, key: bytes, old: Version | None, new: Version | None
 ) -> None:
-    """Update the size of the item collection: the items and their entries in local indexes."""
+    """Update the size of the item collection, which counts the items and their entries in local indexes."""
     tree = table.collections
     assert tree is not None
     grown = collection_bytes(table, new) - collection_bytes(table, old)
@@ -155,12 +155,12 @@ def _change_collection(
 
 
 def add_to_collection(transaction: Transaction, table: Table, key: bytes, version: Version) -> None:
-    """Count an item that was stored before collection sizes were recorded."""
+    """Count an item that was stored before collection sizes were tracked."""
     _change_collection(transaction, table, key, None, version)
 
 
 def collection_bytes(table: Table, version: Version | None) -> int:
-    """Return the bytes that one item adds to its collection: its own size and that of its local index entries."""
+    """Return the number of bytes of an item and its local index entries in its item collection."""
     if version is None:
         return 0
     total = version.size
@@ -171,16 +171,16 @@ def collection_bytes(table: Table, version: Version | None) -> int:
 
 
 def check_assigned_types(table: Table, assigned: Sequence[tuple[str, str]]) -> None:
-    """Raise ValidationError if an assignment gives an index key attribute a type that is not allowed in keys."""
+    """Raise ValidationError if an assignment gives an index key attribute a type that keys do not support."""
     for index in table.indexes.values():
         for name, kind in assigned:
             index.key.check_type(name, kind)
 
 
 def check_index_keys(table: Table, item: Item, *, updated: bool = False) -> None:
-    """Raise ValidationError if an attribute of the item is not valid as an index key.
+    """Raise ValidationError if an attribute of the item is invalid as an index key.
 
-    `updated`: the item is the result of an update, for which the service has other messages.
+    With `updated`, use the service's messages for the result of an update.
     """
     for index in table.indexes.values():
         index.key.check(item, updated=updated)

@@ -1,4 +1,4 @@
-"""Helpers shared by the responses and validation of several operations."""
+"""Helpers that the responses and validation of several operations share."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ UNPROCESSED_ERRORS = (ProvisionedThroughputExceededError, ThrottlingError, Trans
 
 
 def enveloped(prepare: Callable[[dict[str, Any], Form], T]) -> Callable[[dict[str, Any], Form], T]:
-    """Wrap a function of checks that need no table, so that its errors have the envelope of single writes."""
+    """Wrap a function of checks without a table, so that its errors have the message envelope of single writes."""
 
     @functools.wraps(prepare)
     def with_envelope(request: dict[str, Any], form: Form) -> T:
@@ -46,14 +46,14 @@ def enveloped(prepare: Callable[[dict[str, Any], Form], T]) -> Callable[[dict[st
 
 
 def collection_metrics(database: Database, table: Table, key: bytes, item: Item, form: Form) -> dict[str, Any]:
-    """Return ItemCollectionMetrics for a write's answer, or nothing for a table without local indexes."""
+    """Return ItemCollectionMetrics for a response, or an empty result for a table without local indexes."""
     if table.collections is None:
         return {}
     return {"ItemCollectionMetrics": _collection(database.store.view(), table, key, item, form)}
 
 
 class Collections:
-    """ItemCollectionMetrics of several writes: each item collection once, by table."""
+    """ItemCollectionMetrics of several writes, with each item collection once, by table."""
 
     __slots__ = ("_form", "_seen", "by_table")
 

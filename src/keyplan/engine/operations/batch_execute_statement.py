@@ -1,4 +1,4 @@
-"""BatchExecuteStatement: run up to 25 PartiQL statements, each by itself."""
+"""BatchExecuteStatement: run up to 25 PartiQL statements independently."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _CODES: dict[type[ServiceError], str] = {
 
 
 class _Asked(NamedTuple):
-    """A statement of a batch."""
+    """One statement of a batch."""
 
     prepared: Prepared | ValidationError
     given: dict[str, Any]
@@ -73,7 +73,7 @@ class _Asked(NamedTuple):
 
 
 class _Costs:
-    """Capacity that the statements of a batch consume, by the names that they use for their tables."""
+    """Consumed capacity of the statements of a batch, by the table names in the statements."""
 
     def __init__(self) -> None:
         self.receipts: dict[str, Receipt] = {}
@@ -89,14 +89,14 @@ class _Costs:
             self.receipts[name] = attempt.receipt
 
     def render(self, detail: str) -> list[dict[str, Any]]:
-        """Return ConsumedCapacity: a refused write counts for its table if another statement on it succeeded."""
+        """Return ConsumedCapacity. A rejected write counts only if another statement on its table succeeded."""
         for name, receipt in self.receipts.items():
             receipt.refused_units = self._refused.get(name, 0.0)
         return [receipt.render(detail, name) for name, receipt in self.receipts.items()]
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Run the statements one after another; each answers for itself."""
+    """Run the statements one after another, each with its own result."""
     costs = _Costs()
     prepared = [_prepared(statement, form) for statement in request["Statements"]]
     kinds = {each.select is not None for each in prepared if isinstance(each, Prepared)}

@@ -1,4 +1,4 @@
-"""BatchGetItem: read up to 100 items by their keys, of any tables."""
+"""BatchGetItem: read up to 100 items by key, from one or more tables."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _REPLACED = ("AttributesToGet",)
 
 
 def check(request: dict[str, Any]) -> None:
-    """Check the constraints between parameters, of each table, then over all tables. Raises ValidationError."""
+    """Check the constraints between parameters for each table, and then across tables. Raises ValidationError."""
     keys = 0
     for block in request["RequestItems"].values():
         given = rules.check_mixture(block, _EXPRESSIONS, _REPLACED)
@@ -74,14 +74,14 @@ def check(request: dict[str, Any]) -> None:
 
 
 def _check_one_style(blocks: Any) -> None:
-    """Refuse expressions for one table and older parameters for another. Raises ValidationError."""
+    """Raise ValidationError if one table uses expressions and another uses legacy parameters."""
     used = [name for name in (*_EXPRESSIONS, *_REPLACED) if any(block.get(name) is not None for block in blocks)]
     if len(used) > 1:
         raise ValidationError(messages.mixed_parameters(_REPLACED, _EXPRESSIONS))
 
 
 class _Block(NamedTuple):
-    """The request for one table, checked as far as that needs no table."""
+    """The request for one table, checked as far as possible without the table."""
 
     request: dict[str, Any]
     keys: list[Item]
@@ -97,7 +97,7 @@ class _Plan(NamedTuple):
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Check the request, find the tables, and read until the answer is full."""
+    """Check the request, find the tables, and read items until the response is full."""
     check(request)
     blocks = {name: _block(block, form) for name, block in request["RequestItems"].items()}
     tables = {name: database.table(name) for name in blocks}
@@ -128,7 +128,7 @@ def _plan(block: _Block, table: Table) -> _Plan:
 
 
 class _Reading:
-    """Collects the answer: it is full when one more item would exceed 16 MB."""
+    """Builder of the response, which is full when one more item would exceed 16 MB."""
 
     def __init__(self, database: Database, form: Form, *, counted: bool) -> None:
         self._view = database.view()
@@ -143,7 +143,7 @@ class _Reading:
         self._refused: ServiceError | None = None
 
     def read(self, name: str, plan: _Plan) -> None:
-        """Read the keys of one table; those that exceed the answer's size become UnprocessedKeys."""
+        """Read the keys of one table. Keys that do not fit into the response become UnprocessedKeys."""
         bodies: list[bytes] = []
         left: list[int] = []
         table_units = 0.0
@@ -174,7 +174,7 @@ class _Reading:
             receipt.table_units += table_units
 
     def check_progress(self) -> None:
-        """Raise the error of the keys if none of them could be read."""
+        """Raise the error of the keys if no key could be read."""
         if self._refused is not None and not self._done:
             raise self._refused
 
@@ -185,5 +185,5 @@ class _Reading:
 
 
 def _remainder(block: dict[str, Any], left: list[int]) -> dict[str, Any]:
-    """Return the request of a table with only the keys that were not read."""
+    """Return the request for a table with only the unread keys."""
     return {**block, "Keys": [block["Keys"][number] for number in left]}

@@ -1,4 +1,4 @@
-"""BatchWriteItem: put and delete up to 25 items, of any tables, in one commit."""
+"""BatchWriteItem: put and delete up to 25 items, in one or more tables, in a single commit."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Check table names and writes per table, then each write, then the total. Raises ValidationError."""
+    """Check table names and writes per table, then each write, and then the total. Raises ValidationError."""
     items = request["RequestItems"]
     faults = []
     if not all(map(_is_surely_name, items)):
@@ -81,7 +81,7 @@ _Part: TypeAlias = tuple[Table, list[_Write]]
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Check the request, find the tables, and write in one transaction."""
+    """Check the request, find the tables, and write the items in one transaction."""
     wanted = prepare(request, form)
     tables = {name: database.table(name) for name in wanted}
     parts = _located(wanted, tables)
@@ -109,7 +109,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
 @late_check(SHAPE)
 def prepare(request: dict[str, Any], form: Form) -> dict[str, list[tuple[Item, versions.Version | None]]]:
-    """Run the checks that need no table; return the writes of each table as items and their new versions."""
+    """Run the checks that need no table, and return the writes of each table as items and new versions."""
     check(request)
     wire = form.wire
     try:
@@ -119,7 +119,7 @@ def prepare(request: dict[str, Any], form: Form) -> dict[str, list[tuple[Item, v
 
 
 def _wanted(write: dict[str, Any], wire: bool) -> tuple[Item, versions.Version | None]:
-    """Return the item that holds the key, and the new version of a put. Raises ValidationError."""
+    """Return the item with the key, and the new version if the write is a put. Raises ValidationError."""
     put = write.get("PutRequest")
     if put is None:
         return normalise_item(write["DeleteRequest"]["Key"], wire=wire)[0], None
@@ -147,7 +147,7 @@ def _located(wanted: dict[str, list[tuple[Item, versions.Version | None]]], tabl
 
 
 def _key_of(table: Table, item: Item) -> bytes:
-    """Return the stored key of a put item; errors have the messages of a Key, unlike PutItem's."""
+    """Return the stored key of a put item. Errors have the messages for a Key, unlike in PutItem."""
     try:
         return table.key.of_item(item)
     except ValidationError:
@@ -161,7 +161,7 @@ def _write_items(
     receipts: dict[str, Receipt],
     skipped: frozenset[int],
 ) -> list[int]:
-    """Write the batch and return the numbers of the writes that were skipped or refused."""
+    """Write the batch, and return the positions of the writes that were skipped or rejected."""
     left = []
     for number, (table, key, _, new) in enumerate(batch):
         if number in skipped:
@@ -200,7 +200,7 @@ def _answer(
 
 
 def _unprocessed(request: dict[str, Any], left: list[int]) -> dict[str, list[dict[str, Any]]]:
-    """Return the unprocessed writes as the request has them."""
+    """Return the unprocessed writes in the form of the request."""
     if not left:
         return {}
     asked = [(name, write) for name, given in request["RequestItems"].items() for write in given]

@@ -1,4 +1,4 @@
-"""CreateBackup: a copy of a table as it is now, complete at once if the table is not large."""
+"""CreateBackup: copy a table as of now. Small tables are copied immediately."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SHAPE = Structure(
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Find the table, begin the backup in one transaction, copy."""
+    """Find the table, begin the backup in one transaction, and copy the rows."""
 
     def work(transaction: Transaction) -> backups.Document:
         table = recovery.find_source(database, request["TableName"])

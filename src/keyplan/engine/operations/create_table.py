@@ -1,4 +1,4 @@
-"""CreateTable: a new table with its indexes, stream and tags."""
+"""CreateTable: create a table with its indexes, stream and tags."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def check(request: dict[str, Any]) -> None:
 def _check_index_lists(
     local: Sequence[dict[str, Any]] | None, global_: Sequence[dict[str, Any]] | None, schema: Sequence[dict[str, Any]]
 ) -> None:
-    """Refuse an empty list of indexes, and local indexes of a table without a sort key."""
+    """Raise ValidationError for an empty list of indexes, and for local indexes without a sort key."""
     if local is not None:
         if not local:
             raise ValidationError(messages.index_list_empty("LocalSecondaryIndexes"))
@@ -89,10 +89,10 @@ def _check_index_keys(
     schema: Sequence[dict[str, Any]],
     definitions: Sequence[str],
 ) -> None:
-    """Raise ValidationError unless keys and definitions name the same attributes.
+    """Raise ValidationError unless keys and definitions have the same attributes.
 
-    The service reports this before other faults of an index, except for an attribute that a global key names twice:
-    it reports that before an unused definition.
+    The service reports this before other errors of an index. The exception is an attribute that occurs twice in a
+    global index key, which is reported before an unused definition.
     """
     used = dict.fromkeys(table_rules.names_of(schema))
     for index in indexes:
@@ -129,7 +129,7 @@ def _check_name(name: str, names: set[str]) -> None:
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check the request, and create the table in one transaction."""
+    """Check the request and create the table in one transaction."""
     request = with_billing_mode(request)
     check(request)
     name = table_name(request["TableName"])
@@ -155,7 +155,7 @@ def _check_free(database: Database, name: str) -> None:
 
 
 def _leave_out(answer: dict[str, Any], request: dict[str, Any]) -> None:
-    """Remove members that the service returns only once the table is active."""
+    """Remove members that the service returns only after the table has become active."""
     for member in descriptions.MODE_SUMMARIES:
         answer.get(member, {}).pop("LastUpdateToPayPerRequestDateTime", None)
     asked = {index["IndexName"]: index for index in request.get("GlobalSecondaryIndexes") or ()}

@@ -1,4 +1,4 @@
-"""DeleteItem: remove one item by its key."""
+"""DeleteItem: delete one item by key."""
 
 from __future__ import annotations
 
@@ -68,6 +68,6 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 @late_check(SHAPE)
 @enveloped
 def prepare(request: dict[str, Any], form: Form) -> actions.ItemDelete:
-    """Run the checks that need no table: key values and condition."""
+    """Run the checks of key values and condition, which need no table."""
     check(request)
     return actions.delete(request, form)

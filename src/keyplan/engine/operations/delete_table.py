@@ -1,4 +1,4 @@
-"""DeleteTable: a table and everything in it; the records of its stream stay for their 24 hours."""
+"""DeleteTable: delete a table and its items. The records of its stream remain for 24 hours."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _RETURNED = (
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Remove the table, or mark it as DELETING."""
+    """Drop the table, or mark it as DELETING."""
 
     def work(transaction: Transaction) -> dict[str, Any]:
         documents.purge(database, transaction)

@@ -1,4 +1,4 @@
-"""DescribeBackup: the source of a backup, and its status."""
+"""DescribeBackup: return the source and the status of a backup."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHAPE = Structure("DescribeBackupInput", {"BackupArn": shapes.BACKUP_ARN}, requi
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Find, describe as of now."""
+    """Find the backup and return its current description."""
     document = backups.find(database, database.store.view(), request["BackupArn"])
     if backups.is_being_made(document):
         database.wake_backfiller()

@@ -1,4 +1,4 @@
-"""DescribeContinuousBackups: whether a table can be restored to earlier times, and to which."""
+"""DescribeContinuousBackups: return whether, and to which times, a table can be restored."""
 
 from __future__ import annotations
 

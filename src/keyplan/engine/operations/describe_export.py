@@ -1,4 +1,4 @@
-"""DescribeExport: one export and its progress."""
+"""DescribeExport: return an export and its progress."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHAPE = Structure("DescribeExportInput", {"ExportArn": shapes.JOB_ARN}, required
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Find the export."""
+    """Find the export and return its description."""
     arn = request["ExportArn"]
     parts = check_job_arn(arn, jobs.EXPORT, database.settings.account, messages.EXPORT_ARN_INVALID)
     if parts.region != database.settings.region:

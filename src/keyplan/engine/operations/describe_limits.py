@@ -1,4 +1,4 @@
-"""DescribeLimits: the quotas of provisioned capacity of a new account."""
+"""DescribeLimits: return the provisioned capacity quotas of a new account."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHAPE = Structure("DescribeLimitsInput", {})
 
 
 def run(_database: Database, _request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Return the capacity limits of account and table."""
+    """Return the capacity limits of the account and of a table."""
     return {
         "AccountMaxReadCapacityUnits": limits.ACCOUNT_READ_UNITS,
         "AccountMaxWriteCapacityUnits": limits.ACCOUNT_WRITE_UNITS,

@@ -1,4 +1,4 @@
-"""DescribeStream: one stream and its shards."""
+"""DescribeStream: return a stream and its shards."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SHAPE = Structure(
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Find the stream, list a page of its shards."""
+    """Find the stream and return it with a page of its shards."""
     arn = request["StreamArn"]
     records.check_arn(arn)
     retention.trim_if_due(database, arn)

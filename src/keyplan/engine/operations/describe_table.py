@@ -1,4 +1,4 @@
-"""DescribeTable: the definition of a table, its state and its figures."""
+"""DescribeTable: return the definition, state, item count and size of a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DescribeTimeToLive: whether items expire, and by which attribute."""
+"""DescribeTimeToLive: return whether items expire, and by which attribute."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ SHAPE = Structure(
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Read the statement, then one page, or write one item."""
+    """Parse the statement, and then read one page or write one item."""
     text = request["Statement"]
     given = parameters(request.get("Parameters") or (), wire=form.wire)
     prepared = prepare(text, given)

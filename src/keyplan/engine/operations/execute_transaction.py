@@ -1,4 +1,4 @@
-"""ExecuteTransaction: run up to 100 PartiQL statements, all or none."""
+"""ExecuteTransaction: run up to 100 PartiQL statements, either all or none."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ T = TypeVar("T")
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Prepare the statements; then read their items in one snapshot, or write them in one transaction."""
+    """Prepare the statements, and then read in one snapshot or write in one transaction."""
     asked = request["TransactStatements"]
     given = [parameters(statement.get("Parameters") or (), wire=form.wire) for statement in asked]
     prepared = [
@@ -80,7 +80,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
 
 def _numbered(number: int, work: Callable[[], T]) -> T:
-    """Run a function; add the number of the statement to a ValidationError."""
+    """Run a function, and add the position of the statement to any ValidationError."""
     try:
         return work()
     except ValidationError as error:
@@ -88,7 +88,10 @@ def _numbered(number: int, work: Callable[[], T]) -> T:
 
 
 def _tables(database: Database, prepared: Sequence[Prepared]) -> list[Table]:
-    """Return the tables of the statements. A missing table cancels the transaction, unless a statement is malformed."""
+    """Return the tables of the statements.
+
+    A missing table cancels the transaction, unless a statement is malformed.
+    """
     reasons = Reasons(len(prepared))
     tables: list[Table] = []
     for number, each in enumerate(prepared):

@@ -1,4 +1,4 @@
-"""ExportTableToPointInTime: export a table as of a time, or the changes of a period, to files."""
+"""ExportTableToPointInTime: export a table as of a time, or the changes in a period, to files."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def _table_name(database: Database, arn: str) -> str:
 
 
 def _parameters(request: dict[str, Any], selection: exports.Selection | None) -> dict[str, Any]:
-    """Return the request without its token, in a form that can be compared."""
+    """Return the request parameters without the token, in a comparable form."""
     given = {name: value for name, value in request.items() if value is not None and name != "ClientToken"}
     if "ExportTime" in given:
         given["ExportTime"] = timestamps.epoch_s(given["ExportTime"])
@@ -200,7 +200,7 @@ def _document(database: Database, table: Table, parameters: dict[str, Any], toke
 
 
 def _created_s(table: Table) -> int:
-    """Return when the table was created, in whole seconds, as clients write timestamps."""
+    """Return the creation time of the table in whole seconds, like timestamps from clients."""
     created_s: float = table.document["description"]["CreationDateTime"]
     return math.floor(created_s)
 

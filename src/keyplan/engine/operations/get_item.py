@@ -1,4 +1,4 @@
-"""GetItem: read one item by its key."""
+"""GetItem: read one item by key."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ _WITHOUT_RULES = frozenset(("TableName", "Key", "ConsistentRead", "ReturnConsume
 
 
 def is_plain(request: dict[str, Any]) -> bool:
-    """Return True if no rule between members concerns the request."""
+    """Return True if the request has no members with rules between them."""
     return request.keys() <= _WITHOUT_RULES
 
 
 def check(request: dict[str, Any]) -> None:
-    """Check the rules that come before the key's values. Raises ValidationError."""
+    """Check the rules that precede the key values. Raises ValidationError."""
     given = rules.check_mixture(request, _EXPRESSIONS, ("AttributesToGet",))
     check_placeholders_wanted(request, given, value_expressions=())
 
 
 def check_late(request: dict[str, Any]) -> None:
-    """Check the rules between the key's values and the projection. Raises ValidationError."""
+    """Check the rules between the key values and the projection. Raises ValidationError."""
     rules.check_attributes_to_get(request)
     check_placeholder_maps(request)
 

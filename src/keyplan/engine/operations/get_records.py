@@ -1,4 +1,4 @@
-"""GetRecords: the next records of a shard."""
+"""GetRecords: read the next records of a shard."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _IMAGES = ("Keys", "NewImage", "OldImage")
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Check the shard iterator, read its records and return them with the next iterator."""
+    """Check the shard iterator, read its records, and return them with the next iterator."""
     now = database.clock.now()
     iterator = stream_records.parse_iterator(request["ShardIterator"], now)
     limit = request.get("Limit") or limits.GET_RECORDS_LIMIT
@@ -56,7 +56,10 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
 
 def _placed(document: dict[str, Any], iterator: ShardIterator) -> ShardIterator:
-    """Return the iterator, moved past trimmed records. Raises TrimmedDataAccessError, ResourceNotFoundError."""
+    """Return the iterator, moved past trimmed records.
+
+    Raises TrimmedDataAccessError or ResourceNotFoundError.
+    """
     if iterator.shard >= document["shards"]:
         raise ResourceNotFoundError(messages.SHARD_OF_ITERATOR_NOT_FOUND)
     trimmed = stream_records.trimmed(document, iterator.shard)
@@ -68,7 +71,7 @@ def _placed(document: dict[str, Any], iterator: ShardIterator) -> ShardIterator:
 
 
 def _read(view: StoreView, log: Log, iterator: ShardIterator, limit: int) -> list[Stored]:
-    """Return records up to the limit or 1 MB. They are read in chunks: a record may be as large as two items."""
+    """Return records up to the limit or 1 MB, read in chunks because a record can be as large as two items."""
     records: list[Stored] = []
     position, size = iterator.position, 0
     while len(records) < limit:

@@ -1,4 +1,4 @@
-"""GetShardIterator: a position in a shard from which to read."""
+"""GetShardIterator: return a position in a shard to start reading at."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _START = {
 
 
 def check(request: dict[str, Any]) -> None:
-    """Require a start position exactly for the types that need one. Raises ValidationError."""
+    """Raise ValidationError if a start position is missing, or given for a type that does not use it."""
     kind = request["ShardIteratorType"]
     needed = _START.get(kind)
     for member in ("SequenceNumber", "Timestamp"):
@@ -51,7 +51,7 @@ def check(request: dict[str, Any]) -> None:
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check the request, find stream and shard, and compute the position."""
+    """Check the request, find the stream and the shard, and compute the position."""
     kind, arn = request["ShardIteratorType"], request["StreamArn"]
     records.check_arn(arn)
     check(request)
@@ -86,6 +86,6 @@ def _position(view: StoreView, document: dict[str, Any], shard: int, kind: str, 
 
 
 def _written_from(view: StoreView, document: dict[str, Any], shard: int, at_s: float) -> int:
-    """Return the first position that is not older than a time."""
+    """Return the first position that was written at a time or later."""
     older = retention.last_before(view, records.log_of(document), shard, at_s)
     return max(older, records.trimmed(document, shard)) + 1

@@ -1,6 +1,6 @@
-"""ImportTable: a new table, to be filled from files.
+"""ImportTable: create a table and fill it from files.
 
-The service model calls ClientToken optional, and the SDKs fill it in; the service requires it.
+ClientToken is optional in the service model and added by the SDKs, but the service requires it.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _given(members: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_free(database: Database, name: str, repeated: Document | None) -> None:
-    """Raise ResourceInUseError if the table exists, unless a running import has the same request."""
+    """Raise ResourceInUseError if the table exists, unless it belongs to a running import with the same request."""
     if descriptions.present(database, name) is None:
         return
     if repeated is not None and jobs.status_of(repeated) == jobs.IN_PROGRESS:

@@ -1,4 +1,4 @@
-"""ListExports: the exports of the last 90 days, of one table or of all, the running ones among them."""
+"""ListExports: list the exports of the last 90 days, including running ones, for one or all tables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _RETURNED = ("ExportArn", "ExportStatus", "ExportType")
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """List in the reverse order of their ARNs, a page at a time."""
+    """List the exports in reverse order of their ARNs, in pages."""
     documents = jobs.listed(database, jobs.EXPORT)
     wanted = request.get("TableArn")
     if wanted is not None:
@@ -40,7 +40,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
 
 
 def _of_table(database: Database, documents: list[Document], arn: str) -> list[Document]:
-    """Return the exports of the current table: the service lists none of an earlier table of the same name."""
+    """Return the exports of the current table, without those of an earlier table with the same name."""
     table = database.catalog.find(table_name(arn), database.store.view())
     if table is None:
         return []

@@ -1,4 +1,4 @@
-"""ListImports: the imports of the last 90 days, of one table or of all, the running ones among them."""
+"""ListImports: list the imports of the last 90 days, including running ones, for one or all tables."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SUMMARY_MEMBERS = (
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """List the newest first, a page at a time."""
+    """List the newest imports first, in pages."""
     documents = jobs.listed(database, jobs.IMPORT)
     wanted = request.get("TableArn")
     if wanted is not None:
@@ -53,5 +53,5 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
 
 
 def _age(arn: str) -> tuple[str, str]:
-    """Return the sort key of an import: the last part of its ARN, which starts with its time."""
+    """Return the sort key of an import, the last part of its ARN, which starts with the time."""
     return arn.rpartition("/")[2], arn

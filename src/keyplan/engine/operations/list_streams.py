@@ -1,4 +1,4 @@
-"""ListStreams: the streams that can be read, of one table or of all."""
+"""ListStreams: list the readable streams of one table or of all tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SHAPE = Structure(
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """List in order of the ARNs, a page at a time."""
+    """List the streams in the order of their ARNs, in pages."""
     start = request.get("ExclusiveStartStreamArn") or ""
     if start:
         records.check_arn(start)

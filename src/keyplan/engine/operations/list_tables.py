@@ -1,4 +1,4 @@
-"""ListTables: the names of all tables, a page at a time."""
+"""ListTables: list the names of all tables, in pages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHAPE = Structure(
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """List."""
+    """Return a page of table names."""
     now = database.clock.now()
     database.catalog.reload(database.store.view())
     names = [table.name for table in database.catalog.known() if not descriptions.is_gone(table, now)]

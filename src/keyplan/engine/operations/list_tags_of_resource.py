@@ -1,7 +1,8 @@
-"""ListTagsOfResource: the tags of a table or its stream, all on one page.
+"""ListTagsOfResource: list the tags of a table or its stream on a single page.
 
-The model has a token, but the service does not page them: a table has 50 at most. Source: the service's
-team in github.com/aws/aws-sdk issue 583.
+The service model has a page token, but the service does not use it, because a table has at most 50 tags.
+
+Source: the service's team in github.com/aws/aws-sdk issue 583.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Require the ARN of a table or stream. Raises ValidationError."""
+    """Raise ValidationError unless the ARN is that of a table or stream."""
     rules.check_resource_arn(request["ResourceArn"])
 
 

@@ -29,12 +29,12 @@ SHAPE = Structure(
 
 
 def is_plain(request: dict[str, Any]) -> bool:
-    """Return True if no rule between members concerns the request."""
+    """Return True if the request has no members with rules between them."""
     return request.keys() <= rules.WITHOUT_RULES
 
 
 def check(request: dict[str, Any]) -> None:
-    """Check the rules that come before the item's values. Raises ValidationError."""
+    """Check the rules that precede the item's values. Raises ValidationError."""
     rules.check_replacing(request)
 
 
@@ -44,7 +44,7 @@ def check_late(request: dict[str, Any]) -> None:
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Check the request, find the table, and write in one transaction."""
+    """Check the request, find the table, and write the item in one transaction."""
     action = prepare(request, form)
     guard, new = action
     table = database.table(request["TableName"])
@@ -81,7 +81,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 @late_check(SHAPE)
 @enveloped
 def prepare(request: dict[str, Any], form: Form) -> actions.ItemPut:
-    """Run the checks that need no table: values, size, condition."""
+    """Run the checks of values, size and condition, which need no table."""
     if is_plain(request):
         return actions.put(request, form)
     check(request)

@@ -1,4 +1,4 @@
-"""Query: items of one partition, in sort key order."""
+"""Query: read items of one partition in sort key order."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _MOST_KEY_CONDITIONS = 2
 
 
 def check(request: dict[str, Any]) -> None:
-    """Check the constraints between request parameters, before any value. Raises ValidationError."""
+    """Check the constraints between request parameters that precede any value. Raises ValidationError."""
     given = rules.check_mixture(request, reads.QUERY_EXPRESSIONS, _replaced(request))
     check_placeholders_wanted(request, given, value_expressions=reads.QUERY_VALUE_EXPRESSIONS)
     rules.check_select(request)
@@ -64,7 +64,7 @@ def check(request: dict[str, Any]) -> None:
 
 
 def check_late(request: dict[str, Any]) -> None:
-    """Check the rules that the service checks after the values of filter and start key. Raises ValidationError."""
+    """Check the rules that follow the values of the filter and start key. Raises ValidationError."""
     if request.get("KeyConditions") is None and request.get("KeyConditionExpression") is None:
         raise ValidationError(messages.NO_KEY_CONDITION)
     if request.get("KeyConditions") == {}:
@@ -73,20 +73,20 @@ def check_late(request: dict[str, Any]) -> None:
 
 
 def _replaced(request: dict[str, Any]) -> tuple[str, ...]:
-    """Return the parameters that expressions replaced; KeyConditions may be combined with a FilterExpression."""
+    """Return the legacy parameters in the request. KeyConditions can be combined with a FilterExpression."""
     replaced = ("AttributesToGet", "QueryFilter", "ConditionalOperator")
     return (*replaced, "KeyConditions") if request.get("KeyConditionExpression") is not None else replaced
 
 
 def check_key_conditions(request: dict[str, Any]) -> None:
-    """Refuse too many KeyConditions; each has been validated on its own."""
+    """Raise ValidationError for too many KeyConditions, each of which is already validated."""
     # An index may have several key attributes per role; their number is known later.
     if len(request["KeyConditions"]) > _MOST_KEY_CONDITIONS and request.get("IndexName") is None:
         raise ValidationError(expression_messages.KEY_CONDITION_COUNT)
 
 
 class _Prepared(NamedTuple):
-    """A request, validated without the table."""
+    """A request that is validated as far as possible without the table."""
 
     values: Item | None
     key_condition: KeyCondition | LegacyKeyCondition
@@ -96,7 +96,7 @@ class _Prepared(NamedTuple):
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Check the request, find table and index, and read one page."""
+    """Check the request, find the table and index, and read one page."""
     values, key_condition, condition, projection, start = _prepare(request, form)
     table = database.table(request["TableName"])
     index = reads.find_index(database, table, request)
@@ -136,7 +136,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
 
 def _prepare(request: dict[str, Any], form: Form) -> _Prepared:
-    """Run the checks that need no table: filter and start key before key condition, one expression after the other."""
+    """Run the checks that need no table, in the order of the service: filter, start key, key condition."""
     check(request)
     condition = reads.compile_legacy_filter(request, "QueryFilter", form)
     check_attributes_to_get(request)

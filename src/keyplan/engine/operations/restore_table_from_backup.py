@@ -1,4 +1,4 @@
-"""RestoreTableFromBackup: a new table with the content of a backup."""
+"""RestoreTableFromBackup: create a table with the content of a backup."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SHAPE = Structure(
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Find the backup, create the table in one transaction, fill it."""
+    """Find the backup, create the table in one transaction, and fill it."""
     arn = request["BackupArn"]
 
     def work(transaction: Transaction) -> restores.Restored:

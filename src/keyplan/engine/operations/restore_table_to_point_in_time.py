@@ -1,4 +1,4 @@
-"""RestoreTableToPointInTime: a new table with the items of another table as of a time."""
+"""RestoreTableToPointInTime: create a table with the items of another table as of a time."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _ARN = re.compile(rf"arn:[a-z-]+:dynamodb:[a-z0-9-]*:[0-9]*:table/{WHOLE_TABLE_N
 
 
 def check(request: dict[str, Any]) -> None:
-    """Require exactly one source and one time. Raises ValidationError."""
+    """Raise ValidationError unless the request has exactly one source and one time."""
     arn, name = request.get("SourceTableArn"), request.get("SourceTableName")
     if arn is not None and name is not None:
         raise ValidationError(messages.SOURCE_AMBIGUOUS)
@@ -64,7 +64,7 @@ def check(request: dict[str, Any]) -> None:
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Check the request, find the table, create the new one in one transaction, and fill it.
 
-    The copy starts with the current rows; later changes are then put back, so the extra work depends on the number of
+    The copy starts with the current rows and then reverts later changes. The additional work depends on the number of
     changes and not on the size of the table.
     """
     check(request)

@@ -1,4 +1,4 @@
-"""Rules between members of a request that several operations share."""
+"""Rules between request members that several operations share."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from keyplan.errors import AccessDeniedError, ValidationError
 
 
 def enveloped(error: ValidationError) -> ValidationError:
-    """Return the error with the envelope that PutItem, UpdateItem and DeleteItem put around messages."""
+    """Return the error with the message envelope of PutItem, UpdateItem and DeleteItem."""
     return ValidationError(messages.enveloped(error.message), **error.members)
 
 
 def check_mixture(request: Mapping[str, Any], expressions: Sequence[str], others: Sequence[str]) -> list[str]:
-    """Return the given expressions. Raises ValidationError if parameters that they replaced are given too."""
+    """Return the expressions in the request. Raises ValidationError if legacy parameters are present too."""
     given = [name for name in expressions if request.get(name) is not None]
     if given:
         mixed = [name for name in others if request.get(name) is not None]
@@ -31,7 +31,7 @@ def check_mixture(request: Mapping[str, Any], expressions: Sequence[str], others
 
 
 def check_attributes_to_get(request: Mapping[str, Any]) -> None:
-    """Raise ValidationError for a name that is empty or too long, and for an attribute that is named twice."""
+    """Raise ValidationError for a name that is empty or too long, and for a repeated attribute."""
     seen: set[str] = set()
     check_attribute_names(request.get("AttributesToGet") or ())
     for name in request.get("AttributesToGet") or ():
@@ -41,9 +41,9 @@ def check_attributes_to_get(request: Mapping[str, Any]) -> None:
 
 
 def check_select(request: Mapping[str, Any]) -> None:
-    """Refuse a Select that does not fit the projection parameters, or that requires an index.
+    """Raise ValidationError if Select does not match the projection parameters or requires an index.
 
-    Query and Scan put the fault in an envelope; Scan does so since September 2026, Region by Region.
+    Query and Scan return the error in an envelope. Scan has done so since September 2026, Region by Region.
     """
     select = request.get("Select")
     if select is None:
@@ -59,7 +59,7 @@ def check_select(request: Mapping[str, Any]) -> None:
 
 
 def check_conditional_operator(request: Mapping[str, Any], conditions: str) -> None:
-    """Refuse a ConditionalOperator with nothing to combine."""
+    """Raise ValidationError for a ConditionalOperator without several conditions."""
     if request.get("ConditionalOperator") is None:
         return
     combined = request.get(conditions)
@@ -86,7 +86,7 @@ _OLDER = ("AttributeUpdates", "Expected", "ConditionalOperator")
 
 
 def check_replacing(request: dict[str, Any]) -> None:
-    """Check which parameters of PutItem and DeleteItem are combined. Raises ValidationError."""
+    """Check which parameters of PutItem and DeleteItem can be combined. Raises ValidationError."""
     if request.get("ConditionExpression") is None or not request.keys().isdisjoint(_OLDER):
         _check_parameters(request, ("ConditionExpression",), _OLDER[1:])
 
@@ -99,7 +99,7 @@ def check_replacing_late(request: dict[str, Any]) -> None:
 
 
 def check_updating(request: dict[str, Any]) -> None:
-    """Check which parameters of UpdateItem are combined. Raises ValidationError."""
+    """Check which parameters of UpdateItem can be combined. Raises ValidationError."""
     if request.get("UpdateExpression") is None or not request.keys().isdisjoint(_OLDER):
         _check_parameters(request, ("UpdateExpression", "ConditionExpression"), _OLDER)
 
@@ -122,7 +122,7 @@ _TABLE_OF_ANY_NAME = re.compile(r"table/[^/]*")
 
 
 def check_resource_arn(arn: str) -> None:
-    """Raise ValidationError unless the text is the ARN of a table or stream."""
+    """Raise ValidationError unless the string is the ARN of a table or stream."""
     if not arn.startswith("arn:"):
         raise ValidationError(messages.no_arn(arn))
     parts = _RESOURCE_ARN.fullmatch(arn)
@@ -147,7 +147,7 @@ _TABLE_NAME = re.compile(WHOLE_TABLE_NAME)
 
 
 class TableArn(NamedTuple):
-    """The parts of the ARN of a table or of something that belongs to one."""
+    """The parts of the ARN of a table or one of its resources."""
 
     region: str
     account: str
@@ -156,7 +156,7 @@ class TableArn(NamedTuple):
 
 
 def parse_table_arn(arn: str) -> TableArn | None:
-    """Return the parts of the ARN of a table or of something in it, or None for other text.
+    """Return the parts of the ARN of a table or one of its resources, or None for another string.
 
     Raises AccessDeniedError for an ARN of another service.
     """

@@ -1,4 +1,4 @@
-"""Shapes that the requests of several operations share."""
+"""Request shapes that several operations share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of keys, indexes, projections, streams and capacity, shared by CreateTable and UpdateTable."""
+"""Rules for keys, indexes, projections, streams and capacity, shared by CreateTable and UpdateTable."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _TABLE_CLASSES = ("STANDARD", "STANDARD_INFREQUENT_ACCESS")
 
 
 def names_of(schema: Iterable[dict[str, Any]]) -> list[str]:
-    """Return the attribute names of a key schema or of attribute definitions, in order."""
+    """Return the attribute names in a key schema or in attribute definitions, in order."""
     return [element["AttributeName"] for element in schema]
 
 
 def check_table_keys(schema: Sequence[dict[str, Any]], definitions: Sequence[str]) -> None:
-    """Check a table's key: one HASH attribute and optionally one RANGE attribute, both defined."""
+    """Raise ValidationError unless a table has one defined HASH key and at most one defined RANGE key."""
     keys = names_of(schema)
     undefined = any(key not in definitions for key in keys)
     if len(keys) == 1 and undefined and definitions:
@@ -32,7 +32,7 @@ def check_table_keys(schema: Sequence[dict[str, Any]], definitions: Sequence[str
 
 
 def check_definitions(definitions: Sequence[str]) -> None:
-    """Refuse an attribute that is defined twice."""
+    """Raise ValidationError for a repeated attribute definition."""
     for place, name in enumerate(definitions):
         if name in definitions[:place]:
             raise ValidationError(messages.definition_twice(name))
@@ -49,14 +49,14 @@ def _check_pair(schema: Sequence[dict[str, Any]]) -> None:
 
 
 def check_defined(schema: Sequence[dict[str, Any]], definitions: Sequence[str]) -> None:
-    """Require a definition of every key attribute of an index."""
+    """Raise ValidationError if a key attribute of an index is not defined."""
     keys = names_of(schema)
     if any(key not in definitions for key in keys):
         raise ValidationError(messages.keys_undefined(keys, definitions))
 
 
 def check_local_index(index: dict[str, Any], table_hash: str) -> None:
-    """Check a local index: its table's HASH attribute and its own RANGE attribute."""
+    """Raise ValidationError unless a local index has its table's HASH key and its own RANGE key."""
     schema, name = index["KeySchema"], index["IndexName"]
     _check_pair(schema)
     if len(schema) == 1:
@@ -68,14 +68,14 @@ def check_local_index(index: dict[str, Any], table_hash: str) -> None:
 
 
 def check_distinct_keys(index: dict[str, Any]) -> None:
-    """Raise ValidationError if the key schema of a global index names an attribute twice."""
+    """Raise ValidationError if the key schema of a global index repeats an attribute."""
     keys = names_of(index["KeySchema"])
     if len(set(keys)) < len(keys):
         raise ValidationError(messages.KEY_NAMES_REPEATED)
 
 
 def check_global_index(index: dict[str, Any]) -> None:
-    """Check a global index: up to four HASH attributes, then up to four RANGE attributes, all different."""
+    """Raise ValidationError unless a global index has up to four HASH and four RANGE keys, all different."""
     check_distinct_keys(index)
     schema = index["KeySchema"]
     kinds = [element["KeyType"] for element in schema]
@@ -90,7 +90,7 @@ def check_global_index(index: dict[str, Any]) -> None:
 
 
 def check_projection(projection: dict[str, Any]) -> None:
-    """Require attribute names exactly for the projection type INCLUDE."""
+    """Raise ValidationError unless attribute names are given exactly for the projection type INCLUDE."""
     kind: str | None = projection.get("ProjectionType")
     named: list[str] | None = projection.get("NonKeyAttributes")
     if kind is None:
@@ -107,7 +107,7 @@ def check_projection(projection: dict[str, Any]) -> None:
 
 
 def check_stream(specification: dict[str, Any] | None, *, of_new_table: bool) -> None:
-    """Require a view type for an enabled stream, and refuse one for a disabled stream."""
+    """Raise ValidationError unless a view type is given exactly for an enabled stream."""
     if specification is None:
         return
     enabled, view = specification["StreamEnabled"], specification.get("StreamViewType")
@@ -118,7 +118,7 @@ def check_stream(specification: dict[str, Any] | None, *, of_new_table: bool) ->
 
 
 def check_table_class(table_class: str | None) -> None:
-    """Refuse an unknown table class, with a message that differs from other enums."""
+    """Raise ValidationError for an unknown table class. The message differs from that of other enums."""
     if table_class is not None and table_class not in _TABLE_CLASSES:
         raise ValidationError(messages.TABLE_CLASS_UNKNOWN)
 
@@ -128,9 +128,9 @@ _UNITS = ("ReadCapacityUnits", "WriteCapacityUnits")
 
 
 def with_billing_mode(request: dict[str, Any]) -> dict[str, Any]:
-    """Return the request without TableThroughputMode, another name of BillingMode. BillingMode wins.
+    """Return the request without TableThroughputMode, an alias of BillingMode. BillingMode takes precedence.
 
-    Measured on the service in August 2026; its public model has the name in no request.
+    This behaviour was measured on the service in August 2026. Its public model does not contain the name.
     """
     if "TableThroughputMode" not in request:
         return request
@@ -139,7 +139,7 @@ def with_billing_mode(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_table_capacity(request: dict[str, Any], billing_mode: str) -> None:
-    """Check a new table: capacity units exactly for PROVISIONED, maxima only for PAY_PER_REQUEST."""
+    """Raise ValidationError unless capacity units and maximum units match the billing mode of a new table."""
     throughput = request.get("ProvisionedThroughput")
     if billing_mode == PROVISIONED:
         if throughput is None:
@@ -151,7 +151,7 @@ def check_table_capacity(request: dict[str, Any], billing_mode: str) -> None:
 
 
 def check_switch(request: dict[str, Any], billing_mode: str) -> None:
-    """Check a change of the billing mode: it has capacity units exactly if the new mode is PROVISIONED."""
+    """Raise ValidationError unless a change of the billing mode has capacity units exactly for PROVISIONED."""
     throughput = request.get("ProvisionedThroughput")
     if billing_mode == PROVISIONED and throughput is None:
         raise ValidationError(messages.SWITCH_UNITS_MISSING)
@@ -161,7 +161,7 @@ def check_switch(request: dict[str, Any], billing_mode: str) -> None:
 
 
 def check_index_capacity(index: dict[str, Any], billing_mode: str) -> None:
-    """Check an index of a new table: it has capacity units exactly if the table has."""
+    """Raise ValidationError unless an index of a new table has capacity units exactly if the table has them."""
     throughput, name = index.get("ProvisionedThroughput"), index["IndexName"]
     if billing_mode == PROVISIONED:
         if throughput is None:
@@ -179,7 +179,7 @@ def _check_no_maxima(maxima: dict[str, Any] | None, index: str | None = None) ->
 
 
 def check_bounds(throughput: dict[str, Any] | None, index: str | None = None) -> None:
-    """Refuse more capacity units than any table can have."""
+    """Raise ValidationError for more capacity units than any table supports."""
     beyond = _beyond_bounds(throughput)
     if beyond is not None:
         member, units = beyond
@@ -187,13 +187,13 @@ def check_bounds(throughput: dict[str, Any] | None, index: str | None = None) ->
 
 
 def check_known_index(throughput: dict[str, Any] | None) -> None:
-    """Check the units of an existing index: after the table is found, and with another message."""
+    """Check the capacity units of an existing index, after the table lookup and with another message."""
     if _beyond_bounds(throughput) is not None:
         raise ValidationError(messages.INDEX_UPDATE_BLOCKED)
 
 
 def _beyond_bounds(throughput: dict[str, Any] | None) -> tuple[str, int] | None:
-    """Return the first member with more units than any table can have, and its units."""
+    """Return the first member that exceeds the maximum of any table, with its units, or None."""
     for member in _UNITS:
         if throughput is not None and throughput[member] > _MOST_UNITS:
             return member, throughput[member]

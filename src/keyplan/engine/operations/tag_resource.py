@@ -25,7 +25,7 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Require the ARN of a table or stream, and tags. Raises ValidationError."""
+    """Raise ValidationError unless the request has the ARN of a table or stream, and tags."""
     rules.check_resource_arn(request["ResourceArn"])
     if not request["Tags"]:
         raise ValidationError(messages.NO_TAGS)

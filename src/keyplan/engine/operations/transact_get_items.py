@@ -1,4 +1,4 @@
-"""TransactGetItems: read up to 100 items, of any tables, all in one snapshot."""
+"""TransactGetItems: read up to 100 items, from one or more tables, in one snapshot."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ SHAPE = Structure(
 
 
 def check_action(get: dict[str, Any]) -> None:
-    """Check the members of one Get; names may be given without a projection.
+    """Check the members of one Get. Names are accepted without a projection.
 
     Raises ValidationError.
     """
@@ -58,20 +58,20 @@ def check_action(get: dict[str, Any]) -> None:
 
 
 class _Get(NamedTuple):
-    """A Get, checked as far as that needs no table."""
+    """A Get that is checked as far as possible without the table."""
 
     table: str
     key: Item
     projection: CompiledProjection | None
 
     def locate(self, table: Table) -> bytes:
-        """Return the stored key. Raises ValidationError if key or projection does not fit the table."""
+        """Return the stored key. Raises ValidationError if the key or projection is invalid for the table."""
         reads.check_scalar_keys(table, self.projection)
         return table.key.of_key(self.key)
 
 
 class TransactionRead(NamedTuple):
-    """An item to read: the name that the request uses for its table, its stored key, its projection."""
+    """An item to read, with the table name in the request, the stored key and the projection."""
 
     name: str
     table: Table
@@ -92,7 +92,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
 
 def read_together(database: Database, wanted: Sequence[TransactionRead], detail: str, form: Form) -> dict[str, Any]:
-    """Read the items as of one point in time and return the answer. Raises ValidationError for more than 4 MB."""
+    """Read the items as of one point in time and return the response. Raises ValidationError for more than 4 MB."""
     with database.snapshot() as view:
         rows = [view.point(read.table.tree, read.key) for read in wanted]
     total = sum(row[0] for row in rows if row is not None)
@@ -116,7 +116,7 @@ def _prepare(get: dict[str, Any], form: Form) -> _Get:
 
 
 def _response(read: TransactionRead, row: tuple[int, bytes] | None, form: Form) -> dict[str, Any]:
-    """Return the response of a read: without Item if the item does not exist or the projection finds nothing in it."""
+    """Return the response for a read, without Item if nothing matches the key or the projection."""
     if row is None:
         return {}
     if read.project is None:

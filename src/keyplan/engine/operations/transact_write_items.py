@@ -1,10 +1,10 @@
-"""TransactWriteItems: up to 100 puts, updates, deletes and checks, of any tables, all or none.
+"""TransactWriteItems: run up to 100 puts, updates, deletes and checks, in one or more tables, all or none.
 
-The service checks the actions one at a time, in the order of the request: the rules of one action, its
-values and its expressions come before those of the next.
+The service checks the actions one at a time, in the order of the request: the rules, values and expressions of an
+action are checked before those of the next.
 
-Everything is decided inside one write transaction of the store, which has the database to itself: the
-transactions are serializable, and no conflict between them can arise.
+All conditions are evaluated inside one exclusive write transaction of the store. Therefore transactions are
+serializable and never conflict with each other.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ SHAPE = Structure(
 
 
 def actions_of(request: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Return the kind and the members of each element's action. Raises ValidationError unless it holds exactly one."""
+    """Return the kind and members of each action. Raises ValidationError unless each element has exactly one."""
     found = []
     for element in request["TransactItems"]:
         actions = [(kind, element[kind]) for kind in ACTIONS if kind in element and element[kind] is not None]
@@ -90,7 +90,7 @@ def actions_of(request: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 def check_action(action: dict[str, Any]) -> None:
     """Check the members of one action. Raises ValidationError.
 
-    Unlike in requests of one item, placeholders may stand where no expression could use them.
+    Unlike in requests for one item, placeholders are accepted without an expression that uses them.
     """
     check_placeholder_maps(action)
 
@@ -113,7 +113,7 @@ class WriteStep(NamedTuple):
 
 
 class AnswerOptions(NamedTuple):
-    """Capacity and item collections that the answer reports, and the names that the request uses for its tables."""
+    """The capacity and item collection details to return, and the table names in the request."""
 
     detail: str
     measured: bool
@@ -121,7 +121,7 @@ class AnswerOptions(NamedTuple):
 
 
 class _Change(NamedTuple):
-    """The versions of an item before and after a step; `blind`: the step did not read the item."""
+    """The versions of an item before and after a step. `blind` is True if the step did not read the item."""
 
     old: versions.Version | None
     new: versions.Version | None
@@ -129,12 +129,12 @@ class _Change(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The size of the larger version in bytes: a transaction pays for it."""
+        """The size in bytes of the larger version, for which a transaction is charged."""
         return max(self.old.size if self.old else 0, self.new.size if self.new else 0)
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Check the request, find the tables, and decide and write in one transaction."""
+    """Check the request, find the tables, and evaluate and write in one transaction."""
     steps = _locate(database, prepare(request, form))
     detail = request.get("ReturnConsumedCapacity") or "NONE"
     measured = request.get("ReturnItemCollectionMetrics") == "SIZE"
@@ -149,7 +149,7 @@ def write_together(
     form: Form,
     asked: AnswerOptions,
 ) -> dict[str, Any]:
-    """Check and write all steps in one transaction, and return the answer."""
+    """Check and write all steps in one transaction, and return the response."""
     work = _Work(database, form, steps, token, asked)
     # Not one table for each name: a table may have changed between the look-ups of two steps.
     return database.write_all([step.table for step in steps], work.run)
@@ -157,7 +157,7 @@ def write_together(
 
 @late_check(SHAPE)
 def prepare(request: dict[str, Any], form: Form) -> list[tuple[Action, dict[str, Any]]]:
-    """Run the checks that need no table: the actions one at a time, each with its members, then their total size."""
+    """Run the checks that need no table, action by action, and then check the total size."""
     prepared: list[tuple[Action, dict[str, Any]]] = []
     for kind, given in actions_of(request):
         check_action(given)
@@ -167,7 +167,7 @@ def prepare(request: dict[str, Any], form: Form) -> list[tuple[Action, dict[str,
 
 
 def check_payload(prepared: Sequence[Action]) -> None:
-    """Refuse requests of more than 4 MB, whatever is stored."""
+    """Raise ValidationError for requests of more than 4 MB, whatever is stored."""
     total = sum(action.payload for action in prepared)
     if total > limits.TRANSACTION_BYTES:
         raise ValidationError(item_messages.payload_too_large(total))
@@ -187,7 +187,7 @@ def _locate(database: Database, prepared: list[tuple[Action, dict[str, Any]]]) -
 
 
 class _Work:
-    """The work inside the write transaction. It may run again from the start."""
+    """The work inside the write transaction. It can be run again from the start."""
 
     def __init__(
         self,
@@ -205,7 +205,7 @@ class _Work:
         self._counted = asked.detail != "NONE"
 
     def run(self, transaction: Transaction) -> dict[str, Any]:
-        """Return the answer; a repeated request is answered without being applied."""
+        """Return the response. A repeated request is answered without applying it again."""
         now = self._database.clock.now()
         token = self._token
         sizes = None if token is None else transactions.repeated_sizes(transaction, token, now)
@@ -218,7 +218,7 @@ class _Work:
         return self._answer(transaction, receipts, "Write")
 
     def _decide(self, transaction: Transaction) -> list[_Change]:
-        """Return the change of every step. Raises TransactionCanceledError with all reasons."""
+        """Return the change of each step. Raises TransactionCanceledError with all reasons."""
         reasons = Reasons(len(self._steps))
         changes: list[_Change] = []
         for number, step in enumerate(self._steps):
@@ -241,7 +241,7 @@ class _Work:
         return _Change(old, action.outcome(step.table, old))
 
     def _needs_old(self, step: WriteStep) -> bool:
-        """Return True if a step must read the stored version; some puts and deletes of plain tables need not."""
+        """Return True if a step must read the stored version. Some puts and deletes of plain tables do not."""
         return (
             step.action.guard is not None
             or not step.table.plain
@@ -270,9 +270,10 @@ class _Work:
         return receipts
 
     def _read_again(self, sizes: Sequence[int]) -> dict[str, Receipt]:
-        """Return the capacity of a repeated request: a transactional read of every item, of the size first paid for.
+        """Return the capacity of a repeated request, which is a transactional read of every item at its charged size.
 
-        The first request was counted like this one, otherwise its parameters would differ; so it read what it replaced.
+        The first request was measured in the same way, or else its parameters would differ. Therefore it read the items
+        that it replaced.
         """
         receipts: dict[str, Receipt] = {}
         if not self._counted:

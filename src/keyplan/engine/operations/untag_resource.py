@@ -1,4 +1,4 @@
-"""UntagResource: remove tags from a table or its stream; tags that do not exist are ignored."""
+"""UntagResource: remove tags from a table or its stream, ignoring tags that do not exist."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Require the ARN of a table or stream, and tag keys. Raises ValidationError."""
+    """Raise ValidationError unless the request has the ARN of a table or stream, and tag keys."""
     rules.check_resource_arn(request["ResourceArn"])
     if not request["TagKeys"]:
         raise ValidationError(messages.NO_TAG_KEYS)

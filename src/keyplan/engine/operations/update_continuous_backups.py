@@ -1,4 +1,4 @@
-"""UpdateContinuousBackups: turn point-in-time recovery on or off, or change its period."""
+"""UpdateContinuousBackups: enable or disable point-in-time recovery, or change its period."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Refuse a recovery period for recovery that is off. Raises ValidationError."""
+    """Raise ValidationError for a recovery period if recovery is disabled."""
     given = request["PointInTimeRecoverySpecification"]
     if not given["PointInTimeRecoveryEnabled"] and given.get("RecoveryPeriodInDays") is not None:
         raise ValidationError(messages.PERIOD_WHILE_DISABLING)

@@ -1,4 +1,4 @@
-"""UpdateItem: change attributes of one item, or create it."""
+"""UpdateItem: change attributes of an item, or create it."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Check the rules that come before the key's values. Raises ValidationError."""
+    """Check the rules that precede the key values. Raises ValidationError."""
     rules.check_updating(request)
 
 
 def check_late(request: dict[str, Any]) -> None:
-    """Check the rules between the key's values and the expressions. Raises ValidationError."""
+    """Check the rules between the key values and the expressions. Raises ValidationError."""
     rules.check_conditions(request)
 
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Check the request, find the table, change in one transaction."""
+    """Check the request, find the table, and change the item in one transaction."""
     change = prepare(request, form)
     table = database.table(request["TableName"])
     key = change.locate(table)
@@ -92,7 +92,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 @late_check(SHAPE)
 @enveloped
 def prepare(request: dict[str, Any], form: Form) -> actions.ItemUpdate:
-    """Run the checks that need no table: values and expressions."""
+    """Run the checks of values and expressions, which need no table."""
     check(request)
     measured_key = normalise_item(request["Key"], wire=form.wire)
     check_late(request)
@@ -100,7 +100,7 @@ def prepare(request: dict[str, Any], form: Form) -> actions.ItemUpdate:
 
 
 def _attributes(returned: str, update: CompiledUpdate | None, version: versions.Version, form: Form) -> dict[str, Any]:
-    """Return Attributes for the answer: all of this version, or those that the update names."""
+    """Return Attributes for the response: all attributes of this version, or those in the update."""
     if returned.startswith("ALL"):
         return {"Attributes": form.stored(version.body)}
     touched = {} if update is None else update.updated(version.item)

@@ -1,4 +1,4 @@
-"""UpdateTable: capacity, stream, class, encryption, protection and global indexes of a table."""
+"""UpdateTable: change the capacity, stream, class, encryption, protection and global indexes of a table."""
 
 from __future__ import annotations
 
@@ -94,14 +94,14 @@ def _check_new_index(index: dict[str, Any], definitions: list[dict[str, Any]] | 
 
 
 def _is_empty(structure: dict[str, Any] | None) -> bool:
-    """Return True for a structure that is given without members."""
+    """Return True for a structure without members."""
     return structure is not None and all(content is None for content in structure.values())
 
 
 def check_late(request: dict[str, Any]) -> None:
-    """Run the checks that follow the look-up of the table: only one index at a time may be created or deleted.
+    """Run the checks after the table lookup: only one index at a time can be created or deleted.
 
-    Raises LimitExceededError for more, ValidationError for more capacity than an index can have.
+    Raises LimitExceededError for more than one index, and ValidationError if the capacity of an index is too high.
     """
     updates = request.get("GlobalSecondaryIndexUpdates") or ()
     if sum(update.get("Update") is None for update in updates) > 1:
@@ -111,7 +111,7 @@ def check_late(request: dict[str, Any]) -> None:
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check the request, find the table, change it in one transaction, fill its new index."""
+    """Check the request, find the table, change it in one transaction, and fill its new index."""
     request = with_billing_mode(request)
     check(request)
     table_updates.check_combination(request)
@@ -136,7 +136,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
 
 
 def _show_lifted(description: dict[str, Any], maxima: dict[str, Any]) -> None:
-    """Show a removed maximum as -1, as requested; later answers leave it out."""
+    """Show a removed maximum as -1, as in the request. Later responses omit it."""
     lifted = {member: maximum for member, maximum in maxima.items() if maximum == throughput.NO_MAXIMUM}
     if lifted:
         description["OnDemandThroughput"] = {**description.get("OnDemandThroughput", {}), **lifted}

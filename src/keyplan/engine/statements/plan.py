@@ -1,8 +1,8 @@
-"""Read plans of SELECT: queries of the partitions that its WHERE clause names, or a scan.
+"""Read plans of SELECT statements: queries of the partitions in the WHERE clause, or a scan.
 
-Each branch of an OR that names a partition becomes a query, and so does each branch that names sort keys within a
-partition, by OR or IN. Source: developer guide, "PartiQL select statements for DynamoDB", condition; responses of the
-service about overlapping and too many "decomposed read operations".
+Each branch of an OR that specifies a partition becomes a query. Within a partition, each branch that specifies sort
+keys by OR or IN becomes a query, too. Source: developer guide, "PartiQL select statements for DynamoDB", condition;
+responses of the service about overlapping and too many "decomposed read operations".
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _TURNED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 class ReadStep(NamedTuple):
-    """One query, or the scan: its span of stored keys, and the filter of its rows."""
+    """A query or scan, with its span of stored keys and the filter of its rows."""
 
     span: ranges.Span
     filter: translate.StatementCondition | None
@@ -75,7 +75,7 @@ class _Part(NamedTuple):
 
 
 def make(table: Table, index: Index | None, select: SelectStatement, values: Values) -> ReadPlan:
-    """Return the plan of a SELECT. Raises ValidationError."""
+    """Return the plan of a SELECT statement. Raises ValidationError."""
     schema = ranges.key_schema(table, index)
     partition, sort = schema.partition[0], schema.sort[0] if schema.sort else None
     branches = () if select.where is None else nodes.joined(select.where, "or")
@@ -107,7 +107,7 @@ def make(table: Table, index: Index | None, select: SelectStatement, values: Val
 
 
 def _parts(branch: Term, partition: KeyAttribute, sort: KeyAttribute | None, values: Values) -> list[_Part]:
-    """Return the parts of a branch, one for each partition that it names."""
+    """Return the parts of a branch, one for each partition that it specifies."""
     terms = nodes.joined(branch, "and")
     named = next((term for term in terms if _partition_terms(term, partition.name)), None)
     if named is None:
@@ -125,7 +125,7 @@ def _parts(branch: Term, partition: KeyAttribute, sort: KeyAttribute | None, val
 
 
 def _ranged(terms: Sequence[Term], sort: KeyAttribute, values: Values) -> tuple[_Range | None, list[Term]]:
-    """Return the first sort key condition that is a range of keys, and the other terms."""
+    """Return the first sort key condition that is a key range, and the other terms."""
     for term in terms:
         condition = _sort_condition(term, sort, values)
         if condition is not None:
@@ -136,10 +136,10 @@ def _ranged(terms: Sequence[Term], sort: KeyAttribute, values: Values) -> tuple[
 def _alternatives(
     terms: Sequence[Term], key: tuple[str, KeyAttribute], values: Values
 ) -> list[tuple[_Range | None, list[Term]]]:
-    """Return the ranges of an IN or OR within the partition, each with the other terms, or an empty list.
+    """Return the ranges of an IN or OR within a partition, each with the other terms, or an empty list.
 
     A branch without a sort key condition selects all sort keys. Only forms in recorded responses are decomposed: one IN
-    or OR, no other sort key condition next to it, and at most one range in each branch.
+    or OR without another sort key condition, and at most one range in each branch.
     """
     partition, sort = key
     about = [term for term in terms if sort.name in nodes.attributes(term)]
@@ -157,14 +157,14 @@ def _alternatives(
 
 
 def _named(term: Term, name: str) -> list[Term]:
-    """Return an IN of an attribute as equalities."""
+    """Return an IN condition on an attribute as equality conditions."""
     if not isinstance(term, InTerm):
         return []
     return [Infix("=", term.operand, value) for value in _partition_terms(term, name)]
 
 
 def _partition_terms(term: Term, name: str) -> Sequence[Term]:
-    """Return the terms whose values the attribute may have, from an equality, IN, or several joined by OR."""
+    """Return the terms for the possible values of an attribute, from an equality, an IN, or several joined by OR."""
     if isinstance(term, Joined) and term.operator == "or":
         each = [_partition_terms(branch, name) for branch in nodes.joined(term, "or")]
         return tuple(value for values in each for value in values) if all(each) else ()
@@ -186,7 +186,7 @@ def _key_value(term: Term, attribute: KeyAttribute, values: Values) -> Attribute
 
 
 def _sort_condition(term: Term, sort: KeyAttribute, values: Values) -> _Range | None:
-    """Return a term as a range of sort keys, or None."""
+    """Return a term as a range of sort keys, or None if it is not a range."""
     operator, terms = _range_of(term, sort.name)
     if operator is None:
         return None
@@ -216,7 +216,7 @@ def _is_value(term: Term) -> bool:
 
 
 def _is_negated(term: Term, name: str | None) -> bool:
-    """Return True if a term tests an attribute by NOT or <>."""
+    """Return True if a term tests an attribute with NOT or <>."""
     if isinstance(term, NotTerm):
         return name in nodes.attributes(term)
     return isinstance(term, Infix) and term.operator == "<>" and name in nodes.attributes(term)
@@ -237,7 +237,7 @@ def _steps(index: Index | None, group: list[_Part], values: Values) -> list[Read
 
 
 def _check_disjoint(spans: Iterable[ranges.Span]) -> None:
-    """Refuse overlapping spans; the spans are given in order."""
+    """Raise ValidationError for overlapping spans. The spans must be sorted."""
     for earlier, later in pairwise(spans):
         if earlier.high is None or earlier.high > later.low:
             raise ValidationError(messages.OVERLAP)
@@ -258,10 +258,10 @@ def _filter(rest: Sequence[Term], values: Values) -> translate.StatementConditio
 
 
 def _check_filter(index: Index | None, partition: KeyAttribute, steps: Sequence[ReadStep]) -> None:
-    """Refuse filters by attributes that the index does not project, for keyed reads in partition order.
+    """Raise ValidationError for filters by unprojected attributes, for keyed reads in partition order.
 
-    As recorded: the service reports those of the last read. One read with all attributes projected lets all of them
-    pass, as does one whose filter names a partition again.
+    As recorded, the service reports the attributes of the last read. If all attributes are projected in one read, or
+    its filter names a partition again, all filters are accepted.
     """
     if index is None or index.projection == "ALL":
         return
@@ -300,7 +300,7 @@ def _check_order(select: SelectStatement, partition: KeyAttribute, sort: KeyAttr
 
 
 def _ordered(keys: Iterable[bytes], select: SelectStatement, partition: KeyAttribute) -> Iterable[bytes]:
-    """Return the partitions' keys in the order in which they are named, or in ORDER BY order."""
+    """Return the keys of the partitions in the order of the statement or of ORDER BY."""
     for each in select.order:
         if _name(each) == partition.name:
             return sorted(keys, reverse=each.descending)
@@ -308,13 +308,13 @@ def _ordered(keys: Iterable[bytes], select: SelectStatement, partition: KeyAttri
 
 
 def _is_reverse(select: SelectStatement, sort: KeyAttribute | None) -> bool:
-    """Return True if partitions are read backwards, which follows the order of the sort key if it is named."""
+    """Return True if partitions are read in reverse, according to ORDER BY on the sort key."""
     by_sort = [each.descending for each in select.order if _name(each) == (sort and sort.name)]
     return any(by_sort) if by_sort else bool(select.order)
 
 
 def _turned(steps: list[ReadStep]) -> list[ReadStep]:
-    """Return the queries of each partition in reverse order; the order of partitions stays."""
+    """Return the queries of each partition in reverse order, without changing the order of partitions."""
     turned: list[ReadStep] = []
     at = 0
     for number, step in enumerate(steps):

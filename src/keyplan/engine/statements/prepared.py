@@ -1,4 +1,4 @@
-"""A statement with its values, validated without the table."""
+"""Statements with their values, validated without the table."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TABLE_NAME = re.compile(WHOLE_TABLE_NAME).fullmatch
 
 
 class Prepared(NamedTuple):
-    """A statement, its values, and the attributes that it sets or inserts."""
+    """A statement with its values and the attributes that it sets or inserts."""
 
     statement: Statement
     values: Values
@@ -40,12 +40,12 @@ class Prepared(NamedTuple):
 
     @property
     def select(self) -> SelectStatement | None:
-        """Return the statement if it is a SELECT."""
+        """Return the statement if it is a SELECT, or None."""
         return self.statement if isinstance(self.statement, SelectStatement) else None
 
     @property
     def source(self) -> FromClause:
-        """Return the table or index of the statement, under the name that the statement has."""
+        """Return the table or index of the statement, with the name in the statement."""
         return self.statement.select.source if isinstance(self.statement, ExistsStatement) else self.statement.source
 
 
@@ -77,7 +77,7 @@ def prepare(text: str, given: Sequence[AttributeValue]) -> Prepared:
 
 
 def check_call(select: SelectStatement) -> None:
-    """Raise ValidationError if a projection calls a function, such as COUNT(*)."""
+    """Raise ValidationError if the projection contains a function call such as COUNT(*)."""
     if select.call is not None:
         raise ValidationError(messages.path_component(select.call.place))
 
@@ -92,6 +92,6 @@ def _check_shown(shown: Sequence[PathTerm]) -> None:
 
 
 def shown_name(path: PathTerm) -> str:
-    """Return the name under which a path is shown: its last name, with the list indexes after it."""
+    """Return the name under which a path appears in results: its last name with any list indexes after it."""
     last = max(at for at, part in enumerate(path.parts) if isinstance(part, str))
     return str(path.parts[last]) + "".join(f"[{part}]" for part in path.parts[last + 1 :])

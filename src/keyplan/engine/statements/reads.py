@@ -1,4 +1,4 @@
-"""SELECT: one page of results."""
+"""Reads of SELECT statements, one page at a time."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _DIGEST_BYTES = 16
 
 
 class Found(NamedTuple):
-    """A page of a SELECT."""
+    """A page of results of a SELECT."""
 
     items: Any
     token: str | None
@@ -44,7 +44,7 @@ class Found(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """Start of the next page: the step, and the key of the last item of the previous page."""
+    """The start of the next page: the step, and the key of the last item of the previous page."""
 
     step: int
     key: Item | None
@@ -61,7 +61,7 @@ def select(
     token: str | None,
     digest: bytes,
 ) -> Found:
-    """Return one page. `digest` identifies the request, so that a token continues only the same request."""
+    """Return one page. `digest` identifies the request, so that a token is valid only for the same request."""
     table, index = find_source(database, statement)
     if index is not None and index.is_global and consistent:
         raise ValidationError(messages.CONSISTENT_GLOBAL_READ)
@@ -101,11 +101,11 @@ def select(
 
 
 def find_source(database: Database, statement: SelectStatement) -> tuple[Table, Index | None]:
-    """Return the table and the index that a SELECT reads.
+    """Return the table and index of a SELECT statement.
 
-    Raises ValidationError if the index does not exist, if PartiQL cannot read it, or if the projection calls a
-    function. The service reports a call after the refusal of an index with multi-attribute keys (captures of eu-west-2
-    and us-east-1, October 2026) and before a table that does not exist (eu-west-2, July 2026).
+    Raises ValidationError if the index does not exist, if PartiQL does not support it, or if the projection contains a
+    function call. The service reports a function call after the rejection of an index with multi-attribute keys
+    (captures of eu-west-2 and us-east-1, October 2026) and before a table that does not exist (eu-west-2, July 2026).
     """
     try:
         table = database.table(statement.source.table)
@@ -134,7 +134,7 @@ def _find_index(database: Database, table: Table, statement: SelectStatement) ->
 
 
 def whole_key(table: Table, prepared: Prepared, statement: SelectStatement) -> Item | None:
-    """Return the key of the only item of a SELECT that requires nothing but its key, as batches demand; else None."""
+    """Return the key of a SELECT that specifies nothing but a complete key, as batches require, or None."""
     if statement.source.index is not None:
         return None
     terms = () if statement.where is None else nodes.joined(statement.where, "and")
@@ -148,7 +148,7 @@ def whole_key(table: Table, prepared: Prepared, statement: SelectStatement) -> I
 
 
 def check_several(table: Table, prepared: Prepared, statement: SelectStatement) -> None:
-    """Refuse too many or overlapping reads, which are reported before a missing whole key."""
+    """Raise ValidationError for too many or overlapping reads, which are reported before a missing key."""
     if statement.source.index is not None:
         return
     try:
@@ -159,9 +159,9 @@ def check_several(table: Table, prepared: Prepared, statement: SelectStatement) 
 
 
 def projection(table: Table, shown: Sequence[PathTerm]) -> Callable[[Item], Item]:
-    """Return a function that projects an item to the shown attributes, each under the end of its path.
+    """Return a function that projects an item to the selected attributes, named by the ends of their paths.
 
-    Raises ValidationError for a path into a key.
+    Raises ValidationError for a path below a key attribute.
     """
     check_scalar_paths(table, [path.parts for path in shown])
     wanted = [(shown_name(path), str(path.parts[0]), path.parts[1:]) for path in shown]
@@ -174,9 +174,9 @@ def projection(table: Table, shown: Sequence[PathTerm]) -> Callable[[Item], Item
 
 
 def _check_shown(index: Index | None, shown: Sequence[PathTerm] | None) -> bool:
-    """Return True if items must be fetched for the projection.
+    """Return True if the projection requires fetching items.
 
-    Raises ValidationError if a global index does not project it.
+    Raises ValidationError if a global index does not project an attribute.
     """
     if index is None or index.projection == "ALL" or shown is None:
         return False
@@ -241,7 +241,7 @@ def _place_of(token: str, digest: bytes, steps: int) -> _Place:
 
 
 def _is_key(key: Any) -> bool:
-    """Return True if the value has the form of a key: names with values of scalar types."""
+    """Return True if the value has the form of a key, a map of names to scalar attribute values."""
     return isinstance(key, dict) and all(
         isinstance(value, dict) and len(value) == 1 and all(isinstance(content, str) for content in value.values())
         for value in key.values()

@@ -1,4 +1,4 @@
-"""Writes of INSERT, UPDATE, DELETE and EXISTS: statements as actions on one item."""
+"""Writes of INSERT, UPDATE, DELETE and EXISTS statements as actions on one item."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Attempt(NamedTuple):
-    """The result of a statement: the returned items, the cost, and the error of its item, if any."""
+    """The result of a statement: the returned items, the cost, and the error, if any."""
 
     items: list[Any]
     receipt: Receipt
@@ -43,7 +43,7 @@ class Attempt(NamedTuple):
 
 
 class Located(NamedTuple):
-    """The action of a writing statement and its item, valid while the table is the current one."""
+    """The action of a writing statement with its item, valid as long as the table does not change."""
 
     table: Table
     change: actions.Action
@@ -51,7 +51,7 @@ class Located(NamedTuple):
 
 
 class _MustBeNew(WriteCondition):
-    """Condition that the item does not exist."""
+    """A condition that the item does not exist."""
 
     __slots__ = ()
 
@@ -61,7 +61,7 @@ class _MustBeNew(WriteCondition):
 
 
 class _IfThere(WriteCondition):
-    """Condition that applies only to an existing item."""
+    """A condition that applies only to an existing item."""
 
     __slots__ = ()
 
@@ -71,7 +71,7 @@ class _IfThere(WriteCondition):
 
 
 def action(table: Table, prepared: Prepared) -> actions.Action:
-    """Return the action of a writing statement or EXISTS. Raises ValidationError if it does not fit the table."""
+    """Return the action of a writing statement or EXISTS. Raises ValidationError if it is invalid for the table."""
     match prepared.statement:
         case InsertStatement():
             return _insert(table, prepared)
@@ -86,7 +86,7 @@ def action(table: Table, prepared: Prepared) -> actions.Action:
 
 
 def key_fault(table: Table, prepared: Prepared) -> ValidationError | None:
-    """Return the key error of a statement's item as a transaction's reason reports it, or None."""
+    """Return the key error of a statement's item, as reported in a cancellation reason, or None."""
     statement = prepared.statement
     if isinstance(statement, InsertStatement):
         assert prepared.item is not None
@@ -152,7 +152,7 @@ def _check(table: Table, prepared: Prepared, statement: ExistsStatement) -> acti
 
 
 def _key(table: Table, prepared: Prepared, where: Term | None) -> tuple[Item, Term | None]:
-    """Return the key of the item, and the remaining condition of the statement."""
+    """Return the key of the item and the remaining condition of the statement."""
     equal, rest = nodes.equalities(where, table.key.names)
     if len(equal) < len(table.key.names):
         raise ValidationError(messages.INCOMPLETE_KEY)
@@ -160,7 +160,7 @@ def _key(table: Table, prepared: Prepared, where: Term | None) -> tuple[Item, Te
 
 
 def key_of(table: Table, prepared: Prepared, found: Mapping[str, Term]) -> Item:
-    """Return the key that the terms give. Raises ValidationError if a type differs from the table's."""
+    """Return the key from the terms. Raises ValidationError if a type differs from that of the table."""
     key = {name: prepared.values.of(found[name]) for name in table.key.names}
     for name, kind in (*table.key.schema.partition, *table.key.schema.sort):
         if kind not in key[name]:
@@ -179,7 +179,7 @@ def _guard(kind: type[WriteCondition], term: Term, prepared: Prepared) -> WriteC
 
 
 def locate(database: Database, prepared: Prepared) -> Located:
-    """Return the action and the item of a writing statement. Raises ServiceError if it does not fit its table."""
+    """Return the action and item of a writing statement. Raises ServiceError if it is invalid for its table."""
     table = database.table(prepared.source.table)
     change = action(table, prepared)
     return Located(table, change, change.locate(table))
@@ -188,10 +188,10 @@ def locate(database: Database, prepared: Prepared) -> Located:
 def attempt(
     database: Database, prepared: Prepared, form: Form, *, on_failure: str | None = None, located: Located | None = None
 ) -> Attempt:
-    """Run one writing statement and return its result, even if its condition fails.
+    """Run one writing statement and return its result, including a failed condition.
 
-    A failed condition costs as much as a write of the stored or the given item, whichever is larger. `located`: an
-    earlier result of `locate`, computed again if the table has changed since.
+    A failed condition costs as much as a write of the stored or the given item, whichever is larger. `located` is an
+    earlier result of `locate`, which is computed again if the table has changed.
     """
     if located is None or database.table(prepared.source.table) is not located.table:
         located = locate(database, prepared)

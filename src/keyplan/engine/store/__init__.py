@@ -1,1 +1,1 @@
-"""Rows on disk: sorted trees of key bytes and bodies, append-only logs, named documents."""
+"""Rows on disk: sorted trees of keys and bodies, append-only logs, and named documents."""

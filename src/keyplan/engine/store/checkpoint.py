@@ -1,9 +1,10 @@
-"""A thread that moves committed pages from the write-ahead log into the database file.
+"""A thread that checkpoints the write-ahead log into the database file.
 
-A checkpoint during a commit stalls the writer for tens of milliseconds; in this thread, writers only pay for appending.
-PASSIVE checkpoints block nobody but cannot restart the log while a client writes. Once the log has grown far past its
-mark, a RESTART checkpoint waits for a time without readers and restarts the log. A continuous writer, or a disk slower
-than the writer, would still let the log grow: past a last mark, writers wait until the checkpoint is complete.
+A checkpoint during a commit stalls the writer for tens of milliseconds. With this thread, writers only append to the
+log. PASSIVE checkpoints do not block other connections, but they cannot restart the log while a client writes. If the
+log has grown far beyond its threshold, a RESTART checkpoint waits until there are no readers and restarts the log. With
+a continuous writer, or a disk slower than the writer, the log would still grow. Beyond a second threshold, writers
+therefore wait until the checkpoint is complete.
 
 A PASSIVE checkpoint syncs the log, so the next one comes only when the log has grown by as much again. SQLite syncs the
 file only where a checkpoint moves the whole log, which a RESTART does while writers wait. The file is therefore synced
@@ -53,7 +54,7 @@ class Checkpointer:
         self._thread: threading.Thread | None = None
 
     def committed(self, _connection: apsw.Connection, _schema: str, pages: int) -> int:
-        """Handle the hook of the write-ahead log: called after each commit with the log's length in pages."""
+        """Handle the hook that SQLite calls after each commit with the length of the log in pages."""
         if pages < self.pages:  # the log has restarted
             self._begin_anew()
         self.pages = pages
@@ -72,8 +73,8 @@ class Checkpointer:
     def wait_for_calm(self) -> bool:
         """Wait until the checkpoint of a long log has ended. Return False if that takes too long.
 
-        For background work. Its writes would make the log grow while a checkpoint shortens it, until all writers have
-        to wait, and its reads would keep the log from restarting.
+        This method is for background work. Its writes would otherwise make the log grow while a checkpoint shortens it,
+        until all writers have to wait, and its reads would prevent a restart of the log.
         """
         return self.pages < RESTART_PAGES or self._calm.wait(CALM_S)
 
@@ -82,7 +83,7 @@ class Checkpointer:
         self._room.wait(2 * BUSY_MS / 1000)
 
     def _have_writers_wait(self) -> None:
-        """Block writers until this checkpoint is complete. They are woken then, where SQLite would make them poll."""
+        """Block writers until this checkpoint is complete, and then wake them. SQLite would make them poll."""
         self._room.clear()
         self.crowded = True
 
@@ -129,7 +130,7 @@ class Checkpointer:
             _log.exception("checkpoint failed")
 
     def _catch_up(self, moved: int) -> None:
-        """Sync the file, and move pages committed since, until that takes little time."""
+        """Sync the file, and checkpoint pages committed since, until that takes little time."""
         for _ in range(MOST_ROUNDS):
             sync_file(self._connection)
             before, (_, moved) = moved, self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
@@ -138,14 +139,14 @@ class Checkpointer:
         sync_file(self._connection)
 
     def _begin_anew(self) -> None:
-        """Set the marks, in pages of log, for a restarted log."""
+        """Set the thresholds, in log pages, for a restarted log."""
         self._checkpoint_at = PASSIVE_PAGES
         self._crowded_at = CROWDED_PAGES
 
     def _give_up_for_now(self, writers_wait: bool) -> None:
-        """Raise the last mark if writers waited in vain, so that they do not wait again and again.
+        """Raise the second threshold if writers waited in vain, so that they do not wait repeatedly.
 
-        While writers are only too fast, they have to wait, and the mark stays.
+        If writers are only too fast, they must wait, and the threshold stays the same.
         """
         if writers_wait:
             self._crowded_at = max(self._crowded_at, 2 * self.pages)

@@ -1,16 +1,18 @@
-"""Writes of many threads, combined by the thread that comes first.
+"""Group commit, which combines the writes of many threads.
 
-A thread that finds no leader leads: it runs every queued call, its own included, in one transaction. While its commit
-goes to the disk, the next thread in line leads the calls that have queued since. A call costs its thread one wake-up,
-and no lock passes between the calls of a batch, which in Python would cost more than the calls themselves.
+A thread that finds no leader becomes the leader. It runs all queued calls, including its own, in one transaction. While
+its commit is written to disk, the next thread in the queue leads the calls that were queued since. A call costs its
+thread one wake-up. No lock is passed between the calls of a batch, which in Python would cost more than the calls
+themselves.
 
-Threads that got their answers together call again one after another. The leader lets them run first, as long as that
-brings more calls: a small batch would keep the others waiting for a separate commit.
+Threads that received their results together tend to call again one after another. The leader lets them run first, as
+long as this adds more calls, because the other calls would otherwise have to wait for a separate commit.
 
-If a signal handler raises while the main thread leads, the main thread gets the exception unless it is an Exception;
-KeyboardInterrupt and SystemExit are not. An Exception of a handler during another thread's call cannot be distinguished
-from one of that call: the call is undone and its thread gets the exception instead of the main thread. Handlers that
-stop the program should raise a BaseException that is not an Exception.
+If a signal handler raises an exception while the main thread leads, the main thread receives it, unless it is a
+subclass of Exception. KeyboardInterrupt and SystemExit are not subclasses. If a handler raises an Exception during the
+call of another thread, it cannot be distinguished from an exception of that call. The call is undone, and its thread
+receives the exception instead of the main thread. Handlers that stop the program should raise a BaseException that is
+not an Exception.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ LOOKS_IN_VAIN = 4
 
 
 class CombinedCall:
-    """One queued piece of work and its result."""
+    """A queued call with its result."""
 
     __slots__ = ("batch", "done", "error", "leads", "result", "settled", "ticket", "wake", "work")
 
@@ -47,7 +49,10 @@ class CombinedCall:
 
 
 class Combiner:
-    """Runner of calls in batches. `run` computes a batch's results, `settle` makes them durable; neither may raise."""
+    """Runner of calls in batches.
+
+    `run` computes the results of a batch, and `settle` makes them durable. Neither may raise an exception.
+    """
 
     def __init__(
         self, run: Callable[[list[CombinedCall]], int], settle: Callable[[list[CombinedCall], int], None]
@@ -60,7 +65,7 @@ class Combiner:
         self._company = 0  # how many calls may be expected to come together
 
     def submit(self, work: Callable[..., Any], settled: bool) -> Any:
-        """Run the work in some batch. Return its result, or raise the exception of the work or the batch."""
+        """Run the work in a batch. Return its result, or raise the exception of the work or of the batch."""
         call = CombinedCall(work, settled)
         try:
             with self._mutex:
@@ -83,7 +88,7 @@ class Combiner:
         return call.result
 
     def _withdraw(self, call: CombinedCall) -> None:
-        """Leave the queue, and pass leadership to the next thread in it."""
+        """Leave the queue, and pass leadership to the next thread in the queue."""
         with self._mutex:
             if call in self._queue:
                 self._queue.remove(call)
@@ -91,7 +96,7 @@ class Combiner:
         _wake(call)
 
     def _hand_on(self, own: CombinedCall) -> None:
-        """Make the first thread in the queue lead, if this one still does. Requires the mutex."""
+        """Make the first thread in the queue the leader, if this thread still is. Requires the mutex."""
         others = bool(self._queue)
         if own.leads:
             own.leads, self._led = False, others
@@ -130,7 +135,7 @@ class Combiner:
 
 
 def _wake(own: CombinedCall) -> None:
-    """Wake the threads of a batch. After an interruption, a second call wakes the remaining ones."""
+    """Wake the threads of a batch. After an interruption, a second call wakes the remaining threads."""
     for call in own.batch:
         if not call.done:
             call.done = True
@@ -139,5 +144,5 @@ def _wake(own: CombinedCall) -> None:
 
 
 def give_way() -> None:
-    """Let other threads run, if any can."""
+    """Let other runnable threads run."""
     time.sleep(0)

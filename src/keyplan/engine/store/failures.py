@@ -1,4 +1,4 @@
-"""SQLite's failures as keyplan's storage errors."""
+"""Translation of SQLite errors to storage errors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _KINDS: tuple[tuple[type[apsw.Error], type[StorageError], str], ...] = (
 
 
 def storage_error(error: apsw.Error, path: str) -> StorageError:
-    """Return the storage error for SQLite's error on the file."""
+    """Return the storage error for an SQLite error on a file."""
     for kind, public, what in _KINDS:
         if isinstance(error, kind):
             return public(f"{path} {what} ({error})")
@@ -41,16 +41,16 @@ def storage_error(error: apsw.Error, path: str) -> StorageError:
 
 
 def is_missing_tree(error: apsw.Error) -> bool:
-    """Return True if the failure only means that another process has dropped the tree.
+    """Return True if the failure means only that another process has dropped the tree.
 
-    It is a SchemaChangeError where tables were created or dropped while SQLite looked for the tree again.
+    It is a SchemaChangeError if tables were created or dropped while SQLite looked up the tree again.
     """
     return isinstance(error, (apsw.SQLError, apsw.SchemaChangeError)) and "no such table" in str(error)
 
 
 @contextmanager
 def failures(path: str) -> Iterator[None]:
-    """Raise SQLite's failures as storage errors of the file."""
+    """Translate SQLite errors in the block to storage errors of a file."""
     try:
         yield
     except (apsw.ConnectionClosedError, apsw.CursorClosedError):

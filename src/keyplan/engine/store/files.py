@@ -1,4 +1,4 @@
-"""The file of a database: open, verify, lay out, copy."""
+"""The database file: opening, verifying, initializing and copying it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CACHE_KIB = 64 * 1024
 
 
 def connect(path: str) -> apsw.Connection:
-    """Return a connection to a file, or to a new database in memory. Raises StorageError."""
+    """Return a connection to a file or to a new in-memory database. Raises StorageError."""
     try:
         connection = apsw.Connection(path, statementcachesize=CACHED_STATEMENTS)
     except apsw.Error as error:
@@ -40,9 +40,9 @@ def connect(path: str) -> apsw.Connection:
 
 
 def prepare(connection: apsw.Connection, path: str) -> None:
-    """Require a keyplan file of a known version; lay out a new one.
+    """Verify that a file is a keyplan database of a known version, or initialize an empty file.
 
-    Raises DatabaseVersionError, DatabaseCorruptError, and SQLite's own exceptions.
+    Raises DatabaseVersionError, DatabaseCorruptError, and SQLite errors.
     """
     if _is_ours(connection, path) and connection.pragma("journal_mode") == "wal":
         return
@@ -76,9 +76,9 @@ def _is_ours(connection: apsw.Connection, path: str) -> bool:
 
 
 def sync_file(connection: apsw.Connection) -> None:
-    """Sync the database file of a connection to the disk, by SQLite's own descriptor. A failure is left to SQLite.
+    """Sync the database file of a connection to disk through SQLite's own descriptor, ignoring failures.
 
-    Closing a descriptor opened here would release all of SQLite's locks on the file in this process.
+    Closing another descriptor would release all of SQLite's locks on the file in this process.
     """
     file = ctypes.c_void_p()
     if not connection.file_control("main", apsw.SQLITE_FCNTL_FILE_POINTER, ctypes.addressof(file)) or not file.value:
@@ -89,7 +89,7 @@ def sync_file(connection: apsw.Connection) -> None:
 
 
 def copy(source: apsw.Connection, target: apsw.Connection) -> None:
-    """Copy all pages in one step under a settled read lock, so that writers never tear the copy."""
+    """Copy all pages in one step under a single read lock, so that writers cannot make the copy inconsistent."""
     with target.backup("main", source, "main") as backup:
         backup.step()
 
@@ -102,7 +102,7 @@ def check_free(path: str) -> None:
 
 @contextmanager
 def new_file(path: str) -> Iterator[apsw.Connection]:
-    """Yield a database to be filled; it appears at its path once it is complete, and not if that fails."""
+    """Yield an empty database, which appears at its path only when the block completes without an error."""
     unfinished = Path(f"{path}-{uuid.uuid4().hex[:8]}-unfinished")  # a unique name
     connection = apsw.Connection(str(unfinished))
     try:

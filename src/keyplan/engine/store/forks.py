@@ -1,8 +1,8 @@
-"""Forks: a child process must not use the connections of its parent.
+"""Protection against forks, because a child process must not use the connections of its parent.
 
-SQLite's locks belong to the process that acquired them. Once the parent closes its database, the file seems unused and
-its log is removed: later writes of a child are acknowledged and lost. So in a child every store that was open counts as
-closed.
+SQLite's locks belong to the process that acquired them. When the parent closes its database, the file appears unused
+and its log is removed. Later writes of a child would be acknowledged and lost. Therefore every store that was open at
+the time of a fork counts as closed in the child.
 
 Source: SQLite, "How To Corrupt An SQLite Database File", "Carrying an open database connection across a fork()".
 """
@@ -19,14 +19,14 @@ WHY = "was opened before this process was forked: open it again here"
 
 
 class Store(Protocol):
-    """Anything that may be open when the process forks."""
+    """A store that may be open when the process forks."""
 
     def leave_behind(self) -> object:
-        """Count the store as closed. Return its connections, which must not be freed: that would close them."""
+        """Mark the store as closed. Return its connections, which must not be freed: that would close them."""
 
 
 class LeftBehind:
-    """Replacement for a connection."""
+    """Replacement for a connection in a child process."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -40,7 +40,7 @@ _kept: list[object] = []
 
 
 def watch(store: Store) -> None:
-    """Mark a store as closed in child processes."""
+    """Register a store to be marked as closed in child processes."""
     _open.add(store)
 
 

@@ -1,6 +1,6 @@
-"""Views of rows through SQLite connections, and the connection that each thread reads committed rows through.
+"""Views of rows through SQLite connections, with a separate connection for each reading thread.
 
-Each thread has its own connection; the last writer also reads through the writer's.
+Each thread has its own connection. The thread that wrote last also reads through the write connection.
 
 A connection drops all the pages it holds when it sees another connection's commit. A thread that reads its own recent
 write would fetch every page again; through the write connection it need not. Only that connection maps the file into
@@ -10,8 +10,8 @@ access its pages for the first time, which costs a page fault, more than a read'
 memory, the kernel fetches all pages around it, up to the disk's read-ahead (often 128 KiB, 8 MiB on some disks), where
 a read fetches that page alone.
 
-A disk that fails under a mapped page, or a program that truncates the file, ends the process by a signal (SIGBUS),
-where a read of the file would raise. Acknowledged writes are not lost.
+If a disk fails under a mapped page, or a program truncates the file, a SIGBUS signal ends the process, while an
+ordinary read would raise an error. Acknowledged writes are not lost.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ COUNTED_ROWS = 20_000
 
 
 def rest(low: bytes, high: bytes | None, last: bytes, *, reverse: bool) -> tuple[bytes, bytes | None]:
-    """Return the rest of a span after its rows up to `last` have been read."""
+    """Return the rest of a span after the rows up to `last`."""
     return (low, last) if reverse else (last + b"\x00", high)
 
 
 class Connected:
-    """Reads through one connection."""
+    """Reads through one SQLite connection."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self.connection = connection
@@ -62,14 +62,14 @@ class Connected:
         """Run a statement that ends before the next one starts."""
 
     def point(self, tree: Tree, key: bytes) -> tuple[int, bytes] | None:
-        """Return size and body under a key."""
+        """Return the size and body of the row with a key, or None."""
         row: tuple[int, bytes] | None = self.execute(tree.point, (key,)).get
         return row
 
     def span(
         self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1
     ) -> Iterator[Row]:
-        """Yield rows with low <= key < high in key order; `limit` -1: all."""
+        """Yield rows with low <= key < high in key order. A `limit` of -1 means no limit."""
         cursor = self.connection.cursor()
         try:
             if high is None:
@@ -80,7 +80,7 @@ class Connected:
             cursor.close()
 
     def rows(self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1) -> list[Row]:
-        """Return the same rows at once."""
+        """Return the rows of `span` as a list."""
         execute = self._cursor.execute
         if high is None:
             found = execute(tree.backward_from if reverse else tree.forward_from, (low, limit))
@@ -89,10 +89,10 @@ class Connected:
         return found.fetchall()  # type: ignore[return-value]  # the columns of `Row`
 
     def totals(self, tree: Tree, low: bytes | None = None, high: bytes | None = None) -> tuple[int, int]:
-        """Return the number of rows and the sum of their sizes, of all or of a span.
+        """Return the number of rows and the sum of their sizes, for the whole tree or a span.
 
-        All rows are counted in parts, so that outside a transaction no read holds the log for long. Each part then sees
-        the rows as of the time of its read.
+        A whole tree is counted in parts, so that no read outside a transaction holds the log for long. Each part sees
+        the rows as of the time of its own read.
         """
         if low is not None:
             of_span: tuple[int, int] = self._get(tree.span_totals, low, high)
@@ -107,21 +107,21 @@ class Connected:
     def count_part(self, tree: Tree, last: int) -> tuple[int, int, int, bool]:
         """Count some rows after a row number.
 
-        Return their number, the sum of their sizes, the last row number, and whether no row follows.
+        Returns their number, the sum of their sizes, the last row number, and whether it was the end of the tree.
         """
         part, size, last = self._get(tree.part_totals, last, COUNTED_ROWS)
         return part, size, last or 0, part < COUNTED_ROWS
 
     def newest(self, tree: Tree) -> int:
-        """Return the highest row number; 0 for a tree without rows."""
+        """Return the highest row number, or 0 for an empty tree."""
         return self._get(tree.newest) or 0
 
     def records(self, log: Log, shard: int, sequence: int, limit: int) -> list[tuple[int, float, bytes]]:
-        """Return records of a shard from a sequence on."""
+        """Return records of a shard, starting at a sequence."""
         return self._all(log.read, shard, sequence, limit)
 
     def bounds(self, log: Log, shard: int) -> tuple[int | None, int | None]:
-        """Return the first and last sequence of a shard that still exist."""
+        """Return the first and last sequence of the existing records of a shard."""
         found: tuple[int | None, int | None] = self._get(log.bounds, shard)
         return found
 
@@ -139,11 +139,11 @@ class Connected:
         return self._get(statements.GET_SEQUENCE, name) or 0
 
     def _get(self, statement: str, *given: Any) -> Any:
-        """Return the row that a statement finds, or the value of its only column; None if no row exists."""
+        """Return the row of a query, or the value of its only column, or None if there is no row."""
         return self._cursor.execute(statement, given).get
 
     def _all(self, statement: str, *given: Any) -> list[Any]:
-        """Return all rows that a statement finds."""
+        """Return all rows of a query."""
         return self._cursor.execute(statement, given).fetchall()
 
 
@@ -161,21 +161,21 @@ class Writing(Connected):
         """The version of the data after this connection's last commit; -1: other connections may have committed."""
 
     def put(self, tree: Tree, key: bytes, size: int, body: bytes) -> None:
-        """Write a row. It may exist."""
+        """Write a row, replacing any existing row."""
         self.execute(tree.upsert, (key, size, body))
 
     def put_all(self, tree: Tree, rows: Sequence[Row]) -> None:
-        """Write several rows, which may exist, with one prepared statement."""
+        """Write several rows, replacing any existing rows, with one prepared statement."""
         self._cursor.executemany(tree.upsert, rows)
 
     def move(self, tree: Tree, old_key: bytes, key: bytes, size: int, body: bytes) -> None:
-        """Write a row, which may exist, in place of another, which may be missing."""
+        """Move a row to a new key, replacing any existing row. The old row may be missing."""
         self.execute(tree.move, (key, size, body, old_key))
         if not self.connection.changes():
             self.execute(tree.upsert, (key, size, body))
 
     def delete(self, tree: Tree, key: bytes) -> None:
-        """Remove a row. It may be missing."""
+        """Delete a row if it exists."""
         self.execute(tree.delete, (key,))
 
     def append(self, log: Log, written_at: float, shard: int, body: bytes) -> int:
@@ -184,14 +184,14 @@ class Writing(Connected):
         return self.connection.last_insert_rowid()
 
     def last_of_older(self, log: Log, shard: int, before: float, most: int) -> int:
-        """Return the last of up to `most` records at a shard's start that were all written before a time.
+        """Return the sequence of the last of up to `most` records at the start of a shard that are older than a time.
 
-        Return 0 if no such record exists.
+        Returns 0 if no such record exists.
         """
         return self._get(log.last_of_older, shard, before, most) or 0
 
     def trim(self, log: Log, shard: int, last: int) -> int:
-        """Drop a shard's records up to a sequence and return their number."""
+        """Delete the records of a shard up to a sequence, and return their number."""
         self._cursor.execute(log.trim, (shard, last))
         return self.connection.changes()
 
@@ -204,7 +204,7 @@ class Writing(Connected):
         self._cursor.execute(statements.DELETE_DOCUMENT, (name,))
 
     def next_sequence(self, name: str) -> int:
-        """Advance a named sequence and return its new value."""
+        """Increment a named sequence and return its new value."""
         value: int = self._get(statements.NEXT_SEQUENCE, name)
         return value
 
@@ -230,7 +230,7 @@ class Writing(Connected):
 
 
 class Locked(Connected):
-    """Reads of a database in memory: its one connection, behind the lock, a chunk at a time."""
+    """Reads of an in-memory database in chunks, through its only connection and protected by its lock."""
 
     def __init__(self, connection: apsw.Connection, lock: threading.RLock) -> None:
         super().__init__(connection)
@@ -266,32 +266,32 @@ class Locked(Connected):
 
 
 class MemoryReaders:
-    """Reads of a database in memory, all through its one connection."""
+    """Views of an in-memory database, all through its only connection."""
 
     def __init__(self, connection: apsw.Connection, lock: threading.RLock) -> None:
         self._lock = lock
         self._view = Locked(connection, lock)
 
     def view(self) -> Connected:
-        """Return a view whose reads are each as of the time of the read."""
+        """Return a view in which each read sees the latest committed data."""
         return self._view
 
     @contextmanager
     def snapshot(self) -> Iterator[StoreView]:
-        """Yield a view whose reads are as of one point in time: nobody writes until the block ends."""
+        """Yield a view as of one point in time. Writers are blocked until the block ends."""
         with self._lock:
             yield self._view
 
     def close(self) -> None:
-        """Do nothing: only one connection exists."""
+        """Do nothing, because there is only one connection."""
 
     def leave_behind(self) -> object:
-        """Keep nothing: each process has its own memory."""
+        """Return nothing to keep, because each process has its own memory."""
         return None
 
 
 class FileReaders:
-    """Reads of a file, by thread."""
+    """Views of a database file, by thread."""
 
     def __init__(self, path: str, writing: Writing, lock: threading.RLock) -> None:
         self._path = path
@@ -304,13 +304,13 @@ class FileReaders:
         self._mapping = Mapping(path, writing)
 
     def view(self) -> Connected:
-        """Return a view of the calling thread whose reads are each as of the time of the read."""
+        """Return a view for the current thread in which each read sees the latest committed data."""
         view: Connected | None = getattr(self._local, "view", None)
         return view if view is not None else self._new_view()
 
     @contextmanager
     def snapshot(self) -> Iterator[StoreView]:
-        """Yield a view whose reads are all as of one point in time."""
+        """Yield a view in which all reads see the data as of one point in time."""
         own = self._own()
         try:
             with failures(self._path):
@@ -340,7 +340,7 @@ class FileReaders:
         return own
 
     def close(self) -> None:
-        """Close every thread's connection. A running read in another thread fails."""
+        """Close the connections of all threads. Running reads in other threads fail."""
         with self._opening:
             self._closed = "is closed"
             connections = list(self._connections)
@@ -348,7 +348,7 @@ class FileReaders:
             _close(connection)
 
     def leave_behind(self) -> object:
-        """Drop all connections in a child process, permanently. Return objects that must not be freed."""
+        """Permanently drop all connections in a child process. Return objects that must not be freed."""
         left, self._local, self._opening = self._local, threading.local(), threading.Lock()
         self._closed = WHY
         return left
@@ -371,9 +371,9 @@ def _close(connection: apsw.Connection) -> None:
 
 
 class Mapping:
-    """The mapping of the file into memory, for reads through the write connection.
+    """The memory mapping of the file, for reads through the write connection.
 
-    It covers the whole file as of the last check. Files of `MOST_MAPPED_BYTES` and more are not mapped.
+    It covers the file as of the last check. Files of at least `MOST_MAPPED_BYTES` are not mapped.
     """
 
     def __init__(self, path: str, writing: Writing) -> None:
@@ -387,9 +387,9 @@ class Mapping:
         self._map_growth()
 
     def look(self) -> None:
-        """Map the file's growth, or end the mapping permanently. Requires the writer's lock.
+        """Map the growth of the file, or end the mapping permanently. Requires the writer's lock.
 
-        The mapping ends where others commit all the time, and where the file has grown large.
+        The mapping ends if other processes commit frequently or the file has become large.
         """
         if self._given_up:
             return
@@ -409,7 +409,7 @@ class Mapping:
         self._connection.pragma("mmap_size", 0)
 
     def _map_growth(self) -> None:
-        """Map the whole file again by changing its limit: SQLite does not extend a mapping by itself."""
+        """Map the whole file again by changing its limit, because SQLite does not extend a mapping by itself."""
         try:
             size = self._path.stat().st_size
         except FileNotFoundError:  # removed while it is open, on systems that permit it
@@ -422,7 +422,7 @@ class Mapping:
 
 
 class Borrowing(Connected):
-    """Reads of one thread: brief ones through the write connection if it wrote last, others through its own."""
+    """Reads of one thread. Short reads use the write connection if the thread wrote last."""
 
     def __init__(self, connection: apsw.Connection, writing: Writing, lock: threading.RLock, mapping: Mapping) -> None:
         super().__init__(connection)
@@ -453,7 +453,7 @@ class Borrowing(Connected):
     def span(
         self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1
     ) -> Iterator[Row]:
-        """Yield the rows in key order: the first ones as of one point in time, later ones as of another."""
+        """Yield the rows in key order. Later rows may be as of a later point in time than the first rows."""
         wanted = FIRST_ROWS if limit < 0 else min(limit, FIRST_ROWS)
         rows = self.rows(tree, low, high, reverse=reverse, limit=wanted)
         if len(rows) < FIRST_ROWS or limit == FIRST_ROWS:

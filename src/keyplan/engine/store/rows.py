@@ -1,6 +1,6 @@
 """The store's interface to operations: sorted trees, logs, documents, read views and write transactions.
 
-Operations use only these protocols; `store/readers.py` implements them.
+Operations use only these protocols, which `store/readers.py` implements.
 """
 
 from __future__ import annotations
@@ -21,36 +21,36 @@ Row = tuple[bytes, int, bytes]
 
 
 class StoreView(Protocol):
-    """Reads as of one point in time, or each as of the time of the read."""
+    """Reads that are all as of one point in time, or each as of its own time."""
 
     def point(self, tree: Tree, key: bytes) -> tuple[int, bytes] | None:
-        """Return size and body under a key."""
+        """Return the size and body of the row with a key, or None."""
 
     def span(
         self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1
     ) -> Iterator[Row]:
-        """Yield rows with low <= key < high in key order; `limit` -1: all."""
+        """Yield rows with low <= key < high in key order. A `limit` of -1 means no limit."""
 
     def rows(self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1) -> list[Row]:
-        """Return the same rows at once, for spans and limits known to be small."""
+        """Return the rows of `span` as a list, for spans and limits that are known to be small."""
 
     def totals(self, tree: Tree, low: bytes | None = None, high: bytes | None = None) -> tuple[int, int]:
-        """Return the number of rows and the sum of their sizes, of all or of a span."""
+        """Return the number of rows and the sum of their sizes, for the whole tree or a span."""
 
     def count_part(self, tree: Tree, last: int) -> tuple[int, int, int, bool]:
-        """Count some rows after a row number, 0 for all.
+        """Count some rows after a row number, or 0 to start at the beginning.
 
-        Return their number, the sum of their sizes, the last row number, and whether no row follows.
+        Returns their number, the sum of their sizes, the last row number, and whether it was the end of the tree.
         """
 
     def newest(self, tree: Tree) -> int:
-        """Return the highest row number; 0 for a tree without rows."""
+        """Return the highest row number, or 0 for an empty tree."""
 
     def records(self, log: Log, shard: int, sequence: int, limit: int) -> list[tuple[int, float, bytes]]:
-        """Return records of a shard from a sequence on: (sequence, written at, body)."""
+        """Return records of a shard, starting at a sequence, as (sequence, written at, body)."""
 
     def bounds(self, log: Log, shard: int) -> tuple[int | None, int | None]:
-        """Return the first and last sequence of a shard that still exist."""
+        """Return the first and last sequence of the existing records of a shard."""
 
     def document(self, name: str) -> bytes | None:
         """Return a named document, or None."""
@@ -59,7 +59,7 @@ class StoreView(Protocol):
         """Return all documents whose name starts with the prefix, by name."""
 
     def sequence(self, name: str) -> int:
-        """Return the value of a named sequence; 0 before its first use."""
+        """Return the value of a named sequence, or 0 before its first use."""
 
 
 class Transaction(StoreView, Protocol):
@@ -69,28 +69,28 @@ class Transaction(StoreView, Protocol):
     """True if another process or connection has committed since the last reset; the reader of this flag resets it."""
 
     def put(self, tree: Tree, key: bytes, size: int, body: bytes) -> None:
-        """Write a row. It may exist."""
+        """Write a row, replacing any existing row."""
 
     def put_all(self, tree: Tree, rows: Sequence[Row]) -> None:
-        """Write several rows. They may exist."""
+        """Write several rows, replacing any existing rows."""
 
     def move(self, tree: Tree, old_key: bytes, key: bytes, size: int, body: bytes) -> None:
-        """Write a row, which may exist, in place of another, which may be missing."""
+        """Move a row to a new key, replacing any existing row. The old row may be missing."""
 
     def delete(self, tree: Tree, key: bytes) -> None:
-        """Remove a row. It may be missing."""
+        """Delete a row if it exists."""
 
     def append(self, log: Log, written_at: float, shard: int, body: bytes) -> int:
         """Append a record and return its sequence."""
 
     def last_of_older(self, log: Log, shard: int, before: float, most: int) -> int:
-        """Return the last of up to `most` records at a shard's start that were all written before a time.
+        """Return the sequence of the last of up to `most` records at the start of a shard that are older than a time.
 
-        Return 0 if no such record exists.
+        Returns 0 if no such record exists.
         """
 
     def trim(self, log: Log, shard: int, last: int) -> int:
-        """Drop a shard's records up to a sequence and return their number."""
+        """Delete the records of a shard up to a sequence, and return their number."""
 
     def put_document(self, name: str, body: bytes) -> None:
         """Write a named document."""
@@ -99,7 +99,7 @@ class Transaction(StoreView, Protocol):
         """Remove a named document."""
 
     def next_sequence(self, name: str) -> int:
-        """Advance a named sequence and return its new value."""
+        """Increment a named sequence and return its new value."""
 
     def create_tree(self) -> Tree:
         """Create an empty tree."""

@@ -1,9 +1,9 @@
-"""The store on SQLite: one writer, a reader for each thread, grouped commits.
+"""The SQLite store, with one writer, a reader for each thread, and group commit.
 
-A database in a file is in write-ahead mode: readers see the last commit and never wait. There is one
-write connection, guarded by a lock in this process and by SQLite's own lock between processes. With
-`durability="full"` every commit is synced before it is acknowledged (`store/sync.py`), outside the lock,
-so that writers share syncs. A database in memory has a settled connection for everything.
+A database file is in write-ahead log mode: readers see the last commit and never wait. There is a single write
+connection, which is protected by a lock in this process and by SQLite's own lock between processes. With
+`durability="full"`, every commit is synced before it is acknowledged (`store/sync.py`). The sync happens outside the
+lock, so that writers share it. An in-memory database uses a single connection for everything.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ INTEGRITY_STEPS = 10_000
 
 
 class SqliteStore:
-    """A database file, or one in memory."""
+    """A database file or an in-memory database."""
 
     def __init__(self, path: str, *, durability: Durability = "normal") -> None:
         if not path:  # SQLite would open a temporary database
@@ -78,10 +78,10 @@ class SqliteStore:
     # Writes.
 
     def write(self, work: Callable[[Transaction], T], *, settled: bool = False) -> T:
-        """Run the work in one transaction and commit; roll back if it raises.
+        """Run the work in one transaction and commit it, or roll back if the work raises an exception.
 
-        `settled`: the work does not raise once it has written, so that a group needs no savepoint for it; if SQLite
-        fails in it, the whole group fails.
+        With `settled`, the work never raises an exception after its first write, so that it needs no savepoint within a
+        group. If SQLite fails in it, the whole group fails.
         """
         if self._group_thread == threading.get_ident():
             return self._write_in_group(work, settled)
@@ -93,14 +93,14 @@ class SqliteStore:
 
     @property
     def commits_at_once(self) -> bool:
-        """Return True if a write of this thread is a separate transaction, not part of a larger one."""
+        """Return True if a write of this thread is its own transaction and not part of a larger one."""
         return self._combiner is None and self._group_thread != threading.get_ident()
 
     def put_while(self, tree: Tree, row: Row, sequence: str, value: int) -> bool:
-        """Write a row in a separate transaction if a named sequence has a value. Return whether it had.
+        """Write a row in its own transaction if a named sequence has a given value. Return True if it was written.
 
-        One statement does all of it, for less than a begin, a write and a commit. Raises SQLite's own exceptions: a
-        failed statement leaves nothing to undo, and a dropped tree is for the caller to handle.
+        A single statement does this, which is faster than a begin, a write and a commit. Raises SQLite errors: a failed
+        statement leaves nothing to undo, and the caller handles a dropped tree.
         """
         with self._lock:
             self._wait_for_room()
@@ -113,14 +113,15 @@ class SqliteStore:
             return written
 
     def wait_for_calm(self) -> None:
-        """Wait, for a limited time, until a long log has been shortened: for background work, between two pieces."""
+        """Wait for a limited time until a long log has been shortened. Called by background work between chunks."""
         if self._checkpointer is not None:
             self._checkpointer.wait_for_calm()
 
     def write_apart(self, work: Callable[[Transaction], T]) -> T:
-        """Run the work in a separate transaction, even inside a group; the next one counts as foreign.
+        """Run the work in its own transaction, even inside a group. The next transaction counts as foreign.
 
-        A group's earlier writes are committed first. Use it for changes after which callers must reload cached state.
+        Earlier writes of a group are committed first. Use this method for changes after which callers must reload
+        cached state.
         """
         with self._lock:
             if self._group_thread == threading.get_ident():
@@ -133,7 +134,7 @@ class SqliteStore:
 
     @contextmanager
     def group(self) -> Iterator[None]:
-        """Commit this thread's writes inside the block together, at its end."""
+        """Commit the writes of this thread in the block together, at its end."""
         if self.in_memory or self._group_thread == threading.get_ident():
             yield
             return
@@ -153,7 +154,7 @@ class SqliteStore:
             self.sync.wait(self.sync.committed)
 
     def _end_group(self) -> None:
-        """Commit the group's writes so far."""
+        """Commit the writes of the group so far."""
         if self._group_lost is not None:
             raise self._group_lost
         if self._group_begun:
@@ -172,7 +173,7 @@ class SqliteStore:
         return result
 
     def _undo(self, error: BaseException) -> None:
-        """Roll back, and raise SQLite's failures as storage errors."""
+        """Roll back, and raise SQLite errors as storage errors."""
         with failures(self.path):
             self._rollback()
             if isinstance(error, apsw.Error):
@@ -195,7 +196,7 @@ class SqliteStore:
                 raise
 
     def _lose_group(self, error: apsw.Error) -> None:
-        """Fail the whole group: SQLite rolled it back (a full disk), or it is rolled back here."""
+        """Fail the whole group. SQLite has rolled it back, for example on a full disk, or it is rolled back here."""
         self._group_lost = storage_error(error, self.path)
         self._group_begun = False
         self._rollback()
@@ -215,7 +216,7 @@ class SqliteStore:
         return result
 
     def _run_batch(self, calls: list[CombinedCall]) -> int:
-        """Run the calls of several threads in one transaction, and return the number of its commit.
+        """Run the calls of several threads in one transaction, and return the number of the commit.
 
         Raises exceptions of a signal handler, which do not belong to the other threads.
         """
@@ -253,7 +254,7 @@ class SqliteStore:
                 call.error = error
 
     def _settle_batch(self, calls: list[CombinedCall], commit: int) -> None:
-        """Wait until the commit is on the disk; if the disk fails, every call of the batch fails."""
+        """Wait until the commit is on disk. If the disk fails, every call of the batch fails."""
         if self.sync is None or all(call.error is not None for call in calls):
             return
         try:
@@ -303,7 +304,7 @@ class SqliteStore:
             self._copy(target)
 
     def copy(self) -> SqliteStore:
-        """Return a database in memory with the same content, as of one point in time."""
+        """Return an in-memory database with the same content, as of one point in time."""
         copied = SqliteStore(MEMORY)
         with failures(self.path):
             self._copy(copied._writing.connection)
@@ -322,7 +323,10 @@ class SqliteStore:
             source.close()
 
     def integrity(self, progress: Callable[[], None] = lambda: None) -> list[str]:
-        """Return SQLite's own findings about the file; empty if it is sound. `progress` is called repeatedly."""
+        """Return the problems that SQLite's own check finds in the file.
+
+        The list is empty if there are none. `progress` is called repeatedly.
+        """
 
         def goes_on() -> bool:
             progress()
@@ -338,7 +342,7 @@ class SqliteStore:
         return [str(finding) for (finding,) in rows if finding != "ok"]
 
     def leave_behind(self) -> object:
-        """Count as closed in a child of the process that opened it. Return objects that must not be freed there."""
+        """Mark the store as closed in a child process. Return objects that must not be freed there."""
         left = self._writing, self._checkpointer, self._readers.leave_behind()
         self._lock = threading.RLock()  # a thread that does not exist here may hold it
         self._writing = cast(Writing, LeftBehind(self.path))
@@ -347,7 +351,7 @@ class SqliteStore:
         return left
 
     def close(self) -> None:
-        """Close every connection. Calling twice is harmless."""
+        """Close all connections. Calling it twice has no effect."""
         with self._lock:
             if self._closed:
                 return

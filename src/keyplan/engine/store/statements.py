@@ -1,13 +1,13 @@
-"""SQL statements of the store, and its layout.
+"""SQL statements and the database layout of the store.
 
     keyplan_document (name, body)             table descriptions and settings, as JSON
     tree_N (id, k, size, body)                one sorted tree: a table's items, an index's entries, ...
     log_N (sequence, written_at, shard, body) one stream's records, in order of commit
 
-A tree is an ordinary rowid table with a unique index on its key bytes: at these row sizes that is faster than WITHOUT
-ROWID, whose interior pages would hold whole bodies. Rows are written by UPSERT, never by INSERT OR REPLACE, which
-deletes and inserts and so touches every page twice. A row that gets another key is moved by UPDATE, which leaves it on
-its page.
+A tree is an ordinary rowid table with a unique index on its key. At these row sizes, this is faster than WITHOUT ROWID,
+whose interior pages would contain whole bodies. Rows are written by UPSERT instead of INSERT OR REPLACE, which deletes
+and inserts and therefore modifies every page twice. If the key of a row changes, the row is changed by UPDATE, so that
+it stays on its page.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ INTEGRITY = "PRAGMA integrity_check"
 
 
 class TreeStatements(NamedTuple):
-    """SQL statements of one tree."""
+    """The SQL statements of one tree."""
 
     number: int
     create: str
@@ -65,7 +65,7 @@ class TreeStatements(NamedTuple):
 
 
 def tree(number: int) -> TreeStatements:
-    """Return the statements of tree `number`."""
+    """Return the statements for tree `number`."""
     name = f"tree_{number}"
     columns = f"SELECT k, size, body FROM {name}"
     replaced = "ON CONFLICT (k) DO UPDATE SET size = excluded.size, body = excluded.body"
@@ -98,7 +98,7 @@ def tree(number: int) -> TreeStatements:
 
 
 class LogStatements(NamedTuple):
-    """SQL statements of one log."""
+    """The SQL statements of one log."""
 
     number: int
     create: str
@@ -111,7 +111,10 @@ class LogStatements(NamedTuple):
 
 
 def log(number: int) -> LogStatements:
-    """Return the statements of log `number`. AUTOINCREMENT: a sequence is never used twice, even after a trim."""
+    """Return the statements for log `number`.
+
+    AUTOINCREMENT ensures that a sequence is never used twice, even after a trim.
+    """
     name = f"log_{number}"
     return LogStatements(
         number=number,

@@ -1,4 +1,4 @@
-"""Commits made durable in groups: the first sync of the log covers every commit before it.
+"""Durable group commit, in which one sync of the log covers all earlier commits.
 
 SQLite appends commits to the write-ahead log without waiting for the disk (synchronous=NORMAL); `durability="full"`
 adds a sync of that log before a commit is acknowledged. Because that call is made here and not inside SQLite's COMMIT,
@@ -28,7 +28,7 @@ LEAST_PIECE_BYTES, MOST_PIECE_BYTES = 256 * 1024, 1024 * 1024
 
 
 class LogSync:
-    """Commit counter of one database that syncs its log up to a commit."""
+    """Commit counter of a database, which syncs the log up to a commit."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -42,10 +42,10 @@ class LogSync:
         self._reach = 0  # a lower bound of the file's length
 
     def make_room(self, pages: int) -> None:
-        """Extend the log's file well beyond that many pages.
+        """Extend the log file well beyond a number of pages.
 
-        Call it in a write transaction: nobody else writes the log then, so the bytes after its end are unused. If it
-        fails, the next commit extends the file itself, or reports why it cannot.
+        Call it in a write transaction: no other process writes the log then, so the bytes after its end are unused. If
+        it fails, the next commit extends the file itself or reports why it cannot.
         """
         used, descriptor = pages * FRAME_BYTES, self._descriptor  # opened by the first sync, which reports a failure
         if used + LEAST_PIECE_BYTES > self._reach and descriptor is not None and hasattr(os, "pwrite"):
@@ -60,7 +60,7 @@ class LogSync:
             os.pwrite(descriptor, bytes(self._reach - end), end)
 
     def wait(self, commit: int) -> None:
-        """Wait until that many commits are on the disk. Raises StorageError if the disk fails."""
+        """Wait until that many commits are on disk. Raises StorageError if the disk fails."""
         while self.synced < commit:
             with self._lock:
                 if self.synced < commit:
@@ -85,7 +85,7 @@ class LogSync:
         return self._descriptor
 
     def _sync_folder(self) -> None:
-        """Sync the folder once, which makes the names of a new database's files durable."""
+        """Sync the folder once, to make the names of the files of a new database durable."""
         if os.name == "nt":
             return  # Windows keeps names and content together
         folder = os.open(Path(self._path).resolve().parent, os.O_RDONLY)
@@ -95,7 +95,7 @@ class LogSync:
             os.close(folder)
 
     def close(self) -> None:
-        """Close the log after all commits have been waited for: the file may be removed right after."""
+        """Close the log after waiting for all commits. The file may be removed immediately afterwards."""
         with self._lock:
             if self._descriptor is not None:
                 os.close(self._descriptor)

@@ -1,4 +1,4 @@
-"""Background threads, and their absence where none can be started."""
+"""Start of background threads, with a fallback if no thread can be started."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _log = logging.getLogger(__name__)
 
 
 def started(work: Callable[[], None], name: str) -> threading.Thread | None:
-    """Return a thread that does the work, or None if the process cannot start one or is ending.
+    """Start a thread and return it, or return None if the process cannot start one or is shutting down.
 
-    Only the log reports a failure: the work stays pending, and the next caller tries again.
+    A failure is only logged: the work stays pending, and the next caller tries again.
     """
     thread = threading.Thread(target=work, name=name, daemon=True)
     try:

@@ -1,7 +1,7 @@
-"""Storage of stream records: a log for each stream, which outlives the stream's table.
+"""Storage of stream records in one log per stream, which outlives the stream's table.
 
-A stream ends when it is disabled or its table deleted; its records stay readable for 24 hours. So each stream has a
-document, named `stream:` and its ARN, which names the log and, once the stream has ended, the time at which it did.
+A stream ends when it is disabled or its table is deleted. Its records stay readable for 24 hours. Therefore each stream
+has a document, named `stream:` plus its ARN, which contains the log and, for an ended stream, the end time.
 
 Source: developer guide, "Change data capture for DynamoDB Streams".
 """
@@ -26,7 +26,7 @@ _MILLISECOND = 0.001
 
 
 def begin(database: Database, transaction: Transaction, document: dict[str, Any], view_type: str) -> None:
-    """Add a new, empty stream to a table's document."""
+    """Add a new, empty stream to the document of a table."""
     description = document["description"]
     arn, label = _name(transaction, description["TableArn"], database.clock.now())
     stream = {
@@ -52,7 +52,7 @@ def begin(database: Database, transaction: Transaction, document: dict[str, Any]
 
 
 def end(transaction: Transaction, document: dict[str, Any], now: float) -> None:
-    """End the stream of a table's document, if it has one. Its records stay."""
+    """End the stream in the document of a table, if there is one. Its records remain."""
     stream = document.pop("stream", None)
     if stream is None:
         return
@@ -74,12 +74,12 @@ def save(transaction: Transaction, stream: dict[str, Any]) -> None:
 
 
 def stored(view: StoreView) -> list[dict[str, Any]]:
-    """Return the documents of all streams, by ARN, ended ones included."""
+    """Return the documents of all streams, including ended ones, sorted by ARN."""
     return [orjson.loads(body) for _, body in view.documents(_DOCUMENT_PREFIX)]
 
 
 def is_gone(stream: dict[str, Any], now: float) -> bool:
-    """Return True if a stream ended so long ago that its records are out of reach."""
+    """Return True if a stream ended so long ago that its records are no longer readable."""
     ended_at: float | None = stream["ended_at"]
     return ended_at is not None and ended_at <= now - limits.STREAM_RETENTION_S
 
@@ -98,7 +98,7 @@ def purge(transaction: Transaction, now: float) -> None:
 
 
 def _name(transaction: Transaction, table_arn: str, now: float) -> tuple[str, str]:
-    """Return ARN and label of a new stream: the time, made unique if the table had a stream of this millisecond."""
+    """Return the ARN and label of a new stream. The label is the time, made unique within the table."""
     while True:
         label = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
         arn = f"{table_arn}/stream/{label}"

@@ -1,14 +1,14 @@
-"""Streams: shards, sequence numbers, shard iterators, and the record of each change.
+"""Streams, with their shards, sequence numbers, shard iterators and change records.
 
-`logs` starts and ends a stream; its document, found by the ARN, outlives the stream's table. `retention` writes the
-member `trimmed`: for each shard, the last sequence that retention removed.
+`logs` starts and ends a stream. Its document, which is found by the ARN, outlives the stream's table. `retention`
+writes the member `trimmed`, which contains the last removed sequence of each shard.
 
-A shard iterator is an opaque text with the position in a shard of the next records:
+A shard iterator is an opaque string with the position of the next records in a shard:
 
     <stream ARN>|1|<base64 of: shard, position, issued at, from the horizon or not, check>
 
-The check, a digest of ARN and content, distinguishes a truncated or altered text from one that the engine issued. It is
-not a secret: a client that may read the stream may read all of it.
+The check is a digest of the ARN and the content, which detects truncated or altered strings. It is not secret, because
+a client with access to the stream can read all of it.
 
 Source: developer guide, "Change data capture for DynamoDB Streams".
 """
@@ -51,7 +51,7 @@ _NUMBER_BASE = 10**20  # makes the shortest sequence number 21 digits, the minim
 
 
 def readable(view: StoreView, arn: str, now: float) -> dict[str, Any]:
-    """Return the document of a readable stream. Raises ResourceNotFoundError, ValidationError."""
+    """Return the document of a readable stream. Raises ResourceNotFoundError or ValidationError."""
     check_arn(arn)
     document = logs.find(view, arn)
     if document is None or logs.is_gone(document, now):
@@ -60,23 +60,23 @@ def readable(view: StoreView, arn: str, now: float) -> dict[str, Any]:
 
 
 def log_of(document: dict[str, Any]) -> Log:
-    """Return the log of the stream's records."""
+    """Return the log with the records of the stream."""
     return statements.log(document["log"])
 
 
 def trimmed(document: dict[str, Any], shard: int) -> int:
-    """Return the last sequence that retention removed from a shard; 0: none yet."""
+    """Return the last sequence that retention removed from a shard, or 0 if none was removed."""
     removed: list[int] | None = document.get("trimmed")
     return 0 if removed is None else removed[shard]
 
 
 def end(view: StoreView, document: dict[str, Any], shard: int) -> int:
-    """Return the last sequence of a shard so far; for a closed shard it is final."""
+    """Return the last sequence of a shard so far, which is final for a closed shard."""
     return max(view.bounds(log_of(document), shard)[1] or 0, trimmed(document, shard))
 
 
 def check_arn(arn: str) -> None:
-    """Raise ValidationError unless the text has the form of a stream's ARN."""
+    """Raise ValidationError unless the string has the form of a stream ARN."""
     if not arn.startswith("arn:") or ":table/" not in arn or "/stream/" not in arn:
         raise ValidationError(messages.INVALID_ARN)
 
@@ -85,12 +85,12 @@ def check_arn(arn: str) -> None:
 
 
 def shard_id(document: dict[str, Any], shard: int) -> str:
-    """Return the name of a shard: the creation time of its stream, in milliseconds, and its number."""
+    """Return the ID of a shard, which contains the creation time of its stream in milliseconds and its number."""
     return f"shardId-{int(document['created_at'] * 1000):020d}-{shard:08x}"
 
 
 def shard_number(document: dict[str, Any], name: str) -> int | None:
-    """Return the number of the shard of that name, or None if the stream does not have it."""
+    """Return the number of the shard with an ID, or None if the stream does not have it."""
     for shard in range(document["shards"]):
         if shard_id(document, shard) == name:
             return shard
@@ -98,19 +98,19 @@ def shard_number(document: dict[str, Any], name: str) -> int | None:
 
 
 def sequence_number(sequence: int) -> str:
-    """Return a record's sequence as the service writes it: at least 21 digits."""
+    """Format a sequence as a SequenceNumber like the service does, with at least 21 digits."""
     return str(_NUMBER_BASE + sequence)
 
 
 def sequence_of(number: str) -> int:
-    """Return the sequence of a SequenceNumber. Raises ValidationError."""
+    """Parse a SequenceNumber. Raises ValidationError."""
     if not (number.isascii() and number.isdigit()) or int(number) < _NUMBER_BASE:
         raise ValidationError(messages.INVALID_SEQUENCE_NUMBER)
     return int(number) - _NUMBER_BASE
 
 
 def event_id(arn: str, sequence: int) -> bytes:
-    """Return the eventID of a record, 32 hexadecimal digits: the same each time it is read."""
+    """Return the eventID of a record, 32 hexadecimal digits that are the same for each read."""
     return hashlib.md5(b"%b|%d" % (arn.encode(), sequence), usedforsecurity=False).hexdigest().encode()
 
 
@@ -129,8 +129,8 @@ def record(
 ) -> None:
     """Append the record of a change to the table's stream, unless nothing has changed.
 
-    The body is the middle of the record as GetRecords returns it, ready to be spliced between members that only the log
-    knows: time and sequence number.
+    The body is the middle part of the record as GetRecords returns it. The log knows the members around it: time and
+    sequence number.
     """
     stream = table.stream
     assert stream is not None
@@ -177,13 +177,13 @@ class ShardIterator(NamedTuple):
 
 
 def render_iterator(iterator: ShardIterator) -> str:
-    """Return the text of an iterator for the client."""
+    """Format an iterator for the client."""
     content = _LAYOUT.pack(iterator.shard, iterator.position, iterator.issued_at, iterator.at_horizon)
     return f"{iterator.arn}|{_VERSION}|{b64encode(content + _iterator_digest(iterator.arn, content)).decode()}"
 
 
 def parse_iterator(text: str, now: float) -> ShardIterator:
-    """Return the iterator of a client's text. Raises ValidationError and, after 15 minutes, ExpiredIteratorError."""
+    """Parse an iterator. Raises ValidationError, or ExpiredIteratorError after 15 minutes."""
     arn, _, rest = text.partition("|")
     version, _, encoded = rest.partition("|")
     try:

@@ -1,8 +1,8 @@
-"""Retention of stream records: removed after 24 hours, and so are ended streams.
+"""Retention of streams: records and ended streams are removed after 24 hours.
 
-The background thread trims regularly. A read of a stream trims it first if records are due, so clients never see
-records that are too old, however late the thread is. Records are removed only from a shard's start: where the clock was
-set back, a record that seems old stays as long as the one before it. Trims are small write transactions, so that
+The background thread trims regularly. If records are due, a read of a stream trims it first, so that clients never see
+records that are too old, even if the thread is late. Records are removed only from the start of a shard. If the clock
+was set back, a record that seems old stays as long as the record before it. Trims use small write transactions, so that
 writers never wait long.
 """
 
@@ -27,9 +27,9 @@ TRIM_RECORDS = 1_000
 
 
 def trim_streams(database: Database, stopped: Callable[[], bool] = lambda: False) -> int:
-    """Remove records older than 24 hours, and streams that ended before, and return the number of records.
+    """Remove records older than 24 hours and streams that ended before then. Return the number of records.
 
-    `stopped` is called between transactions; once it returns True, the rest is left for the next call.
+    `stopped` is called between transactions. If it returns True, the rest is left for the next call.
     """
     now = database.clock.now()
     view = database.store.view()
@@ -93,9 +93,10 @@ def _trim_some(transaction: Transaction, arn: str, now: float) -> tuple[int, boo
 
 
 def last_before(view: StoreView, log: Log, shard: int, before: float) -> int:
-    """Return the last sequence of a shard written before a time; 0 if none.
+    """Return the last sequence of a shard that was written before a time, or 0 if there is none.
 
-    Times rise with sequences, unless the clock was set back, so this is a binary search that need not read every body.
+    Times increase with sequences unless the clock was set back, so a binary search is possible without reading every
+    body.
     """
     first, last = view.bounds(log, shard)
     if first is None or last is None:

@@ -1,6 +1,6 @@
-"""Changes that a table accepts while others are in progress.
+"""Checks of table changes against other changes in progress.
 
-The service reports the state that prevents a change, with a specific rule for each kind of change. Without a state
+The service reports the state that prevents a change, with specific rules for each kind of change. Without a state
 delay, the only change that takes time is the backfill of an index. Observed on the service, October 2026.
 """
 
@@ -29,9 +29,9 @@ def check_state(table: Table, now: float) -> None:
 
 
 def check_change(table: Table, wanted: set[str], deleted: str | None, now: float) -> None:
-    """Raise the error for the state that prevents the wanted kinds of change.
+    """Raise the error for the state that prevents the requested kinds of change.
 
-    Kinds: those of `tables` and ON_DEMAND; `deleted` is the index that is to be deleted. ResourceInUseError;
+    Kinds are those of `tables` and ON_DEMAND. `deleted` is the index to delete. Raises ResourceInUseError, or
     LimitExceededError for a second index.
     """
     if deleted is not None and descriptions.allocated_at(table.document, deleted) > now:

@@ -1,11 +1,12 @@
-"""Backfills: rows for a new global index or tree of expiries of a live table, and copied rows of backups and restores.
+"""Backfills of new global indexes and expiry trees of live tables, and row copies for backups and restores.
 
-After the commit of the change, every write maintains the new tree; the backfill adds existing items, a chunk in a write
-transaction each. Since a chunk reads and writes in one transaction, an entry is always that of the current item. The
-progress of a backfill is in a document next to its table's, so it continues after a crash, and processes that work on
-the same backfill share it. Items whose attributes are not valid as the index's key are skipped, as in the service.
+After the change is committed, every write maintains the new tree. The backfill adds existing items in chunks. Each
+chunk is read and written in one transaction, so entries always match the current items. The progress of a backfill is
+stored in a document next to that of its table, so that the backfill continues after a crash and several processes can
+share it. Items with invalid index key attributes are skipped, as in the service.
 
-Backups and restored tables get their rows in the same way, by `copies`: a restored table before any other backfill.
+The rows of backups and restored tables are copied in the same way (see `copies`). For a restored table, this happens
+before any other backfill.
 
 Source: developer guide, "Managing Global Secondary Indexes in DynamoDB".
 """
@@ -53,7 +54,7 @@ _log = logging.getLogger(__name__)
 
 
 def forget(transaction: Transaction, tree: Tree) -> None:
-    """Remove the progress of a tree's backfill."""
+    """Delete the progress document of a tree's backfill."""
     transaction.delete_document(_progress_name(tree))
 
 
@@ -62,7 +63,10 @@ def _progress_name(tree: Tree) -> str:
 
 
 def pending(database: Database) -> list[tuple[str, str]]:
-    """Return unfinished backfills: table and index, EXPIRY or COLLECTIONS; table or backup and ROWS."""
+    """Return unfinished backfills.
+
+    An entry is a table and an index, EXPIRY or COLLECTIONS, or a table or backup and ROWS.
+    """
     return [(owner, ROWS) for owner in copies.pending(database.store.view())] + [
         (table.name, name)
         for table in database.catalog.known()
@@ -72,7 +76,7 @@ def pending(database: Database) -> list[tuple[str, str]]:
 
 
 def begin(database: Database, owner: str, *names: str) -> None:
-    """Fill as much of each as an operation can wait for; the engine's thread does the rest."""
+    """Fill each tree for as long as an operation can wait. The engine's thread does the rest."""
     for name in names:
         if not fill_some(database, owner, name, CHUNKS_AT_ONCE):
             database.wake_backfiller()
@@ -101,9 +105,9 @@ def _place(database: Database, owner: str, name: str) -> str:
 
 
 def fill_some(database: Database, owner: str, name: str, chunks: int, pace: Pace | None = None) -> bool:
-    """Fill a number of chunks. Return True once the backfill has ended, also because table or index was dropped.
+    """Fill a number of chunks. Return True if the backfill has ended, or its table or index was dropped.
 
-    `pace` adapts the chunk size to the time that earlier chunks took.
+    `pace` adapts the chunk size to the duration of earlier chunks.
     """
     pace = pace or Pace(database.clock, CHUNK_ROWS)
 
@@ -138,9 +142,9 @@ def _target(table: Table, name: str) -> Tree:
 
 
 def _bring_in(view: StoreView, owner: str, name: str, limit: int) -> None:
-    """Read the rows of the next chunk, and the places of their entries, ahead of its transaction.
+    """Read the rows of the next chunk, and the pages for their entries, before the transaction.
 
-    Their pages are then in memory, and writers need not wait for the disk.
+    The pages are then in memory, so that writers need not wait for the disk.
     """
     if name == ROWS:
         copies.bring_in(view, owner)
@@ -160,7 +164,7 @@ def _next_rows(view: StoreView, table: Table, target: Tree, limit: int) -> list[
 
 
 def _entry_key(table: Table, name: str, key: bytes, item: Item) -> bytes | None:
-    """Return the stored key of the backfill's row for an item, or None if it has none."""
+    """Return the stored key of the row to backfill for an item, or None if the item has none."""
     if name == EXPIRY:
         assert table.expiry is not None
         at = expiry.expires_at(table.expiry, item)
@@ -169,7 +173,7 @@ def _entry_key(table: Table, name: str, key: bytes, item: Item) -> bytes | None:
 
 
 def _fill_chunk(transaction: Transaction, owner: str, name: str, limit: int) -> bool:
-    """Fill in the next rows. Return True if no rows are left, or the backfill has ended otherwise."""
+    """Fill in the next rows. Return True if no rows are left, or if the backfill has ended for another reason."""
     if name == ROWS:
         return copies.fill_chunk(transaction, owner)
     table = _unfinished(transaction, owner, name)
@@ -201,7 +205,7 @@ def _fill_entry(transaction: Transaction, table: Table, name: str, row: Row) -> 
 
 
 def _finish(database: Database, transaction: Transaction, owner: str, name: str) -> None:
-    """Mark the tree as complete: an index can be read, after the engine's delay."""
+    """Mark the tree as complete. An index becomes readable after the engine's delay."""
     if name == ROWS:
         copies.end(database, transaction, owner)
     table = _unfinished(transaction, owner, name)
@@ -225,7 +229,7 @@ def _finish(database: Database, transaction: Transaction, owner: str, name: str)
 
 
 class Backfiller(Worker[tuple[str, str]]):
-    """The engine's thread for unfinished backfills; it exists only while any are left."""
+    """The engine's thread for unfinished backfills, which runs only while there are any."""
 
     def __init__(self, database: Database) -> None:
         super().__init__("keyplan-backfill")

@@ -1,8 +1,8 @@
-"""Tables and indexes as the engine works with them, and the cache of their descriptions.
+"""Tables and indexes in the engine, and the cache of their definitions.
 
-A table is one JSON document in the store: what DescribeTable returns, and where its rows are. Parsed, it is an
-immutable `Table`. A change of a table writes a new document, and a new Table replaces the old one. A sequence in the
-store counts the changes, so that other processes notice.
+A table is a JSON document in the store, which contains the DescribeTable result and the location of the rows. It is
+parsed into an immutable `Table`. A change of a table writes a new document, and a new Table replaces the old one. A
+sequence in the store counts the changes, so that other processes can detect them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ WHOLE_TABLE_NAME = f"[a-zA-Z0-9_.-]{{{limits.TABLE_NAME_MIN},{limits.TABLE_NAME_
 
 
 class CatalogChanged(Exception):  # noqa: N818 - a signal to start over, never seen outside the engine
-    """The table has changed since the operation looked it up: the operation starts over."""
+    """Raised if the table has changed since the operation looked it up. The operation starts over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +50,14 @@ class Index:
     """Whether a backfill is running: writes maintain the index, reads must not use it yet."""
 
     def project(self, item: Item) -> Item:
-        """Return the attributes of an item that an entry holds."""
+        """Return the attributes of an item that the index projects."""
         if self.projection == "ALL":
             return item
         attributes = self.attributes
         return {name: value for name, value in item.items() if name in attributes}
 
     def row(self, item: Item, size: int, body: bytes) -> tuple[int, bytes]:
-        """Return size and body of the entry of an item with the given size and body."""
+        """Return the size and body of the index entry for an item with the given size and body."""
         if self.projection == "ALL":
             return size, body
         projected = self.project(item)
@@ -66,7 +66,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Expiry:
-    """Time to live: the attribute, and the tree of the times at which items expire."""
+    """The time to live setting: the attribute, and the tree of expiry entries."""
 
     attribute: str
     tree: Tree
@@ -85,7 +85,7 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """Point-in-time recovery: the tree of earlier versions (`history`), the start time, and the number of days."""
+    """The point-in-time recovery setting: the tree of earlier versions (`history`), the start time and the period."""
 
     tree: Tree
     since_s: float
@@ -122,7 +122,7 @@ class Table:
 
 
 def parse(document: dict[str, Any], *, observed: bool = False) -> Table:
-    """Return the table that a stored document describes; `observed`: see `Catalog`."""
+    """Return the table for a stored document. `observed` is explained in `Catalog`."""
     description = document["description"]
     kinds = {
         definition["AttributeName"]: definition["AttributeType"] for definition in description["AttributeDefinitions"]
@@ -164,13 +164,13 @@ def parse(document: dict[str, Any], *, observed: bool = False) -> Table:
 
 
 def stored_table(view: StoreView, name: str) -> Table | None:
-    """Return the table of a name as a view shows it, regardless of the catalog."""
+    """Return the table with a name as stored in a view, regardless of the catalog."""
     body = view.document(DOCUMENT_PREFIX + name)
     return None if body is None else parse(orjson.loads(body))
 
 
 def stored_tables(view: StoreView) -> list[Table]:
-    """Return all tables as a view shows them, by name, regardless of the catalog."""
+    """Return all tables as stored in a view, sorted by name, regardless of the catalog."""
     return [parse(orjson.loads(body)) for _, body in view.documents(DOCUMENT_PREFIX)]
 
 
@@ -210,14 +210,14 @@ def _index(
 
 
 def _settles_at(document: dict[str, Any], after: float) -> float:
-    """Return when the next index may become readable; 0: at any time, by the backfill of any process."""
+    """Return the time when the next index may become readable, or 0 if a backfill may complete at any time."""
     if document.get("backfills"):
         return 0.0
     return min((at for at in document.get("index_ready_at", {}).values() if at > after), default=math.inf)
 
 
 def _settled(table: Table, now: float) -> Table:
-    """Return the table with every index readable that is ready by now."""
+    """Return the table with all indexes marked readable that are ready by now."""
     due = (name for name, at in table.document.get("index_ready_at", {}).items() if at <= now)
     ready = {name for name in due if table.indexes[name].backfilling}
     if not ready:
@@ -229,17 +229,17 @@ def _settled(table: Table, now: float) -> Table:
 
 
 def table_name(name_or_arn: str) -> str:
-    """Return the name of a table given by name or by ARN."""
+    """Return the name of a table from its name or ARN."""
     if name_or_arn.startswith("arn:"):
         return name_or_arn.partition(":table/")[2].partition("/")[0] or name_or_arn
     return name_or_arn
 
 
 class Catalog:
-    """Cache of parsed tables, as of the store's count of changes when they were read.
+    """Cache of parsed tables, as of a change count of the store.
 
-    In an observed catalog every change of an item must include the item's earlier version: none of its tables is
-    `plain` or `blind`.
+    In an observed catalog, every change of an item must include the earlier version of the item. Therefore none of its
+    tables is `plain` or `blind`.
     """
 
     def __init__(self, view: StoreView, *, observed: bool = False) -> None:
@@ -272,7 +272,7 @@ class Catalog:
                 self._changes = changes
 
     def find(self, name: str, view: StoreView) -> Table | None:
-        """Return the table of a name or ARN in any state, or None."""
+        """Return the table with a name or ARN in any state, or None."""
         table = self._tables.get(name)
         if table is not None:
             return table
@@ -280,11 +280,14 @@ class Catalog:
         return self._tables.get(table_name(name))
 
     def steady(self, name: str) -> Table | None:
-        """Return the table if it is ready and stays as it is until the catalog changes, or None."""
+        """Return the table if it is ready and its state cannot change until the catalog changes, or None."""
         return self._steady.get(name)
 
     def active(self, name: str, view: StoreView, now: float) -> Table:
-        """Return the table, ready for items. Raises ResourceNotFoundError with the message for item operations."""
+        """Return a table that is ready for item operations.
+
+        Raises ResourceNotFoundError with the message of item operations.
+        """
         table = self.find(name, view)
         if table is not None and table.ready_at == math.inf:
             self.reload(view)  # another process may have filled it
@@ -313,7 +316,7 @@ class Catalog:
         return settled
 
     def check(self, table: Table, transaction: Transaction) -> None:
-        """Raise CatalogChanged unless the table is still the current one."""
+        """Raise CatalogChanged unless the table is current."""
         if transaction.foreign:
             self.reload(transaction)
             transaction.foreign = False
@@ -321,34 +324,34 @@ class Catalog:
             raise CatalogChanged
 
     def look(self, table: Table, view: StoreView) -> None:
-        """Raise CatalogChanged unless the table is still the current one, whichever process has changed it."""
+        """Raise CatalogChanged unless the table is current, including changes by other processes."""
         self.reload(view)
         if self._tables.get(table.name) is not table:
             raise CatalogChanged
 
     def as_of(self, table: Table) -> int:
-        """Return the count of changes at which the table is current. Raises CatalogChanged if it is not."""
+        """Return the change count at which the table is current. Raises CatalogChanged if it is not current."""
         changes = self._changes  # read first: a reload in another thread counts up last
         if self._tables.get(table.name) is not table:
             raise CatalogChanged
         return changes
 
     def known(self) -> list[Table]:
-        """Return all tables as of the last reload, by name, in any state."""
+        """Return all tables as of the last reload, in any state, sorted by name."""
         return [table for _, table in sorted(self._tables.items())]
 
     def known_table(self, name_or_arn: str) -> Table | None:
-        """Return the table as of the last reload: for transactions of `Database.alter`, which start with one."""
+        """Return a table as of the last reload. `Database.alter` transactions start with a reload."""
         return self._tables.get(table_name(name_or_arn))
 
     def save(self, transaction: Transaction, document: dict[str, Any]) -> Table:
-        """Write a table's document, new or changed, in a transaction of `Database.alter`."""
+        """Write a new or changed table document in a `Database.alter` transaction."""
         name = document["description"]["TableName"]
         transaction.put_document(DOCUMENT_PREFIX + name, orjson.dumps(document))
         transaction.next_sequence(CHANGES)
         return parse(document, observed=self._observed)
 
     def remove(self, transaction: Transaction, name: str) -> None:
-        """Remove a table's document, in a transaction of `Database.alter`."""
+        """Delete a table document in a `Database.alter` transaction."""
         transaction.delete_document(DOCUMENT_PREFIX + name)
         transaction.next_sequence(CHANGES)

@@ -1,10 +1,10 @@
-"""Item counts and sizes of tables and indexes: live while that is cheap, a little old when it is not.
+"""Item counts and sizes of tables and indexes, which are cached if counting is expensive.
 
-The store counts a tree by reading all of it. The figures of more than a few rows are therefore kept until twenty times
-as long has passed as they took to compute. A tree of up to 100,000 rows is counted by the caller. A larger one takes
-seconds, so a thread counts it, and the caller gets the figures of the previous count. Before the first count has
-ended, they are an estimate: the number of the newest row stands for the number of rows. A write transaction uses
-figures of any age, because writers wait for it. The service updates its own figures about every six hours.
+The store counts a tree by reading all of it. The result for more than a few rows is therefore cached for twenty times
+the duration of the count. The caller counts a tree of up to 100,000 rows. A larger tree takes seconds, so a thread
+counts it and the caller gets the previous result. Before the first count has ended, the result is an estimate based on
+the number of the newest row. A write transaction accepts results of any age, because other writers wait for it. The
+service updates its counts about every six hours.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class _Known(NamedTuple):
 
 
 class _Count(NamedTuple):
-    """Rows and bytes of a tree, up to its row number `last`; `complete`: no row follows."""
+    """The rows and bytes of a tree up to row number `last`. `complete` is True if no row follows."""
 
     rows: int
     size_bytes: int
@@ -42,7 +42,7 @@ class _Count(NamedTuple):
 
 
 class TreeCounts(Worker[Tree]):
-    """Row counts and sizes of trees, by tree number, and the thread that counts large trees."""
+    """Row counts and sizes of trees, by tree number, with a thread that counts large trees."""
 
     def __init__(self, clock: Clock, view: Callable[[], StoreView]) -> None:
         super().__init__("keyplan-counts")
@@ -54,7 +54,7 @@ class TreeCounts(Worker[Tree]):
     def of(self, view: StoreView, tree: Tree, *, any_age: bool = False) -> tuple[int, int]:
         """Return the number of rows and the sum of their sizes in bytes.
 
-        `any_age`: use cached figures however old they are.
+        With `any_age`, cached results of any age are accepted.
         """
         begun = self._clock.monotonic()
         kept = self._kept.get(tree.number)
@@ -71,7 +71,7 @@ class TreeCounts(Worker[Tree]):
         return kept.rows, kept.size_bytes
 
     def forget(self, tree: Tree) -> None:
-        """Remove the figures of a dropped tree."""
+        """Delete the cached count of a dropped tree."""
         self._kept.pop(tree.number, None)
         self._wanted.pop(tree.number, None)
 
@@ -107,7 +107,10 @@ class TreeCounts(Worker[Tree]):
 
 
 def _counted(view: StoreView, tree: Tree, goes_on: Callable[[int], bool]) -> _Count:
-    """Count a tree in parts, each of which sees its own instant, as long as `goes_on` says so of the rows counted."""
+    """Count a tree in parts, each of which sees its own point in time.
+
+    Counting continues as long as `goes_on` returns True for the number of rows counted.
+    """
     rows = size_bytes = last = 0
     complete = False
     while not complete and goes_on(rows):
@@ -117,6 +120,6 @@ def _counted(view: StoreView, tree: Tree, goes_on: Callable[[int], bool]) -> _Co
 
 
 def _estimate(view: StoreView, tree: Tree, count: _Count, begun: float) -> _Known:
-    """Estimate the figures of a tree from its first rows and its newest row number. They count as outdated."""
+    """Estimate the count of a tree from its first rows and its newest row number. The result counts as outdated."""
     rows = count.rows + max(0, view.newest(tree) - count.last)
     return _Known(begun, 0.0, rows, count.size_bytes * rows // count.rows)

@@ -1,13 +1,13 @@
-"""TableDescription: a table's description, its state as of a time, its live figures.
+"""TableDescription of a table: its definition, its state as of a time, and its current counts.
 
-States are computed, not stored: a document holds until when a table is CREATING or UPDATING, when a table or an index
-that is being deleted is gone, and which indexes are still being filled. A table becomes ACTIVE only by the passing of
-time.
+States are computed instead of stored. A document contains the time until which a table is CREATING or UPDATING, the
+time at which a table or index in deletion disappears, and the indexes that are still being filled. A table becomes
+ACTIVE only through the passage of time.
 
     ready_at          the table is CREATING until then
     building          it is CREATING until its backfills are complete
     restore           RestoreSummary of a restored table while it is CREATING
-    gone_at           it is DELETING, and gone from then on
+    gone_at           it is DELETING, and does not exist from then on
     changes           changes in progress, each with `what`, `until` and, where the description keeps the old
                       value until then, that value (`shown`)
     backfills         names of indexes that are being filled
@@ -51,20 +51,23 @@ _UPDATING = frozenset((CAPACITY, STREAM, CLASS, INDEXES))
 
 
 def table_arn(database: Database, name: str) -> str:
-    """Return the ARN of a table of this engine."""
+    """Return the ARN of a table in this engine."""
     return f"arn:aws:dynamodb:{database.settings.region}:{database.settings.account}:table/{name}"
 
 
 def find(database: Database, name_or_arn: str) -> Table:
-    """Return the table in any state, for reading. Raises ResourceNotFoundError with the table operations' message."""
+    """Return the table in any state, for reading.
+
+    Raises ResourceNotFoundError with the message of table operations.
+    """
     database.catalog.reload(database.store.view())
     return find_known(database, name_or_arn)
 
 
 def find_known(database: Database, name_or_arn: str) -> Table:
-    """Return the table inside a `Database.alter` transaction.
+    """Return the table in a `Database.alter` transaction.
 
-    Raises ResourceNotFoundError, and ValidationError for the ARN of another Region.
+    Raises ResourceNotFoundError, or ValidationError for the ARN of another Region.
     """
     if name_or_arn.startswith("arn:") and name_or_arn.split(":")[3] != database.settings.region:
         raise ValidationError(request_messages.other_region(name_or_arn))
@@ -75,18 +78,18 @@ def find_known(database: Database, name_or_arn: str) -> Table:
 
 
 def present(database: Database, name_or_arn: str) -> Table | None:
-    """Return the table in any state as of the catalog's last reload, or None once its deletion has ended."""
+    """Return the table in any state as of the catalog's last reload, or None after its deletion has ended."""
     table = database.catalog.known_table(name_or_arn)
     return None if table is None or is_gone(table, database.clock.now()) else table
 
 
 def is_gone(table: Table, now: float) -> bool:
-    """Return True if the table's deletion has ended."""
+    """Return True if the deletion of the table has ended."""
     return table.gone_at is not None and table.gone_at <= now
 
 
 def status(table: Table, at: float) -> str:
-    """Return TableStatus as of a time."""
+    """Return the TableStatus at a time."""
     if table.gone_at is not None:
         return "DELETING"
     if table.ready_at > at:
@@ -97,12 +100,12 @@ def status(table: Table, at: float) -> str:
 
 
 def changes(document: dict[str, Any], at: float) -> list[dict[str, Any]]:
-    """Return the changes in progress as of a time."""
+    """Return the changes in progress at a time."""
     return [change for change in document.get("changes", ()) if change["until"] > at]
 
 
 def index_status(table: Table, name: str, at: float) -> str:
-    """Return IndexStatus of one of the table's indexes as of a time."""
+    """Return the IndexStatus of an index at a time."""
     document = table.document
     if table.gone_at is not None:
         return "DELETING"
@@ -116,7 +119,7 @@ def index_status(table: Table, name: str, at: float) -> str:
 
 
 def allocated_at(document: dict[str, Any], index: str) -> float:
-    """Return when a new index is allocated and its backfill starts, as descriptions report it."""
+    """Return when a new index is allocated and its backfill starts, as shown in descriptions."""
     for change in document.get("changes", ()):
         if change["what"] == INDEXES and change["details"] == {"done": "created", "index": index}:
             until: float = change["until"]
@@ -125,12 +128,12 @@ def allocated_at(document: dict[str, Any], index: str) -> float:
 
 
 def leaving(document: dict[str, Any], at: float) -> list[dict[str, Any]]:
-    """Return the descriptions of indexes that are being deleted as of a time."""
+    """Return the descriptions of indexes that are being deleted at a time."""
     return [each["description"] for each in document.get("indexes_leaving", ()) if each["gone_at"] > at]
 
 
 def settle(document: dict[str, Any], now: float) -> dict[str, Any]:
-    """Return a copy of a document without states that have ended, so that only new states are pending."""
+    """Return a copy of a document without the states that have ended."""
     settled: dict[str, Any] = orjson.loads(orjson.dumps(document))
     if settled.get("ready_at", PENDING) <= now:
         settled.pop("ready_at", None)
@@ -154,7 +157,7 @@ def settle(document: dict[str, Any], now: float) -> dict[str, Any]:
 
 
 def keep(holder: dict[str, Any], member: str, rest: list[Any] | dict[str, Any]) -> None:
-    """Set a member to the rest of its entries, or remove it if none is left."""
+    """Set a member to its remaining entries, or remove it if there are none."""
     if rest:
         holder[member] = rest
     else:
@@ -162,7 +165,7 @@ def keep(holder: dict[str, Any], member: str, rest: list[Any] | dict[str, Any]) 
 
 
 def count(database: Database, name_or_arn: str) -> None:
-    """Count the rows of a table ahead of the transaction that describes it, while writers need not wait."""
+    """Count the rows of a table before the transaction that describes it, so that writers need not wait."""
     table = present(database, name_or_arn)
     if table is not None:
         for tree in (table.tree, *(index.tree for index in table.indexes.values())):
@@ -170,10 +173,10 @@ def count(database: Database, name_or_arn: str) -> None:
 
 
 def describe(database: Database, view: StoreView, table: Table, at: float, *, writing: bool = False) -> dict[str, Any]:
-    """Return the TableDescription as of a timestamp; PENDING: with every state that has not been settled.
+    """Return the TableDescription at a timestamp. For PENDING, show every state that is not settled.
 
-    A change is described inside its own transaction (`writing`): after the commit, others may drop the table. Writers
-    wait for that transaction, so call `count` before it.
+    A change is described inside its own transaction (`writing`), because the table may be dropped after the commit.
+    Other writers wait for that transaction, so call `count` before it.
     """
     document = table.document
     answer: dict[str, Any] = orjson.loads(orjson.dumps(document["description"]))
@@ -230,7 +233,7 @@ def _complete_throughput(database: Database, answer: dict[str, Any], mode: str) 
 
 
 def _show(answer: dict[str, Any], pending: list[dict[str, Any]]) -> None:
-    """Restore the values that the description had before the changes in progress."""
+    """Restore the former values of changes that are still in progress."""
     for change in pending:
         for member, value in change.get("shown", {}).items():
             if value is None:

@@ -1,15 +1,15 @@
 """Stored documents of tables: created by CreateTable, removed by DeleteTable.
 
-`catalog` parses a document; `tables` defines which of its members are states. Members:
+`catalog` parses a document, and `tables` defines which of its members are states. Members:
 
-    description        what DescribeTable returns, without states and figures
-    tree               number of the table's tree; `index_trees`: of each index by name
-    collections_tree   for tables with local indexes
+    description        DescribeTable result without states and counts
+    tree               number of the table's tree; `index_trees`: the numbers for indexes, by name
+    collections_tree   number of the tree of item collections, for tables with local indexes
     stream, expiry     see `catalog.Stream`, `catalog.Expiry`
     recovery           see `catalog.Recovery`
-    copies             numbers of the trees that changes are noted in; see `copies`
+    copies             numbers of the trees that record changes; see `copies`
     rows_kept          the table is being deleted, and its tree belongs to a backup
-    tags               key to value
+    tags               tag values by key
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def create(
 
 
 def drop(database: Database, transaction: Transaction, table: Table) -> None:
-    """Remove a table and its data, except the records of its stream, and its rows if a backup has them."""
+    """Remove a table and its data. The records of its stream remain, and so do rows that belong to a backup."""
     trees = [index.tree for index in table.indexes.values()]
     if not table.document.get("rows_kept"):
         trees.append(table.tree)
@@ -81,7 +81,7 @@ def drop_tree(database: Database, transaction: Transaction, tree: Tree) -> None:
 
 
 def purge(database: Database, transaction: Transaction) -> None:
-    """Remove tables whose deletion has ended, and streams whose records are out of reach."""
+    """Remove tables whose deletion has ended, and streams that are no longer readable."""
     now = database.clock.now()
     for table in database.catalog.known():
         if descriptions.is_gone(table, now):
@@ -124,13 +124,13 @@ def describe_new(database: Database, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def definitions(given: Iterable[dict[str, Any]]) -> list[dict[str, str]]:
-    """Return AttributeDefinitions, by name as the service lists them."""
+    """Return AttributeDefinitions sorted by name, like the service."""
     listed = [{name: each[name] for name in ("AttributeName", "AttributeType")} for each in given]
     return sorted(listed, key=lambda each: each["AttributeName"])
 
 
 def key_schema(given: Iterable[dict[str, Any]]) -> list[dict[str, str]]:
-    """Return a KeySchema."""
+    """Return a KeySchema in the order of the service."""
     return [{name: each[name] for name in ("AttributeName", "KeyType")} for each in given]
 
 
@@ -153,12 +153,12 @@ def _index(request: dict[str, Any], arn: str) -> dict[str, Any]:
 
 
 def bare_index(described: dict[str, Any]) -> dict[str, Any]:
-    """Return an index as a request defines it: without capacity, state and figures."""
+    """Return an index as a request defines it, without capacity, state and counts."""
     return {name: described[name] for name in ("IndexName", "KeySchema", "Projection")}
 
 
 def encryption(database: Database, given: dict[str, Any]) -> dict[str, Any] | None:
-    """Return SSEDescription for an SSESpecification; None for the default, a key that the service owns.
+    """Return the SSEDescription for an SSESpecification, or None for the default key of the service.
 
     Raises ValidationError.
     """
@@ -178,10 +178,10 @@ def encryption(database: Database, given: dict[str, Any]) -> dict[str, Any] | No
 
 
 def _key_arn(database: Database, key: str) -> str:
-    """Return the ARN of a key given by ARN, alias or id.
+    """Return the ARN of a key given by ARN, alias or ID.
 
-    The service resolves an alias when it is written. The engine has no key service, so an alias stands for a separate
-    key, always the same one.
+    The service resolves an alias when it is written. The engine has no key management service, so each alias represents
+    a separate, fixed key.
     """
     base = f"arn:aws:kms:{database.settings.region}:{database.settings.account}:"
     key_arn = key if key.startswith("arn:") else base + (key if key.startswith("alias/") else f"key/{key}")

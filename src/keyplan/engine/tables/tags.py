@@ -1,4 +1,4 @@
-"""Tags of tables and streams: their rules, their limits, and the resource that an ARN names.
+"""Tags of tables and streams: their rules, their limits, and lookup of the tagged resource by ARN.
 
 Source: developer guide, "Tagging restrictions in DynamoDB".
 """
@@ -27,20 +27,20 @@ _VALUE_LENGTH = 256
 
 @dataclass(frozen=True, slots=True)
 class TaggedResource:
-    """A resource that can have tags: a table, or its current stream, whose tags are separate."""
+    """A resource with tags: a table, or its current stream, which has separate tags."""
 
     table: Table
     is_stream: bool
 
     @property
     def tags(self) -> dict[str, str]:
-        """Return the tags, by key."""
+        """Return the tags as a dict."""
         document = self.table.document
         tags: dict[str, str] = document["stream"].get("tags", {}) if self.is_stream else document["tags"]
         return tags
 
     def with_tags(self, tags: dict[str, str]) -> dict[str, Any]:
-        """Return the table's document with these tags in place of the resource's."""
+        """Return the table document with these tags on the resource."""
         document = self.table.document
         if self.is_stream:
             return {**document, "stream": {**document["stream"], "tags": tags}}
@@ -48,9 +48,9 @@ class TaggedResource:
 
 
 def merged(tags: dict[str, str], given: list[dict[str, Any]]) -> dict[str, str]:
-    """Return the tags with the given ones added.
+    """Return the existing tags together with the new tags.
 
-    Raises ValidationError for an invalid tag, or too many or too large tags.
+    Raises ValidationError for an invalid tag, or if there are too many or too large tags.
     """
     seen: set[str] = set()
     for tag in given:
@@ -68,7 +68,7 @@ def merged(tags: dict[str, str], given: list[dict[str, Any]]) -> dict[str, str]:
 
 
 def check_keys(keys: list[str]) -> None:
-    """Raise ValidationError for an invalid tag key, or for more keys than a resource can have."""
+    """Raise ValidationError for an invalid tag key, or for more keys than a resource supports."""
     if len(keys) > limits.TAGS_PER_RESOURCE:
         raise ValidationError(messages.TOO_MANY_TAGS)
     for key in keys:
@@ -89,16 +89,16 @@ def _check_key(key: str | None) -> None:
 
 
 def _is_plain(text: str) -> bool:
-    """Return True if the text consists of letters, digits, blanks and a little punctuation."""
+    """Return True if the string consists of letters, digits, spaces and basic punctuation."""
     return all(character in _PUNCTUATION or unicodedata.category(character)[0] in "LNZ" for character in text)
 
 
 def find_resource(database: Database, arn: str) -> TaggedResource:
-    """Return the resource of an ARN, as of the last reload.
+    """Return the resource with an ARN, as of the last reload.
 
     Raises AccessDeniedError, ValidationError or ResourceNotFoundError. Tables of other accounts and Regions do not
-    exist in this engine. A table's stream has its own tags while it is enabled (observed on the service, October 2026);
-    a stream that has ended is not found.
+    exist in this engine. A stream has its own tags while it is enabled (observed on the service, October 2026). A
+    stream that has ended is not found.
     """
     _, _, _, region, account, _ = arn.split(":", 5)
     if account != database.settings.account:
@@ -115,7 +115,7 @@ def find_resource(database: Database, arn: str) -> TaggedResource:
 
 
 def find_taggable(database: Database, arn: str) -> TaggedResource:
-    """Return a resource whose tags can be changed now. Raises ResourceInUseError while the table is being deleted."""
+    """Return a resource whose tags can be changed. Raises ResourceInUseError while the table is being deleted."""
     resource = find_resource(database, arn)
     if resource.table.gone_at is not None:
         raise ResourceInUseError(messages.being_deleted(resource.table.name))

@@ -1,10 +1,10 @@
-"""Throughput of tables and indexes as descriptions show it: provisioned, on demand, warm.
+"""Throughput of tables and indexes in descriptions: provisioned, on-demand and warm throughput.
 
-Every function accepts the description of a table or of one of its global indexes, whose name is then given for the
-messages, and the table's billing mode.
+Every function accepts the description of a table or of one of its global indexes, and the billing mode of the table.
+The name of an index is passed for messages.
 
 Sources: API reference (ProvisionedThroughputDescription, OnDemandThroughput, TableWarmThroughputDescription); developer
-guide, "DynamoDB warm throughput" (the figures a table starts with).
+guide, "DynamoDB warm throughput" (the initial values of a table).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def new(request: dict[str, Any], mode: str, index: str | None = None) -> Descrip
 
 
 def provisioned(given: dict[str, Any] | None) -> dict[str, Any]:
-    """Return ProvisionedThroughput for a new table or index; zeros for on demand."""
+    """Return ProvisionedThroughput for a new table or index, with zeros for on-demand capacity."""
     return {
         "NumberOfDecreasesToday": 0,
         "ReadCapacityUnits": int(given["ReadCapacityUnits"]) if given else 0,
@@ -70,10 +70,10 @@ def units(capacity: dict[str, Any]) -> tuple[int, int]:
 def set_provisioned(
     described: Description, given: dict[str, Any], now: float, delay_s: float, index: str | None
 ) -> Description:
-    """Change the provisioned throughput, and return the values that the description shows until the change is done.
+    """Change the provisioned throughput, and return the values to show until the change is complete.
 
-    Until then the change is dated when it was requested, afterwards when it was done, which is always later. Raises
-    ValidationError if nothing changes.
+    Until then, the change has the time of the request. Afterwards, it has its completion time, which is always later.
+    Raises ValidationError if nothing changes.
     """
     current = described["ProvisionedThroughput"]
     before, after = units(current), units(given)
@@ -96,13 +96,13 @@ def set_provisioned(
 
 
 def changed_at(capacity: dict[str, Any], now: float) -> float:
-    """Return when a ProvisionedThroughput got its values, at the latest now."""
+    """Return the time of the last change of a ProvisionedThroughput, which is never later than now."""
     dates = [capacity[name] for name in _DATES if name in capacity]
     return min(now, max(dates, default=now))
 
 
 def decreases_today(capacity: dict[str, Any], now: float) -> int:
-    """Return NumberOfDecreasesToday as of a time: the day is in UTC."""
+    """Return NumberOfDecreasesToday at a time. Days are in UTC."""
     counted: int = capacity["NumberOfDecreasesToday"]
     return counted if _is_today(capacity.get("LastDecreaseDateTime"), now) else 0
 
@@ -114,10 +114,10 @@ def _is_today(changed_at: float | None, now: float) -> bool:
 
 
 def switch(described: Description, mode: str, given: dict[str, Any] | None, now: float) -> Description:
-    """Switch to the other billing mode, and return the values that the description shows until that is done.
+    """Switch to the other billing mode, and return the values to show until the switch is complete.
 
-    The new units show at once, the new warm throughput does not. During a switch to on demand, the service also shows a
-    decrease that it removes afterwards.
+    The new capacity units are shown at once, but the new warm throughput is not. During a switch to on-demand capacity,
+    the service also shows a decrease, which it removes afterwards.
     """
     before = warm(described, ON_DEMAND if mode == PROVISIONED else PROVISIONED)
     described["ProvisionedThroughput"] = {**described["ProvisionedThroughput"], **only_units(provisioned(given))}
@@ -130,14 +130,14 @@ def switch(described: Description, mode: str, given: dict[str, Any] | None, now:
 
 
 def only_units(capacity: dict[str, Any]) -> dict[str, Any]:
-    """Return only the units of a ProvisionedThroughput, as a request has them."""
+    """Return only the capacity units of a ProvisionedThroughput, as in a request."""
     return {name: capacity[name] for name in _UNITS_OF_WARM.values()}
 
 
 def set_maxima(
     described: Description, given: dict[str, Any], mode: str, index: str | None, *, is_new: bool = False
 ) -> None:
-    """Set or remove (-1) the maxima of on-demand throughput. Raises ValidationError."""
+    """Set the maximum on-demand throughput, or remove it (-1). Raises ValidationError."""
     maxima = dict(described.get("OnDemandThroughput", {}))
     for member in MAXIMA:
         maximum = given.get(member)
@@ -157,9 +157,9 @@ def set_maxima(
 
 
 def set_warm(described: Description, given: dict[str, Any], mode: str, index: str | None) -> Description | None:
-    """Raise the warm throughput, and return the shown values until that is done, or None without a request.
+    """Raise the warm throughput, and return the values to show until then, or None without a request.
 
-    A request for the present value takes its time too. Raises ValidationError on a decrease.
+    A request for the current value also takes time. Raises ValidationError for a decrease.
     """
     current = warm(described, mode)
     wanted = {**current, **{name: int(given[name]) for name in current if given.get(name) is not None}}
@@ -173,7 +173,7 @@ def set_warm(described: Description, given: dict[str, Any], mode: str, index: st
 
 
 def warm(described: Description, mode: str) -> dict[str, Any]:
-    """Return the present WarmThroughput: it never falls, and is never less than the billing mode provides."""
+    """Return the current WarmThroughput, which never decreases and is at least what the billing mode provides."""
     kept = described.get("WarmThroughput", {})
     return {name: max(least, kept.get(name) or 0) for name, least in _least_warm(described, mode).items()}
 
@@ -188,7 +188,7 @@ def _least_warm(described: Description, mode: str) -> dict[str, int]:
 
 
 def partitions(described: Description, mode: str) -> int:
-    """Return how many partitions the service would start with: the limits of each are a lower bound."""
+    """Return the initial number of partitions, assuming that each has its maximum throughput."""
     per_second = warm(described, mode)
     by_reads: int = math.ceil(per_second["ReadUnitsPerSecond"] / limits.PARTITION_READ_UNITS)
     by_writes: int = math.ceil(per_second["WriteUnitsPerSecond"] / limits.PARTITION_WRITE_UNITS)

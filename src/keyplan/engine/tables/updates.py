@@ -1,7 +1,7 @@
-"""The changes that UpdateTable makes to a table and to its indexes.
+"""Changes that UpdateTable makes to a table and to its indexes.
 
-A change is made at once. Where the service needs seconds or minutes, only the description shows it: such a change
-leaves a pending entry, with the values that the description shows until it is done.
+A change takes effect at once. If the service needs seconds or minutes for it, only the description shows this: the
+change leaves a pending entry with the values to show until it is complete.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def check_combination(request: Request) -> None:
 
 
 def _is_about_warmth(given: set[str], updates: list[Request] | None) -> bool:
-    """Return True if the request only changes warm throughput, of the table and of indexes.
+    """Return True if the request changes only the warm throughput of the table or its indexes.
 
     Source: developer guide, "Increase your existing DynamoDB table's warm throughput".
     """
@@ -60,7 +60,7 @@ def _is_about_warmth(given: set[str], updates: list[Request] | None) -> bool:
 
 
 def _is_change(request: Request, name: str) -> bool:
-    """Return True if a member counts as a change; an empty maximum or warm throughput does not."""
+    """Return True if a member counts as a change. An empty maximum or warm throughput does not."""
     if name in {"OnDemandThroughput", "WarmThroughput"}:
         return any(units is not None for units in (request[name] or {}).values())
     return request[name] is not None and name not in {"TableName", "AttributeDefinitions"}
@@ -75,7 +75,7 @@ _ALONE = {
 
 
 def wanted(document: Document, request: Request, at: float) -> set[str]:
-    """Return the kinds of change that a request asks for, as `admission` names them."""
+    """Return the kinds of change in a request, as named in `admission`."""
     kinds = {kind for member, kind in _KINDS.items() if request.get(member) is not None}
     if request.get("BillingMode") not in (None, _settled_mode(document, at)):
         kinds.add(descriptions.CAPACITY)
@@ -95,7 +95,7 @@ _KINDS = {
 
 
 def _settled_mode(document: Document, at: float) -> str:
-    """Return the billing mode, or the previous one, which the service applies until a switch is done."""
+    """Return the effective billing mode, which is the previous one until a switch is complete."""
     mode = throughput.billing_mode(document["description"])
     if any("BillingModeSummary" in change.get("shown", {}) for change in descriptions.changes(document, at)):
         return throughput.ON_DEMAND if mode == throughput.PROVISIONED else throughput.PROVISIONED
@@ -103,7 +103,7 @@ def _settled_mode(document: Document, at: float) -> str:
 
 
 def change_table(database: Database, transaction: Transaction, document: Document, request: Request) -> None:
-    """Make every change of the table itself that the request asks for. Raises ValidationError."""
+    """Make all requested changes to the table itself. Raises ValidationError."""
     _change_capacity(database, document, request)
     description = document["description"]
     mode = throughput.billing_mode(description)
@@ -126,7 +126,7 @@ def change_table(database: Database, transaction: Transaction, document: Documen
 def pend(
     database: Database, document: Document, what: str, shown: dict[str, Any] | None = None, **details: str
 ) -> None:
-    """Mark a change as pending for the engine's delay; None in `shown`: the member is absent until then."""
+    """Mark a change as pending for the engine's delay. A None in `shown` means that the member is absent until then."""
     change: dict[str, Any] = {"what": what, "until": database.clock.now() + database.settings.state_delay_s}
     if shown:
         change["shown"] = shown
@@ -136,7 +136,7 @@ def pend(
 
 
 def _pend_nothing(database: Database, document: Document, what: str) -> None:
-    """Answer a request that changes nothing: the response shows UPDATING, and later descriptions do not."""
+    """Mark a request that changes nothing as pending only in its response, which shows UPDATING."""
     document.setdefault("changes", []).append({"what": what, "until": database.clock.now()})
 
 
@@ -233,7 +233,7 @@ _MEMBER = "GlobalSecondaryIndexes"  # of descriptions: the kind of change is `ta
 
 
 def check_names(table: Table, request: Request, now: float) -> None:
-    """Raise the error of the first update that names an index that does not exist or cannot be updated."""
+    """Raise the error of the first update of an index that does not exist or cannot be updated."""
     for update in request.get("GlobalSecondaryIndexUpdates") or ():
         for kind in ("Update", "Delete"):
             if update.get(kind) is not None:
@@ -244,7 +244,7 @@ def check_names(table: Table, request: Request, now: float) -> None:
 
 
 def deleted(request: Request) -> str | None:
-    """Return the name of the index that the request deletes; a request deletes at most one."""
+    """Return the name of the index that the request deletes, or None. A request deletes at most one index."""
     updates = request.get("GlobalSecondaryIndexUpdates") or ()
     return next((update["Delete"]["IndexName"] for update in updates if update.get("Delete") is not None), None)
 
@@ -264,9 +264,9 @@ def _check_exists(table: Table, name: str, verb: str, now: float) -> None:
 def change_indexes(
     database: Database, transaction: Transaction, document: Document, request: Request, switched: bool
 ) -> list[str]:
-    """Make every requested change of indexes, and return the names of new indexes, which need a backfill.
+    """Make all requested changes to indexes, and return the names of new indexes, which need a backfill.
 
-    `switched`: the request changed the billing mode. Raises ValidationError or LimitExceededError.
+    `switched` is True if the request changes the billing mode. Raises ValidationError or LimitExceededError.
     """
     if switched:
         _switch_others(database, document)
@@ -283,7 +283,10 @@ def change_indexes(
 
 
 def _switch_others(database: Database, document: Document) -> None:
-    """Switch the other indexes to on demand with the table; each needs its own update for provisioned capacity."""
+    """Switch the remaining indexes to on-demand capacity together with the table.
+
+    For provisioned capacity, each index needs its own update.
+    """
     description = document["description"]
     if throughput.billing_mode(description) == throughput.PROVISIONED:
         return
@@ -356,7 +359,7 @@ def _check_units(given: dict[str, Any], mode: str) -> None:
 
 
 def _define_attributes(description: dict[str, Any], given: dict[str, Any], request: Request) -> None:
-    """Add the definitions that the new index needs; others in the request are ignored."""
+    """Add the attribute definitions that the new index needs. Other definitions in the request are ignored."""
     defined = {
         definition["AttributeName"]: definition["AttributeType"] for definition in description["AttributeDefinitions"]
     }
@@ -377,7 +380,7 @@ def _set_definitions(description: dict[str, Any], defined: dict[str, str]) -> No
 
 
 def _role(description: dict[str, Any], name: str) -> str:
-    """Return the KeyType of an attribute where it first occurs in a key."""
+    """Return the KeyType of an attribute at its first occurrence in a key."""
     return next(element["KeyType"] for element in _key_elements(description) if element["AttributeName"] == name)
 
 

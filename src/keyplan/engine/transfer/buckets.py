@@ -1,11 +1,12 @@
-"""Buckets: storage of exports and imports.
+"""Buckets, which store exports and imports.
 
 A bucket is a folder by default: with `buckets="data/buckets"`, `s3://lake/2026/items.json` is the file
-`data/buckets/lake/2026/items.json`. With `buckets="s3://"`, buckets are those of Amazon S3, or of a compatible service.
-Endpoint, Region and credentials come from the usual AWS settings (`AWS_ENDPOINT_URL_S3` and so on), or from the options
-of `S3Buckets`, which passes them to s3fs.
+`data/buckets/lake/2026/items.json`. With `buckets="s3://"`, the buckets of Amazon S3 or of a compatible service are
+used. Endpoint, Region and credentials come from the usual AWS settings, such as `AWS_ENDPOINT_URL_S3`, or from the
+options of `S3Buckets`, which are passed to s3fs.
 
-A file is written under another name and moved into place when it is complete, so that readers never see a partial file.
+A file is written under a temporary name and moved into place when it is complete, so that readers never see a partial
+file.
 """
 
 from __future__ import annotations
@@ -34,32 +35,32 @@ _CHUNK_BYTES = 1 << 20
 
 
 class BucketError(TransferError):
-    """A failure to use a bucket."""
+    """Raised if a bucket cannot be used."""
 
 
 class Buckets(Protocol):
-    """Named buckets of objects under keys."""
+    """Interface of named buckets, which contain objects by key."""
 
     def check_key(self, key: str) -> None:
-        """Raise ValidationError for a key, or a key prefix, that objects here cannot have."""
+        """Raise ValidationError for an unsupported key or key prefix."""
 
     def keys(self, bucket: str, prefix: str) -> Iterator[str]:
-        """Yield the keys that start with the prefix, in order, except those of empty objects. Raises BucketError."""
+        """Yield the keys of non-empty objects with a prefix, in order. Raises BucketError."""
 
     def reading(self, bucket: str, key: str) -> IO[bytes]:
-        """Return the content of an object. Raises OSError."""
+        """Open an object for reading. Raises OSError."""
 
     def writing(self, bucket: str, key: str, headers: dict[str, str]) -> AbstractContextManager[BinaryIO]:
-        """Open a file that becomes the object when the block ends without error. Raises BucketError."""
+        """Open a file that becomes the object when the block ends without an error. Raises BucketError."""
 
     def etag(self, bucket: str, key: str) -> str:
         """Return the ETag of an object. Raises BucketError."""
 
 
 def opened(given: str | os.PathLike[str] | Buckets) -> Buckets:
-    """Return the buckets that an engine is opened with: a folder, "s3://", or existing buckets.
+    """Return the buckets for an engine option: a folder, "s3://", or a Buckets object.
 
-    Raises ValueError if the folder does not exist, ImportError if the S3 packages are missing.
+    Raises ValueError if the folder does not exist, and ImportError if the S3 packages are missing.
     """
     if not isinstance(given, str | os.PathLike):
         return given
@@ -74,19 +75,19 @@ def opened(given: str | os.PathLike[str] | Buckets) -> Buckets:
 
 
 class FolderBuckets:
-    """A folder whose subfolders are buckets. Keys cannot lead out of it."""
+    """A folder whose subfolders are buckets. Keys cannot refer to files outside of it."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._folder = Path(folder).absolute()
 
     def check_key(self, key: str) -> None:
-        """Raise ValidationError for a key that is not a path of plain names."""
+        """Raise ValidationError for a key that is not a path of ordinary file names."""
         parts = key.split("/")
         if any(part in {"", ".", ".."} for part in parts[:-1]) or parts[-1] in {".", ".."} or _is_odd(key):
             raise ValidationError(messages.outside_buckets(key))
 
     def keys(self, bucket: str, prefix: str) -> Iterator[str]:
-        """Yield the keys of all plain files, in the order of their bytes."""
+        """Yield the keys of all regular files, sorted by their bytes."""
         base = self._bucket(bucket)
         start = self._place(bucket, prefix.rpartition("/")[0])
         names = []
@@ -123,7 +124,7 @@ class FolderBuckets:
             raise _bucket_error(error) from error
 
     def etag(self, bucket: str, key: str) -> str:
-        """Return the ETag that S3 would give an object uploaded in one part: the MD5 of the part's MD5."""
+        """Return the ETag that S3 assigns to an object uploaded in one part, the MD5 of the part's MD5."""
         digest = hashlib.md5(usedforsecurity=False)
         try:
             with self.reading(bucket, key) as file:
@@ -140,7 +141,7 @@ class FolderBuckets:
         return path
 
     def _place(self, bucket: str, key: str) -> Path:
-        """Return the path of a key; never through a link, which could lead anywhere. Raises BucketError."""
+        """Return the path of a key. Raises BucketError for a path through a symbolic link."""
         path = self._folder
         for part in (bucket, *key.split("/")) if key else (bucket,):
             path /= part
@@ -154,7 +155,7 @@ class FolderBuckets:
 
 
 class S3Buckets:
-    """Buckets of Amazon S3 or of a compatible store. `options` are those of s3fs's file system."""
+    """Buckets of Amazon S3 or a compatible service. `options` are passed to s3fs's file system."""
 
     def __init__(self, **options: Any) -> None:
         try:
@@ -167,7 +168,7 @@ class S3Buckets:
         """Accept any key, as S3 does."""
 
     def keys(self, bucket: str, prefix: str) -> Iterator[str]:
-        """Yield the keys that S3 lists, a page at a time, in the order of their bytes."""
+        """Yield the keys that S3 lists, page by page, sorted by their bytes."""
         more: dict[str, str] = {}
         while True:
             try:
@@ -180,12 +181,12 @@ class S3Buckets:
             more = {"ContinuationToken": page["NextContinuationToken"]}
 
     def reading(self, bucket: str, key: str) -> IO[bytes]:
-        """Open the object, read a block at a time."""
+        """Open the object for reading in blocks."""
         return cast("IO[bytes]", self._files.open(f"{bucket}/{key}", "rb", cache_type="readahead"))
 
     @contextmanager
     def writing(self, bucket: str, key: str, headers: dict[str, str]) -> Iterator[BinaryIO]:
-        """Yield a local file, uploaded at the end."""
+        """Yield a local file, which is uploaded at the end."""
         with tempfile.TemporaryDirectory(prefix="keyplan-") as folder:
             path = Path(folder) / "object"
             try:
@@ -196,7 +197,7 @@ class S3Buckets:
                 raise _bucket_error(error) from error
 
     def etag(self, bucket: str, key: str) -> str:
-        """Return the ETag that S3 gave the object."""
+        """Return the ETag that S3 assigned to the object."""
         try:
             tag: str = self._files.call_s3("head_object", Bucket=bucket, Key=key)["ETag"]
         except OSError as error:
@@ -217,12 +218,12 @@ def _is_object(path: Path) -> bool:
 
 
 def _is_odd(key: str) -> bool:
-    """Return True if a key has characters that some file systems do not allow in names."""
+    """Return True if a key contains characters that some file systems do not allow in names."""
     return "\\" in key or "\x00" in key or (os.name == "nt" and ":" in key)
 
 
 def _bucket_error(error: OSError) -> BucketError:
-    """Return a failure of files or of S3 as an error of an export or import."""
+    """Convert a file or S3 error to an error of an export or import."""
     if isinstance(error, FileNotFoundError):
         text = str(error)
         return BucketError(NO_SUCH_BUCKET, text if messages.NO_BUCKET in text else f"{messages.NO_BUCKET} ({text})")

@@ -1,18 +1,18 @@
-"""Errors that end the work on an export or import."""
+"""Errors that end the processing of an export or import."""
 
 from __future__ import annotations
 
 
 class StoppedError(Exception):
-    """The engine is being closed."""
+    """Raised if the engine is being closed."""
 
 
 class LostError(Exception):
-    """The job has ended, or another runner has it."""
+    """Raised if the job has ended or another runner has claimed it."""
 
 
 class TransferError(Exception):
-    """An export or import failed; DescribeExport or DescribeImport reports the code and message."""
+    """Raised if an export or import failed. DescribeExport and DescribeImport report the code and message."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)

@@ -1,14 +1,14 @@
-"""The files of an export, as the service writes them.
+"""The files of an export, in the format of the service.
 
-    PREFIX/AWSDynamoDB/EXPORT/_started               empty: the bucket can be written, the export has begun
+    PREFIX/AWSDynamoDB/EXPORT/_started               empty; shows that the bucket is writable and the export has begun
     PREFIX/AWSDynamoDB/EXPORT/data/NAME.json.gz      a full export: lines {"Item": {...}}
-    PREFIX/AWSDynamoDB/data/NAME.json.gz             an incremental one: lines of keys and images
+    PREFIX/AWSDynamoDB/data/NAME.json.gz             an incremental export: lines with keys and images
     PREFIX/AWSDynamoDB/EXPORT/manifest-files.json    a line for each data file
     PREFIX/AWSDynamoDB/EXPORT/manifest-summary.json  the export as a whole; each manifest has its MD5 next to it
 
-At least one data file exists for each partition that the service would have, possibly empty, and a new file starts
-where one would grow too large. Names depend only on the export, so an export that restarts after a crash overwrites its
-earlier files.
+At least one data file, possibly empty, exists for each partition that the service would have. A new file starts when
+the current file would become too large. Names depend only on the export, so an export that restarts after a crash
+overwrites its earlier files.
 
 Sources: developer guide, "DynamoDB table export output format"; `.md5` for the checksums, where the guide has
 `.checksum`, and metadata as `{"N": "..."}`, as reported for files of the service.
@@ -46,7 +46,7 @@ Beat = Callable[[], None]
 
 @dataclass
 class ExportFolder:
-    """Destination of an export: bucket, the folder of the export and that of its data."""
+    """Destination of an export: the bucket, the folder of the export, and the folder of its data."""
 
     buckets: Buckets
     bucket: str
@@ -55,13 +55,13 @@ class ExportFolder:
     headers: dict[str, str] = field(default_factory=dict)
 
     def put(self, name: str, content: bytes) -> None:
-        """Write a small file of the export's own folder."""
+        """Write a small file to the folder of the export."""
         with self.buckets.writing(self.bucket, f"{self.folder}/{name}", self.headers) as file:
             file.write(content)
 
 
 def folders(prefix: str | None, export_id: str, *, incremental: bool) -> tuple[str, str]:
-    """Return the folder of an export and that of its data files."""
+    """Return the folder of an export and the folder of its data files."""
     root = f"{prefix.removesuffix('/')}/AWSDynamoDB" if prefix else "AWSDynamoDB"
     folder = f"{root}/{export_id}"
     return folder, f"{root}/data" if incremental else f"{folder}/data"
@@ -74,12 +74,12 @@ def headers(algorithm: str | None, key: str | None) -> dict[str, str]:
 
 
 def item_line(body: bytes) -> bytes:
-    """Return the line of an item in a full export, from its stored body."""
+    """Return the line for an item in a full export, given its stored body."""
     return b'{"Item":%b}\n' % body.lstrip()
 
 
 def change_line(keys: dict[str, Any], written_at_s: float, new: bytes | None, old: bytes | None) -> bytes:
-    """Return the line of a change in an incremental export; images that are None are left out."""
+    """Return the line for a change in an incremental export. Images that are None are left out."""
     line: dict[str, Any] = {"Metadata": {"WriteTimestampMicros": {"N": str(round(written_at_s * 1e6))}}, "Keys": keys}
     if new is not None:
         line["NewImage"] = encoding.WIRE.stored(new)
@@ -90,7 +90,7 @@ def change_line(keys: dict[str, Any], written_at_s: float, new: bytes | None, ol
 
 @dataclass
 class DataFile:
-    """The written data: items, their bytes as the service counts them, and a manifest line for each file."""
+    """The result of writing data: item count, billed bytes, and a manifest line for each file."""
 
     items: int = 0
     size: int = 0
@@ -98,7 +98,10 @@ class DataFile:
 
 
 def write_data(place: ExportFolder, export_id: str, partitions: int, lines: Iterable[Line], beat: Beat) -> DataFile:
-    """Write all data files; `beat` is called repeatedly, and may raise to stop the export. Raises BucketError."""
+    """Write all data files. Raises BucketError.
+
+    `beat` is called repeatedly and can raise an exception to stop the export.
+    """
     files = _DataFiles(place, export_id, beat)
     following = 0
     for partition, members in groupby(lines, lambda line: _partition(line[0], partitions)):
@@ -112,7 +115,7 @@ def write_data(place: ExportFolder, export_id: str, partitions: int, lines: Iter
 
 
 def _partition(key: bytes, partitions: int) -> int:
-    """Return the partition of an item: each has an equal part of the hashes."""
+    """Return the partition of an item. Each partition contains an equal share of the hash range."""
     return keybytes.hash_of(key) * partitions // keybytes.HASH_SPACE
 
 
@@ -126,7 +129,7 @@ class _DataFiles:
         self.written = DataFile()
 
     def write(self, partition: int, lines: Iterator[Line]) -> None:
-        """Write the files of one partition, at least one."""
+        """Write the files of one partition, at least one file."""
         number = 0
         line = self._file(self._name(partition, number), next(lines, None), lines)
         while line is not None:
@@ -139,7 +142,7 @@ class _DataFiles:
         return f"{b32encode(digest).decode().rstrip('=').lower()}.json.gz"
 
     def _file(self, name: str, line: Line | None, lines: Iterator[Line]) -> Line | None:
-        """Write one file, starting with the given line, until it is full; return the next file's first line."""
+        """Write one file, starting with the given line, until it is full. Return the first line of the next file."""
         self._beat()
         place, written = self._place, self.written
         key = f"{place.data}/{name}"
@@ -165,7 +168,7 @@ class _DataFiles:
 
 
 class Compressed:
-    """Lines written to a file by gzip, a buffer at a time; `taken` counts their bytes."""
+    """Lines that are compressed with gzip and written to a file in blocks. `taken` counts the uncompressed bytes."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -176,7 +179,7 @@ class Compressed:
         self.taken = 0
 
     def add(self, line: bytes) -> bool:
-        """Add a line. Return True if that wrote to the file."""
+        """Add a line. Return True if this wrote a block to the file."""
         self._buffer.append(line)
         self._buffered += len(line)
         self.taken += len(line)
@@ -197,12 +200,12 @@ class Compressed:
 
     @property
     def md5(self) -> str:
-        """Return the MD5 of the file, as base64 text."""
+        """Return the MD5 of the file in base64."""
         return b64encode(self._md5.digest()).decode()
 
 
 def write_manifests(place: ExportFolder, summary: dict[str, Any], written: DataFile) -> str:
-    """Write both manifests and their checksums, and return the key of the summary."""
+    """Write both manifests with their checksums, and return the key of the summary."""
     files = b"".join(written.manifest)
     summary = {**summary, "manifestFilesS3Key": f"{place.folder}/manifest-files.json"}
     for name, content in (("manifest-files", files), ("manifest-summary", orjson.dumps(_in_order(summary)))):
@@ -240,5 +243,5 @@ def _in_order(summary: dict[str, Any]) -> dict[str, Any]:
 
 
 def timestamp(at_s: float) -> str:
-    """Return a timestamp in the form of manifests."""
+    """Format a timestamp for manifests."""
     return datetime.fromtimestamp(at_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

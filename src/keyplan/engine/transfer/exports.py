@@ -1,9 +1,9 @@
-"""Exports of tables to files: started by an operation, written by the engine's thread for jobs.
+"""Exports of tables to files, which an operation starts and the engine's job thread writes.
 
-A full export holds the table's items as of one point in time, an incremental one the changes of each item that was
-written in a period. Both read the records of point-in-time recovery, a piece at a time, so that writers continue and
-memory stays bounded. A filter has the parameters of a query's expressions, over the whole table: a key condition, a
-filter and a projection, each optional.
+A full export contains the items of a table as of one point in time. An incremental export contains the changes of the
+items that were written in a period. Both read the records of point-in-time recovery in chunks, so that writers can
+continue and memory use is bounded. A filter has the same parameters as a query, applied to the whole table: a key
+condition, a filter and a projection, each of which is optional.
 
 Sources: developer guide, "DynamoDB data export to Amazon S3: how it works" and "DynamoDB table export output format";
 API reference, FilterSpecification.
@@ -55,7 +55,7 @@ _VERSIONS = {FULL: "2020-06-30", INCREMENTAL: "2023-08-01"}
 
 
 def run(database: Database, document: Document, hold: Hold) -> None:
-    """Write the export's files and end it. Raises TransferError and the errors of `buckets` and `jobs`."""
+    """Write the files of the export and end it. Raises TransferError and the errors of `buckets` and `jobs`."""
     described = document["description"]
     incremental = described["ExportType"] == INCREMENTAL
     export_id = described["ExportArn"].rpartition("/")[2]
@@ -92,7 +92,7 @@ def fail(database: Database, hold: Hold, code: str, message: str) -> None:
 
 
 def _table(view: StoreView, document: Document) -> Table:
-    """Return the table with its recovery, as a view shows it. Raises TransferError if either no longer exists."""
+    """Return the table with its recovery, as stored in a view. Raises TransferError if either no longer exists."""
     described = document["description"]
     table = stored_table(view, document["table"])
     if table is None or table.document["description"]["TableId"] != described["TableId"] or table.recovery is None:
@@ -107,7 +107,7 @@ def _check_reach(table: Table, from_s: float, now: float) -> None:
 
 
 def _items(database: Database, document: Document, progress: Progress) -> Iterator[Line]:
-    """Yield the lines of all items as of the export's time that match its filter."""
+    """Yield the lines of all matching items as of the time of the export."""
     selection = compiled(document["filter"], encoding.WIRE) if document.get("filter") else None
     time_s = document["time_s"]
     low: bytes | None = b""
@@ -131,7 +131,7 @@ def _items(database: Database, document: Document, progress: Progress) -> Iterat
 
 
 def _piece(found: Iterable[T], bytes_of: Callable[[T], int]) -> list[T]:
-    """Return the first rows, as many as memory should hold at once."""
+    """Return as many rows as should be in memory at once."""
     piece: list[T] = []
     size = 0
     for each in islice(found, PIECE_ROWS):
@@ -155,7 +155,7 @@ def _change_bytes(change: history.RecordedChange) -> int:
 
 
 def _changes(database: Database, document: Document, progress: Progress) -> Iterator[Line]:
-    """Yield the lines of all items written in the export's period, from its start and before its end."""
+    """Yield the lines of all items that were written in the export's period, including its start but not its end."""
     from_s, to_s = document["period_s"]
     both = document["description"]["IncrementalExportSpecification"]["ExportViewType"] == BOTH_IMAGES
     low: bytes | None = b""
@@ -210,7 +210,7 @@ def _summary(described: dict[str, Any], now: float, items: int, billed: int) -> 
 
 
 def describe(document: Document, form: Form) -> dict[str, Any]:
-    """Return ExportDescription. It has the type only if the request did, as in the service."""
+    """Return the ExportDescription. Like the service, it includes the type only if the request did."""
     described: dict[str, Any] = document["description"]
     if "ExportType" not in document["parameters"]:
         described = {name: value for name, value in described.items() if name != "ExportType"}
@@ -231,7 +231,7 @@ class Selection:
     projection: CompiledProjection | None
 
     def check(self, table: Table) -> None:
-        """Raise ValidationError for a selection that does not fit the table."""
+        """Raise ValidationError if the selection is invalid for the table."""
         schema = table.key.schema
         if self.key_condition is not None:
             reads.check_key_types(schema, self.key_condition, self.values)
@@ -241,13 +241,13 @@ class Selection:
         reads.check_scalar_keys(table, self.projection)
 
     def span(self, table: Table) -> Span:
-        """Return the span of the stored keys that may be selected."""
+        """Return the span of the stored keys that the selection can contain."""
         if self.key_condition is None:
             return Span(b"", None)
         return ranges.condition_span(None, self.key_condition.bind(self.values, *table.key.schema.roles))
 
     def shown(self, body: bytes) -> bytes | None:
-        """Return the exported part of an item's stored body, or None if it is not selected."""
+        """Return the part of an item's stored body to export, or None if the item is not selected."""
         if self.filter is None and self.projection is None:
             return body
         item = encoding.decode(body)
@@ -279,7 +279,7 @@ def compiled(given: dict[str, Any], form: Form) -> Selection:
 
 
 def to_be_kept(given: dict[str, Any], selection: Selection) -> dict[str, Any]:
-    """Return the specification with its values in wire form, as it is described and stored."""
+    """Return the specification with its values in wire format, in which it is described and stored."""
     kept = {name: value for name, value in given.items() if value is not None}
     if selection.values is not None:
         kept["ExpressionAttributeValues"] = selection.values

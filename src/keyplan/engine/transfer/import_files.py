@@ -1,14 +1,14 @@
-"""The files of an import, read item by item: the content of each line, or its error.
+"""Reading of import files, which yields the content of each line or its error.
 
-A line that is not recognisable as an item ends its file: the rest is skipped. An item that does not fit the table is
-skipped alone. Both are counted as one error.
+If a line is not an item, the rest of its file is skipped. If an item is invalid for the table, only that item is
+skipped. Both count as one error.
 
-    DYNAMODB_JSON  lines {"Item": {...}}; empty lines are ignored, several objects in a line are several items
-    CSV            a header, unless the names are given, then rows; keys of the table and its indexes have the types
-                   that the table defines, all other attributes are strings
+    DYNAMODB_JSON  lines with {"Item": {...}}; empty lines are ignored, and a line can contain several items
+    CSV            an optional header and rows; key attributes have the types defined by the table, and all
+                   other attributes are strings
 
-Sources: developer guide, "Amazon S3 import formats for DynamoDB" and "Import format quotas and validation"; that a
-malformed line ends its object, and which lines are malformed, was observed on the service in 2026.
+Sources: developer guide, "Amazon S3 import formats for DynamoDB" and "Import format quotas and validation"; the
+handling of malformed lines was observed on the service in 2026.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ check_item: shapes.Check = shapes.compile(Structure("Import", {"Item": ITEM}, re
 
 
 class MalformedError(Exception):
-    """The file cannot be read any further."""
+    """Raised if the rest of a file cannot be read."""
 
 
 class Rejected(str):
-    """The error of one item; the next item may be valid."""
+    """The error of one item. Later items may be valid."""
 
     __slots__ = ()
 
@@ -59,7 +59,7 @@ Entry = dict[str, Any] | Rejected
 
 @dataclass(frozen=True)
 class Csv:
-    """CSV options: delimiter, names or None for a header, the types of key attributes."""
+    """CSV options: the delimiter, the column names (None for a header), and the types of key attributes."""
 
     delimiter: str = ","
     names: Sequence[str] | None = None
@@ -68,7 +68,7 @@ class Csv:
 
 @dataclass
 class Count:
-    """Uncompressed bytes read so far: of a file, or of a row."""
+    """Counter of the uncompressed bytes read so far, for a file or a row."""
 
     size: int = 0
 
@@ -88,7 +88,7 @@ def _zstd() -> Any:
 
 
 def entries(file: IO[bytes], compression: str, read: Csv | None, count: Count) -> Iterator[Entry]:
-    """Yield the items of a file, `read` as CSV or, if that is None, as DynamoDB JSON.
+    """Yield the items of a file, as CSV with the options `read` or, if it is None, as DynamoDB JSON.
 
     Raises MalformedError and OSError.
     """
@@ -144,7 +144,7 @@ def _counted(chunks: Iterator[bytes], count: Count) -> Iterator[bytes]:
 
 
 def _lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield the lines, with their ends. Raises MalformedError for one that is longer than any item."""
+    """Yield the lines, including their ends. Raises MalformedError for a line that is longer than any item."""
     kept: list[bytes] = []
     length = 0
     for chunk in chunks:
@@ -175,7 +175,7 @@ def _json_items(lines: Iterator[bytes]) -> Iterator[Entry]:
 
 
 def _several(line: bytes, error: orjson.JSONDecodeError) -> Iterator[Entry]:
-    """Yield the items of a line with several objects, which the service accepts too."""
+    """Yield the items of a line with several objects, which the service also accepts."""
     decoder = json.JSONDecoder()
     try:
         text = line.decode().strip()
@@ -224,9 +224,9 @@ def _csv_items(lines: Iterator[bytes], how: Csv) -> Iterator[Entry]:
 
 
 def _text(lines: Iterator[bytes], length: Count) -> Iterator[str]:
-    """Yield the lines as text.
+    """Yield the lines as str.
 
-    Raises MalformedError once `length`, that of the present row, exceeds the size of an item.
+    Raises MalformedError if `length`, the length of the current row, exceeds the maximum size of an item.
     """
     encoding = "utf-8-sig"  # the first line may start with a byte order mark
     for line in lines:

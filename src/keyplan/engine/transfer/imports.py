@@ -1,11 +1,11 @@
-"""Imports of new tables from files: started by an operation, written by the engine's thread for jobs.
+"""Imports of files into new tables, which an operation starts and the engine's job thread writes.
 
-The table exists from the start and is CREATING until the import has ended, so no client reads or writes it before.
-Items are written in batches, each in a transaction with the progress of the import, from which it continues after a
-crash. Of items with the same key the last one stays.
+The table is created at the start and is CREATING until the import has ended, so clients cannot read or write it before.
+Items are written in batches. Each transaction also stores the progress of the import, so that it can continue after a
+crash. If several items have the same key, the last one wins.
 
 Sources: developer guide, "DynamoDB data import from Amazon S3: how it works" and "Import format quotas and validation";
-API reference. Details that the guide leaves open follow observations of the service in 2026.
+API reference. Details that are not in the guide follow observations of the service in 2026.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def run(database: Database, document: Document, hold: Hold) -> None:
 
 
 def fail(database: Database, hold: Hold, code: str, message: str) -> None:
-    """End an import that cannot be completed; drop the table unless items were written. Raises LostError."""
+    """End an import that cannot be completed, and drop the table unless items were written. Raises LostError."""
     _end(database, hold, jobs.FAILED, FailureCode=code, FailureMessage=message)
 
 
@@ -97,14 +97,14 @@ def _end(database: Database, hold: Hold, status: str, **members: Any) -> None:
 
 
 def _importing(view: StoreView, document: Document) -> Table | None:
-    """Return the table of an import, or None if it was dropped."""
+    """Return the table of an import, or None if the table was dropped."""
     table = stored_table(view, document["table"])
     return table if table is not None and table.document.get("import") == jobs.arn_of(document) else None
 
 
 @dataclass
 class ImportProgress:
-    """Progress of an import: all objects before `key`, and this many entries of that object."""
+    """Progress of an import: all objects before `key` are complete, plus a number of entries of that object."""
 
     key: str = ""
     entries: int = 0
@@ -114,13 +114,13 @@ class ImportProgress:
     first_error: tuple[str, int, list[str]] | None = None
 
     def document(self) -> dict[str, Any]:
-        """Return the progress as it is stored."""
+        """Return the progress in its stored form."""
         return dict(vars(self))
 
 
 @dataclass
 class _Import:
-    """A running import."""
+    """An import in progress."""
 
     database: Database
     document: Document
@@ -138,7 +138,7 @@ class _Import:
         self._csv = _csv_of(described, self.table) if described["InputFormat"] == "CSV" else None
 
     def read(self, buckets: Buckets, key: str) -> None:
-        """Import one object, unless that was done before."""
+        """Import one object, unless it was already imported."""
         progress = self.progress
         if key < progress.key:
             return
@@ -219,7 +219,7 @@ def _csv_of(described: dict[str, Any], table: Table) -> Csv:
 
 
 def _checked(table: Table, given: dict[str, Any]) -> _Write:
-    """Return an item as it is written. Raises ValidationError if it does not fit the table."""
+    """Return an item in the form in which it is written. Raises ValidationError if it is invalid for the table."""
     new = versions.given(given, wire=True)
     key = table.key.of_item(new.item)
     writes.check_index_keys(table, new.item)
@@ -227,7 +227,7 @@ def _checked(table: Table, given: dict[str, Any]) -> _Write:
 
 
 def _write(transaction: Transaction, table: Table, batch: list[_Write]) -> None:
-    """Write the rows and their index entries. No other data depends on items of a table that is being imported."""
+    """Write the rows and their index entries. No other data depends on a table that is being imported."""
     last = {key: (key, item, new) for key, item, new in batch}
     if not table.blind:
         for key, old in _olds(transaction, table, last):
@@ -236,7 +236,7 @@ def _write(transaction: Transaction, table: Table, batch: list[_Write]) -> None:
 
 
 def _olds(transaction: Transaction, table: Table, keys: dict[bytes, _Write]) -> Iterator[tuple[bytes, Item]]:
-    """Yield the items that are overwritten."""
+    """Yield the existing items that will be overwritten."""
     for key in keys:
         old = versions.load(transaction, table, key)
         if old is not None:

@@ -1,12 +1,12 @@
-"""Exports and imports as jobs: stored in the database, run by a thread, found by ARN and listed by the page.
+"""Export and import jobs, which are stored in the database and run by a thread.
 
-The operation writes a job's document. The engine's thread claims the oldest job without a runner, records itself as its
-`runner` and renews that claim regularly (`beat_s`). After a crash, the next engine that opens the database takes over a
-job without a beat for half a minute; an engine that is closed in order releases its job at once. Every write of a job
-checks that the job still belongs to its runner, so that only one of two competing runners continues.
+An operation writes the document of a job. The engine's thread claims the oldest job without a runner, records itself as
+its `runner` and renews this claim regularly (`beat_s`). After a crash, the next engine that opens the database takes
+over any job without a heartbeat for half a minute. An engine that is closed properly releases its job at once. Every
+write of a job checks that the job still belongs to its runner, so that only one of two competing runners continues.
 
-Members of the document: `kind`, `description` as the service describes the job, `parameters` of the request without its
-token, `progress` of an import, `runner`, `beat_s`; and members of each kind of job.
+Members of the document: `kind`, `description` (the service's description of the job), `parameters` (the request without
+its token), `progress` (of an import), `runner`, `beat_s`, and members that are specific to the kind of job.
 """
 
 from __future__ import annotations
@@ -56,17 +56,17 @@ _STATUS = {EXPORT: "ExportStatus", IMPORT: "ImportStatus"}
 
 
 def new_arn(database: Database, kind: str, table_arn: str, now_ms: int) -> str:
-    """Return the ARN of a new job: it ends in the time and a random number."""
+    """Return the ARN of a new job, which ends in the time and a random number."""
     return f"{table_arn}/{kind}/{now_ms:014d}-{database.clock.random.getrandbits(32):08x}"
 
 
 def stored(view: StoreView, kind: str) -> list[Document]:
-    """Return the jobs of one kind, by ARN."""
+    """Return the jobs of one kind, sorted by ARN."""
     return [orjson.loads(body) for _, body in view.documents(f"{kind}:")]
 
 
 def find(view: StoreView, kind: str, arn: str) -> Document | None:
-    """Return the job of an ARN, or None."""
+    """Return the job with an ARN, or None."""
     body = view.document(f"{kind}:{arn}")
     return None if body is None else orjson.loads(body)
 
@@ -85,21 +85,21 @@ def begin(transaction: Transaction, document: Document, now: float) -> Document:
 
 
 def _purge(transaction: Transaction, kind: str, now: float) -> None:
-    """Delete the jobs that have expired and left the list."""
+    """Delete expired jobs, which are no longer listed."""
     for document in stored(transaction, kind):
         if status_of(document) != IN_PROGRESS and document["description"]["StartTime"] + limits.JOB_KEPT_S <= now:
             transaction.delete_document(f"{kind}:{arn_of(document)}")
 
 
 def check_number(documents: list[Document], kind: str) -> None:
-    """Raise LimitExceededError if the maximum number of jobs of the kind is running."""
+    """Raise LimitExceededError if the maximum number of jobs of this kind is running."""
     most = limits.EXPORTS_AT_ONCE if kind == EXPORT else limits.IMPORTS_AT_ONCE
     if sum(status_of(document) == IN_PROGRESS for document in documents) >= most:
         raise LimitExceededError(messages.too_many_jobs(f"{kind}s", most))
 
 
 def with_token(documents: list[Document], token: str, now: float) -> Document | None:
-    """Return the job of a token that is still valid: until eight hours after the end of its job."""
+    """Return the job with a token, or None. A token is valid until eight hours after the end of its job."""
     for document in documents:
         described = document["description"]
         if described["ClientToken"] == token and described.get("EndTime", now) + limits.JOB_TOKEN_S > now:
@@ -118,7 +118,7 @@ class Hold:
         self._beaten_at = database.clock.monotonic()
 
     def beat(self) -> None:
-        """Write from time to time that the job is running. Raises StoppedError or LostError."""
+        """Record periodically that the job is running. Raises StoppedError or LostError."""
         if self._stop.is_set():
             raise StoppedError
         now = self._database.clock.monotonic()
@@ -127,18 +127,18 @@ class Hold:
             self._database.store.write(lambda transaction: self.save(transaction, self.confirm(transaction)))
 
     def confirm(self, transaction: Transaction) -> Document:
-        """Return the job as it is stored. Raises LostError unless it is still this runner's."""
+        """Return the stored job. Raises LostError unless it still belongs to this runner."""
         document = find(transaction, self._kind, self._arn)
         if document is None or status_of(document) != IN_PROGRESS or document["runner"] != self._runner:
             raise LostError
         return document
 
     def save(self, transaction: Transaction, document: Document) -> None:
-        """Write the job with the present time as its beat."""
+        """Write the job with the current time as its heartbeat."""
         save(transaction, {**document, "beat_s": self._database.clock.now()})
 
     def finish(self, transaction: Transaction, status: str, **members: Any) -> Document:
-        """End the job in a transaction that makes the related changes."""
+        """End the job in a transaction that also makes the related changes."""
         document = self.confirm(transaction)
         ended = {_STATUS[self._kind]: status, "EndTime": round(self._database.clock.now(), 3), **members}
         document = {**document, "description": {**document["description"], **ended}, "runner": None}
@@ -146,7 +146,7 @@ class Hold:
         return document
 
     def release(self) -> None:
-        """Leave the job to another runner. Raises LostError."""
+        """Release the job for another runner. Raises LostError."""
 
         def work(transaction: Transaction) -> None:
             save(transaction, {**self.confirm(transaction), "runner": None})
@@ -164,7 +164,7 @@ Order = Callable[[str], Any]
 
 
 def listed(database: Database, kind: str) -> list[Document]:
-    """Return the jobs of one kind that are still listed, and wake the thread for unfinished ones."""
+    """Return the jobs of one kind that are still listed, and wake the thread if jobs are unfinished."""
     jobs = stored(database.store.view(), kind)
     if any(status_of(document) == IN_PROGRESS for document in jobs):
         database.wake_jobs()
@@ -173,7 +173,7 @@ def listed(database: Database, kind: str) -> list[Document]:
 
 
 def find_listed(database: Database, kind: str, arn: str) -> Document | None:
-    """Return the job of an ARN, or None, and wake the thread if the job is unfinished."""
+    """Return the job with an ARN, or None. Wake the thread if the job is unfinished."""
     document = find(database.store.view(), kind, arn)
     if document is not None and status_of(document) == IN_PROGRESS:
         database.wake_jobs()
@@ -183,7 +183,7 @@ def find_listed(database: Database, kind: str, arn: str) -> Document | None:
 def page(
     documents: list[Document], kind: str, order: Order, *, size: int | None, token: str | None
 ) -> tuple[list[Document], str | None]:
-    """Return a page of jobs in descending order, and the token of the next page. Raises ValidationError."""
+    """Return a page of jobs in descending order, with the token of the next page. Raises ValidationError."""
     ordered = sorted(documents, key=lambda document: order(arn_of(document)), reverse=True)
     if token is not None:
         after = order(_arn_of_token(kind, token))

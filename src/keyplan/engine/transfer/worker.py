@@ -1,4 +1,4 @@
-"""The engine's thread for exports and imports: claims jobs, runs them, and releases them when the engine closes."""
+"""The engine's thread for exports and imports, which claims jobs, runs them, and releases them on shutdown."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 
 class Jobs(Worker[Document]):
-    """The engine's thread for jobs; it exists only while jobs are left."""
+    """The engine's thread for jobs, which runs only while jobs are left."""
 
     def __init__(self, database: Database) -> None:
         super().__init__("keyplan-jobs")
@@ -58,7 +58,7 @@ class Jobs(Worker[Document]):
     def _next(self) -> Document | None:
         """Claim and return the next job.
 
-        Wait for jobs that others have. Return None if no work is left here.
+        Waits for jobs of other runners. Returns None if no work is left here.
         """
         clock = self._database.clock
         while pending := self._look():
