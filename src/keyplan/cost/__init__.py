@@ -1,1 +1,1 @@
-"""The cost of designs: units of requests from declared or real sizes, and dated prices."""
+"""The cost of designs: capacity units of requests for declared or actual sizes, and dated prices."""

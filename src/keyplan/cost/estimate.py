@@ -1,4 +1,4 @@
-"""Estimate a design's monthly cost: by pattern, by table and index, capacity, storage and recovery."""
+"""Estimate of a design's monthly cost by pattern, table and index, including capacity, storage and recovery."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Load:
     """Factors of the declared numbers and sizes of items."""
 
     def rate_of(self, pattern: Pattern[..., object]) -> Rate | None:
-        """Return the rate of a pattern; None if it declares none and none is given."""
+        """Return the rate of a pattern, or None if none is declared or given."""
         given = self.rates.get(pattern.name)
         declared = pattern.facts.rate
         return given if given is not None else None if declared is None else declared.scaled(self.scale)
@@ -48,7 +48,7 @@ AS_DECLARED: Final = Load()
 
 @dataclass(frozen=True)
 class PatternCost:
-    """A pattern's monthly cost."""
+    """The monthly cost of a pattern."""
 
     name: str
     table: str
@@ -60,13 +60,13 @@ class PatternCost:
 
     @property
     def per_million(self) -> float:
-        """Return the price of a million calls; 0 without calls."""
+        """Return the price of a million calls, or 0 if there are no calls."""
         return 0.0 if not self.calls else self.requests / self.calls * 1e6
 
 
 @dataclass(frozen=True)
 class PartCost:
-    """The monthly cost of a table without its indexes, or of one index."""
+    """The monthly cost of a table without its indexes, or of an index."""
 
     name: str
     read: float
@@ -87,7 +87,7 @@ class PartCost:
 
 @dataclass(frozen=True)
 class TableCost:
-    """A table's monthly cost."""
+    """The monthly cost of a table."""
 
     name: str
     billing: str
@@ -101,12 +101,12 @@ class TableCost:
 
     @property
     def requests(self) -> float:
-        """Return the monthly price of requests or capacity as the table is declared."""
+        """Return the monthly price of requests or capacity, depending on the table's capacity mode."""
         return sum(part.on_demand if self.billing == "on demand" else part.provisioned for part in self.parts)
 
     @property
     def recovered_bytes(self) -> float:
-        """Return the bytes that point-in-time recovery bills: the table and its local indexes."""
+        """Return the bytes that point-in-time recovery is billed for: the table and its local indexes."""
         return _recovered_bytes(self.parts)
 
     @property
@@ -116,13 +116,13 @@ class TableCost:
 
     @property
     def total(self) -> float:
-        """Return the sum of requests or capacity, storage and recovery."""
+        """Return the sum of request or capacity, storage and recovery prices."""
         return self.requests + self.storage + self.point_in_time
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A design's monthly cost."""
+    """The monthly cost of a design."""
 
     design: str
     book: PriceBook
@@ -134,7 +134,7 @@ class Estimate:
 
     @property
     def point_in_time(self) -> float:
-        """Return the monthly price of point-in-time recovery of all tables that declare it."""
+        """Return the monthly price of point-in-time recovery for all tables that declare it."""
         return sum(table.point_in_time for table in self.tables)
 
     @property
@@ -175,7 +175,7 @@ def _pattern(pattern: Pattern[..., object], book: PriceBook, load: Load) -> Patt
 
 
 def price_of_call(pattern: Pattern[..., object], expectation: Expected, book: PriceBook) -> float:
-    """Return the on-demand price of a call: each step of a transaction in the class of its table."""
+    """Return the on-demand price of a call, using the table class of each transaction step."""
     plan = pattern.plan
     steps = [(step.schema.table_class, units) for step, _, units in steps_of(plan, pattern.facts)]
     by_class: dict[TableClass, list[Units]] = {}
@@ -227,7 +227,7 @@ def _part(design: Design, table: Table, index: Index | None, book: PriceBook, ra
 
 
 def _capacity(design: Design, table: Table, index: Index | None, book: PriceBook, rates: Load) -> float:
-    """Return the monthly price of the declared or required capacity; local indexes use the table's."""
+    """Return the monthly price of the declared or required capacity. Local indexes use that of their table."""
     klass = table.schema.table_class
     bought = table.schema.provisioned if index is None else index.billing
     if bought is None:
@@ -240,7 +240,7 @@ def _capacity(design: Design, table: Table, index: Index | None, book: PriceBook
 
 @dataclass(frozen=True)
 class _Load:
-    """Units per second."""
+    """A load in capacity units per second."""
 
     read: float
     write: float
@@ -264,12 +264,12 @@ def _enough(read: float, write: float) -> Provisioned:
 
 
 def _at_target(units: float) -> int:
-    """Return the least capacity that serves these units at the target utilization, ignoring float rounding."""
+    """Return the minimum capacity that serves these units at the target utilization, ignoring rounding errors."""
     return max(1, ceil(round(units / TARGET_USE, 6)))
 
 
 def _loads(design: Design, table: Table, index: Index | None) -> Iterator[tuple[Pattern[..., object], Units]]:
-    """Yield the units by which each pattern reads and writes a table without its indexes, or one index."""
+    """Yield the units of each pattern on a table without its indexes, or on an index."""
     for pattern in design.patterns:
         plan = pattern.plan
         if plan.steps:

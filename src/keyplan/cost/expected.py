@@ -1,4 +1,4 @@
-"""Estimate the units that a pattern costs from declared numbers and sizes."""
+"""Estimate of the capacity units of a pattern from declared numbers and sizes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from keyplan.dynamodb.values.units import TRANSACTIONAL, read_units, write_units
 
 @dataclass(frozen=True)
 class Expected:
-    """The estimated cost of one call and its assumptions."""
+    """The estimated cost of one call, with its assumptions."""
 
     units: Units
     evaluated: float
@@ -42,25 +42,26 @@ class Expected:
     """Of the read units, those of whole items that are read from the table for index entries."""
 
     def read_from(self, plan: Plan, index: Index | None) -> float:
-        """Return the read units of a call in the table (None) or in one index; a local index's fetches are its own."""
+        """Return the read units of a call on the table (None) or an index. Fetches of a local index are separate."""
         read = self.units.read - self.hydrated if plan.index is index else 0.0
         return read + self.hydrated if index is None else read
 
     @property
     def is_counted(self) -> bool:
-        """Return True if the design declares how many items the call reads: assumed numbers do not justify a
-        finding.
+        """Return True if the design declares how many items a call reads.
+
+        Findings are not based on assumed numbers.
         """
         return not any("not declared" in guess for guess in self.guesses)
 
 
 def expected(pattern: Pattern[..., Any]) -> Expected:
-    """Return the cost of one call at average sizes. Plans with faults are estimated as far as possible."""
+    """Return the cost of one call with average sizes. Plans with faults are estimated as far as possible."""
     return of_plan(pattern.plan, pattern.facts)
 
 
 def of_plan(plan: Plan, facts: Facts) -> Expected:
-    """Return the cost of a plan that stands alone."""
+    """Return the cost of a plan outside of a transaction."""
     if plan.operation == "TransactWriteItems":
         return _transaction(plan, facts)
     if plan.operation in {"Query", "Scan"}:
@@ -89,7 +90,7 @@ def _size_guesses(plan: Plan) -> tuple[str, ...]:
 
 
 def pages(pattern: Pattern[..., Any]) -> float:
-    """Return the number of 1 MB requests of a query or scan at the declared numbers; 0 for other patterns."""
+    """Return the number of 1 MB requests of a query or scan for the declared numbers, or 0 for other patterns."""
     if pattern.plan.operation not in {"Query", "Scan"}:
         return 0.0
     blocks = expected(pattern).units.read * (1 if pattern.plan.consistent else 2)
@@ -126,7 +127,7 @@ def _range(plan: Plan, facts: Facts) -> Expected:
 
 
 def _filtered(plan: Plan, found: float) -> tuple[float, float]:
-    """Return how many items that match the key condition are read, and how many pass the filter."""
+    """Return how many items that match the key condition are read, and how many of them pass the filter."""
     assert plan.filter is not None, "the caller looked"
     kept = kept_share(plan.filter, plan.entity) if len(plan.entities) == 1 else None
     returned = found if kept is None else found * kept
@@ -136,42 +137,44 @@ def _filtered(plan: Plan, found: float) -> tuple[float, float]:
 
 
 def read_for(limit: int, kept: float) -> float:
-    """Return how many items are read until the limit is filled through a filter that keeps this share: each request
-    asks for twice as many as the previous one.
+    """Return how many items are read to fill a limit through a filter that keeps this share.
+
+    Each request asks for twice as many items as the previous one.
     """
     return float(limit * (2 ** ceil(log2(1 / kept + 1)) - 1))
 
 
 def _page(plan: Plan, facts: Facts) -> float:
-    """Return the most items that one call reads: the page's, if it is only one."""
+    """Return the maximum number of items that one call reads, if it is limited to one page."""
     if plan.page_size is None or plan.limit is not None or plan.walk is not None or facts.expected_scanned is not None:
         return inf
     return plan.page_size
 
 
 def _filters_everything(plan: Plan) -> bool:
-    """Return True if a whole partition or table is read, so that the number of results does not show how much."""
+    """Return True if a whole partition or table is read, so that the result count does not limit the read."""
     in_range = plan.key is not None and any(condition.op not in {"=", "begins_with"} for condition in plan.key.sort)
     return plan.filter is not None and plan.limit is None and plan.page_size is None and not in_range
 
 
 def fetches(plan: Plan, evaluated: float) -> float:
-    """Return the read units of whole items that a local index fetches from the table for attributes it does not
-    project.
+    """Return the read units for items that a local index fetches from the table.
+
+    They are fetched for attributes that the index does not project.
     """
     return evaluated * _whole_item(plan) if fetched_attributes(plan) else 0.0
 
 
 def _whole_item(plan: Plan) -> float:
-    """Return the read units of one whole item of a range."""
+    """Return the read units of one whole item in a range."""
     sizes = [item_size(entity).average for entity in plan.entities]
     return read_units(int(sum(sizes) / len(sizes)), consistent=plan.consistent)
 
 
 def _incidental_reads(plan: Plan) -> list[EntitySpec]:
-    """Return the other entities that a scan, or a query of a whole partition, reads too.
+    """Return other entities that a scan, or a query of a whole partition, reads as well.
 
-    Only entities with declared numbers count.
+    Only entities with declared numbers are included.
     """
     others = [sibling for sibling in plan.siblings if sibling not in plan.entities and sibling.volume is not None]
     if plan.operation == "Scan":
@@ -181,7 +184,7 @@ def _incidental_reads(plan: Plan) -> list[EntitySpec]:
 
 
 def _shares_partition(plan: Plan, other: EntitySpec) -> bool:
-    """Return True if an entity's partition keys are composed like the queried ones."""
+    """Return True if an entity's partition keys have the same form as the queried keys."""
     bound = other.key_in(plan.index)
     if bound is None or plan.key is None:
         return False
@@ -190,14 +193,14 @@ def _shares_partition(plan: Plan, other: EntitySpec) -> bool:
 
 
 def _shape(template: BoundTemplate | None) -> tuple[object, ...] | None:
-    """Return a template's texts and the types of its placeholders: the names of fields may differ."""
+    """Return the literal texts of a template with the types of its placeholders, ignoring field names."""
     if template is None:
         return None
     return tuple(part.field.type if isinstance(part, BoundPlaceholder) else part for part in template.parts)
 
 
 def _average_bytes(plan: Plan, found: Mapping[EntitySpec, float]) -> float:
-    """Return the average item size for these numbers of items per entity."""
+    """Return the average item size for the given number of items of each entity."""
     sizes = {}
     for entity in found:
         sizes[entity] = read_size(entity, plan.index).average
@@ -210,8 +213,8 @@ def _average_bytes(plan: Plan, found: Mapping[EntitySpec, float]) -> float:
 def _requests(plan: Plan, evaluated: float, found: float) -> float:
     """Return how many partitions a query reads.
 
-    If the caller chooses them: as many as the parameter may name, one if no result is declared. Otherwise: as many
-    as hold the results.
+    If the caller chooses the partitions, this is the maximum number of values of the parameter, or one if no result
+    size is declared. Otherwise, it is the number of partitions that contain the results.
     """
     if plan.walk is None:
         return 1.0
@@ -235,7 +238,7 @@ def _requests(plan: Plan, evaluated: float, found: float) -> float:
 
 
 def _in_one_partition(plan: Plan, found: float, requests: float) -> float:
-    """Return the items per partition of a walk: the limit applies to each partition."""
+    """Return the number of items per partition of a query over several partitions. The limit applies to each."""
     return found if _is_named(plan) else found / requests
 
 
@@ -246,7 +249,7 @@ def _is_named(plan: Plan) -> bool:
 
 
 def _in_batch(plan: Plan, facts: Facts) -> tuple[float, tuple[str, ...]]:
-    """Return the number of items in a batch and the assumptions about it."""
+    """Return the number of items in a batch, with the assumptions about it."""
     values = None if plan.walk is None else plan.walk[1].values
     if isinstance(values, tuple):
         return float(len(values)), ()
@@ -258,7 +261,7 @@ def _in_batch(plan: Plan, facts: Facts) -> tuple[float, tuple[str, ...]]:
 
 
 def _write(plan: Plan, *, enclosed: bool = False) -> Units:
-    """Return the cost of a single write; `enclosed`: in a transaction, as checks and sentinel writes always are."""
+    """Return the cost of a single write. `enclosed` is True in a transaction, as for checks and sentinel writes."""
     entity = plan.entity
     size = item_size(entity).average
     if plan.operation in {"PutItem", "BatchWriteItem", "DeleteItem"}:
@@ -278,14 +281,17 @@ def _write(plan: Plan, *, enclosed: bool = False) -> Units:
 
 
 def _reads(plan: Plan, *, enclosed: bool) -> int:
-    """Return how often a write reads its item: transactions return no items, so returned items are read separately."""
+    """Return how often a write reads its item.
+
+    Transactions do not return items, so returned items are read separately.
+    """
     if not plan.reads_first:
         return 0
     return 1 if enclosed or plan.returns == "nothing" else 2
 
 
 def sentinel_writes(plan: Plan) -> int:
-    """Return the sentinels that a write puts and deletes: two for each changed value, the old and the new."""
+    """Return the number of sentinel writes: for each changed value, one for the old value and one for the new."""
     if not plan.keeps_unique:
         return 0
     changed = {action.path.field for action in plan.actions if action.name not in {"set_if_missing", "remove"}}
@@ -298,21 +304,24 @@ def sentinel_writes(plan: Plan) -> int:
 
 
 def _may_move(bound: BoundKey, entity: EntitySpec) -> bool:
-    """Return True if a replacement may have another index key: not if the key consists of the primary key alone."""
+    """Return True if a replacement can change the index key, which is impossible if it consists of the primary key."""
     return not set(bound.depends_on) <= set(entity.key.fields)
 
 
 def _share_written(plan: Plan, bound: BoundKey) -> float:
     """Return the share of written or deleted items that are in an index.
 
-    New items have their fields' defaults, if these put them into the index: few orders are open, but every order is
-    open when it is created. Other items are like the stored ones.
+    New items have the default values of their fields, if these put them into the index. For example, few orders are
+    open, but every order is open when it is created. Other items are like the stored items.
     """
     return share_in_index(plan.entity, replace(bound, only_if=None) if index_defaults(plan, bound) else bound)
 
 
 def index_defaults(plan: Plan, bound: BoundKey) -> dict[str, Any]:
-    """Return the field defaults that put a new item into an index; empty if the call creates none or they do not."""
+    """Return the field defaults that put a new item into an index.
+
+    The result is empty if the call creates no items or the defaults do not put them into the index.
+    """
     if plan.exists != "must_not":
         return {}
     fields = {path.field: plan.entity.fields[path.field].info for path in paths_of(bound.only_if)}
@@ -321,7 +330,7 @@ def index_defaults(plan: Plan, bound: BoundKey) -> dict[str, Any]:
 
 
 def _write_guesses(plan: Plan) -> tuple[str, ...]:
-    """Return the assumptions about new items, and about the fields of a patch."""
+    """Return the assumptions about new items and about the fields of a patch."""
     assumed = [
         bound
         for bound in plan.entity.indexes
@@ -337,7 +346,7 @@ def _entry_units(entity: EntitySpec, bound: BoundKey) -> float:
 
 
 def steps_of(plan: Plan, facts: Facts) -> list[tuple[Plan, float, Units]]:
-    """Return the writes of a transaction, each with its number of repetitions and total cost."""
+    """Return the writes of a transaction with their number of repetitions and total cost."""
     steps = []
     for step, repeated in zip(plan.steps, plan.repeats, strict=True):
         times = 1.0
@@ -363,7 +372,7 @@ def _transaction(plan: Plan, facts: Facts) -> Expected:
 
 
 def entries_written(plan: Plan) -> Iterator[tuple[BoundIndexKey, float]]:
-    """Return the number of entries that a call writes, for each index of the entity."""
+    """Return the number of index entries that a call writes, for each index of the entity."""
     entity = plan.entity
     changed = {
         action.path.field
@@ -385,7 +394,11 @@ def entries_written(plan: Plan) -> Iterator[tuple[BoundIndexKey, float]]:
 def _entries(
     entity: EntitySpec, bound: BoundIndexKey, changed: set[str], was: bool | None, stays: bool | None
 ) -> float:
-    """`was`, `stays`: whether the item is in the index before and after; None if the pattern does not say."""
+    """Return the expected number of entry writes of an index.
+
+    `was` and `stays` say whether the item is in the index before and after the write, or None if the pattern does not
+    determine it.
+    """
     if was is False or stays is False:
         return 0.0 if was is stays else 1.0
     moves = bool(changed & set(bound.fields))
@@ -399,7 +412,7 @@ def _entries(
 
 
 def _deciding(entity: EntitySpec, bound: BoundKey) -> set[str]:
-    """Return the fields whose change may move the item into or out of the index."""
+    """Return the fields whose change can move the item into or out of the index."""
     return {path.field for path in paths_of(bound.only_if)} | {
         name for name in bound.fields if entity.fields[name].optional
     }
@@ -411,7 +424,7 @@ def _shows(entity: EntitySpec, bound: BoundIndexKey, changed: set[str]) -> bool:
 
 
 def _is_inside(entity: EntitySpec, bound: BoundKey, values: Mapping[str, Any]) -> bool | None:
-    """Return whether an item with these values is in the index, or None if they do not decide."""
+    """Return True if an item with these values is in the index, or None if the values do not determine it."""
     inside = holds(bound.only_if, values)
     if inside is False or any(values.get(name, UNKNOWN) is None for name in bound.fields):
         return False
@@ -420,5 +433,5 @@ def _is_inside(entity: EntitySpec, bound: BoundKey, values: Mapping[str, Any]) -
 
 
 def _is_value(source: object) -> bool:
-    """Return True if a source is certainly a value and not None."""
+    """Return True if a source is certainly not None."""
     return is_never_none(source) if isinstance(source, Param) else source is not UNKNOWN

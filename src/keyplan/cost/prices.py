@@ -1,4 +1,4 @@
-"""Prices: dated files by region, each with its source; never constants in code."""
+"""Dated price files by region, each with its source. Prices are never constants in code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GB = 1_000_000_000
 
 
 class PriceDataError(KeyplanError):
-    """A price file is missing, unreadable or incomplete."""
+    """Raised if a price file is missing, unreadable or incomplete."""
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,14 @@ class Price:
     verified: bool
 
     def __post_init__(self) -> None:
-        """Reject negative and non-finite amounts."""
+        """Raise PriceDataError for negative and non-finite amounts."""
         if not (isinstance(self.price, (int, float)) and 0 <= self.price < math.inf):
             raise ValueError(f"{self.price!r} is not a price")
 
 
 @dataclass(frozen=True)
 class PriceBook:
-    """The prices of one region at one date."""
+    """The prices of one region on one date."""
 
     region: str
     dated: date
@@ -54,11 +54,11 @@ class PriceBook:
         return self.prices[name].price
 
     def of_class(self, name: str, table_class: str) -> float:
-        """Return the price of a unit or of storage for a table class."""
+        """Return the price of a capacity unit or of storage for a table class."""
         return self[name if table_class == "STANDARD" else f"{name}_ia"]
 
     def on_demand(self, read: float, write: float, table_class: str) -> float:
-        """Return the on-demand price of read and write units."""
+        """Return the on-demand price for read and write units."""
         return read * self.of_class("read_unit", table_class) + write * self.of_class("write_unit", table_class)
 
     def with_prices(self, changes: Mapping[str, float]) -> PriceBook:
@@ -74,7 +74,7 @@ class PriceBook:
 
 
 def book(region: str = "us-east-1") -> PriceBook:
-    """Return the newest shipped prices of a region. Raises PriceDataError if none exist."""
+    """Return the newest included prices of a region. Raises PriceDataError if there are none."""
     found = sorted(
         entry.name
         for entry in files("keyplan.cost").joinpath("data").iterdir()
@@ -86,7 +86,7 @@ def book(region: str = "us-east-1") -> PriceBook:
 
 
 def load(path: Path) -> PriceBook:
-    """Return prices from a file in the format of the shipped files."""
+    """Load prices from a file in the format of the included files."""
     try:
         return _read(path.read_bytes(), str(path))
     except OSError as error:

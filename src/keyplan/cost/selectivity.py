@@ -1,4 +1,4 @@
-"""Selectivity from declared numbers: the share of items that a condition or index holds, and the items per key."""
+"""Selectivity estimates: the share of items that match a condition or are in an index, and the items per key."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ ASSUMED = 20.0
 
 
 def share_in_index(entity: EntitySpec, bound: BoundKey) -> float:
-    """Return the share of an entity's items in an index: those that have all its fields and satisfy `only_if`.
+    """Return the share of an entity's items in an index, which have all key fields and satisfy `only_if`.
 
-    Undeclared fields are assumed present, and optional fields of one key to be present together.
+    Undeclared fields are assumed to be present, and optional fields of one key to be present together.
     """
     if entity.volume is None:
         return 1.0
@@ -59,7 +59,7 @@ def choices_of(field: StoredField) -> int | None:
 
 
 def shares_of(entity: EntitySpec, name: str, when: Condition | None) -> Mapping[object, float] | None:
-    """Return the share of each value of a field among items that may satisfy a condition, or None if undeclared."""
+    """Return the share of each value of a field among items that can satisfy a condition, or None if undeclared."""
     declared = None if entity.volume is None else entity.volume.distinct.get(name)
     if not isinstance(declared, Mapping):
         return None
@@ -71,8 +71,8 @@ def shares_of(entity: EntitySpec, name: str, when: Condition | None) -> Mapping[
 def kept_share(condition: Condition, entity: EntitySpec) -> float | None:
     """Return the share of an entity's items that satisfy a condition, or None if nothing is declared.
 
-    Parts are assumed independent. Parts of a conjunction with an unknown share are ignored, so the result is an
-    upper bound.
+    The parts of a condition are assumed to be independent. Parts of a conjunction with an unknown share are ignored, so
+    the result is an upper bound.
     """
     if entity.volume is None:
         return None
@@ -84,7 +84,7 @@ def kept_share(condition: Condition, entity: EntitySpec) -> float | None:
 
 
 def _by_values(condition: Condition, entity: EntitySpec) -> float | None:
-    """Evaluate a condition on one field with declared shares: it holds or fails for each value."""
+    """Return the total share of the declared values of a field that satisfy a condition on this field."""
     names = {path.field for path in paths_of(condition)}
     shares = shares_of(entity, next(iter(names)), None) if len(names) == 1 else None
     if entity.volume is None or shares is None:
@@ -165,9 +165,9 @@ _BY_KIND: dict[type, Callable[[Any, EntitySpec], float | None]] = {
 
 
 def matching(plan: Plan, entity: EntitySpec, guesses: list[str]) -> float:
-    """Return how many items of an entity a read finds in its partition (or several constant ones) and range.
+    """Return how many items of an entity a read finds in its partitions and range.
 
-    A sort key range is assumed to cover everything. Assumptions for undeclared numbers are added to the guesses.
+    A sort key range is assumed to contain everything. Assumptions for undeclared numbers are added to `guesses`.
     """
     items = entity.volume
     if items is None:
@@ -199,14 +199,14 @@ def matching(plan: Plan, entity: EntitySpec, guesses: list[str]) -> float:
 
 
 def partition_fields(plan: Plan, entity: EntitySpec) -> set[str]:
-    """Return the fields whose values a query's partition key contains, from a parameter or a literal text."""
+    """Return the fields whose values the partition key of a query contains, from parameters or literal text."""
     bound, partition = entity.key_in(plan.index), () if plan.key is None else plan.key.partition
     named = {name for value in partition for name in value.sources}
     return named | _values_written(partition, () if bound is None else bound.partition).keys()
 
 
 def stated_values(plan: Plan, entity: EntitySpec) -> dict[str, Source]:
-    """Return the fields for which every item in a query's range has one exact value, with the value's source."""
+    """Return the fields that have one exact value in a query's range, with the sources of these values."""
     bound = entity.key_in(plan.index)
     if plan.key is None or bound is None:
         return {}
@@ -224,7 +224,7 @@ def stated_values(plan: Plan, entity: EntitySpec) -> dict[str, Source]:
 
 
 def _values_written(values: Sequence[KeyValue], parts: Sequence[BoundKeyAttribute]) -> dict[str, Source]:
-    """Return the field values in key texts that a pattern writes out, such as STATE#open."""
+    """Return the field values in a key string that a pattern writes out, such as STATE#open."""
     sources: dict[str, Source] = {}
     for value, part in zip(values, parts, strict=False):
         if value.template is not None and not value.template.fields:
@@ -236,9 +236,7 @@ def _values_written(values: Sequence[KeyValue], parts: Sequence[BoundKeyAttribut
 
 
 def _pinned(plan: Plan) -> Iterator[tuple[str, Source, int]]:
-    """Return the fields that the key condition fixes, their values, and the number of shards that a hash spreads
-    them over.
-    """
+    """Yield the fields that the key condition fixes, their values, and the number of hash shards."""
     if plan.key is None:
         return
     ranges = [(value, set(value.sources)) for value in plan.key.partition]
@@ -252,7 +250,7 @@ def _pinned(plan: Plan) -> Iterator[tuple[str, Source, int]]:
 
 
 def _pinned_by(condition: SortCondition, plan: Plan) -> set[str]:
-    """Return the sort key fields that a condition fixes: those before a range."""
+    """Return the sort key fields that a condition fixes, which are those before a range."""
     low, high = condition.low, condition.high
     if condition.op not in {"=", "begins_with"}:
         return (
@@ -275,8 +273,8 @@ def _pinned_by(condition: SortCondition, plan: Plan) -> set[str]:
 def own_field_name(plan: Plan, bound: BoundKey, name: str) -> str:
     """Return an entity's name for a partition key field that another entity of the read names differently.
 
-    `TXN#{id}` and `TXN#{transaction_id}` are one partition: the position in the template decides, even if the entity
-    has another field of that name.
+    `TXN#{id}` and `TXN#{transaction_id}` are the same partition. The position in the template decides, even if the
+    entity has another field with that name.
     """
     for value, part in zip(() if plan.key is None else plan.key.partition, bound.partition, strict=False):
         if value.template is not None and part.template is not None and same_texts(value.template, part.template):
@@ -287,7 +285,7 @@ def own_field_name(plan: Plan, bound: BoundKey, name: str) -> str:
 
 
 def same_texts(template: BoundTemplate, other: BoundTemplate) -> bool:
-    """Return True for templates that differ at most in the names of their fields."""
+    """Return True for templates that differ only in the names of their fields."""
     return [_shape(part) for part in template.parts] == [_shape(part) for part in other.parts]
 
 
@@ -301,7 +299,7 @@ def _shards(value: KeyValue, name: str) -> int:
 
 
 def _literal_partitions(plan: Plan, bound: BoundKey) -> Iterator[tuple[str, str, BoundKeyAttribute]]:
-    """Return the single field of a literal partition key such as STATUS#OPEN, the text, and its placeholder."""
+    """Yield the field, text and placeholder of a literal partition key with one field, such as STATUS#OPEN."""
     for value, part in zip(() if plan.key is None else plan.key.partition, bound.partition, strict=False):
         if value.template is not None and not value.template.fields and len(part.fields) == 1:
             yield part.fields[0], value.template.render({}), part
@@ -312,14 +310,14 @@ def _key_text(part: BoundKeyAttribute, name: str, value: object) -> object:
 
 
 def _constants(source: Source) -> tuple[object, ...] | None:
-    """Return the constant values in a pattern, or None if the caller passes them."""
+    """Return the constant values in a pattern, or None if the caller provides them."""
     if isinstance(source, Each):
         return source.values if isinstance(source.values, tuple) else None
     return None if isinstance(source, Param) else (source,)
 
 
 def _share(entity: EntitySpec, name: str, source: Source, when: Condition | None) -> float | None:
-    """Return the share of items with the requested value of a field with declared shares."""
+    """Return the share of items with the requested value of a field, if shares are declared."""
     shares = shares_of(entity, name, when)
     if shares is None:
         return None
@@ -331,7 +329,7 @@ def _share(entity: EntitySpec, name: str, source: Source, when: Condition | None
 
 @dataclass(frozen=True)
 class ValueCounts:
-    """The factor by which one field reduces the items of a read: its number of values, if one is requested."""
+    """The factor by which one field reduces the items of a read, such as its number of values."""
 
     number: float | None
     guess: str
@@ -348,7 +346,7 @@ def _values_of(name: str, entity: EntitySpec, plan: Plan, constants: Sequence[ob
 
 
 def _number_of(name: str, entity: EntitySpec, plan: Plan) -> tuple[float | None, str]:
-    """Return a field's number of values: as declared, or derived from other entities' declarations."""
+    """Return a field's number of distinct values, as declared or derived from other entities."""
     stored = entity.fields.get(name)
     if stored is None:
         return None, ""
@@ -375,9 +373,10 @@ def _number_of(name: str, entity: EntitySpec, plan: Plan) -> tuple[float | None,
 
 
 def _number_of_ids(name: str, entity: EntitySpec) -> tuple[float | None, str]:
-    """Return an id's number of values without a declaration, and the assumption.
+    """Return an ID's number of distinct values without a declaration, with the assumption.
 
-    An entity's own id differs in each item. Of another id, each value has the assumed number of items.
+    An entity's own ID is different in each item. For another ID, each value is assumed to occur in a typical number of
+    items.
     """
     if entity.volume is None or name not in entity.fields:
         return None, ""
@@ -392,7 +391,7 @@ def _number_of_ids(name: str, entity: EntitySpec) -> tuple[float | None, str]:
 
 
 def is_own_id(entity: EntitySpec, name: str) -> bool:
-    """Return True for a field that differs in each item: a unique one, or one named after the entity."""
+    """Return True for a field that is different in each item, because it is unique or named after the entity."""
     own = {"id", "uuid", _bare(f"{entity.name}_id"), _bare(f"{entity.name}_uuid")}
     return _is_unique(entity, name) or _bare(name) in own
 
@@ -402,17 +401,17 @@ def _is_unique(entity: EntitySpec, name: str) -> bool:
 
 
 def is_id(entity: EntitySpec, name: str) -> bool:
-    """Return True for a field that identifies something, by its type or name."""
+    """Return True for a field that is an identifier, according to its type or name."""
     return entity.fields[name].annotation is UUID or name.endswith(("_id", "_uuid", "Id", "ID"))
 
 
 def _bare(name: str) -> str:
-    """Return a name in comparable form: order_id, orderId and OrderID are equal."""
+    """Return a normalized name, so that order_id, orderId and OrderID are equal."""
     return name.replace("_", "").lower()
 
 
 def same_field(spec: EntitySpec, other: EntitySpec, name: str) -> bool:
-    """Return True if two entities have a field with this name and type, so that it means the same."""
+    """Return True if two entities have a field with this name and type, which then has the same meaning."""
     mine = other.fields.get(name)
     return mine is not None and name in spec.fields and spec.fields[name].annotation == mine.annotation
 
@@ -420,8 +419,8 @@ def same_field(spec: EntitySpec, other: EntitySpec, name: str) -> bool:
 def _combinations(alike: Mapping[str, ValueCounts], entity: EntitySpec, plan: Plan, guesses: list[str]) -> float:
     """Return the number of combinations of field values.
 
-    Values combine freely, but fields that are an entity's whole key have at most as many combinations as the entity
-    has items: repositories have owner and name, and most names exist once.
+    Values are combined freely. However, fields that form an entity's whole key have at most as many combinations as the
+    entity has items. For example, repositories have an owner and a name, and most names exist once.
     """
     left, product = dict(alike), 1.0
     for owner in sorted((entity, *plan.siblings), key=lambda spec: -len(spec.key.fields)):

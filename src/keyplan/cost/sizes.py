@@ -1,4 +1,4 @@
-"""Item sizes from a design: the declared sizes, and the resulting sizes of index entries."""
+"""Sizes of items and index entries, from the declarations in a design."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TYPICAL_BYTES = {"S": 20, "N": 6, "B": 100, "BOOL": 1, "SS": 60, "NS": 30, "BS"
 
 @dataclass(frozen=True)
 class ItemSize:
-    """Bytes of an item or entry, names and values."""
+    """The bytes of an item or entry, including names and values."""
 
     average: int
     p99: int
@@ -87,7 +87,7 @@ def entry_size(entity: EntitySpec, bound: BoundKey) -> ItemSize:
 
 
 def read_size(entity: EntitySpec, index: Index | None) -> ItemSize:
-    """Return the size of an entity's items or entries in a read; its item size if it is never in the index."""
+    """Return the size of an entity's items or entries in a read, or its item size if it is never in the index."""
     bound = entity.key_in(index)
     return item_size(entity) if bound is None else entry_size(entity, bound)
 
@@ -98,7 +98,7 @@ def _all_bytes(entity: EntitySpec) -> int:
 
 
 def _key_bytes(bound: BoundKey) -> int:
-    """Return the bytes of key attributes that templates encode; plain fields count among the fields."""
+    """Return the bytes of templated key attributes. Key attributes that are fields count as fields."""
     return sum(_part_bytes(part) for part in bound.attributes if part.template)
 
 

@@ -1,4 +1,4 @@
-"""Capacity units of requests: predicted for real items, spent according to receipts, in one form to compare."""
+"""Capacity units of requests, predicted from items or measured from responses, in a comparable form."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Units:
 
 
 def sum_of(parts: Iterable[Units]) -> Units:
-    """Return the sum."""
+    """Return the sum of capacity units."""
     total = Units()
     for part in parts:
         total += part
@@ -55,19 +55,19 @@ def sum_of(parts: Iterable[Units]) -> Units:
 
 
 def point_read(size_bytes: int, *, consistent: bool, transactional: bool = False) -> Units:
-    """Return the units for reading one item by key; a missing item has size 0."""
+    """Return the units for reading one item by key. A missing item has size 0."""
     if transactional:
         return Units(read=transactional_read_units(size_bytes))
     return Units(read=read_units(size_bytes, consistent=consistent))
 
 
 def page_read(sizes_bytes: Sequence[int], *, consistent: bool) -> Units:
-    """Return the units of one page of a query or scan: sizes are summed, then rounded once."""
+    """Return the units for one page of a query or scan. Sizes are summed and then rounded once."""
     return Units(read=read_units(sum(sizes_bytes), consistent=consistent))
 
 
 def item_write(schema: Schema, old: Item | None, new: Item | None, *, transactional: bool = False) -> Units:
-    """Return the units of a write that turns one item into another; None for a missing item.
+    """Return the units of a write that replaces one item by another, or None for a missing item.
 
     A failed write costs as much as a write of the existing item, without its indexes.
     """
@@ -104,7 +104,7 @@ def _key(index: Index, entry: Item | None) -> list[object] | None:
 
 @dataclass(frozen=True)
 class Spent:
-    """Units by place: a table, or table/index, without zeros."""
+    """Units by place, which is a table or table/index. Zeros are left out."""
 
     read: Mapping[str, float] = field(default_factory=dict)
     write: Mapping[str, float] = field(default_factory=dict)
@@ -113,7 +113,7 @@ class Spent:
         return Spent(_sum(self.read, other.read), _sum(self.write, other.write))
 
     def divided_by(self, count: int) -> Spent:
-        """Return the average over this many requests."""
+        """Return the average over a number of requests."""
         return Spent(
             {place: units / count for place, units in self.read.items()},
             {place: units / count for place, units in self.write.items()},
@@ -121,16 +121,16 @@ class Spent:
 
     @property
     def reads(self) -> float:
-        """Return the read units of all places."""
+        """Return the total read units."""
         return sum(self.read.values())
 
     @property
     def writes(self) -> float:
-        """Return the write units of all places."""
+        """Return the total write units."""
         return sum(self.write.values())
 
     def text(self) -> str:
-        """Return a text: 2 RCU; with several places, each: 5 WCU (app 1, app/due 4)."""
+        """Return a text such as 2 RCU or, with several places, 5 WCU (app 1, app/due 4)."""
         parts = [_text(self.read, "RCU"), _text(self.write, "WCU")]
         return " + ".join(spent for spent in parts if spent) or "nothing"
 
@@ -148,7 +148,7 @@ def _text(units: Mapping[str, float], unit: str) -> str:
 
 
 def total(parts: Iterable[Spent]) -> Spent:
-    """Return the sum."""
+    """Return the sum of capacity units."""
     spent = Spent()
     for part in parts:
         spent += part
@@ -161,7 +161,7 @@ def average(calls: Sequence[Spent]) -> Spent:
 
 
 def of_receipts(operation: str, answer: Mapping[str, Any]) -> Spent:
-    """Return the units in an answer's ConsumedCapacity, requested with ReturnConsumedCapacity INDEXES."""
+    """Return the units in a response's ConsumedCapacity, requested with ReturnConsumedCapacity INDEXES."""
     receipts = answer.get("ConsumedCapacity") or []
     units: dict[str, float] = {}
     for receipt in receipts if isinstance(receipts, list) else [receipts]:

@@ -1,1 +1,1 @@
-"""Compare two designs: changes that are online, need a backfill or need a new table, and their costs."""
+"""Comparison of two designs: which changes are online, need a backfill or need a new table, and their costs."""

@@ -1,4 +1,4 @@
-"""Estimate backfills: items, units, dollars and time, from the numbers and rates that the designs declare."""
+"""Estimates of backfills: items, capacity units, cost and duration, from declared numbers and rates."""
 
 from __future__ import annotations
 
@@ -26,10 +26,9 @@ _SENTINEL_BYTES = 200
 def seconds_of(
     written: float, indexes: Mapping[str, float], schema: Schema, month: Estimate, before: Schema | None = None
 ) -> float | None:
-    """Return how many seconds the write units of a table and its indexes take: the longest of them; None without
-    capacity.
+    """Return how many seconds it takes to write units to a table and its indexes, or None without spare capacity.
 
-    Local indexes use the table's capacity. `before`: the table in the old design, if that had more capacity.
+    Local indexes use the capacity of the table. `before` is the table in the old design, if it had more capacity.
     """
     of_table, of_indexes = written, {}
     for name, units in indexes.items():
@@ -44,24 +43,24 @@ def seconds_of(
 
 
 def _time(units: float, left: float) -> float | None:
-    """Return how many seconds these units take at the spare units per second, or None if none are spare."""
+    """Return how many seconds these units take with the spare units per second, or None if none are spare."""
     if not units:
         return 0.0
     return units / left if left > 0 else None
 
 
 def longest(times: Iterable[float | None]) -> float | None:
-    """Return the longest of several times, or None if one of them never ends."""
+    """Return the longest of several durations, or None if one of them is unlimited."""
     known = list(times)
     ended = [time for time in known if time is not None]
     return max(ended) if len(ended) == len(known) else None
 
 
 def _spare(schema: Schema, month: Estimate, index: str | None, before: Schema | None) -> float:
-    """Return the average write units per second that the declared load leaves of a table's or index's capacity.
+    """Return the average write units per second that the declared load leaves unused.
 
-    On demand, the initial throughput counts; the service raises it over time. Capacity is raised before a backfill
-    and lowered after it.
+    For on-demand capacity, the initial throughput is used, although the service raises it over time. Provisioned
+    capacity is raised before a backfill and lowered after it.
     """
     name = schema.name if index is None else f"{schema.name}/{index}"
     load = sum(part.write for table in month.tables for part in table.parts if part.name == name)
@@ -78,7 +77,7 @@ def _write_capacity(schema: Schema, index: str | None) -> float:
 
 
 def price_of(written: float, read: float, schema: Schema, book: PriceBook) -> float:
-    """Return the price of units in dollars; provisioned capacity costs nothing more."""
+    """Return the price of units in dollars. Provisioned capacity has no additional cost."""
     if schema.provisioned:
         return 0.0
     return book.on_demand(read, written, schema.table_class)
@@ -118,20 +117,20 @@ class Backfill:
 
 
 def count_of(spec: EntitySpec, other: EntitySpec | None = None) -> int | None:
-    """Return the number of stored items of an entity as the old design declares it, otherwise the new one."""
+    """Return the number of stored items of an entity from the old design, or else from the new design."""
     items = spec.volume or (None if other is None else other.volume)
     return None if items is None else items.count
 
 
 def _sized(spec: EntitySpec, other: EntitySpec | None) -> EntitySpec:
-    """Return an entity with declared numbers of items: its own, otherwise those of the other design."""
+    """Return the entity with declared numbers of items, from its own or else from the other design."""
     return spec if spec.volume is not None or other is None else replace(spec, volume=other.volume)
 
 
 def estimate_backfill(
     change: DesignChange, old: Estimate, new: Estimate, tables: Mapping[str, Table]
 ) -> Backfill | None:
-    """Return the backfill that one change needs by itself, or None if nothing is written."""
+    """Return the backfill for a single change, or None if nothing is written."""
     if isinstance(change.work, Build):
         return build(change.work, new)
     if isinstance(change.work, Rewrite):
@@ -142,7 +141,7 @@ def estimate_backfill(
 
 
 def build(work: Build, month: Estimate) -> Backfill | None:
-    """Return the backfill of an index by the service."""
+    """Return the backfill of an index, which the service does."""
     units, items, unknown = 0.0, 0, []
     for spec in work.entities:
         bound, count = spec.key_in(work.index), count_of(spec)
@@ -163,7 +162,7 @@ def build(work: Build, month: Estimate) -> Backfill | None:
 
 
 def rewrite(works: list[Rewrite], month: Estimate, tables: Mapping[str, Table]) -> Backfill:
-    """Return one pass over the stored items of an entity for all their changes."""
+    """Return one pass over the stored items of an entity that makes all of its changes."""
     old, new = works[0].old, _new(works)
     sized, count = _sized(old, new), count_of(old, new)
     table = tables[old.schema.name]
@@ -196,17 +195,17 @@ def rewrite(works: list[Rewrite], month: Estimate, tables: Mapping[str, Table]) 
 
 
 def _share(works: Iterable[Rewrite]) -> float:
-    """Return the largest share of items that the changes may concern; they may overlap."""
+    """Return the largest share of items that the changes may affect. Changes can overlap."""
     return min(1.0, sum(work.share for work in works))
 
 
 def _new(works: list[Rewrite]) -> EntitySpec | None:
-    """Return the entity as its items are afterwards, or None if the items or their sentinels are deleted."""
+    """Return the entity after all changes, or None if its items or their sentinels are deleted."""
     return next((work.new for work in works if work.new is not None), None)
 
 
 def _entries(works: list[Rewrite], stored: int) -> dict[str, float]:
-    """Return write units by index of the old or new table for each entry that moves or changes."""
+    """Return the write units by index of all entries that move or change."""
     old, new = works[0].old, _new(works)
     names = {bound.index.name for side in (old, new) if side is not None for bound in side.indexes}
     entries = {}
@@ -218,7 +217,7 @@ def _entries(works: list[Rewrite], stored: int) -> dict[str, float]:
 
 
 def _touching(works: list[Rewrite], name: str) -> list[Rewrite]:
-    """Return the changes that concern an index's entries; all of them if none does by itself."""
+    """Return the changes that affect the entries of an index, or all changes if none of them does alone."""
     old, new = works[0].old, _new(works)
     bound = (None if new is None else new.key_in(name)) or old.key_in(name)
     assert bound is not None, "one of the two is in it"
@@ -251,14 +250,14 @@ def _entry_units(works: list[Rewrite], name: str) -> float:
 
 
 def _is_filled(old: EntitySpec, new: EntitySpec | None, after: BoundIndexKey | None) -> bool:
-    """Return True if the service has filled a new index with stored items before the rewrite."""
+    """Return True if the service fills a new index with stored items before the rewrite."""
     if new is None or after is None or old.schema.index(after.index.name) is not None:
         return False
     return already_stored(Entities(old, new), after)
 
 
 def _held(spec: EntitySpec, other: EntitySpec | None, bound: BoundIndexKey | None) -> tuple[float, float, int]:
-    """Return the share of items in the index, the write units and the bytes of an entry."""
+    """Return the share of items in the index, and the write units and bytes of an entry."""
     if bound is None:
         return 0.0, 0, 0
     size = entry_size(spec, bound).average
@@ -270,7 +269,7 @@ def _projects(bound: BoundIndexKey, attribute: str, schema: Schema) -> bool:
 
 
 def move(work: Move, before: Estimate, month: Estimate) -> Backfill:
-    """Return the backfill of a table copy; each item is put and its original checked in one transaction."""
+    """Return the backfill for copying a table. Each item is put, and its original checked, in one transaction."""
     written, checks, items, scanned, unknown = 0.0, 0.0, 0, 0, []
     indexes: dict[str, float] = {}
     for spec in work.old.entities:
@@ -302,7 +301,7 @@ def move(work: Move, before: Estimate, month: Estimate) -> Backfill:
 def all_backfills(
     changes: Iterable[DesignChange], old: Estimate, new: Estimate, tables: Mapping[str, Table]
 ) -> list[Backfill]:
-    """Return all backfills of a comparison, with one pass for each entity and each table."""
+    """Return all backfills of a comparison, with one pass for each entity and table."""
     works = [change.work for change in changes if change.work is not None]
     moves = list(dict.fromkeys((work.old, work.new) for work in works if isinstance(work, Move)))
     copied = {name for pair in moves for name in (pair[0].name, pair[1].name)}

@@ -1,4 +1,4 @@
-"""Changes between two designs, each with its verdict and the work on stored items and tables."""
+"""Changes between two designs, each with its verdict and the required work on stored items and tables."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ all of that (prepare) or after it (remove).
 
 @dataclass(frozen=True)
 class RolloutStep:
-    """A step of a roll-out."""
+    """A step of a rollout."""
 
     phase: Phase
     text: str
@@ -78,14 +78,14 @@ class RolloutStep:
 def form_steps(
     *, accept: str = "", write: str = "", backfill: str = "", by: str = "UpdateItem", read: str = ""
 ) -> tuple[RolloutStep, ...]:
-    """Return the steps that bring programs and stored items to a new form; `by`: the operation that writes items."""
+    """Return the steps that migrate programs and stored items to a new form. `by` is the operation that writes."""
     texts: dict[Phase, str] = {"accept": accept, "write": write, "backfill": backfill, "read": read}
     return tuple(RolloutStep(phase, text, by if phase == "backfill" else "") for phase, text in texts.items() if text)
 
 
 @dataclass(frozen=True)
 class Rewrite:
-    """The work on the stored items of an entity."""
+    """A rewrite of the stored items of an entity."""
 
     old: EntitySpec
     new: EntitySpec | None
@@ -126,7 +126,7 @@ class Move:
 
 @dataclass(frozen=True)
 class DesignChange:
-    """One difference between two designs."""
+    """A difference between two designs."""
 
     kind: Kind
     verdict: Verdict
@@ -148,10 +148,10 @@ class DesignChange:
 
 
 def copy_steps(old: Table, new: Table) -> tuple[RolloutStep, ...]:
-    """Return the steps that copy a table's items into a new table and then remove the old one.
+    """Return the steps that copy a table's items into a new table and then remove the old table.
 
-    Every write goes to both tables in one transaction, so both are complete for readers. A copied item is checked
-    in the same transaction; otherwise an item that is deleted concurrently would reappear.
+    Every write goes to both tables in one transaction, so that both are complete for readers. A copied item is checked
+    in the same transaction, because a concurrently deleted item would otherwise reappear.
     """
     was, replacement = old.name, new.name if new.name != old.name else f"{new.name} under a new name"
     copy = f"as the new version writes it, in one transaction, if it does not exist there and still exists in {was}"
@@ -178,7 +178,7 @@ def copy_steps(old: Table, new: Table) -> tuple[RolloutStep, ...]:
 
 
 def create_index(schema: Schema, index: Index, types: Mapping[str, str], name: str | None = None) -> Request:
-    """Return UpdateTable with a new global index, optionally under another name."""
+    """Return the UpdateTable request that adds a global index, optionally under another name."""
     request = index_request(replace(index, name=name or index.name), schema)
     return {
         "TableName": schema.name,
@@ -190,5 +190,5 @@ def create_index(schema: Schema, index: Index, types: Mapping[str, str], name: s
 
 
 def delete_index(table: str, index: str) -> Request:
-    """Return UpdateTable that deletes an index."""
+    """Return the UpdateTable request that deletes an index."""
     return {"TableName": table, "GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": index}}]}

@@ -1,4 +1,4 @@
-"""Compare two designs: their changes, the required backfills, the roll-out, and the monthly costs."""
+"""Comparison of two designs: their changes, the required backfills, the rollout, and the monthly costs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SEPARATE_FROM_COPIES: tuple[Kind, ...] = ("entity moved", "consumer changed")
 
 @dataclass(frozen=True)
 class PriceChange:
-    """A table's monthly cost in both designs; None if the table is missing in one."""
+    """A table's monthly cost in both designs. A cost is None if the table is missing in that design."""
 
     table: str
     old: float | None
@@ -43,13 +43,13 @@ class PriceChange:
 
     @property
     def difference(self) -> float:
-        """Return the new cost minus the old."""
+        """Return the difference between the new and the old cost."""
         return (self.new or 0.0) - (self.old or 0.0)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two designs and the prices for their costs."""
+    """Two designs with the prices for their costs."""
 
     old: Design
     new: Design
@@ -59,17 +59,17 @@ class Comparison:
 
     @cached_property
     def changes(self) -> tuple[DesignChange, ...]:
-        """Return every change, the most work first, then in the order of the designs."""
+        """Return all changes, sorted by the required work and then in the order of the designs."""
         changes = [*table_changes(self.old.tables, self.new.tables), *pattern_changes(self.old, self.new)]
         return tuple(sorted(changes, key=lambda change: VERDICTS.index(change.verdict)))
 
     def with_uses(self, module: str, programs: Iterable[Path], without: Iterable[Path]) -> Comparison:
-        """Return the comparison with the uses of removed patterns in programs. Raises UnreadableProgramError."""
+        """Return the comparison with the uses of removed patterns in programs added. Raises UnreadableProgramError."""
         names = {str(change.facts["pattern"]) for change in self.of("pattern removed", "pattern renamed")}
         return replace(self, uses=uses_of(module, names, programs, without))
 
     def of(self, *kinds: Kind) -> Iterator[DesignChange]:
-        """Return the changes of some kinds."""
+        """Yield the changes of some kinds."""
         return (change for change in self.changes if change.kind in kinds)
 
     @cached_property
@@ -83,12 +83,12 @@ class Comparison:
         return estimate(self.new, self.book)
 
     def backfill(self, change: DesignChange) -> Backfill | None:
-        """Return the backfill that one change needs by itself."""
+        """Return the backfill for a single change, or None."""
         return estimate_backfill(change, self.old_month, self.new_month, self._tables)
 
     @cached_property
     def backfills(self) -> tuple[Backfill, ...]:
-        """Return every pass over stored items; one pass covers all changes of an entity."""
+        """Return all passes over stored items. One pass covers all changes of an entity."""
         return tuple(all_backfills(self.changes, self.old_month, self.new_month, self._tables))
 
     @cached_property
@@ -97,7 +97,7 @@ class Comparison:
 
     @cached_property
     def prices(self) -> tuple[PriceChange, ...]:
-        """Return the prices of each table that either design has."""
+        """Return the prices of each table in either design."""
         tables = matched(self.old_month.tables, self.new_month.tables)
         return (
             *(PriceChange(after.name, before.total, after.total) for before, after in tables.kept),
@@ -118,7 +118,7 @@ class Stage:
 
 
 def rollout(comparison: Comparison) -> tuple[Stage, ...]:
-    """Return the stages of a roll-out, none if nothing has to be done."""
+    """Return the stages of the rollout. There are none if nothing has to be done."""
     steps = list(_steps(comparison.changes))
     stages = []
     for phase, title in _PHASES.items():
@@ -156,7 +156,7 @@ def _backfills(comparison: Comparison, phase: Phase) -> Iterator[Backfill]:
 
 
 def by_table(changes: Iterable[DesignChange]) -> Iterator[tuple[str, list[DesignChange]]]:
-    """Return the changes of each table, in the order of the tables."""
+    """Yield the changes of each table, in the order of the tables."""
     ordered = list(changes)
     order = {name: number for number, name in enumerate(dict.fromkeys(change.table for change in ordered))}
     for name, several in groupby(

@@ -25,7 +25,7 @@ _WHOLE_ITEMS = ("put", "replace", "batch_put")
 
 
 def match_entities(old: Table, new: Table) -> Matched[EntitySpec]:
-    """Match entities by name, then by equal key and mostly equal fields."""
+    """Match entities by name, and then by equal keys and mostly equal fields."""
     return matched(old.entities, new.entities, _shape)
 
 
@@ -34,7 +34,7 @@ def _shape(spec: EntitySpec) -> KeyForm:
 
 
 def entity_changes(old: Table, new: Table) -> Iterator[DesignChange]:
-    """Return every difference between the entities of a table."""
+    """Yield every difference between the entities of a table."""
     matches = match_entities(old, new)
     for before, after in matches.pairs:
         drops = tuple(
@@ -63,7 +63,7 @@ def entity_changes(old: Table, new: Table) -> Iterator[DesignChange]:
 
 
 def _added(table: Table, spec: EntitySpec, like: EntitySpec | None) -> tuple[str, str]:
-    """Report an added entity; `like`: a removed one with the same key or fields."""
+    """Return the description of an added entity. `like` is a removed entity with the same key or fields."""
     what = f"entity {spec.name} was added to table {table.name}"
     how = "No items of it are stored yet. The old version ignores its items."
     if like is not None:
@@ -252,7 +252,7 @@ def primary_key_changes(pair: Entities) -> Iterator[DesignChange]:
 
 
 def index_key_changes(pair: Entities) -> Iterator[DesignChange]:
-    """Return key changes in indexes of both designs; the change of a new index covers its keys."""
+    """Yield key changes in indexes that both designs have. Keys of new indexes are part of the index change."""
     both = {index.name for index in pair.old.schema.indexes} & {index.name for index in pair.new.schema.indexes}
     for name in sorted(both):
         was, now = pair.old.key_in(name), pair.new.key_in(name)
@@ -275,7 +275,7 @@ def _key_differs(pair: Entities, was: BoundIndexKey, now: BoundIndexKey) -> bool
 
 
 def _own_form(spec: EntitySpec, bound: BoundKey, names: Mapping[str, str]) -> tuple[tuple[str, KeyForm], ...]:
-    """Return the form of an index's key without attributes of the primary key, which has its own change."""
+    """Return the form of an index key without primary key attributes, whose changes are reported separately."""
     own = _own_names(spec, bound)
     return tuple(
         (part.attribute, attribute_form(spec, part, names)) for part in bound.attributes if part.attribute in own
@@ -299,7 +299,7 @@ def _is_stored(pair: Entities, bound: BoundKey, part: BoundKeyAttribute) -> bool
 
 
 def missing_attributes(pair: Entities, bound: BoundKey) -> list[str]:
-    """Return the index key attributes missing in stored items; a change of type is a field's change."""
+    """Return the index key attributes that stored items do not have. Type changes are reported for fields."""
     return [
         part.attribute
         for part in bound.attributes
@@ -312,13 +312,13 @@ def _is_field_of(spec: EntitySpec, attribute: str) -> bool:
 
 
 def _attributes(spec: EntitySpec) -> Iterator[StoredField]:
-    """Return the fields that items store as attributes; the others exist only in key texts."""
+    """Yield the fields that are stored as attributes and not only in key strings."""
     hidden = spec.is_in_key_only
     return (stored for name, stored in spec.fields.items() if name not in hidden)
 
 
 def _kept_attributes(spec: EntitySpec, bound: BoundKey) -> Iterator[BoundKeyAttribute]:
-    """Return fields and key parts as stored items have them; for index keys, those under the same condition."""
+    """Yield the fields and key parts that stored items have. For index keys, the condition must be the same."""
     condition = condition_form(bound.only_if)
     if condition is None:
         yield from (BoundKeyAttribute(stored.attribute, field=stored) for stored in _attributes(spec))
@@ -329,13 +329,13 @@ def _kept_attributes(spec: EntitySpec, bound: BoundKey) -> Iterator[BoundKeyAttr
 
 
 def never_stored(pair: Entities, bound: BoundKey) -> bool:
-    """Return True if no stored item can be in an index: its key contains a new field without a stored value."""
+    """Return True if no stored item can be in an index, because its key contains a new field without a value."""
     names = field_names(pair.old, pair.new)
     return any(name not in names and pair.new.fields[name].optional for name in bound.fields)
 
 
 def own_attributes(pair: Entities, bound: BoundKey) -> list[str]:
-    """Return the attributes of a key that nothing else writes."""
+    """Return the key attributes that nothing else writes."""
     kept = {stored.attribute for stored in _attributes(pair.new)}
     kept |= {part.attribute for key in (pair.new.key, *pair.new.indexes) for part in key.attributes}
     return [part.attribute for part in bound.attributes if part.attribute not in kept]
@@ -395,7 +395,7 @@ def _index_key(pair: Entities, was: BoundIndexKey, now: BoundIndexKey) -> Design
 
 
 def _changed_parts(pair: Entities, was: BoundIndexKey, now: BoundIndexKey) -> list[str]:
-    """Return the index key attributes, without the primary key's, that are composed differently."""
+    """Return the index key attributes, except primary key attributes, that are composed differently."""
     old, new = (dict(form) for form in (_own_form(pair.old, was, {}), _own_form(pair.new, now, key_names(pair))))
     return [name for name, form in new.items() if name not in old or not same_encoding(old[name], form)]
 
@@ -423,11 +423,11 @@ def _index_change(
 
 
 def _own_names(spec: EntitySpec, bound: BoundKey) -> list[str]:
-    """Return the index key attributes that are not the table's."""
+    """Return the index key attributes that are not attributes of the primary key."""
     return [part.attribute for part in bound.attributes if part.attribute not in spec.schema.key]
 
 
 def unreported_attributes(pair: Entities, attributes: Iterable[str]) -> str:
-    """Return the index key attributes that no field's change writes."""
+    """Return the index key attributes that no field change writes."""
     reported = rewritten_attributes(pair)
     return ", ".join(name for name in attributes if name not in reported)

@@ -17,14 +17,14 @@ from keyplan.diff.types import Loss, added_validators, is_absent, losses, name_o
 
 
 def present_share(spec: EntitySpec, field: str) -> float:
-    """Return the share of items that have a field; 1 if nothing is declared."""
+    """Return the share of items that have a field, or 1 if nothing is declared."""
     return 1.0 if spec.volume is None else spec.volume.present.get(field, 1.0)
 
 
 def missing_share(spec: EntitySpec, old: StoredField, new: StoredField, count: int) -> float:
-    """Return the share of items that do not have a required field, or have it without a required part of its maps.
+    """Return the share of items without a required field, or without a required part of its maps.
 
-    `count`: the number of missing parts; one of them is the field itself if it may be absent.
+    `count` is the number of missing parts. The field itself counts if it may be absent.
     """
     share = None if spec.volume is None else spec.volume.present.get(old.name)
     may_be_absent = is_absent(old, new)
@@ -34,7 +34,7 @@ def missing_share(spec: EntitySpec, old: StoredField, new: StoredField, count: i
 
 
 def gone_share(spec: EntitySpec, field: str, lost: Sequence[Loss]) -> float | None:
-    """Return the share of items whose value of a field was removed, or None if unknown."""
+    """Return the share of items with a removed value of a field, or None if it is unknown."""
     shares = shares_of(spec, field, None)
     if shares is None or not all(loss.values for loss in lost):
         return None
@@ -44,7 +44,7 @@ def gone_share(spec: EntitySpec, field: str, lost: Sequence[Loss]) -> float | No
 
 @dataclass(frozen=True)
 class Entities:
-    """One entity in both designs."""
+    """An entity in both designs."""
 
     old: EntitySpec
     new: EntitySpec
@@ -58,7 +58,7 @@ class Entities:
 
 
 def field_names(old: EntitySpec, new: EntitySpec) -> dict[str, str]:
-    """Map each new field to its old name: the same, or another name for the same attribute."""
+    """Map each new field to its old name, which may be a different name for the same attribute."""
     attributes = {stored.attribute: name for name, stored in old.fields.items()}
     names = {name: name for name in new.fields if name in old.fields}
     for name, stored in new.fields.items():
@@ -69,7 +69,7 @@ def field_names(old: EntitySpec, new: EntitySpec) -> dict[str, str]:
 
 
 def field_changes(pair: Entities) -> Iterator[DesignChange]:
-    """Return added, removed and changed fields."""
+    """Yield added, removed and changed fields."""
     names = field_names(pair.old, pair.new)
     for name, was in names.items():
         yield from _kept(pair, pair.old.fields[was], pair.new.fields[name])
@@ -91,7 +91,7 @@ def rewritten_attributes(pair: Entities) -> set[str]:
 
 
 def _lookalikes(pair: Entities) -> dict[str, StoredField]:
-    """Map each new field to a removed one of its type, except renamed parts of keys."""
+    """Map each new field to a removed field of the same type, except for renamed parts of keys."""
     names = key_names(pair)
     old = [stored for name, stored in pair.old.fields.items() if name not in names.values()]
     new = [stored for name, stored in pair.new.fields.items() if name not in names]
@@ -132,7 +132,7 @@ def _kept(pair: Entities, old: StoredField, new: StoredField) -> Iterator[Design
 
 
 def _parts(old: StoredField, new: StoredField) -> str:
-    """Return changes of the attributes of maps within a field."""
+    """Return a description of the changed attributes in maps within a field."""
     was, now = (dict.fromkeys(parts_of(stored.info.annotation)) for stored in (old, new))
     texts = {
         "gained parts": [name for name in now if name not in was],
@@ -157,9 +157,9 @@ def _default(field: StoredField) -> str:
 def _lossy(
     pair: Entities, old: StoredField, new: StoredField, lost: list[Loss], *, is_read: bool
 ) -> Iterator[DesignChange]:
-    """Return one change for the format, one for missing values and one for all rejected values.
+    """Yield one change for the format, one for missing values and one for all rejected values.
 
-    `is_read`: True if the old version can read items of the new one.
+    `is_read` is True if the old version can read items of the new version.
     """
     path = f"{pair.new.name}.{new.name}"
     by_kind = {kind: [loss for loss in lost if loss.kind in kinds] for kind, kinds in _KINDS.items()}
@@ -191,7 +191,7 @@ _KINDS: dict[Kind, tuple[str, ...]] = {
 def _narrowed(
     pair: Entities, old: StoredField, new: StoredField, what: str, share: float | None, *, is_read: bool
 ) -> DesignChange:
-    """Report rejected values; `share`: the share of items that have them, None if unknown."""
+    """Return a change for rejected values. `share` is the share of affected items, or None if it is unknown."""
     if share == 0:
         how = "The old design declares that no item has them."
         return _change(pair, "values narrowed", "code", new.name, what=what, how=how)
@@ -225,7 +225,7 @@ def _validated(pair: Entities, loss: Loss) -> DesignChange:
 
 
 def _added(pair: Entities, new: StoredField, like: StoredField | None) -> DesignChange:
-    """Report an added field; `like`: a removed one of its type."""
+    """Return a change for an added field. `like` is a removed field of the same type."""
     hint = ""
     if like is not None:
         hint = (
@@ -251,7 +251,7 @@ def _added(pair: Entities, new: StoredField, like: StoredField | None) -> Design
 
 
 def _from_keys(pair: Entities) -> set[str]:
-    """Return the fields that are read from key texts and so exist in stored items."""
+    """Return the fields that are read from key strings and therefore exist in stored items."""
     names: set[str] = set()
     for before, after in zip(pair.old.key.attributes, pair.new.key.attributes, strict=False):
         places = dict(zip(after.fields, before.fields, strict=False))
@@ -262,7 +262,7 @@ def _from_keys(pair: Entities) -> set[str]:
 
 
 def key_names(pair: Entities) -> dict[str, str]:
-    """Map new fields to the old entity's names; a field at the same position in the key is the same field."""
+    """Map new fields to the names in the old entity. Fields at the same position in the key are the same field."""
     names = field_names(pair.old, pair.new)
     for before, after in zip(pair.old.key.attributes, pair.new.key.attributes, strict=False):
         for was, now in zip(before.fields, after.fields, strict=False):
@@ -303,7 +303,7 @@ def _realiased(pair: Entities, old: StoredField, new: StoredField) -> DesignChan
 def _rewritten(
     pair: Entities, kind: Kind, new: StoredField, what: str, how: str, *, share: float = 1.0, is_read: bool
 ) -> DesignChange:
-    """Report a change that rewrites stored items; `is_read`: True if the old version reads the written form."""
+    """Return a change that rewrites stored items. `is_read` is True if the old version can read the new form."""
     it = f"{new.attribute} of {pair.new.name}"
     steps = form_steps(
         accept="" if is_read else f"a version that reads {it} in both forms, and writes the old form",
@@ -328,7 +328,7 @@ def _change(
     work: Rewrite | None = None,
     steps: tuple[RolloutStep, ...] = (),
 ) -> DesignChange:
-    """Report a change of one field; `old`: it has no place in the new design other than the entity's."""
+    """Return a change of one field. With `old`, the field is missing in the new design."""
     here = pair.new.place if old or field not in pair.new.fields else _field_place(pair.new, field)
     location = place if place is not None else _place_in_old(pair, field)
     return DesignChange(kind, verdict, pair.table, pair.new.name, what, how, here, location, work, steps)

@@ -1,4 +1,4 @@
-"""Match the parts of two designs by name and by comparable forms of their keys, conditions and plans."""
+"""Matching of the parts of two designs by name, and by comparable forms of keys, conditions and plans."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _KINDS: tuple[type, ...] = (bool, datetime, time, timedelta, bytes, float)
 
 
 class Named(Protocol):
-    """An object with a name."""
+    """Interface of an object with a name."""
 
     @property
     def name(self) -> str:
-        """Return its name."""
+        """Return the name of the object."""
 
 
 N = TypeVar("N", bound=Named)
@@ -40,7 +40,7 @@ N = TypeVar("N", bound=Named)
 
 @dataclass(frozen=True)
 class Matched(Generic[N]):
-    """Two lists of the same kind, matched."""
+    """The matched elements of two lists of the same kind."""
 
     kept: tuple[tuple[N, N], ...]
     """Old and new objects with the same name."""
@@ -50,12 +50,12 @@ class Matched(Generic[N]):
 
     @property
     def pairs(self) -> tuple[tuple[N, N], ...]:
-        """Return old and new objects, renamed or not."""
+        """Return pairs of old and new objects, including renamed objects."""
         return (*self.kept, *self.renamed)
 
 
 def matched(old: Iterable[N], new: Iterable[N], shape: Callable[[N], Hashable | None] | None = None) -> Matched[N]:
-    """Match by name, the rest by a shape that is unique on both sides. A shape of None matches nothing."""
+    """Match objects by name, and the rest by a shape that is unique on both sides. A shape of None never matches."""
     theirs, ours = _by_name(old), _by_name(new)
     kept = tuple((theirs[name], shape) for name, shape in ours.items() if name in theirs)
     removed = [shape for name, shape in theirs.items() if name not in ours]
@@ -72,12 +72,12 @@ def matched(old: Iterable[N], new: Iterable[N], shape: Callable[[N], Hashable | 
 
 
 def lookalikes(old: Sequence[N], new: Sequence[N], shape: Callable[[N], Hashable | None]) -> dict[str, N]:
-    """Map each added name to the removed object that it may be: one with a shape that is unique on both sides."""
+    """Map each added name to a removed object with the same shape, if the shape is unique on both sides."""
     return {after.name: before for before, after in _renamed(old, new, shape)}
 
 
 def _by_name(several: Iterable[N]) -> dict[str, N]:
-    """Return the objects by name; of duplicates, which have their own finding, the first."""
+    """Return the objects by name. Of duplicates, which are reported separately, the first is used."""
     by_name: dict[str, N] = {}
     for named in several:
         by_name.setdefault(named.name, named)
@@ -94,7 +94,7 @@ def _renamed(removed: Sequence[N], added: Sequence[N], shape: Callable[[N], Hash
 
 
 def condition_form(condition: Condition | None) -> Form:
-    """Return the form of a condition, or None."""
+    """Return a comparable form of a condition, or None."""
     if condition is None:
         return None
     op = getattr(condition, "op", None) or getattr(condition, "name", "")
@@ -112,7 +112,7 @@ def _operand(operand: object) -> Form:
 
 
 def value_form(value: object) -> Form:
-    """Return a constant's value or a parameter's name."""
+    """Return a comparable form of a constant's value or a parameter's name."""
     if isinstance(value, CALL_SOURCES):
         return ("given", repr(value))
     if isinstance(value, Enum):
@@ -127,7 +127,7 @@ def value_form(value: object) -> Form:
 
 
 def plan_form(plan: Plan) -> dict[str, Form]:
-    """Return the parts of a plan under their names in messages."""
+    """Return the parts of a plan by their names in messages."""
     return {
         "operation": (plan.operation, plan.select),
         "entities": tuple(sorted(spec.name for spec in plan.entities)),
@@ -151,7 +151,7 @@ def plan_form(plan: Plan) -> dict[str, Form]:
 
 
 def partition_form(plan: Plan) -> Form:
-    """Return the properties to which cursors of a plan are bound: index, direction and partitions."""
+    """Return the properties to which the cursors of a plan are bound: index, direction and partitions."""
     partition = () if plan.key is None else tuple(_value(part) for part in plan.key.partition)
     return (plan.index.name if plan.index is not None else None, plan.descending, partition)
 
@@ -178,13 +178,13 @@ def _action(action: FieldUpdate) -> Form:
 
 @dataclass(frozen=True)
 class Format:
-    """The stored format of a date or time, or None for values of other types."""
+    """The storage format of a date or time, or None for values of other types."""
 
     name: str | None
 
 
 def same_encoding(first: object, other: object) -> bool:
-    """Return True if two forms encode values equally, as far as known: a text may be a date in any format."""
+    """Return True if two forms encode values in the same way, as far as known. A string may be a date in any format."""
     if isinstance(first, tuple) and isinstance(other, tuple):
         return len(first) == len(other) and all(same_encoding(*pair) for pair in zip(first, other, strict=True))
     if isinstance(first, Format) and isinstance(other, Format):
@@ -193,13 +193,13 @@ def same_encoding(first: object, other: object) -> bool:
 
 
 def key_form(spec: EntitySpec, bound: BoundKey, names: Mapping[str, str] | None = None) -> KeyForm:
-    """Return the form of an entity's key; `names`: the fields' names in the other design."""
+    """Return a comparable form of an entity's key. `names` maps fields to their names in the other design."""
     parts = tuple((part.attribute, attribute_form(spec, part, names or {})) for part in bound.attributes)
     return (parts, len(bound.partition))
 
 
 def attribute_form(spec: EntitySpec, part: BoundKeyAttribute, names: Mapping[str, str]) -> KeyForm:
-    """Return the form of one key attribute."""
+    """Return a comparable form of one key attribute."""
     if part.template is None:
         assert part.field is not None, "a key attribute is made by a template or a field"
         return ("field", names.get(part.field.name, part.field.name), part.type_code, _format(part.field))
@@ -216,7 +216,7 @@ def _format(field: StoredField) -> Format:
 
 
 def kind_of(annotation: Any) -> str:
-    """Return the properties of a type that affect its text."""
+    """Return the properties of a type that affect its encoding in keys."""
     bare, _ = without_none(annotation)
     if not isinstance(bare, type):
         return "plain"

@@ -1,4 +1,4 @@
-"""Changes of patterns and consumers: effects on callers, and on cursors from the running version."""
+"""Changes of patterns and consumers, with their effects on callers and on cursors of the running version."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FACTS = ("expected_items", "expected_scanned", "claims", "decides", "guards", "
 
 
 def pattern_changes(old: Design, new: Design) -> Iterator[DesignChange]:
-    """Return the differences between the patterns and transactions of two designs."""
+    """Yield the differences between the patterns and transactions of two designs."""
     matches = matched(old.patterns, new.patterns, _shape)
     for before, after in matches.renamed:
         what = f"pattern {before.name} was renamed to {after.name}"
@@ -44,7 +44,7 @@ def _shape(pattern: Pattern[..., Any]) -> Form:
 
 
 def _likeness(pattern: Pattern[..., Any]) -> Form:
-    """Return a shape that a renamed and slightly changed pattern keeps."""
+    """Return a shape that stays the same if a pattern is renamed and slightly changed."""
     form = plan_form(pattern.plan)
     types = tuple(kind for _, kind in _signature(pattern))
     return (pattern.kind, pattern.plan.schema.name, form["entities"], form["index"], types)
@@ -89,7 +89,7 @@ def _rate(pattern: Pattern[..., Any]) -> str:
 
 
 def _cursors(before: Pattern[..., Any], after: Pattern[..., Any], *, renamed: bool = False) -> str:
-    """Report the fate of cursors from the running version: they are bound to their pattern."""
+    """Return a note about cursors of the running version, which are bound to their pattern."""
     if before.kind not in _PAGED or after.kind not in _PAGED:
         return ""
     if renamed or partition_form(before.plan) != partition_form(after.plan):
@@ -105,7 +105,7 @@ def _removed(old: Design, new: Design, pattern: Pattern[..., Any]) -> DesignChan
 
 
 def _uses(old: Design, pattern: Pattern[..., Any]) -> Iterator[str]:
-    """Describe who uses a pattern according to the old design."""
+    """Yield descriptions of the uses of a pattern in the old design."""
     rate = pattern.facts.rate
     if rate is not None and rate.highest > 0:
         yield f"its rate is {_rate(pattern)}"
@@ -140,7 +140,7 @@ def _change(
 
 
 def consumer_changes(old: Table, new: Table) -> Iterator[DesignChange]:
-    """Return the differences between the consumers of a table's stream."""
+    """Yield the differences between the consumers of a table's stream."""
     matches = matched(old.consumers, new.consumers)
     for before, after in matches.kept:
         changed = [name for name, was, now in _consumer_settings(before, after) if was != now]

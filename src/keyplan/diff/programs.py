@@ -1,8 +1,8 @@
-"""Load two versions of a design in one process, and find where programs use the names of a design.
+"""Loading of two versions of a design in one process, and search for uses of its names in programs.
 
 Python keeps one module per name. Two versions of a file, or of a package with the same name in two folders, would
-be one design or a mixture of both. So modules that are not libraries are imported again for each version, from the
-design's own folder first, and the previous modules are restored.
+become one design or a mixture of both. Therefore modules that are not libraries are imported again for each version,
+from the folder of the design first. Afterwards, the previous modules are restored.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LIBRARIES = tuple(
 
 @dataclass(frozen=True)
 class LoadedDesign:
-    """A design and the files of its modules."""
+    """A design with the files of its modules."""
 
     design: Design
     file: Path | None
@@ -44,13 +44,13 @@ class LoadedDesign:
     files: frozenset[Path]
 
     def tables_shared_with(self, other: LoadedDesign) -> tuple[str, ...]:
-        """Return the tables that both versions declare in the same file: changes in them are invisible."""
+        """Return the tables that both versions declare in the same file. Changes in these cannot be detected."""
         mine = self.places
         return tuple(name for name, place in other.places.items() if mine.get(name) == place)
 
     @property
     def places(self) -> dict[str, Path]:
-        """Map each table to the file that declares it; of duplicates, which have their own finding, the first."""
+        """Map each table to the file that declares it. The first of several duplicates is used."""
         files: dict[str, Path] = {}
         for table in self.design.tables:
             files.setdefault(table.name, Path(table.schema.place.file).resolve())
@@ -58,7 +58,7 @@ class LoadedDesign:
 
 
 def load_isolated(target: str) -> LoadedDesign:
-    """Import the design of a module or file again. Raises the errors of `Design.load`."""
+    """Import the design of a module or file again. Raises the same errors as `Design.load`."""
     with _isolated_modules(target) as name:
         design = Design.load(name)
         file = Path(target).resolve() if name != target or is_file_path(target) else _own_file(name, sys.modules[name])
@@ -70,7 +70,7 @@ def load_isolated(target: str) -> LoadedDesign:
 
 @contextmanager
 def _isolated_modules(target: str) -> Iterator[str]:
-    """Import non-library modules again within the block; yields the module to import for a target."""
+    """Import non-library modules again within the block. Yields the name of the module to import for a target."""
     name, folder = _in_package(target)
     path, before = list(sys.path), {key: module for key, module in sys.modules.items() if _is_own(key, module, name)}
     for key in before:
@@ -89,7 +89,7 @@ def _isolated_modules(target: str) -> Iterator[str]:
 
 
 def _in_package(target: str) -> tuple[str, Path | None]:
-    """Return a file in a package as its module's name with the package's folder; other targets unchanged."""
+    """Return the module name and package folder for a file in a package. Other targets are returned unchanged."""
     if not is_file_path(target):
         return target, None
     path = Path(target).resolve()
@@ -101,7 +101,7 @@ def _in_package(target: str) -> tuple[str, Path | None]:
 
 
 def _is_own(name: str, module: ModuleType | None, target: str) -> bool:
-    """Return True for a program's own module, not one of the standard library, site-packages or keyplan."""
+    """Return True for a module of the program, not of the standard library, site-packages or keyplan."""
     top = name.partition(".")[0]
     if module is None or top in _OURS or top in sys.stdlib_module_names:
         return False
@@ -120,12 +120,12 @@ def _own_file(name: str, module: ModuleType | None) -> Path | None:
 
 
 class UnreadableProgramError(KeyplanError):
-    """A program cannot be searched for uses because it is not readable Python."""
+    """Raised if a program cannot be searched for uses because it is not readable Python."""
 
 
 @dataclass(frozen=True)
 class NameUse:
-    """A use of a name that a design's module declares."""
+    """A use of a name that the module of a design declares."""
 
     name: str
     place: Place
@@ -134,9 +134,9 @@ class NameUse:
 def uses_of(
     module: str, names: Iterable[str], paths: Iterable[Path], without: Iterable[Path] = ()
 ) -> tuple[NameUse, ...]:
-    """Return uses of a module's names in Python files and folders; `module` is its last name, such as "design".
+    """Return the uses of a module's names in Python files and folders. Raises UnreadableProgramError.
 
-    Files of the designs themselves are left out. Raises UnreadableProgramError.
+    `module` is the last part of the module name, such as "design". Files of the designs themselves are skipped.
     """
     searched, left_out = set(names), {path.resolve() for path in without}
     files = [file for path in paths for file in _files(path) if file.resolve() not in left_out]
@@ -167,7 +167,7 @@ def _in_file(file: Path, module: str, names: set[str]) -> Iterator[NameUse]:
 
 
 def _aliases(tree: ast.AST, module: str) -> Iterator[str]:
-    """Return the names under which a file imports the module."""
+    """Yield the names under which a file imports the module."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.asname or alias.name for alias in node.names if _last(alias.name) == module)
@@ -176,7 +176,7 @@ def _aliases(tree: ast.AST, module: str) -> Iterator[str]:
 
 
 def _dotted(node: ast.expr) -> str:
-    """Return the names of a.b.c, or an empty result for other expressions."""
+    """Return the dotted name of an expression such as a.b.c, or an empty string for other expressions."""
     names: list[str] = []
     while isinstance(node, ast.Attribute):
         names.append(node.attr)

@@ -1,4 +1,4 @@
-"""Render a comparison: changes by verdict, the roll-out in order, prices; as text and as JSON."""
+"""Rendering of a comparison as text and JSON: changes by verdict, rollout in order, and prices."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CENT = 0.01
 
 
 def text(comparison: Comparison) -> str:
-    """Return everything but the findings as text."""
+    """Return the comparison without findings as text."""
     if not comparison.changes:
         return f"{comparison.new.name}: the two designs are the same.\n"
     parts = [*_changes(comparison), *_stages(rollout(comparison)), _prices(comparison)]
@@ -75,7 +75,7 @@ def _time(backfill: Backfill) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time in a suitable unit."""
+    """Format a duration in a suitable unit."""
     for unit, size in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:,.1f} {unit}"
@@ -83,7 +83,7 @@ def duration(seconds: float) -> str:
 
 
 def number(value: float) -> str:
-    """Return units with suitable precision."""
+    """Format capacity units with suitable precision."""
     return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:,.1f}"
 
 
@@ -107,7 +107,7 @@ def _sentence(text: str) -> str:
 
 
 def _wrapped(text: str, indent: int, sign: str = "") -> str:
-    """Return wrapped text; following lines are indented below the first one's text."""
+    """Return wrapped text with continuation lines indented to align with the first line."""
     first, later = " " * indent + sign, " " * (indent + len(sign))
     return fill(
         text, _WIDTH, initial_indent=first, subsequent_indent=later, break_long_words=False, break_on_hyphens=False
@@ -144,7 +144,7 @@ def _signed(amount: float) -> str:
 
 
 def document(comparison: Comparison) -> dict[str, Any]:
-    """Return everything as JSON-compatible data."""
+    """Return the comparison as JSON-compatible data."""
     before, after = comparison.old_month, comparison.new_month
     return {
         "old": comparison.old.name,

@@ -1,7 +1,7 @@
-"""Changes of tables and their indexes: added, removed and renamed ones, and changed keys.
+"""Changes of tables and indexes, which can be added, removed, renamed, or have different keys.
 
-Source: developer guide, "Working with tables and data in DynamoDB"; API reference, UpdateTable, which accepts
-neither a name nor a key schema.
+Source: developer guide, "Working with tables and data in DynamoDB"; API reference, UpdateTable, which accepts neither a
+name nor a key schema.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from keyplan.diff.settings import setting_changes
 
 
 def match_tables(old: tuple[Table, ...], new: tuple[Table, ...]) -> Matched[Table]:
-    """Match tables by name, then by equal key attributes and mostly equal entities."""
+    """Match tables by name, and then by equal key attributes and mostly equal entities."""
     matches = matched(old, new)
     pairs = [(before, after) for before in matches.removed for after in matches.added if _alike(before, after)]
     renamed = tuple(
@@ -62,7 +62,7 @@ def _alike(old: Table, new: Table) -> bool:
 
 
 def table_changes(old: tuple[Table, ...], new: tuple[Table, ...]) -> Iterator[DesignChange]:
-    """Return every difference between the tables of two designs."""
+    """Yield every difference between the tables of two designs."""
     matches = match_tables(old, new)
     for before, after in matches.renamed:
         yield _renamed(before, after)
@@ -87,13 +87,13 @@ def table_changes(old: tuple[Table, ...], new: tuple[Table, ...]) -> Iterator[De
 
 
 def _likeness(table: Table) -> object:
-    """Return a shape that a renamed table with renamed entities keeps."""
+    """Return a shape that stays the same if a table and its entities are renamed."""
     fields = frozenset(tuple(sorted(spec.fields)) for spec in table.entities)
     return (table.schema.key, fields) if fields else None
 
 
 def _table_added(table: Table, like: Table | None) -> DesignChange:
-    """Report an added table; `like`: a removed one with the same items."""
+    """Return a change for an added table. `like` is a removed table with the same items."""
     steps = (RolloutStep("prepare", f"create table {table.name}", "CreateTable"),)
     what, how = f"table {table.name} was added", "It is empty."
     if like is not None:
@@ -127,7 +127,7 @@ def _table_removed(table: Table, new: tuple[Table, ...]) -> DesignChange:
 
 
 def _moved(found: Matched[Table]) -> Iterator[DesignChange]:
-    """Return entities that moved to another table."""
+    """Yield changes for entities that moved to another table."""
     old = (*(before for before, _ in found.pairs), *found.removed)
     lost = {spec.name: (table, spec) for table in old for spec in table.entities}
     for before, after in found.pairs:
@@ -210,7 +210,7 @@ def _primary_key(old: Table, new: Table) -> Iterator[DesignChange]:
 
 
 def _key(table: Table) -> tuple[tuple[str, str], ...]:
-    """Describe the key attributes with their types; String if no entity determines the type."""
+    """Return the key attributes with their types, which default to String if no entity determines them."""
     types = key_types(table)
     return tuple((name, types.get(name, "S")) for name in table.schema.key)
 
@@ -220,7 +220,7 @@ def _text(key: tuple[tuple[str, str], ...]) -> str:
 
 
 def index_changes(old: Table, new: Table) -> Iterator[DesignChange]:
-    """Return the differences between the indexes of a table."""
+    """Yield the differences between the indexes of a table."""
     before = {index.name: index for index in old.schema.indexes}
     after = {index.name: index for index in new.schema.indexes}
     like = _lookalikes(before, after)
@@ -240,7 +240,7 @@ def index_changes(old: Table, new: Table) -> Iterator[DesignChange]:
 
 
 def _lookalikes(before: Mapping[str, Index], after: Mapping[str, Index]) -> Mapping[str, Index]:
-    """Map each new index to a removed one with its key and projection."""
+    """Map each new index to a removed index with the same key and projection."""
     removed = [index for name, index in before.items() if name not in after]
     come = [index for name, index in after.items() if name not in before]
     return lookalikes(removed, come, lambda index: (index.kind, index.partition, index.sort, projected(index)))
@@ -256,7 +256,7 @@ def _differs(old: Table, new: Table, was: Index, now: Index) -> bool:
 
 
 def projected(index: Index) -> tuple[str, ...] | str:
-    """Return an index's projection; everything by default."""
+    """Return the projection of an index, which is all attributes by default."""
     return tuple(sorted(index.project)) if isinstance(index.project, tuple) else index.project or "all"
 
 
@@ -277,7 +277,7 @@ def attribute_types(table: Table) -> Mapping[str, str]:
 
 
 def index_text(index: Index) -> str:
-    """Describe an index in a message."""
+    """Return a description of an index for messages."""
     key = ", ".join(index.attributes)
     held = "all attributes" if projected(index) == "all" else "keys" if index.project == "keys" else None
     return f"{key}; projects {held or 'keys and ' + ', '.join(projected(index))}"
@@ -310,7 +310,7 @@ def _of_new_table(old: Table, new: Table, what: str, index: Index | None, was: I
 
 
 def _added(old: Table, new: Table, index: Index, like: Index | None) -> Iterator[DesignChange]:
-    """Report an added index; `like`: a removed one with its key and projection."""
+    """Yield changes for an added index. `like` is a removed index with the same key and projection."""
     hint = ""
     if like is not None:
         hint = f" It equals the removed {like.name}: an index cannot be renamed, so keep that name."
@@ -324,7 +324,7 @@ def _added(old: Table, new: Table, index: Index, like: Index | None) -> Iterator
 
 
 def _stored_and_incomplete(old: Table, new: Table, index: Index) -> tuple[list[EntitySpec], list[Entities]]:
-    """Split the entities of an index: stored items already have its key, or must get it."""
+    """Split the entities of an index by whether stored items already have its key or must get it."""
     stored, incomplete = [], []
     for before, after in match_entities(old, new).pairs:
         bound = after.key_in(index)
@@ -359,7 +359,7 @@ def _listed(pairs: list[Entities]) -> str:
 
 
 def _keys_of_new(old: Table, new: Table, index: Index) -> Iterator[DesignChange]:
-    """Return the attributes that stored items need to appear in a new index."""
+    """Yield changes for the attributes that stored items need to appear in a new index."""
     for pair in _stored_and_incomplete(old, new, index)[1]:
         bound = pair.new.key_in(index)
         assert bound is not None, "the entity has a key in the index"
@@ -410,7 +410,7 @@ def _removed(old: Table, new: Table, index: Index) -> DesignChange:
 
 
 def _without_keys(old: Table, new: Table, index: Index) -> Iterator[RolloutStep]:
-    """Report an index whose keys the new version no longer writes while the old one still reads it."""
+    """Yield steps for an index whose keys the new version no longer writes while the old version reads it."""
     for before, after in match_entities(old, new).pairs:
         bound = before.key_in(index)
         if bound is None:

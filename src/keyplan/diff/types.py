@@ -1,4 +1,4 @@
-"""Compare field types: whether values written as one type can be read as another, and what is lost."""
+"""Comparison of field types: whether values of one type can be read as another, and what is lost."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ required attribute may be missing.
 
 
 def name_of(kind: Any) -> str:
-    """Return a type's name without modules."""
+    """Return the name of a type without modules."""
     bare, _ = without_none(kind)
     if isinstance(bare, type) and not get_args(bare):
         return bare.__name__
@@ -47,7 +47,7 @@ def name_of(kind: Any) -> str:
 
 
 def listed(values: Sequence[Any]) -> str:
-    """Return some values and the number of others."""
+    """Return a few of the values and the number of the remaining ones."""
     shown = ", ".join(repr(value) for value in values[:_SHOWN])
     return shown if len(values) <= _SHOWN else f"{shown} and {len(values) - _SHOWN} more"
 
@@ -64,7 +64,7 @@ class Loss:
 
 @dataclass(frozen=True)
 class _Pair:
-    """The type of the stored values and the type that reads them."""
+    """The type of the stored values, with the type that reads them."""
 
     old: Any
     new: Any
@@ -78,7 +78,7 @@ class _Pair:
 
 
 def losses(old: StoredField, new: StoredField) -> list[Loss]:
-    """Return the losses when values of one type are read as another; usually none."""
+    """Return the losses if values of one type are read as another type. There are usually none."""
     absences = list(_presence(old, new))
     if old.type_code != new.type_code and "ANY" not in {old.type_code, new.type_code}:
         return [*absences, Loss("type", f"stored as {old.type_code}, read as {new.type_code}")]
@@ -89,18 +89,18 @@ def losses(old: StoredField, new: StoredField) -> list[Loss]:
 
 
 def _formats_differ(old: StoredAs | None, new: StoredAs | None) -> bool:
-    """Return True if a datetime is stored as another number. Texts are ISO 8601 in every format and readable."""
+    """Return True if a datetime is stored as a different number. Strings are ISO 8601 in every format and readable."""
     numbers = {"epoch_s", "epoch_ms"}
     return old != new and old in numbers and new in numbers
 
 
 def is_absent(old: StoredField, new: StoredField) -> bool:
-    """Return True if items may not have a field that is now required."""
+    """Return True if stored items may not have a field that is now required."""
     return (old.optional or old.is_set) and new.is_needed
 
 
 def _presence(old: StoredField, new: StoredField) -> Iterator[Loss]:
-    """Compare how an absent attribute is read: as the default, as None or as an empty set."""
+    """Yield losses from how an absent attribute is read: as the default, as None, or as an empty set."""
     if is_absent(old, new):
         yield Loss("missing", "it is now required, but stored items may not have it")
 
@@ -122,7 +122,7 @@ def _between(pair: _Pair) -> Iterator[Loss]:
 
 
 def _single(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
-    """Compare two types that are not unions."""
+    """Yield losses between two types that are not unions."""
     was, now = _values(pair.old), _values(pair.new)
     if now is not None:
         yield from _choices(pair, was, now)
@@ -168,7 +168,7 @@ def _is_union(kind: Any) -> bool:
 
 
 def _unions(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
-    """Require that some member of the new union reads each member of the old one."""
+    """Yield losses unless some member of the new union reads each member of the old union."""
     ours = get_args(new) if _is_union(new) else (new,)
     for part in get_args(old) if _is_union(old) else (old,):
         if all(list(_between(pair.part(part, member, pair.path))) for member in ours):
@@ -194,7 +194,7 @@ def _is_model(kind: Any) -> bool:
 
 
 def _models(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
-    """Compare models within an item: their fields are parts of a map."""
+    """Yield losses between models within an item, whose fields are parts of a map."""
     if not (_is_model(old) and _is_model(new)):
         parts = get_args(pair.new)
         if _is_model(new) or (parts and parts[-1] not in {Any, object}):
@@ -219,7 +219,7 @@ def _models(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
 
 
 def parts_of(annotation: Any, within: str = "", seen: frozenset[type] = frozenset()) -> Iterator[str]:
-    """Return the field paths of models within a type: city of a place, steps.at of a list."""
+    """Yield the field paths of models within a type, such as city of a place or steps.at of a list."""
     kind, _ = without_none(annotation)
     if _is_model(kind) and kind not in seen:
         for label, (name, info) in _fields_of(kind).items():
@@ -235,7 +235,7 @@ def _fields_of(model: type[BaseModel]) -> Mapping[str, tuple[str, FieldInfo]]:
 
 
 def added_validators(old: type[BaseModel], new: type[BaseModel]) -> Iterator[Loss]:
-    """Return validators that only the new model has: their effect cannot be compared."""
+    """Yield losses for validators that only the new model has, because their effect cannot be compared."""
     for name in sorted(_validators(new) - _validators(old)):
         yield Loss("narrowed", f"{new.__name__} has a new validator, {name}: values that it rejects cannot be read")
 

@@ -1,1 +1,1 @@
-"""Export designs: explained plans, documentation, infrastructure templates, IAM policies."""
+"""Exports of designs: explained plans, documentation, infrastructure templates and IAM policies."""

@@ -1,11 +1,11 @@
-"""Export a design as the data model for AWS's DynamoDB MCP server: dynamodb_data_model.json.
+"""Export of a design as dynamodb_data_model.json, the data model of the AWS DynamoDB MCP server.
 
-The server's `generate_resources` generates a CDK app for the model's tables; its `dynamodb_data_model_validation`
-creates them, puts the items and runs the commands of the access patterns.
+The server's `generate_resources` tool generates a CDK app for the tables of the model. Its
+`dynamodb_data_model_validation` tool creates them, puts the items and runs the commands of the access patterns.
 
-Source: github.com/awslabs/mcp, src/dynamodb-mcp-server, version 2.1.8: prompts/json_generation_guide.md (file
-format), cdk_generator/models.py (accepted input), cdk_generator/templates/stack.ts.j2 (output),
-model_validation_utils.py (validation requests).
+Source: github.com/awslabs/mcp, src/dynamodb-mcp-server, version 2.1.8: prompts/json_generation_guide.md (file format),
+cdk_generator/models.py (accepted input), cdk_generator/templates/stack.ts.j2 (output), model_validation_utils.py
+(validation requests).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _table(table: TableResource) -> dict[str, Any]:
 
 
 def _items(table: Table) -> list[dict[str, Any]]:
-    """Return an example item of each entity, as a batch writes them: of items with the same key, only the first."""
+    """Return an example item of each entity. Of items with the same key, only the first is returned."""
     items: dict[str, dict[str, Any]] = {}
     for entity in table.entities:
         item = example_item(entity)
@@ -67,7 +67,7 @@ def _pattern(pattern: Pattern[..., Any], prefix: str) -> dict[str, Any]:
 
 
 def collisions(tables: Sequence[Table]) -> Iterator[Fault]:
-    """Return tables whose names become the same variable in the generator, which rejects them."""
+    """Yield faults for tables whose names become the same variable, which the generator rejects."""
     seen: dict[str, Table] = {}
     for table in tables:
         variable = _variable(table.name)
@@ -84,7 +84,7 @@ def collisions(tables: Sequence[Table]) -> Iterator[Fault]:
 
 
 def _variable(name: str) -> str:
-    """Return the app's name for a table: its words joined as in cdk_generator/generator.py."""
+    """Return the CDK app's name for a table, with words joined as in cdk_generator/generator.py."""
     words = re.sub(r"([a-z])([A-Z])", r"\1 \2", re.sub(r"[-_.]", " ", name)).split() or ["table"]
     joined = words[0].lower() + "".join(word.capitalize() for word in words[1:])
     return f"table{joined}" if joined[0].isdigit() else joined
@@ -102,7 +102,7 @@ _UNREAD = {
 
 
 def unread(tables: Sequence[TableResource]) -> Iterator[str]:
-    """Return the settings that the generator omits, and the entities without an example item."""
+    """Yield the settings that the generator ignores, and the entities without an example item."""
     for table in tables:
         yield from (item for item in map(example_item, table.table.entities) if isinstance(item, str))
         lost = [words for member, words in _UNREAD.items() if member in table.request]

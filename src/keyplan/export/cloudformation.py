@@ -1,4 +1,4 @@
-"""Export a design's tables as an AWS CloudFormation template.
+"""Export of a design's tables as an AWS CloudFormation template.
 
 Sources: CloudFormation template reference, AWS::DynamoDB::Table (properties, return values, DependsOn); user guide,
 "CloudFormation template sections" (logical ids, length of a description), "DeletionPolicy attribute" and
@@ -35,7 +35,10 @@ def template(design: Design, tables: Sequence[TableResource]) -> str:
 
 
 def logical_id(name: str) -> str:
-    """Return a table's logical id, which has only letters and digits: orders for orders, TodoAppTable for todo-app."""
+    """Return the logical ID of a table, which contains only letters and digits.
+
+    For example, the ID is orders for orders, and TodoAppTable for todo-app.
+    """
     return named(name, _joined, _split)
 
 
@@ -45,7 +48,7 @@ def _joined(name: str) -> str:
 
 
 def _split(candidate: str) -> str:
-    """Return the name for an id, if its words are lower case and joined by hyphens."""
+    """Return the table name for a logical ID, if its words are in lower case and joined by hyphens."""
     if not candidate.endswith(_JOINED):
         return candidate
     return re.sub(r"(?<!^)(?=[A-Z])", "-", candidate.removesuffix(_JOINED)).lower()
@@ -58,8 +61,9 @@ def _description(design: Design) -> str:
 
 
 def _resources(tables: Sequence[TableResource]) -> dict[str, Any]:
-    """Return the resources; tables with indexes are created one after another, because concurrent creations are
-    limited.
+    """Return the resources.
+
+    Tables with indexes depend on each other, because concurrent creations are limited.
     """
     entries: dict[str, Any] = {}
     before: str | None = None

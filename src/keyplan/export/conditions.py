@@ -1,4 +1,4 @@
-"""Render key conditions and conditions for documents: PK = USER#{user_id}, SK begins_with TASK#."""
+"""Rendering of key conditions and conditions for documents, such as PK = USER#{user_id}, SK begins_with TASK#."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _UNFIT = (KeyPartError, MissingField, ArithmeticError, AttributeError, TypeError
 
 
 def key_condition(plan: Plan) -> str:
-    """Return the key condition of a plan, or ""."""
+    """Return the key condition of a plan, or an empty string."""
     if plan.key is None:
         return ""
     parts = [f"{value.attribute} = {_text(value)}" for value in plan.key.partition]
@@ -64,7 +64,7 @@ def _text(value: KeyValue) -> str:
 
 
 def _pieces(value: KeyValue, template: BoundTemplate) -> Iterator[str]:
-    """Return the parts of the template whose fields are given, each with its source."""
+    """Yield the parts of the template whose fields are given, each with its source."""
     for part in _within_text(value, template):
         if not isinstance(part, BoundPlaceholder):
             yield part.text
@@ -75,7 +75,7 @@ def _pieces(value: KeyValue, template: BoundTemplate) -> Iterator[str]:
 
 
 def _within_text(value: KeyValue, template: BoundTemplate) -> Sequence[BoundPlaceholder | Text]:
-    """Return the parts that a text reaches; a text that starts within a field ends within its placeholder."""
+    """Return the parts that a key string reaches. A string that starts within a field ends within its placeholder."""
     if value.part != "begins":
         return template.parts
     numbers = [number for number, part in enumerate(template.parts) if getattr(part, "name", None) in value.sources]
@@ -83,7 +83,7 @@ def _within_text(value: KeyValue, template: BoundTemplate) -> Sequence[BoundPlac
 
 
 def _placeholder(placeholder: BoundPlaceholder, source: Any) -> str:
-    """Return a parameter in braces, or a constant as encoded in the key."""
+    """Return a parameter in braces, or a constant as it is encoded in the key."""
     if isinstance(source, CALL_SOURCES):
         return "{" + repr(source) + "}"
     try:
@@ -99,7 +99,7 @@ def _source(source: Any) -> str:
 
 
 def condition(tree: Condition | None) -> str:
-    """Return a condition in words, or ""."""
+    """Return a condition in words, or an empty string."""
     if tree is None:
         return ""
     if isinstance(tree, AndCondition):
@@ -112,9 +112,9 @@ def condition(tree: Condition | None) -> str:
 
 
 def written_only_if(plan: Plan) -> str:
-    """Return the condition of a write in words, or "".
+    """Return the condition of a write in words, or an empty string.
 
-    The condition that the item of an update, deletion or check exists is left out.
+    The condition that the item of an update, delete or check exists is left out.
     """
     requirement = _asked_of_item(plan)
     if plan.operation != "PutItem" or plan.exists == "may":
@@ -128,7 +128,7 @@ def written_only_if(plan: Plan) -> str:
 
 
 def _asked_of_item(plan: Plan) -> Condition | None:
-    """Return the condition of a write, the fields it requires, and the version check."""
+    """Return the condition of a write together with the required fields and the version check."""
     equal = dict(plan.assumed)
     if plan.version is not None and plan.entity.version is not None:
         equal[plan.entity.version] = plan.version

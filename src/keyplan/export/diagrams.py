@@ -1,4 +1,4 @@
-"""Draw diagrams of a design: entities with keys and indexes, patterns around their tables, consumers behind tables."""
+"""Diagrams of a design: entities with keys and indexes, patterns around tables, and consumers of tables."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _COLOURS = 6
 
 @dataclass(frozen=True)
 class _Section:
-    """The lines about one index in an entity's box; None for the rest."""
+    """The lines about one index in an entity's box, or about no index."""
 
     index: Index | None
     lines: list[Line]
 
 
 def entities(table: Table, name: str) -> str:
-    """Draw every entity with its fields and keys, connected to its indexes."""
+    """Draw all entities with their fields and keys, connected to their indexes."""
     drawing = Drawing()
     sections = {entity: list(_sections(entity)) for entity in table.entities}
     width = max((width_of(part.lines) for parts in sections.values() for part in parts), default=0)
@@ -85,7 +85,7 @@ def _lines(text: str, style: str) -> list[Line]:
 def _entity(
     drawing: Drawing, x: float, y: float, width: float, parts: Sequence[_Section]
 ) -> tuple[Rect, list[tuple[Index, float]]]:
-    """Draw an entity's box; return the vertical position of each index's section."""
+    """Draw the box of an entity, and return the vertical position of each index section."""
     lines = [line for part in parts for line in part.lines]
     box = drawing.box(Rect(x, y, width, 0), lines, "entity")
     places: list[tuple[Index, float]] = []
@@ -100,7 +100,7 @@ def _entity(
 
 
 def _indexes(drawing: Drawing, frame: Rect, table: Table, ports: dict[str, list[tuple[float, float]]]) -> None:
-    """Draw the indexes on the right, each near its entities, with its own lane for lines."""
+    """Draw the indexes on the right, each near its entities and with its own lane for lines."""
     indexes = sorted(table.schema.indexes, key=lambda index: _mean(ports[index.name]))
     lanes = {index.name: number for number, index in enumerate(indexes)}
     x = frame.right + _LANE * (len(indexes) + 2)
@@ -132,7 +132,7 @@ def _index_lines(index: Index, table: Table) -> list[Line]:
 
 
 def _headed(texts: Sequence[str]) -> list[Line]:
-    """Return lines for texts; the first is a name."""
+    """Return lines for texts, the first of which is a name."""
     lines = [line for text in texts for line in wrapped(text, _MOST // 2)]
     return [Line(text, "" if number else "name") for number, text in enumerate(lines)]
 
@@ -154,7 +154,7 @@ def _entities_text(table: Table) -> str:
 
 
 def patterns(table: Table, used: Sequence[Pattern[..., Any]], name: str) -> str:
-    """Draw the table and each index, with reading patterns on the left and writing patterns on the right."""
+    """Draw the table and its indexes, with reading patterns on the left and writing patterns on the right."""
     drawing = Drawing()
     targets: list[Index | None] = [None, *table.schema.indexes]
     reads = {
@@ -200,9 +200,9 @@ def _target_lines(table: Table, target: Index | None) -> list[Line]:
 
 
 def _pattern_boxes(drawing: Drawing, found: Sequence[Pattern[..., Any]], box: Rect, x: float, right: float) -> None:
-    """Draw patterns below one another, each with an arrow from the source or to the target.
+    """Draw patterns below one another, with arrows from their source or to their target.
 
-    `right`: their right edge; if 0, they start at x.
+    `right` is the right edge of the patterns. If it is 0, they start at `x`.
     """
     for number, pattern in enumerate(found):
         line = _pattern_line(pattern)
@@ -233,7 +233,7 @@ def _patterns_text(
 
 
 def consumers(tables: Sequence[Table], name: str) -> str:
-    """Draw arrows from each table with a stream to its consumers and to the destinations of failed records."""
+    """Draw arrows from tables with streams to their consumers and to the destinations of failed records."""
     drawing = Drawing()
     sources = {table: _source_lines(table) for table in tables if table.consumers}
     boxes = {consumer: _consumer_lines(consumer) for table in sources for consumer in table.consumers}

@@ -1,6 +1,6 @@
-"""Generate example values of a pattern's parameters and the requests with them.
+"""Examples of parameter values of patterns, and of requests with these values.
 
-Examples respect declared bounds, multiples, lengths and patterns where possible; otherwise the reason is reported.
+Examples respect declared bounds, multiples, lengths and patterns if possible. Otherwise the reason is reported.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _NO_EXAMPLE = (DesignError, KeyPartError, MissingField, ArithmeticError, Attribu
 
 
 def bounds_of(annotation: Any, info: FieldInfo | None = None) -> dict[str, Decimal]:
-    """Return the bounds and multiple of a number, by their pydantic names."""
+    """Return the bounds and the multiple of a number, by their pydantic names."""
     return dict(_bounds([*unwrap(annotation)[2], *([info] if info is not None else [])]))
 
 
@@ -88,7 +88,7 @@ def _bounds(metadata: Iterable[Any]) -> Iterator[tuple[str, Decimal]]:
 
 
 def bounded(value: N, bounds: Mapping[str, Decimal]) -> N:
-    """Return the number, or an allowed number near a bound; the number itself if none is found."""
+    """Return the number, or a valid number near a bound, or the number itself if none is found."""
     kind = type(value)
     return next(
         (kind(candidate) for candidate in _near(Decimal(str(value)), bounds, kind) if _fits(candidate, bounds)), value
@@ -96,7 +96,7 @@ def bounded(value: N, bounds: Mapping[str, Decimal]) -> N:
 
 
 def nth_bounded(value: N, bounds: Mapping[str, Decimal], turn: int) -> N:
-    """Return an allowed number, another for each turn as long as the bounds allow it."""
+    """Return a valid number that is different for each turn, as long as the bounds allow it."""
     first = bounded(value, bounds)
     if turn == 0:
         return first
@@ -105,7 +105,7 @@ def nth_bounded(value: N, bounds: Mapping[str, Decimal], turn: int) -> N:
 
 
 def _near(value: Decimal, bounds: Mapping[str, Decimal], kind: type) -> Iterator[Decimal]:
-    """Yield candidate numbers, the closest to the example first."""
+    """Yield candidate numbers, starting with the one closest to the example."""
     unit = bounds.get("multiple_of") or Decimal(1)
     ends = [bounds[name] for name in ("ge", "gt", "le", "lt") if name in bounds]
     middle = [sum(ends, Decimal(0)) / len(ends)] if ends else []
@@ -129,7 +129,7 @@ def _fits(value: Decimal, bounds: Mapping[str, Decimal]) -> bool:
 
 
 def of_least_length(value: Any, least: int) -> Any:
-    """Return a collection or binary with this many members, extended with values like its first."""
+    """Return a collection or binary with at least this many members, extended with values like its first."""
     missing = least - len(value)
     if missing <= 0 or not value:
         return value
@@ -145,7 +145,7 @@ def of_least_length(value: Any, least: int) -> Any:
 
 
 def _others(member: Any, count: int) -> Iterator[Any]:
-    """Yield other members of a set."""
+    """Yield additional members of a set."""
     for number in range(1, count + 1):
         if isinstance(member, str):
             yield f"{member[:-1]}{number}{member[-1:]}"
@@ -155,11 +155,10 @@ def _others(member: Any, count: int) -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class Scope:
-    """The position of an example: in which models, and for which of several parameters that would have the same
-    value.
+    """The position of an example: its enclosing models, and its index among similar parameters.
 
-    `models` are the enclosing models. `turn` is 0 for the first such parameter. Text of a model's field starts with
-    `prefix`, for example "to_address.".
+    `models` are the enclosing models. `turn` is 0 for the first of several parameters that would otherwise have the
+    same value. The string of a model field starts with `prefix`, such as "to_address.".
     """
 
     models: tuple[type[BaseModel], ...] = ()
@@ -173,10 +172,10 @@ _FIRST = Scope()
 
 
 def arguments_of(pattern: Pattern[..., Any]) -> dict[str, Any]:
-    """Return an example of each argument of a pattern, from the field that it is written to or compared with.
+    """Return an example of each argument of a pattern, based on the field that it is written to or compared with.
 
-    Parameters of the same model, or for the same field, have different values where their declarations allow it: a
-    transaction may not write to one item twice.
+    Parameters for the same model or field have different values if their declarations allow it, because a transaction
+    must not write to the same item twice.
     """
     fields = fields_of_parameters(pattern)
     sources: list[StoredField | type[BaseModel] | None] = []
@@ -207,13 +206,13 @@ def fields_of_parameters(pattern: Pattern[..., Any]) -> dict[str, StoredField]:
 
 
 def _kinds(annotation: Any) -> tuple[Any, Any]:
-    """Return the type of a parameter and that of its elements; both are the same unless it is a list."""
+    """Return the type of a parameter and of its elements. They are the same unless it is a list."""
     kind, _ = without_none(annotation)
     return kind, without_none(get_args(kind)[0])[0] if get_origin(kind) is list else kind
 
 
 def _source(annotation: Any, field: StoredField | None) -> StoredField | type[BaseModel] | None:
-    """Return the field or the model that the example of a parameter is generated from; None if neither is."""
+    """Return the field or model from which the example of a parameter is generated, or None."""
     kind, element = _kinds(annotation)
     if field is not None and field.annotation in (kind, element):
         return field
@@ -230,7 +229,7 @@ def _argument(annotation: Any, name: str, field: StoredField | None, scope: Scop
 
 
 def _of_field(info: FieldInfo, name: str, scope: Scope) -> Any:
-    """Return an example of a field, a declared one if it has any."""
+    """Return an example of a field, preferring declared examples."""
     declared: Any = info.annotation
     own = list(_own_examples(info))
     if own:
@@ -248,12 +247,12 @@ def _own_examples(info: FieldInfo) -> Iterator[Any]:
 
 
 def example(annotation: Any, name: str, scope: Scope = _FIRST) -> Any:
-    """Return an example of a type; text is the name in angle brackets."""
+    """Return an example of a type. For a string, it is the name in angle brackets."""
     return _fitting(_of_type(annotation, name, scope), annotation, name, scope)
 
 
 def _fitting(value: Any, annotation: Any, name: str, scope: Scope, info: FieldInfo | None = None) -> Any:
-    """Return the value, or a similar one within the declared limits."""
+    """Return the value, or a similar value within the declared limits."""
     declared = DeclaredField.of(name, annotation, info)
     if type(value) is str and declared.choices is None:
         turn = scope.turn + (crc32(name.encode()) % _VARIETY if scope.whole else 0)
@@ -269,9 +268,9 @@ def _of_length(text: str, declared: DeclaredField) -> str:
 
 
 def _matching(declared: DeclaredField, turn: int) -> str:
-    """Return a short text that matches the field's pattern, another for each turn while more are known.
+    """Return a short string that matches the field's pattern, different for each turn as long as possible.
 
-    If no text is known, return the field's name in angle brackets.
+    If no string is found, return the field's name in angle brackets.
     """
     language = pattern_language(declared.pattern or "")
     if language is None:
@@ -317,12 +316,12 @@ def _of_class(kind: type, name: str, scope: Scope) -> Any:
 
 
 def _named_uuid(value: Any, name: str) -> Any:
-    """Return a UUID that depends on the name of its field; other values are returned unchanged."""
+    """Return a UUID that depends on the name of its field. Other values are returned unchanged."""
     return UUID(int=value.int + 16 * (crc32(name.encode()) % 2**16)) if isinstance(value, UUID) else value
 
 
 def _varied(value: Any, turn: int) -> Any:
-    """Return another value of the same type for each turn, the next day or hour; numbers depend on their bounds."""
+    """Return a different value of the same type for each turn, such as the next day. Numbers depend on their bounds."""
     if turn == 0 or type(value) in {int, float, Decimal}:
         return value
     if isinstance(value, bool):
@@ -339,7 +338,7 @@ def _varied(value: Any, turn: int) -> Any:
 
 
 def example_model(model: type[BaseModel], scope: Scope = _FIRST) -> BaseModel:
-    """Return a model whose required fields are examples; others have their defaults."""
+    """Return a model whose required fields have example values and whose other fields have their defaults."""
     inside = replace(scope, models=(*scope.models, model))
     values = {
         name: None if info.is_required() else info.get_default(call_default_factory=True)
@@ -353,14 +352,14 @@ def example_model(model: type[BaseModel], scope: Scope = _FIRST) -> BaseModel:
 
 @dataclass(frozen=True)
 class ExampleRequest:
-    """A request as the Python SDK's client accepts it."""
+    """A request in the format of the boto3 client."""
 
     operation: str
     request: dict[str, Any]
 
 
 def example_request(pattern: Pattern[..., Any], prefix: str = "") -> ExampleRequest | str:
-    """Return the request of a call (the first of a walk or long batch), or the reason why none exists."""
+    """Return the request of a call, or the first of several, or the reason why there is none."""
     if faults := all_faults(pattern.plan):
         return f"it has a fault: {faults[0].code}, {faults[0].problem}"
     try:
@@ -377,7 +376,7 @@ def example_request(pattern: Pattern[..., Any], prefix: str = "") -> ExampleRequ
 
 
 def _ascending(request: dict[str, Any]) -> dict[str, Any]:
-    """Return the request with the bounds of its range in order: example texts are in no particular order."""
+    """Return the request with the bounds of its range in ascending order, because examples are unordered."""
     values = dict(request.get("ExpressionAttributeValues", {}))
     for low, high in _BETWEEN.findall(request.get("KeyConditionExpression", "")):
         if _order(values[low]) > _order(values[high]):
@@ -391,7 +390,7 @@ def _order(value: AttributeValue) -> bytes:
 
 
 def example_item(entity: EntitySpec, scope: Scope = _FIRST) -> Item | str:
-    """Return an entity's item with example values, or the reason why none exists."""
+    """Return an item of an entity with example values, or the reason why there is none."""
     try:
         example: Any = example_model(entity.model, scope)
         written: dict[str, Any] = {name: EXAMPLE_MOMENT for name in entity.fields if entity.fields[name].write_time}
@@ -434,7 +433,7 @@ def _option(name: str, value: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON: binary as base64."""
+    """Return a JSON-compatible value, with binary values as base64."""
     if isinstance(value, Mapping):
         return {name: plain(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)):

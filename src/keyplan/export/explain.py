@@ -1,6 +1,6 @@
-"""Explain a pattern as SQL's EXPLAIN does: its request, the items it reads, its cost and its conditions.
+"""Explanation of patterns, similar to SQL's EXPLAIN: request, items read, cost and conditions.
 
-Also explains a consumer, and gives an overview of a whole design.
+Consumers can be explained too, and a whole design is shown as an overview.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _finding_texts(findings: Sequence[Finding]) -> list[str]:
 
 
 def explain_consumer(consumer: Consumer, table: Table, findings: Sequence[Finding] = ()) -> str:
-    """Return the explanation of a consumer as text: what starts it, its batches, and what happens on failure."""
+    """Return the explanation of a consumer as text: its trigger, its batches, and its failure handling."""
     entities = ", ".join(entity.name for entity in consumer.entities) or "every entity"
     head = f"{consumer.name}: consumer of the stream of table {table.name} ({entities})"
     doc = inspect.getdoc(consumer.function)
@@ -123,8 +123,8 @@ def _failures(consumer: Consumer) -> Iterator[str]:
 def explain_design(design: Design, month: Estimate, findings: Sequence[Finding] = ()) -> str:
     """Return an overview of a design as text, in lines of up to 80 characters.
 
-    It lists each pattern with its operation, table or index, units per call, monthly cost and number of findings, then
-    the consumers, the assumptions and the number of findings.
+    It lists each pattern with its operation, table or index, units per call, monthly cost and number of findings.
+    Consumers, assumptions and the total number of findings follow.
     """
     costs = {cost.name: cost for cost in month.patterns}
     counts = Counter(subject for finding in findings for subject in finding.subjects)
@@ -153,7 +153,7 @@ def explain_design(design: Design, month: Estimate, findings: Sequence[Finding] 
 
 
 def _assumptions(design: Design, month: Estimate) -> Iterator[str]:
-    """Yield the assumptions of an estimate, the patterns without a rate as one."""
+    """Yield the assumptions of an estimate. Patterns without a rate are listed as one assumption."""
     yield from dict.fromkeys(guess for cost in month.patterns for guess in cost.expected.guesses)
     unrated = [pattern.name for pattern in design.patterns if pattern.facts.rate is None]
     if unrated:
@@ -161,7 +161,7 @@ def _assumptions(design: Design, month: Estimate) -> Iterator[str]:
 
 
 def _place(plan: Plan) -> str:
-    """Return the table or index of a pattern, as a heading."""
+    """Return the table or index of a pattern as a heading."""
     if plan.index is not None:
         return f"index {plan.index.name} of table {plan.schema.name}"
     tables = list(dict.fromkeys(part.schema.name for part in plan.steps or (plan,)))
@@ -212,7 +212,7 @@ def _head(pattern: Pattern[..., Any]) -> str:
 
 
 def _request(pattern: Pattern[..., Any]) -> str:
-    """Return the request, built from example arguments."""
+    """Return the request with example arguments."""
     if all_faults(pattern.plan):
         return "Request\n  none, because the pattern has a fault (see below)"
     call = example_request(pattern)
@@ -227,7 +227,7 @@ def _request(pattern: Pattern[..., Any]) -> str:
 
 
 def _hydration(plan: Plan) -> str:
-    """Return the request for the items of index entries, with example items."""
+    """Return the request that reads the items of index entries, with example items."""
     items = [item for item in map(example_item, plan.entities) if not isinstance(item, str)]
     keys = [{name: item[name] for name in plan.schema.key} for item in items]
     text = orjson.dumps(_readable(build_hydration(plan, keys)), option=orjson.OPT_INDENT_2).decode()
@@ -299,7 +299,7 @@ def _write_lines(plan: Plan) -> Iterator[str]:
 
 
 def _write_times(plan: Plan) -> list[str]:
-    """Return the fields that a write sets to its time, with the condition of some."""
+    """Return the fields that a write sets to its time, with any conditions."""
     updated, created = (plan.entity.write_times(event) for event in ("updated", "created"))
     if plan.operation == "UpdateItem":
         created = created if plan.exists == "may" else ()

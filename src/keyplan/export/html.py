@@ -1,7 +1,7 @@
-"""Render a design as one HTML page: the Markdown document with a table of contents and diagrams.
+"""Rendering of a design as one HTML page: the Markdown document with a table of contents and diagrams.
 
-The page is self-contained: no scripts and no external resources, which its security policy enforces. Names and
-docstrings of a design are text and never markup: raw HTML and images are not rendered.
+The page is self-contained, without scripts and external resources, which its content security policy enforces. Names
+and docstrings of a design are treated as text: raw HTML and images are not rendered.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _consumers(builder: _Page, design: Design) -> None:
 
 @dataclass
 class _Page:
-    """Builds a page."""
+    """Builder of an HTML page."""
 
     _parts: list[str] = field(default_factory=list)
     _headings: list[tuple[int, str, str]] = field(default_factory=list)
@@ -96,7 +96,7 @@ class _Page:
         self._parts.append(_MARKDOWN.renderer.render(_scrolling(tokens), _MARKDOWN.options, {}))
 
     def _anchor(self, opening: Token, text: str) -> None:
-        """Return a unique id for a heading."""
+        """Add a unique ID to a heading."""
         slug = re.sub(r"[^\w]+", "-", text.lower()).strip("-") or "section"
         taken = {name for _, name, _ in self._headings}
         name, number = f"s-{slug}", 2
@@ -113,7 +113,7 @@ class _Page:
         )
 
     def text(self, title: str) -> str:
-        """Return the page."""
+        """Return the HTML of the page."""
         return "".join(
             [
                 '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
@@ -135,7 +135,7 @@ class _Page:
 
 
 def _markdown() -> MarkdownIt:
-    """Return a Markdown renderer with tables, without raw HTML and without images."""
+    """Return a Markdown renderer with tables but without raw HTML and images."""
     return MarkdownIt("commonmark", {"html": False}).enable("table").disable(["html_block", "html_inline", "image"])
 
 
@@ -148,7 +148,7 @@ def _plain(inline: Token) -> str:
 
 
 def _scrolling(tokens: Sequence[Token]) -> list[Token]:
-    """Put tables into boxes that scroll if the page is narrower."""
+    """Put tables into boxes that scroll on narrow screens."""
     output: list[Token] = []
     for token in tokens:
         if token.type == "table_open":

@@ -1,12 +1,12 @@
-"""Generate a least-privilege IAM policy of a design: exactly the requests of its patterns and consumers.
+"""Least-privilege IAM policies for designs, which allow exactly the requests of their patterns and consumers.
 
-All partitions that an action may access on one table are in one statement, so that a batch or transaction over
-several of them is allowed, whether the service checks its items one by one or together.
+All partitions of one table that an action may access are in one statement. A batch or transaction over several of them
+is therefore allowed, whether the service checks its items one by one or together.
 
-Sources: DynamoDB developer guide, "Using IAM policy conditions for fine-grained access control" (condition keys,
-with ForAllValues; a scan has no leading keys) and "Using IAM with DynamoDB transactions" (EnclosingOperation); IAM
-user guide, "Single-valued vs. multivalued context keys" (ForAllValues is true if the key is missing: Null requires
-it), "IAM JSON policy elements: Sid" (letters and digits), "IAM and AWS STS quotas" (sizes without white space).
+Sources: DynamoDB developer guide, "Using IAM policy conditions for fine-grained access control" (condition keys, with
+ForAllValues; a scan has no leading keys) and "Using IAM with DynamoDB transactions" (EnclosingOperation); IAM user
+guide, "Single-valued vs. multivalued context keys" (ForAllValues is true if the key is missing: Null requires it), "IAM
+JSON policy elements: Sid" (letters and digits), "IAM and AWS STS quotas" (sizes without white space).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _FAILURE_KEY = ("consumer", "event_id")
 
 @dataclass(frozen=True)
 class Account:
-    """The account and region of the tables, and the prefix of their names."""
+    """The account and region of the tables, and the prefix of table names."""
 
     region: str = "*"
     number: str = "*"
@@ -53,7 +53,7 @@ class Account:
     prefix: str = ""
 
     def arn(self, table: str, under: str) -> str:
-        """Return the ARN of a table, of a part of it, or of everything."""
+        """Return the ARN of a table, of a part of it, or of all tables."""
         if not table:
             return "*"
         name = f"arn:{self.partition}:dynamodb:{self.region}:{self.number}:table/{self.prefix}{table}"
@@ -67,7 +67,7 @@ Place = tuple[str, str]
 
 @dataclass(frozen=True)
 class PolicyStatement:
-    """Allowed actions on some resources."""
+    """A statement that allows actions on some resources."""
 
     actions: Texts
     places: tuple[Place, ...]
@@ -76,7 +76,7 @@ class PolicyStatement:
     limits: Limits
 
     def as_json(self, account: Account, sid: str) -> dict[str, Any]:
-        """Return the statement in policy form."""
+        """Return the statement in the format of a policy."""
         statement: dict[str, Any] = {
             "Sid": sid,
             "Effect": "Allow",
@@ -104,7 +104,7 @@ class PolicyStatement:
 
     @property
     def title(self) -> str:
-        """Return a title of letters and digits."""
+        """Return a statement ID of letters and digits."""
         table = self.places[0][0]
         where = [table, *(_last(under) for _, under in self.places if under.startswith("index/"))]
         verbs = [action.removesuffix("Item") for action in self.actions]
@@ -129,7 +129,7 @@ def policy(grants: Iterable[Grant], account: Account) -> dict[str, Any]:
 
 
 def policies(grants: Iterable[Grant], account: Account, most: int = MANAGED_POLICY_CHARACTERS) -> list[dict[str, Any]]:
-    """Return the same permissions in as few policies as the size limit allows, each with whole statements."""
+    """Return the same permissions in as few policies as the size limit allows, without splitting statements."""
     groups: list[list[PolicyStatement]] = [[]]
     for statement in _statements(grants):
         if groups[-1] and size(_document([*groups[-1], statement], account)) > most:
@@ -139,7 +139,7 @@ def policies(grants: Iterable[Grant], account: Account, most: int = MANAGED_POLI
 
 
 def size(document: Any) -> int:
-    """Return the counted size of a policy in characters: without white space."""
+    """Return the size of a policy in characters, without white space."""
     return len(re.sub(r"\s", "", json.dumps(document, ensure_ascii=False)))
 
 
@@ -174,7 +174,7 @@ def _statements(grants: Iterable[Grant]) -> list[PolicyStatement]:
 
 
 def _by_partition(by_limits: dict[Limits, dict[Texts, None]]) -> Iterator[tuple[Limits, tuple[Texts, ...]]]:
-    """Return the partitions under each limit, without those that another limit allows anyway."""
+    """Yield the partitions under each limit, without those that another limit already allows."""
     plain = by_limits.get(Limits(), {})
     for limits, texts in by_limits.items():
         if limits != Limits() and (() in plain or not texts.keys() - plain.keys()):
@@ -185,7 +185,7 @@ def _by_partition(by_limits: dict[Limits, dict[Texts, None]]) -> Iterator[tuple[
 
 
 def _parts(texts: Sequence[Texts]) -> Iterator[tuple[Texts, ...]]:
-    """Split partitions into parts for one condition each: any, keys of one attribute, or one key of several."""
+    """Split partitions into parts with one condition each: any key, keys of one attribute, or a multi-attribute key."""
     if () in texts:
         yield ()
     elif all(len(text) == 1 for text in texts):
@@ -195,7 +195,7 @@ def _parts(texts: Sequence[Texts]) -> Iterator[tuple[Texts, ...]]:
 
 
 def _joined(statements: Iterable[PolicyStatement], same: Any) -> list[PolicyStatement]:
-    """Join the statements for which `same` is equal: their actions or their places."""
+    """Merge the actions or resources of statements for which `same` is equal."""
     by_form: dict[Any, PolicyStatement] = {}
     for statement in statements:
         alike = same(statement)
@@ -211,7 +211,7 @@ def _joined(statements: Iterable[PolicyStatement], same: Any) -> list[PolicyStat
 
 @dataclass(frozen=True)
 class Limits:
-    """Conditions on a request besides its partition."""
+    """Conditions on a request other than its partition."""
 
     enclosed: bool = False
     """Whether it is part of a TransactWriteItems."""
@@ -235,7 +235,7 @@ class Grant:
 
 
 def of_pattern(pattern: Pattern[..., Any], bindings: Bindings) -> Iterator[Grant]:
-    """Yield everything that a call of a pattern sends."""
+    """Yield grants for everything that a call of a pattern sends."""
     plan = pattern.plan
     if plan.steps:
         for step in plan.steps:
@@ -256,7 +256,10 @@ def _read(pattern: Pattern[..., Any], bindings: Bindings) -> Grant:
 
 
 def _hydration(plan: Plan, bindings: Bindings) -> Iterator[Grant]:
-    """Yield reads of the items of index entries; only fields that the index key names are the principal's own."""
+    """Yield grants for reads of the items of index entries.
+
+    Only fields that the index key contains can be bound to the principal.
+    """
     named = {name for value in plan.key.partition for name in value.sources} if plan.key is not None else set()
     own = Bindings({name: value for name, value in bindings.values.items() if name in named})
     for entity in plan.entities:
@@ -266,7 +269,7 @@ def _hydration(plan: Plan, bindings: Bindings) -> Iterator[Grant]:
 def _selected(pattern: Pattern[..., Any]) -> Limits:
     """Return the attributes that counts, views and hydrated reads access.
 
-    Names in a request are the same in every call.
+    Attribute names in a request are the same in every call.
 
     Source: API reference, Query: a ProjectionExpression without Select is SPECIFIC_ATTRIBUTES.
     """
@@ -317,7 +320,7 @@ def _written(plan: Plan, bindings: Bindings) -> Leading:
 
 
 def _sentinels(plan: Plan, bindings: Bindings, leading: Leading) -> Iterator[Grant]:
-    """Yield reads of the old item, deletes of released sentinels and puts of new ones."""
+    """Yield grants for reads of the old item, deletes of released sentinels and puts of new ones."""
     table = plan.schema.name
     if plan.reads_first:
         yield Grant("GetItem", table, leading=leading)
@@ -331,9 +334,9 @@ def _sentinels(plan: Plan, bindings: Bindings, leading: Leading) -> Iterator[Gra
 
 
 def of_consumers(table: Table, prefix: str, checkpoints: Table | None) -> Iterator[Grant]:
-    """Return the requests of a runner of a table's consumers: reads of the stream, and checkpoints kept in a table.
+    """Yield grants for running a table's consumers: reads of the stream, and checkpoints in a table.
 
-    Without declared consumers any consumer may read the table: all checkpoints that start with its name are
+    Without declared consumers, any consumer may read the table, so all checkpoints that start with its name are
     allowed.
     """
     yield Grant("ListStreams", "")
@@ -349,7 +352,7 @@ def of_consumers(table: Table, prefix: str, checkpoints: Table | None) -> Iterat
 
 
 def of_failures(kept_in: Table, table: Table, prefix: str) -> Iterator[Grant]:
-    """Yield the puts of a table's failed records into their table."""
+    """Yield grants for writing a table's failed records to their table."""
     for consumer in table.consumers:
         if consumer.on_failure is not None:
             yield Grant("PutItem", kept_in.name, leading=_of_consumer(table, consumer.name, prefix))
@@ -368,7 +371,7 @@ def _of_consumer(table: Table, name: str, prefix: str) -> Leading:
 
 
 def of_checks(table: Table) -> Iterator[Grant]:
-    """Return the requests of create_tables for a table that exists as declared."""
+    """Yield grants for the requests of create_tables for a table that exists as declared."""
     yield Grant("DescribeTable", table.name)
     if table.schema.ttl is not None:
         yield Grant("DescribeTimeToLive", table.name)
@@ -377,7 +380,7 @@ def of_checks(table: Table) -> Iterator[Grant]:
 
 
 def of_creation(table: Table) -> Iterator[Grant]:
-    """Return the requests of create_tables for a missing table, or a table whose expiry or backups are off."""
+    """Yield grants for the requests of create_tables for a missing table, or if TTL or backups are disabled."""
     yield from of_checks(table)
     yield Grant("CreateTable", table.name)
     if table.schema.ttl is not None:

@@ -1,6 +1,6 @@
-"""Render partition keys for IAM conditions: literal text, and a star for values of a call.
+"""Rendering of partition keys for IAM conditions, with literal text and a star for the values of a call.
 
-`USER#{user_id}` is `USER#*`, or `USER#${aws:PrincipalTag/user_id}` if user_id is bound to the principal.
+`USER#{user_id}` becomes `USER#*`, or `USER#${aws:PrincipalTag/user_id}` if user_id is bound to the principal.
 
 Sources: IAM user guide, "IAM policy elements: Variables and tags" (${*}, ${?} and ${$} escape these characters) and
 "String condition operators" (StringLike); DynamoDB developer guide, "Using IAM policy conditions for fine-grained
@@ -28,17 +28,17 @@ _LAST_CHARACTER = "\u00ff"
 
 
 class BindError(Exception):
-    """No condition can express a binding."""
+    """Raised if no IAM condition can express a binding."""
 
 
 def literal(text: str) -> str:
-    """Return an escaped literal; a star replaces characters that a policy cannot contain."""
+    """Return an escaped literal. A star replaces characters that a policy cannot contain."""
     escaped = "".join(_SIGNS.get(sign, sign if " " <= sign <= _LAST_CHARACTER else ANY) for sign in text)
     return re.sub(r"\*{2,}", ANY, escaped)
 
 
 def principal_value(text: str) -> str:
-    """Return the value of a binding: policy variables unchanged, the rest escaped."""
+    """Return the value of a binding, with policy variables unchanged and the rest escaped."""
     result, at = "", 0
     for variable in _VARIABLE.finditer(text):
         result += literal(text[at : variable.start()]) + variable[0]
@@ -68,17 +68,18 @@ NOWHERE = Leading()
 
 @dataclass(frozen=True)
 class Bindings:
-    """The principal's value, by name of a parameter or field."""
+    """The principal's values by name of a parameter or field."""
 
     values: Mapping[str, str]
 
     def of_call(self, partition: Sequence[KeyValue]) -> Leading:
-        """Return the partitions that a pattern's parameters name."""
+        """Return the partitions that the parameters of a pattern select."""
         return _joined([_Text(self, _sources(part)).of(part) for part in partition])
 
     def of_item(self, partition: Sequence[BoundKeyAttribute], item: Source) -> Leading:
-        """Return the partitions of whole items; a field is bound by its name, or by the item's parameter and its
-        name.
+        """Return the partitions of whole items.
+
+        A field is bound by its name, or by the name of the item's parameter and its own name.
         """
         source = item.values if isinstance(item, Each) else item
         owner = f"{source!r}." if isinstance(source, Param) else ""
@@ -111,7 +112,7 @@ def _of_source(source: Source) -> Origin:
 
 @dataclass
 class _Text:
-    """The text of one partition key attribute."""
+    """The rendered value of one partition key attribute."""
 
     bindings: Bindings
     origin: Callable[[str], Origin]
@@ -153,7 +154,7 @@ class _Text:
         return Leading(("".join(pieces),), frozenset(bound), tuple(notes))
 
     def _of_placeholder(self, placeholder: BoundPlaceholder) -> tuple[str, str | None]:
-        """Return the text of a placeholder and the binding it uses."""
+        """Return the text of a placeholder and the binding that it uses."""
         origin = self.origin(placeholder.name)
         if isinstance(origin, _Constant):
             try:

@@ -1,4 +1,4 @@
-"""Render a design as a Markdown document: tables of keys, patterns, consumers, costs and findings."""
+"""Rendering of a design as Markdown: tables of keys, patterns, consumers, costs and findings."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def rows(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
 
 def of_table(table: Table) -> Iterator[str]:
-    """Return a table with its indexes and entities."""
+    """Yield the section of a table with its indexes and entities."""
     schema = table.schema
     yield f"## Table `{table.name}`"
     facts = [["Partition key", f"`{schema.partition}`"], ["Sort key", f"`{schema.sort}`" if schema.sort else "none"]]
@@ -93,7 +93,7 @@ def _projection(project: Any) -> str:
 
 
 def _chart(table: Table) -> str:
-    """Return the entity chart: a row for each entity, a column for each key attribute."""
+    """Return the entity chart, with a row for each entity and a column for each key attribute."""
     attributes = table.schema.key_attributes()
     lines = []
     for entity in table.entities:
@@ -146,7 +146,7 @@ def _field(field: StoredField) -> list[str]:
 
 
 def of_patterns(design: Design) -> Iterator[str]:
-    """Return one row for each pattern."""
+    """Yield a table with one row for each pattern."""
     yield "## Access patterns"
     lines = [_pattern(pattern, pattern.plan) for pattern in design.patterns]
     head = [
@@ -181,7 +181,7 @@ def _pattern(pattern: Pattern[..., Any], plan: Plan) -> list[str]:
 
 
 def of_consumers(design: Design) -> Iterator[str]:
-    """Return one row for each consumer, or nothing without consumers."""
+    """Yield a table with one row for each consumer, or nothing without consumers."""
     consumers = [(table, consumer) for table in design.tables for consumer in table.consumers]
     if not consumers:
         return
@@ -204,7 +204,7 @@ def of_consumers(design: Design) -> Iterator[str]:
 
 
 def of_month(month: Estimate) -> Iterator[str]:
-    """Return the monthly cost."""
+    """Yield the section about the monthly cost."""
     yield "## Monthly cost"
     recovery = f" ${month.point_in_time:,.2f} of point-in-time recovery," if month.point_in_time else ""
     yield (
@@ -228,7 +228,7 @@ def of_month(month: Estimate) -> Iterator[str]:
 
 
 def of_findings(findings: Sequence[Finding]) -> Iterator[str]:
-    """Return the findings of the checks."""
+    """Yield the section about the findings."""
     yield "## Findings"
     if not findings:
         yield "None."

@@ -1,4 +1,4 @@
-"""Export a design as a data model for NoSQL Workbench: tables, indexes, a facet with sample items for each entity.
+"""Export of a design as a NoSQL Workbench data model, with a facet and sample items for each entity.
 
 Source: developer guide, "NoSQL Workbench for DynamoDB" ("Editing an existing data model": DataModel, TableFacets,
 KeyAttributeAlias, unique facet names), and the published sample models (BillingMode, ProvisionedCapacitySettings).
@@ -49,7 +49,7 @@ def model(design: Design, tables: Sequence[TableResource]) -> str:
 
 
 def _facet_names(tables: Sequence[TableResource]) -> dict[EntitySpec, str]:
-    """Return a unique name for each entity: its name, with the table's name if two entities share it."""
+    """Return a unique name for each entity. If two entities have the same name, the table name is added."""
     names = [entity.name for table in tables for entity in table.table.entities]
     return {
         entity: entity.name if names.count(entity.name) == 1 else f"{table.name}.{entity.name}"
@@ -110,13 +110,16 @@ def _index(index: Mapping[str, Any], types: Mapping[str, str]) -> dict[str, Any]
 
 
 def _samples(entity: EntitySpec) -> list[dict[str, Any]]:
-    """Return sample items with different keys; fewer if no other example fits."""
+    """Return sample items with different keys, or fewer if no other example is valid."""
     items = [item for scope in _SCOPES if not isinstance(item := example_item(entity, scope), str)]
     return list(_unique(map(plain, [*_template_row(entity, items), *items]), entity.schema.key))
 
 
 def _template_row(entity: EntitySpec, items: Sequence[Item]) -> Iterator[Item]:
-    """Yield an item that shows the templates of index keys, if there are any: facets name only those of the table."""
+    """Yield an item that shows the templates of index keys, if there are any.
+
+    Facets contain only the templates of the table's key.
+    """
     parts = {part.attribute: part for bound in entity.indexes for part in bound.attributes}
     shown = {name: text for name, part in parts.items() if (text := _shown(part)) and name not in entity.schema.key}
     if items and any("{" in text for text in shown.values()):
@@ -125,7 +128,7 @@ def _template_row(entity: EntitySpec, items: Sequence[Item]) -> Iterator[Item]:
 
 
 def _shown(part: BoundKeyAttribute) -> str:
-    """Return the template of a key attribute, also of a copy of another attribute; "" for a stored field."""
+    """Return the template of a key attribute, or an empty string for a stored field."""
     if part.template is not None or part.field is None:
         return "" if part.template is None else part.template.text
     is_copy = part.field.attribute != part.attribute and part.field.declared.type in (str, UUID)
@@ -133,7 +136,7 @@ def _shown(part: BoundKeyAttribute) -> str:
 
 
 def _unique(items: Iterable[dict[str, Any]], key: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Yield the items without those whose key another item has."""
+    """Yield the items with distinct keys."""
     seen: set[str] = set()
     for item in items:
         text = repr([item.get(name) for name in key])
@@ -143,7 +146,7 @@ def _unique(items: Iterable[dict[str, Any]], key: Sequence[str]) -> Iterator[dic
 
 
 def _attributes(entity: EntitySpec, samples: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Yield each attribute besides the primary key, with its type."""
+    """Yield each non-key attribute with its type."""
     stored = [field for field in entity.fields.values() if field.name not in entity.is_in_key_only]
     types = {field.attribute: field.type_code for field in stored}
     made = {part.attribute: part.type_code for bound in entity.indexes for part in entity.made_in(bound)}
@@ -171,7 +174,7 @@ def _alias(part: BoundKeyAttribute) -> str:
 
 
 def notes(tables: Sequence[TableResource]) -> Iterator[str]:
-    """Yield the settings that a data model does not contain, and the entities without sample items."""
+    """Yield the settings that a data model cannot contain, and the entities without sample items."""
     for table in tables:
         examples = [example_item(entity, _SCOPES[0]) for entity in table.table.entities]
         yield from (reason for reason in examples if isinstance(reason, str))

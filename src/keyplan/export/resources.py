@@ -1,7 +1,7 @@
-"""Tables as infrastructure resources: their names, faults that prevent their creation, and inexpressible settings.
+"""Tables as infrastructure resources: names, faults that prevent their creation, and unsupported settings.
 
-A table's settings are those of the request with which connections create it (`create_request`), so the table is the
-same whatever creates it.
+The settings of a table come from the request with which connections create it (`create_request`), so the table is the
+same in both cases.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class TableResource:
 
     @property
     def name(self) -> str:
-        """Return its full name."""
+        """Return the full name of the table."""
         return self.prefix + self.table.name
 
     @cached_property
@@ -45,7 +45,7 @@ class TableResource:
 
     @property
     def ttl(self) -> str | None:
-        """Return the attribute that holds the expiry, or None."""
+        """Return the TTL attribute, or None."""
         return self.table.schema.ttl
 
     @property
@@ -55,7 +55,7 @@ class TableResource:
 
 
 def resources(tables: Sequence[Table], prefix: str = "") -> list[TableResource]:
-    """Return the tables as resources, in order. Raises DesignError for the first that cannot be created as declared."""
+    """Return the tables as resources, in order. Raises DesignError for the first one that cannot be created."""
     for fault in obstacles(tables):
         raise fault.error()
     return [TableResource(table, prefix) for table in tables]
@@ -90,14 +90,14 @@ def _names(tables: Sequence[Table]) -> Iterator[Fault]:
 
 
 def is_prefix(prefix: str, tables: Sequence[Table]) -> bool:
-    """Return True if table names may start with this prefix."""
+    """Return True if table names can start with this prefix."""
     return bool(_PREFIX.fullmatch(prefix)) and all(
         len(prefix + table.name) <= limits.TABLE_NAME_MAX for table in tables
     )
 
 
 def left_out(tables: Sequence[TableResource]) -> Iterator[str]:
-    """Return a sentence for each declaration of tables and consumers that a resource cannot express."""
+    """Yield a sentence for each declaration that a resource cannot express."""
     for resource in tables:
         table = resource.table
         yield from _of_indexes(table)
@@ -130,10 +130,10 @@ def _of_consumers(table: Table) -> str:
 
 
 def named(name: str, plain: Callable[[str], str], original: Callable[[str], str]) -> str:
-    """Return a table's name in a file: derived from the table's name alone, unique for each name.
+    """Return a unique name for a table in a file, derived from the table name alone.
 
-    `plain` makes an allowed name, and `original` returns the table's name for it if possible. Otherwise digits of
-    the name's hash are appended, so the result does not depend on other tables or their order.
+    `plain` produces a valid name, and `original` returns the table name for it, if possible. Otherwise digits of the
+    hash of the table name are appended. The result does not depend on other tables or their order.
     """
     candidate = plain(name)
     if original(candidate) == name and not _TAG.search(candidate):
@@ -143,5 +143,5 @@ def named(name: str, plain: Callable[[str], str], original: Callable[[str], str]
 
 
 def in_json(document: Any) -> str:
-    """Return a document as indented ASCII JSON in its own order."""
+    """Return a document as indented ASCII JSON without changing the order of keys."""
     return json.dumps(document, indent=2) + "\n"

@@ -1,6 +1,6 @@
-"""Draw boxes, lines and text as inline SVG. Text is monospaced, so its width follows from its characters.
+"""Drawing of boxes, lines and text as inline SVG, with monospaced text of computable width.
 
-Coordinates are pixels from the top left. A drawing grows with its content.
+Coordinates are in pixels from the top left. A drawing grows with its content.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Rect:
-    """A position and size."""
+    """A rectangle with a position and a size."""
 
     x: float
     y: float
@@ -52,12 +52,12 @@ class Rect:
 
     @property
     def right(self) -> float:
-        """Return the right edge."""
+        """Return the position of the right edge."""
         return self.x + self.width
 
     @property
     def bottom(self) -> float:
-        """Return the lower edge."""
+        """Return the position of the bottom edge."""
         return self.y + self.height
 
     @property
@@ -67,13 +67,13 @@ class Rect:
 
 
 def printable(text: str) -> str:
-    """Return text on one line without unprintable characters."""
+    """Return the text on one line without unprintable characters."""
     shown = ("\ufffd" if unicodedata.category(sign) in _UNPRINTABLE else sign for sign in " ".join(text.split()))
     return "".join(shown)
 
 
 def cells(text: str) -> int:
-    """Return a text's width in character cells: East Asian characters and emoji take two."""
+    """Return the width of a text in character cells. East Asian characters and emoji are two cells wide."""
     return sum(_cells(sign) for sign in text)
 
 
@@ -94,7 +94,7 @@ def height_of(lines: Sequence[Line]) -> float:
 
 
 def wrapped(text: str, most: int, indent: str = "  ") -> list[str]:
-    """Wrap a text to this many cells, between words or at the joints of templates and names."""
+    """Wrap a text to a number of cells, between words or at the delimiters of templates and names."""
     lines: list[str] = []
     current = ""
     for piece in _pieces(printable(text), most - len(indent)):
@@ -119,7 +119,7 @@ def listed(items: Sequence[str], most: int) -> list[str]:
 
 
 def _pieces(text: str, most: int) -> Iterator[str]:
-    """Yield words with the space after them; words longer than a line are split."""
+    """Yield words with their trailing space. Words that are longer than a line are split."""
     for word in re.split(r"(?<=\s)", text):
         if cells(word.rstrip()) <= most:
             yield word
@@ -140,7 +140,7 @@ def _cut(text: str, most: int) -> Iterator[str]:
 
 @dataclass
 class Drawing:
-    """Builds a picture."""
+    """A picture under construction."""
 
     width: float = 0
     height: float = 0
@@ -155,14 +155,14 @@ class Drawing:
         )
 
     def text(self, x: float, y: float, line: Line) -> None:
-        """Draw a line of text; x and y are its upper left corner."""
+        """Draw a line of text with its top left corner at (x, y)."""
         self._reach(x + cells(line.whole) * CELL, y + LINE)
         kind = f' class="{line.style}"' if line.style else ""
         note = f'<tspan class="dim"> {escape(printable(line.note))}</tspan>' if line.note else ""
         self._parts.append(f'<text{kind} x="{x:g}" y="{y + _ASCENT:g}">{escape(line.shown)}{note}</text>')
 
     def box(self, where: Rect, lines: Sequence[Line], kind: str) -> Rect:
-        """Draw a box with lines of text, at least as high as they need."""
+        """Draw a box with lines of text, with at least the height that they need."""
         where = replace(where, height=max(where.height, height_of(lines)))
         self.rect(where, kind)
         for number, line in enumerate(lines):
@@ -170,7 +170,7 @@ class Drawing:
         return where
 
     def path(self, points: Sequence[tuple[float, float]], kind: str) -> None:
-        """Draw a line through points, with a tip if its style has one."""
+        """Draw a line through points, with an arrowhead if its style has one."""
         route = " ".join(f"{'L' if number else 'M'}{x:g} {y:g}" for number, (x, y) in enumerate(points))
         self._parts.append(f'<path class="{kind}" d="{route}"/>')
 

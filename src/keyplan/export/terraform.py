@@ -1,8 +1,8 @@
-"""Export a design's tables as a Terraform configuration in JSON syntax (.tf.json).
+"""Export of a design's tables as a Terraform configuration in JSON syntax (.tf.json).
 
 Sources: developer.hashicorp.com/terraform/language/syntax/json (blocks, expressions) and .../resources/syntax
-(identifiers, lifecycle); registry.terraform.io/providers/hashicorp/aws, resource aws_dynamodb_table (arguments),
-and the provider's change log (versions that added them).
+(identifiers, lifecycle); registry.terraform.io/providers/hashicorp/aws, resource aws_dynamodb_table (arguments), and
+the provider's change log (versions that added them).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def configuration(design: Design, tables: Sequence[TableResource]) -> str:
 
 
 def identifier(name: str) -> str:
-    """Return a table's identifier: its name if that is a valid identifier."""
+    """Return the Terraform identifier of a table, which is its name if that is valid."""
     return named(name, _plain, str)
 
 
@@ -52,7 +52,7 @@ def _plain(name: str) -> str:
 
 
 def literal(text: str) -> str:
-    """Return an escaped literal: ${ and %{ start templates."""
+    """Return an escaped literal, because ${ and %{ start templates."""
     return text.replace("${", "$${").replace("%{", "%%{")
 
 
@@ -65,9 +65,7 @@ def _version(tables: Sequence[TableResource]) -> str:
 
 
 def _has_long_keys(table: TableResource) -> bool:
-    """Return True if an index has a key of several attributes; all indexes of the table are then written in that
-    form.
-    """
+    """Return True if an index has a multi-attribute key. All indexes of the table are then written in that form."""
     return any(len(index.partition) > 1 or len(index.sort) > 1 for index in table.table.schema.indexes)
 
 

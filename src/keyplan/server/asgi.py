@@ -1,8 +1,8 @@
-"""DynamoDB's protocol as an ASGI 3 application, to mount next to others or run under any ASGI server.
+"""The DynamoDB protocol as an ASGI 3 application, for mounting in other applications or for any ASGI server.
 
 app = DynamoDBApplication(engine)
 
-Requests that reach the loop in one turn share a commit here as well (see `turns`).
+Requests that arrive in the same iteration of the event loop share a commit (see `turns`).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 
 
 class _DisconnectedError(Exception):
-    """The client disconnected before its request was complete."""
+    """Raised if the client disconnects before its request is complete."""
 
 
 class _Waiter:
-    """The lane of one request: a future for its answer."""
+    """The queue of a single request, with a future for its answer."""
 
     def __init__(self, work: ProtocolCall | Answer, loop: asyncio.AbstractEventLoop) -> None:
         self.works: deque[Work] = deque((work,))
@@ -38,16 +38,16 @@ class _Waiter:
         self.future: asyncio.Future[Answer] = loop.create_future()
 
     def answered(self, answer: Answer) -> None:
-        """Wake the request, if it still waits."""
+        """Wake the request, if it is still waiting."""
         if not self.future.done():
             self.future.set_result(answer)
 
 
 class DynamoDBApplication:
-    """An ASGI application over one engine; the caller closes the engine.
+    """An ASGI application that serves one engine. The caller closes the engine.
 
-    Without `signatures`, requests that reach the server at a loopback address must name such an address, or one of
-    `hosts`, in Host and Origin: see `keyplan.server.hosts`.
+    Without `signatures`, requests to a loopback address must have such an address, or one of `hosts`, in their Host and
+    Origin headers. See `keyplan.server.hosts`.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class DynamoDBApplication:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Serve one scope: http or lifespan; anything else is refused."""
+        """Serve an http or lifespan scope. Other scopes are rejected."""
         if scope["type"] == "http":
             await self._serve(scope, receive, send)
         elif scope["type"] == "lifespan":
@@ -121,25 +121,25 @@ def _headers(scope: Message) -> dict[bytes, bytes]:
 
 
 def _is_local(scope: Message) -> bool:
-    """Return True if the server was reached at a loopback address: DNS rebinding alone cannot reach others."""
+    """Return True if the server was reached at a loopback address, which makes DNS rebinding possible."""
     server = scope.get("server")
     return server is not None and is_loopback(server[0])
 
 
 def _head_bytes(target: bytes, headers: dict[bytes, bytes]) -> int:
-    """Return the size of request line and headers, without the punctuation of the request line."""
+    """Return the size of the request line and headers, without the punctuation of the request line."""
     return len(target) + sum([len(name) + len(value) + 4 for name, value in headers.items()])
 
 
 def _target(scope: Message) -> bytes:
-    """Return path and query as sent, with the part below which the application is mounted: clients sign it."""
+    """Return the path and query as sent, including the mount path, because clients sign it."""
     path: bytes = scope.get("raw_path") or scope["path"].encode()
     query: bytes = scope.get("query_string", b"")
     return path + b"?" + query if query else path
 
 
 async def _body(receive: Receive) -> bytes | None:
-    """Return the whole body, or None if it exceeds the limit. It is read to its end in any case."""
+    """Return the whole body, or None if it exceeds the limit. The body is always read to its end."""
     chunks: list[bytes] = []
     size = 0
     more = True
@@ -158,7 +158,7 @@ async def _body(receive: Receive) -> bytes | None:
 
 
 async def _live(receive: Receive, send: Send) -> None:
-    """Run the lifespan protocol. The application has nothing to start or stop."""
+    """Run the lifespan protocol. The application has no startup or shutdown work."""
     while True:
         message = await receive()
         await send({"type": f"{message['type']}.complete"})

@@ -1,4 +1,4 @@
-"""The HTTP server of `keyplan serve`: connections on an asyncio loop, drained when it stops."""
+"""The HTTP server of `keyplan serve`, an asyncio server that drains its connections when it stops."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ class WebPages(Protocol):
 
 
 class Server:
-    """Server of one protocol on any number of sockets; create and use it inside a running loop."""
+    """An HTTP server for one protocol on any number of sockets.
+
+    Create and use it inside a running event loop.
+    """
 
     def __init__(
         self,
@@ -56,14 +59,14 @@ class Server:
         self._date = b""
 
     async def listen(self, bound: socket.socket) -> None:
-        """Accept connections on a socket that is bound already."""
+        """Accept connections on a bound socket."""
         listener = await self.loop.create_server(lambda: HttpConnection(self), sock=bound, backlog=BACKLOG)
         self._listeners.append(listener)
 
     async def stop(self, grace_s: float = GRACE_S) -> int:
-        """Stop accepting, answer requests in flight, close; abort connections after `grace_s` seconds.
+        """Stop accepting connections, answer requests in flight, and close.
 
-        Returns the number of aborted connections.
+        Connections that are still open after `grace_s` seconds are aborted. Returns the number of aborted connections.
         """
         for listener in self._listeners:
             listener.close()
@@ -121,7 +124,7 @@ class Server:
         self._sweep = self.loop.call_later(pause_s, self._sweep_now)
 
     def _sweep_now(self) -> None:
-        """Close connections that wait too long. No timer runs without connections."""
+        """Close connections that have been idle too long. The timer runs only while there are connections."""
         self._sweep = None
         now_s = self.loop.time()
         for connection in list(self._connections):
@@ -131,7 +134,7 @@ class Server:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Return a socket bound to the address, not listening yet; port 0 selects a free one. Raises OSError."""
+    """Return a socket that is bound to the address but not listening. Port 0 selects a free port. Raises OSError."""
     addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE | socket.AI_NUMERICSERV)
     family, kind, number, _, address = addresses[0]
     bound = socket.socket(family, kind, number)
@@ -150,13 +153,13 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def url_of(bound: socket.socket) -> str:
-    """Return the URL of a bound socket for clients."""
+    """Return the URL of a bound socket."""
     host, port = bound.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def loop_factory() -> asyncio.AbstractEventLoop:
-    """Return a loop of uvloop if it is installed, of asyncio otherwise."""
+    """Return a uvloop event loop if uvloop is installed, or else an asyncio event loop."""
     try:
         import uvloop  # noqa: PLC0415 - an option, and not there on Windows
     except ImportError:

@@ -1,8 +1,8 @@
-"""Bodies in gzip and deflate: the coding of an answer, and requests inflated within a limit.
+"""Compression of answers, and decompression of requests up to a size limit, with gzip or deflate.
 
-The service's choice of coding was recorded by a public test suite that runs against it; the cases are in the tests. It
-reads quality values leniently: unreadable values and values above 1 count as 1, and `q` followed by a space is
-unreadable (ScyllaDB's test/alternator/test_compressed_response.py, which also runs against AWS).
+A public test suite that runs against the service recorded how it chooses a coding. The tests contain these cases. The
+service parses quality values leniently: invalid values and values above 1 count as 1, and `q` followed by a space is
+invalid (ScyllaDB's test/alternator/test_compressed_response.py, which also runs against AWS).
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ _WINDOW = {b"gzip": 31, b"deflate": 15}  # zlib's wbits: gzip or zlib wrapping
 
 
 class BadEncodingError(Exception):
-    """The body does not match Content-Encoding, or the coding is unknown."""
+    """Raised if the body does not match Content-Encoding, or the coding is unknown."""
 
 
 class TooLargeError(Exception):
-    """The inflated body exceeds the limit."""
+    """Raised if the decompressed body exceeds the limit."""
 
 
 def compress(body: bytes, coding: bytes) -> bytes:
-    """Return the body in gzip or deflate form."""
+    """Compress the body with gzip or deflate."""
     squeeze = zlib.compressobj(_LEVEL, zlib.DEFLATED, _WINDOW[coding])
     return squeeze.compress(body) + squeeze.flush()
 
 
 @lru_cache(maxsize=256)
 def negotiate(accept: bytes) -> bytes | None:
-    """Return the coding for an answer from Accept-Encoding: gzip, deflate, or None.
+    """Return the coding to use for an answer, based on Accept-Encoding: gzip, deflate, or None.
 
-    The highest quality wins, then the order of naming; a star stands for codings that are not named. Identity is
-    ignored, whatever its quality, as in the service.
+    The coding with the highest quality wins, then the first one. A star matches codings that are not listed. Identity
+    is ignored, whatever its quality, as in the service.
     """
     named: list[tuple[bytes, float]] = []
     star = 0.0
@@ -59,7 +59,7 @@ def negotiate(accept: bytes) -> bytes | None:
 def _quality(parameters: bytes) -> float:
     """Return the quality of a coding, between 0 and 1, from its first parameter.
 
-    Only `q` is a parameter of a coding: after another one the coding is not used.
+    Only `q` is valid as a parameter of a coding. A coding with another parameter is not used.
     """
     name, _, value = parameters.lstrip(b"; \t").partition(b";")[0].partition(b"=")
     if name.strip() not in {b"q", b""}:
@@ -74,7 +74,10 @@ def _quality(parameters: bytes) -> float:
 
 
 def inflate(body: bytes, encoding: bytes, limit_bytes: int) -> bytes:
-    """Return the body without its Content-Encoding. Raises BadEncodingError, or TooLargeError over the limit."""
+    """Decompress a body according to its Content-Encoding.
+
+    Raises BadEncodingError, or TooLargeError if the result exceeds the limit.
+    """
     coding = encoding.strip().lower()
     if coding in (b"", b"identity"):
         return body
@@ -87,9 +90,9 @@ def inflate(body: bytes, encoding: bytes, limit_bytes: int) -> bytes:
 
 
 def _inflate(body: bytes, coding: bytes, limit_bytes: int) -> bytes:
-    """Inflate the members one after another: gzip allows several, deflate has one.
+    """Decompress the members of a body one after another. gzip can have several, and deflate has one.
 
-    Bytes after a gzip member that are not a member are skipped, as in the service.
+    Bytes after the last valid gzip member are ignored, as in the service.
     """
     pieces: list[bytes] = []
     size = position = members = 0

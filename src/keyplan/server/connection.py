@@ -1,9 +1,9 @@
-"""One HTTP/1.1 connection: bytes to requests by httptools, answers to bytes, in order.
+"""An HTTP/1.1 connection, which parses requests with httptools and sends the answers in order.
 
-The parser calls back for each part that it recognises. The connection collects the parts, passes each complete request
-to the protocol and queues the result on its lane (see `turns`). It continues to read while a few requests wait; it
-stops reading while many do, or while the client does not read its answers. Input that is not HTTP, too long or too slow
-is answered once, then the connection closes.
+The parser calls a method for each part of a request. The connection collects the parts, passes each complete request to
+the protocol, and queues the result (see `turns`). It stops reading while many requests are waiting, or while the client
+does not read its answers. If the input is not HTTP, is too long or arrives too slowly, the connection sends one error
+answer and closes.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ _IDLE, _HEAD, _BODY = range(3)
 
 
 class _HeadTooLongError(Exception):
-    """Raised inside the parser's callbacks to end the parsing."""
+    """Raised inside the parser's callbacks if the headers are too long."""
 
 
 class _BodyTooLongError(Exception):
-    """Raised inside the parser's callbacks to end the parsing."""
+    """Raised inside the parser's callbacks if the body is too long."""
 
 
 class _HostError(Exception):
-    """Raised inside the parser's callbacks: a request must have exactly one Host (RFC 9112, 3.2)."""
+    """Raised inside the parser's callbacks unless a request has exactly one Host header (RFC 9112, 3.2)."""
 
 
 class ConnectionOwner(Protocol):
@@ -55,17 +55,17 @@ class ConnectionOwner(Protocol):
         """Return the value of the Date header."""
 
     def add(self, connection: HttpConnection) -> None:
-        """Register a connection that was made."""
+        """Register a new connection."""
 
     def remove(self, connection: HttpConnection) -> None:
-        """Forget a connection that was lost."""
+        """Remove a lost connection."""
 
     def pages(self) -> asyncio.Protocol | None:
         """Return a protocol for a connection of a browser, or None if no pages are served."""
 
 
 class HttpConnection(asyncio.Protocol):
-    """One client. Also the lane of its requests."""
+    """The connection of one client, which is also the queue of its requests."""
 
     def __init__(self, server: ConnectionOwner) -> None:
         self._server = server
@@ -111,7 +111,7 @@ class HttpConnection(asyncio.Protocol):
         self._server.remove(self)
 
     def data_received(self, data: bytes) -> None:
-        """Parse received bytes, and queue requests that are complete."""
+        """Parse received bytes and queue complete requests."""
         if self._deaf or (self._is_new and self._handed_over(data)):
             return
         idle, self._begun = self._stage == _IDLE, 0
@@ -142,9 +142,9 @@ class HttpConnection(asyncio.Protocol):
         return True
 
     def _count_fed(self, more: int) -> None:
-        """Limit an incomplete request by its bytes so far.
+        """Limit the bytes of an incomplete request.
 
-        The parser itself collects the parts of a long header or trailer without a callback.
+        The parser itself collects the parts of a long header or trailer, without a callback.
         """
         self._fed_bytes += more
         if self._stage == _HEAD and self._fed_bytes > HEAD_BYTES:
@@ -153,7 +153,7 @@ class HttpConnection(asyncio.Protocol):
             self._refuse(self._protocol.too_large(self._headers))
 
     def eof_received(self) -> bool:
-        """Answer the complete requests of a client that has stopped sending, then close."""
+        """Answer the complete requests of a client that has stopped sending, and then close the connection."""
         self._deaf = True
         self._stage = _IDLE
         if not self._ways:
@@ -162,7 +162,7 @@ class HttpConnection(asyncio.Protocol):
         return True
 
     def pause_writing(self) -> None:
-        """Stop reading and running for a client that reads its answers too slowly."""
+        """Stop reading and processing requests of a client that reads its answers too slowly."""
         self.stalled = True
         self.since_s = self._server.loop.time()
         self._transport.pause_reading()
@@ -176,7 +176,7 @@ class HttpConnection(asyncio.Protocol):
         self._read_on()
 
     def _read_on(self) -> None:
-        """Resume reading if nothing prevents it."""
+        """Resume reading unless there is a reason to pause."""
         if self._full and len(self.works) <= FEW_WORKS and self._waiting_bytes <= MOST_BYTES:
             self._full = False
         if not (self._full or self.stalled or self._transport.is_closing()):
@@ -195,14 +195,14 @@ class HttpConnection(asyncio.Protocol):
         self.since_s = self._server.loop.time()
 
     def on_url(self, url: bytes) -> None:
-        """Add a part of the target."""
+        """Append a part of the request target."""
         self._target += url
         self._head_bytes += len(url)
         if self._head_bytes > HEAD_BYTES:
             raise _HeadTooLongError
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Add one header, or drop one trailer after a chunked body."""
+        """Add a header, or ignore a trailer after a chunked body."""
         if self._stage == _BODY:
             return
         name = name.lower()
@@ -217,7 +217,7 @@ class HttpConnection(asyncio.Protocol):
             raise _HeadTooLongError
 
     def on_headers_complete(self) -> None:
-        """Handle a complete head; the body follows."""
+        """Process the complete headers before the body arrives."""
         self._stage = _BODY
         headers = self._headers
         if b"host" not in headers and self._parser.get_http_version() == "1.1":
@@ -230,7 +230,7 @@ class HttpConnection(asyncio.Protocol):
             raise _BodyTooLongError
 
     def _continue(self) -> None:
-        """Answer `Expect: 100-continue`, but not before earlier answers."""
+        """Answer `Expect: 100-continue` after all earlier answers have been sent."""
         if self._declared() > REQUEST_BYTES:
             raise _BodyTooLongError
         if self._ways:
@@ -244,7 +244,7 @@ class HttpConnection(asyncio.Protocol):
         return int(declared) if declared.isdigit() else 0
 
     def on_body(self, body: bytes) -> None:
-        """Add a part of the body; drop it over the limit."""
+        """Append a part of the body, or discard it if the limit is exceeded."""
         self._body_bytes += len(body)
         if self._body_bytes > REQUEST_BYTES:
             self._body = b""
@@ -258,7 +258,7 @@ class HttpConnection(asyncio.Protocol):
             self._body += body
 
     def on_message_complete(self) -> None:
-        """Queue a complete request, and parse it unless too many bytes wait already."""
+        """Queue a complete request, and check it unless too many bytes are already waiting."""
         parser = self._parser
         if parser.should_upgrade():
             return  # the callback runs again, see _feed
@@ -284,10 +284,10 @@ class HttpConnection(asyncio.Protocol):
     # Between them
 
     def _feed(self, data: bytes) -> None:
-        """Feed bytes to the parser.
+        """Pass bytes to the parser.
 
-        The parser stops at an offer of another protocol (Java's client makes one with every request) and treats the
-        following bytes as that protocol's. Decline by feeding the same request again without the offer.
+        If a request offers a protocol upgrade, as every request of Java's client does, the parser stops and treats the
+        following bytes as the other protocol. To decline, the same request is parsed again without the offer.
         """
         while True:
             try:
@@ -312,14 +312,14 @@ class HttpConnection(asyncio.Protocol):
         return b"\r\n".join(lines) + b"\r\n\r\n"
 
     def _refuse_for(self, cause: BaseException | None) -> None:
-        """Refuse a request with the answer for the exception of a callback."""
+        """Reject a request with the answer for an exception of a callback."""
         if isinstance(cause, _BodyTooLongError):
             self._refuse(self._protocol.too_large(self._headers))
         else:  # the service also answers 400 to a head that is too long
             self._refuse(self._protocol.malformed(400))
 
     def _refuse(self, answer: Answer) -> None:
-        """Send the last answer of this connection, after earlier ones."""
+        """Send the last answer of this connection after all earlier answers."""
         self._deaf = True
         self._stage = _IDLE
         self._ways.append((False, False, 0))
@@ -350,7 +350,7 @@ class HttpConnection(asyncio.Protocol):
         self.since_s = self._server.loop.time()
 
     def _finish(self) -> None:
-        """Close after the last answer. A client that may still be sending gets time to read it first."""
+        """Close after the last answer. Clients that may still be sending get time to read it first."""
         self.works.clear()
         self._ways.clear()
         if self.draining or not self._deaf:
@@ -361,17 +361,17 @@ class HttpConnection(asyncio.Protocol):
             self._linger = self._server.loop.call_later(LINGER_S, self._transport.abort)
 
     def drain(self) -> None:
-        """Close when requests in flight are answered, or at once without any."""
+        """Close after the requests in flight have been answered, or at once if there are none."""
         self.draining = True
         if self._stage == _IDLE and not self._ways:
             self._transport.close()
 
     def abort(self) -> None:
-        """Close without a further answer."""
+        """Close without sending another answer."""
         self._transport.abort()
 
     def tick(self, now_s: float, idle_s: float, request_s: float) -> None:
-        """Close a connection that waited too long: idle, in the middle of a request, or for its client to read."""
+        """Close a connection that has waited too long, either idle, within a request, or for its client to read."""
         waited = now_s - self.since_s
         if self.stalled:
             if waited > request_s:

@@ -1,8 +1,8 @@
-"""Host and Origin headers that a server without credentials accepts on a loopback address.
+"""Checks of Host and Origin headers, for servers without credentials on a loopback address.
 
-A web page can reach such a server by DNS rebinding: its site's name is made to resolve to 127.0.0.1, and the browser
-then treats the server as part of the site. The request still names the site in Host, and a cross-origin request names
-it in Origin.
+A web page can reach such a server by DNS rebinding. The name of its site is changed to resolve to 127.0.0.1, and the
+browser then treats the server as part of the site. The request still contains the name of the site in its Host header,
+and a cross-origin request contains it in its Origin header.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ def is_loopback(host: str) -> bool:
 
 
 class LocalHosts:
-    """Checker that accepts loopback names and addresses, and the given names."""
+    """Checker that accepts loopback names and addresses, and additional names."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self._names = frozenset(name.lower() for name in names)
         self._accepted: set[bytes] = set()  # authorities as sent: nearly every request repeats the same
 
     def refusal(self, headers: dict[bytes, bytes]) -> str | None:
-        """Return the reason to refuse a request with these headers, or None to accept it.
+        """Return the reason to reject a request with these headers, or None to accept it.
 
-        A request without Host is accepted: every browser sends the header.
+        A request without Host is accepted, because every browser sends that header.
         """
         host = headers.get(b"host")
         if host is not None and host not in self._accepted and not self._accepts(host):

@@ -1,4 +1,4 @@
-"""The HTTP server as the main task of a process: until SIGINT or SIGTERM, then drained."""
+"""The HTTP server as the main task of a process, which is drained on SIGINT or SIGTERM."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class _LazyPages:
 
 
 def _on_signals(loop: asyncio.AbstractEventLoop, ask: Callable[[], None]) -> None:
-    """Make the loop call `ask` at each signal; Windows loops do not support signals."""
+    """Call `ask` in the event loop for each signal. Event loops on Windows do not support signals."""
     for number in _SIGNALS:
         try:
             loop.add_signal_handler(number, ask)
@@ -106,7 +106,7 @@ USAGE, FAILED = 2, 1  # exit codes: wrong command, failure of the machine
 
 
 class LaunchError(Exception):
-    """The server cannot start; the text has the reason and the remedy, `code` is the exit code."""
+    """Raised if the server cannot start. The message contains the reason and the fix. `code` is the exit code."""
 
     def __init__(self, message: str, code: int = FAILED) -> None:
         super().__init__(message)
@@ -165,7 +165,7 @@ def launch(
 
 
 def known_keys(credentials: str | None) -> Signatures | None:
-    """Return the checker for a file of keys, or None without a file. Raises LaunchError."""
+    """Return a signature checker for a credentials file, or None without a file. Raises LaunchError."""
     if credentials is None:
         return None
     try:
@@ -188,7 +188,7 @@ def bound_socket(host: str, port: int) -> socket.socket:
 
 
 def opened(db: str, durability: Literal["full", "normal"], buckets: str | None = None) -> Engine:
-    """Return the engine on a file, or in memory. Raises LaunchError."""
+    """Return an engine for a file or in memory. Raises LaunchError."""
     try:
         if db == MEMORY:
             return Engine.memory(buckets=buckets)

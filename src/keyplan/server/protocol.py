@@ -1,12 +1,12 @@
-"""The DynamoDB JSON protocol without sockets: a request in, an answer out, in one step or three.
+"""The DynamoDB JSON protocol without sockets, which turns a request into an answer.
 
-`answer` does all at once. Servers that let several requests share a commit use three steps: `read` checks everything
-that needs no engine and returns a `Call` (or already an `Answer`), `run` calls the engine, `render` converts its result
-into an answer. No step raises: every error becomes an answer in the service's form, and an unexpected exception is
-logged with its traceback and answered as InternalServerError.
+`answer` does everything in one step. Servers that let several requests share a commit use three steps: `read` checks
+everything that needs no engine and returns a `ProtocolCall` or an `Answer`, `run` calls the engine, and `render`
+converts the result into an answer. No step raises an exception. Every error becomes an answer in the service's format.
+An unexpected exception is logged with its traceback and becomes an InternalServerError.
 
-The order of checks is the service's: method, path and content type, JSON, target, signature, then the operation. Host
-and Origin come first, where they are checked (see `hosts`).
+The order of checks is that of the service: method, path and content type, JSON, target, signature, and then the
+operation. If Host and Origin are checked, this happens first (see `hosts`).
 
 Source: answers of the service recorded by public test suites. For other paths and for heads over 16 KB: ScyllaDB's pull
 request 23442 and issue 23438, tests that also run against AWS.
@@ -67,18 +67,18 @@ class ServedEngine(Protocol):
         """Return the names of the supported operations."""
 
     def call_wire(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
-        """Return the answer to a request in wire form. Raises ServiceError."""
+        """Return the response to a request in wire format. Raises ServiceError."""
 
     @property
     def waits_for_disk(self) -> bool:
-        """Return True if commits are on the disk before they are acknowledged."""
+        """Return True if commits are written to disk before they are acknowledged."""
 
     def group(self) -> AbstractContextManager[Any]:
-        """Return a block whose writes share one commit at its end."""
+        """Return a context manager whose writes share one commit at the end of the block."""
 
 
 class ProtocolCall(NamedTuple):
-    """A request that passed every check that does not need the engine."""
+    """A request that has passed all checks that do not need the engine."""
 
     operation: str
     request: dict[str, Any]
@@ -87,9 +87,10 @@ class ProtocolCall(NamedTuple):
 
 
 class DynamoDBProtocol:
-    """The protocol of one engine.
+    """The protocol for one engine.
 
-    `signatures` checks the callers: by default any key is accepted. `hosts`, if given, checks Host and Origin.
+    `signatures` checks the signatures of requests. By default, any access key is accepted. `hosts` optionally checks
+    Host and Origin.
     """
 
     def __init__(
@@ -108,7 +109,7 @@ class DynamoDBProtocol:
         return self.finish(self.read(request))
 
     def read(self, request: Request) -> ProtocolCall | Answer:
-        """Check everything that does not need the engine; return a call that can be run, or already the answer."""
+        """Run all checks that do not need the engine. Return a call to run, or an error answer."""
         headers, content_type = request.headers, JSON
         if self._hosts is not None and (reason := self._hosts.refusal(headers)) is not None:
             return self.forbidden(reason)
@@ -148,18 +149,18 @@ class DynamoDBProtocol:
         return ProtocolCall(operation, parsed, content_type, headers)
 
     def finish(self, work: ProtocolCall | Answer) -> Answer:
-        """Return the answer to the result of `read`."""
+        """Return the answer for the result of `read`."""
         return self.render(work, self.run(work)) if isinstance(work, ProtocolCall) else work
 
     def run(self, call: ProtocolCall) -> dict[str, Any] | Exception:
-        """Return the members of the engine's answer, or its exception."""
+        """Return the engine's response, or its exception."""
         try:
             return self._call(call.operation, call.request)
         except Exception as error:  # noqa: BLE001 - every exception is an answer
             return error
 
     def render(self, call: ProtocolCall, result: dict[str, Any] | Exception) -> Answer:
-        """Return the answer to the result of `run`, or to a later error."""
+        """Return the answer for the result of `run`, or for a later error."""
         if isinstance(result, Exception):
             return self._error(self.failure(result), call.content_type, call.headers)
         if call.operation in _ADAPTED_OPERATIONS:
@@ -173,7 +174,7 @@ class DynamoDBProtocol:
         return self._finished(200, body, call.content_type, call.headers)
 
     def failure(self, error: Exception) -> ServiceError:
-        """Return the service's error for any exception; log an unexpected one."""
+        """Return the service error for any exception, and log unexpected exceptions."""
         if isinstance(error, ServiceError):
             return error
         if isinstance(error, EngineClosedError):
@@ -187,15 +188,15 @@ class DynamoDBProtocol:
         return InternalServerError(texts.INTERNAL)
 
     def too_large(self, headers: dict[bytes, bytes]) -> Answer:
-        """Return the answer to a body over 16 MB: 413 without a length, as the service sends it."""
+        """Return the answer to a body over 16 MB, which is a 413 without a length, as in the service."""
         return Answer(413, b"", JSON, self._ids.next(), _cors(headers), unsized=True)
 
     def forbidden(self, reason: str) -> Answer:
-        """Return the answer to a request that Host or Origin show to come from another site. No page may read it."""
+        """Return the answer to a request whose Host or Origin header shows that it comes from another site."""
         return Answer(403, error_body(AccessDeniedError(reason)), JSON, self._ids.next())
 
     def malformed(self, status: int) -> Answer:
-        """Return the answer to bytes that are not an HTTP request, or to one too slow or with too long a head."""
+        """Return the answer to input that is not HTTP, is too slow, or has too long headers."""
         body = b'{"__type":"com.amazon.coral.service#MalformedHttpRequestException"}'
         return Answer(status, body, JSON, self._ids.next())
 
@@ -206,19 +207,19 @@ class DynamoDBProtocol:
         return operation
 
     def _host(self, headers: dict[bytes, bytes]) -> str:
-        """Return the host and port that the client requested, or the service's own name without any."""
+        """Return the host and port that the client requested, or the service's own name by default."""
         return headers[b"host"].decode("latin-1") if headers.get(b"host") else self._region_host
 
     def _reachable(self, result: dict[str, Any], headers: dict[bytes, bytes]) -> dict[str, Any]:
-        """Return the answer of DescribeEndpoints with the address of this server.
+        """Return the response of DescribeEndpoints with the address of this server.
 
-        A client that discovers its endpoint sends all later requests there.
+        A client that discovers its endpoint sends all later requests to this address.
         """
         host = self._host(headers)
         return {**result, "Endpoints": [{**endpoint, "Address": host} for endpoint in result["Endpoints"]]}
 
     def _page(self, request: Request) -> Answer:
-        """Return the answer to methods other than POST: only health and preflight."""
+        """Return the answer to methods other than POST. Only health checks and preflight requests are supported."""
         headers = request.headers
         if request.method in (b"GET", b"HEAD"):
             if request.path in _HEALTH_PATHS:
@@ -280,7 +281,7 @@ def _cors(headers: dict[bytes, bytes]) -> tuple[tuple[bytes, bytes], ...]:
 
 
 def _preflight(headers: dict[bytes, bytes]) -> list[tuple[bytes, bytes]]:
-    """Return headers that allow a browser's request, whatever it asks for."""
+    """Return headers that allow any cross-origin request of a browser."""
     allowed = [_MAX_AGE]
     if wanted := headers.get(b"access-control-request-headers"):
         allowed.append((b"Access-Control-Allow-Headers", wanted))

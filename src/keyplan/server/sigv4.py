@@ -1,12 +1,12 @@
-"""Signature Version 4: presence and verification of request signatures.
+"""Signature Version 4 checks of request signatures.
 
-`WellFormed` only requires a complete signature, for a local server whose callers sign with arbitrary keys. `Verified`
-computes the signature again from the known keys. Both refuse with the service's messages in its order: parts, date,
+`WellFormed` requires only a complete signature, for local servers whose clients sign with arbitrary keys. `Verified`
+recomputes the signature from the known keys. Both use the messages of the service and its order of checks: parts, date,
 signed host, algorithm, credential, scope, key, signature, token.
 
-Sources: "Signature Version 4 signing process" in the IAM guide; the order and the texts from answers of the service
-recorded by public test suites. The service tolerates 15 minutes of difference between the clocks ("Signature expired:
-... - 15 min." in its own answers).
+Sources: "Signature Version 4 signing process" in the IAM guide; the order and messages are from service responses
+recorded by public test suites. The service tolerates a clock difference of 15 minutes ("Signature expired: ... - 15
+min." in its own responses).
 """
 
 from __future__ import annotations
@@ -54,15 +54,15 @@ _QUESTION_MARK = ord("?")
 
 
 class Signatures(Protocol):
-    """Checker of callers."""
+    """Interface of signature checkers."""
 
     def check(self, request: Request) -> None:
-        """Return if the caller is authorised; otherwise raise the service's error."""
+        """Return if the client is authorized, or else raise the service's error."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccessKey:
-    """A secret key, and the session token that must come with it, if any."""
+    """A secret key and, if required, the session token that belongs to it."""
 
     secret: str
     token: str | None = None
@@ -70,7 +70,7 @@ class AccessKey:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The parts of a signature as sent."""
+    """The parts of a signature, as sent."""
 
     algorithm: str
     credential: str
@@ -83,10 +83,10 @@ class Signature:
 
 
 class WellFormed:
-    """Checker that requires a signature with all its parts, with any key and any value."""
+    """Checker that requires a signature with all its parts, but accepts any key and any value."""
 
     def check(self, request: Request) -> None:
-        """Raise MissingAuthenticationToken or IncompleteSignature as the service would."""
+        """Raise MissingAuthenticationToken or IncompleteSignature like the service does."""
         headers = request.headers
         beginning, _, value = headers.get(b"authorization", b"").rpartition(b"Signature=")
         if (
@@ -101,19 +101,19 @@ class WellFormed:
 
 @lru_cache(maxsize=256)
 def _is_usual(beginning: bytes) -> bool:
-    """Return True if the text is a known beginning of a header, which a client repeats for a day."""
+    """Return True if a header starts with a known prefix, which a client repeats for a day."""
     return _USUAL.fullmatch(beginning) is not None
 
 
 class Verified:
-    """Checker that requires a current signature by one of the known keys."""
+    """Checker that requires a current signature with one of the known keys."""
 
     def __init__(self, keys: Mapping[str, AccessKey], clock: Clock) -> None:
         self._keys = dict(keys)
         self._clock = clock
 
     def check(self, request: Request) -> None:
-        """Raise the service's error unless the request has a current signature by a known key."""
+        """Raise the service's error unless the request has a current signature with a known key."""
         signature = read_signature(request)
         signed_at, stamp = _parsed_date(signature.date)
         self._check_age(signature, signed_at, stamp)
@@ -147,7 +147,10 @@ class Verified:
 
 
 def _seconds(expires: str) -> int:
-    """Return the lifetime of a presigned request; 0 for text that is not a number, bounded by the range of dates."""
+    """Return the lifetime of a presigned request, or 0 for text that is not a number.
+
+    The result is limited to the range of supported dates.
+    """
     if not expires.isdecimal():
         return 0
     digits = expires.lstrip("0") or "0"
@@ -155,10 +158,10 @@ def _seconds(expires: str) -> int:
 
 
 def read_signature(request: Request) -> Signature:
-    """Return the signature of a request, from its Authorization header or its query string.
+    """Return the signature of a request, from its Authorization header or query string.
 
-    Raises MissingAuthenticationTokenError without one, IncompleteSignatureError without all parts,
-    InvalidSignatureError with both.
+    Raises MissingAuthenticationTokenError if there is none, IncompleteSignatureError if a part is missing, and
+    InvalidSignatureError if both forms are present.
     """
     authorization = request.headers.get(b"authorization")
     query = _query(request.target)
@@ -212,7 +215,7 @@ def _from_query(query: Mapping[str, str]) -> Signature:
 
 
 def _query(target: bytes) -> list[tuple[str, str]]:
-    """Return the decoded names and values of the query string, in order."""
+    """Return the decoded names and values in the query string, in order."""
     pairs = []
     for part in target.partition(b"?")[2].split(b"&"):
         if part:
@@ -226,7 +229,7 @@ def _decoded(text: bytes) -> str:
 
 
 def _parsed_date(date: str) -> tuple[float, str]:
-    """Return epoch seconds and basic form of a date in ISO 8601 basic or HTTP form."""
+    """Return the epoch seconds and the ISO 8601 basic format of a date in ISO 8601 basic or HTTP format."""
     try:
         if _BASIC_DATE.fullmatch(date):
             time = datetime(
@@ -251,13 +254,13 @@ def _parsed_date(date: str) -> tuple[float, str]:
 
 
 def _stamp(epoch_s: float) -> str:
-    """Return a timestamp in ISO 8601 basic form."""
+    """Format a timestamp in ISO 8601 basic format."""
     time = datetime.fromtimestamp(int(epoch_s), UTC)
     return f"{time:%Y%m%dT%H%M%SZ}"
 
 
 def _credential(credential: str, stamp: str) -> tuple[str, str]:
-    """Return the access key, and the scope as date/region/service/term."""
+    """Return the access key, and the scope as date/region/service/terminator."""
     parts = credential.rstrip("/").split("/")
     if len(parts) != 5:
         raise IncompleteSignatureError(texts.credential_malformed(credential))
@@ -268,7 +271,7 @@ def _credential(credential: str, stamp: str) -> tuple[str, str]:
 
 
 def signature_of(request: Request, signature: Signature, stamp: str, scope: str, secret: str) -> str:
-    """Return the correct signature of the request, in hexadecimal."""
+    """Return the correct signature of the request in hexadecimal."""
     digest = hashlib.sha256(canonical_request(request, signature)).hexdigest()
     to_sign = f"{ALGORITHM}\n{stamp}\n{scope}\n{digest}"
     return hmac.new(_signing_key(secret, scope), to_sign.encode("latin-1"), "sha256").hexdigest()
@@ -301,7 +304,7 @@ def canonical_request(request: Request, signature: Signature) -> bytes:
 
 
 def _canonical_path(path: bytes) -> str:
-    """Return the path without dots and empty parts, encoded once more than it was sent."""
+    """Return the normalized path, which is URL-encoded once more than it was sent."""
     kept: list[bytes] = []
     for part in path.split(b"/"):
         if part == b"..":
@@ -313,7 +316,7 @@ def _canonical_path(path: bytes) -> str:
 
 
 def _canonical_query(target: bytes, presigned: bool) -> str:
-    """Return the query sorted and encoded, without the signature itself."""
+    """Return the query string in sorted and encoded form, without the signature itself."""
     pairs = [
         (_encoded(name), _encoded(value))
         for name, value in _query(target)
@@ -327,11 +330,11 @@ def _encoded(text: str) -> str:
 
 
 class BadCredentialsError(Exception):
-    """A file of credentials that cannot be read, or has no keys; the text has the place and the reason."""
+    """Raised if a credentials file cannot be read or contains no keys. The message contains location and reason."""
 
 
 def read_credentials(path: str) -> dict[str, AccessKey]:
-    """Return the keys of a file by access key. Raises BadCredentialsError."""
+    """Return the keys in a credentials file by access key ID. Raises BadCredentialsError."""
     parser = configparser.RawConfigParser()
     try:
         with Path(path).open(encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""The HTTP server in a separate thread: an endpoint URL for tests and for programs without a loop.
+"""The HTTP server in a separate thread, for tests and for programs without an event loop.
 
 with ThreadedServer(engine) as endpoint:
     boto3.client("dynamodb", endpoint_url=endpoint.url, ...)
@@ -26,7 +26,7 @@ from keyplan.server.sigv4 import Signatures
 
 
 class ThreadedServer:
-    """A server of an engine from construction until `stop`; the caller closes the engine."""
+    """An HTTP server for an engine, running until `stop` is called. The caller closes the engine."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class ThreadedServer:
         self.stop()
 
     def stop(self, grace_s: float = GRACE_S) -> None:
-        """Answer requests in flight, then close. Calling twice is harmless."""
+        """Answer requests in flight, and then close. Calling it twice has no effect."""
         if self._loop is not None and self._stopping is not None and self._thread.is_alive():
             self._grace_s = grace_s
             self._loop.call_soon_threadsafe(self._stopping.set)

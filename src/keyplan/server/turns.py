@@ -1,15 +1,15 @@
-"""Calls of many connections, run together in turns of the event loop.
+"""Processing of requests from many connections together, in iterations of the event loop.
 
-A lane is one connection (or one ASGI request): its requests are answered in order of arrival. Requests that
-arrive while the loop polls its sockets run in the next turn, one request of each lane at a time. The turn's reads run
-first and are answered together. Its writes then share one `engine.group()`, that is one commit, and are answered after
-it; if the commit fails, each of them gets its error. A read after a write of the same lane waits until that is
-committed. Operations on tables run alone: they may wait for other threads of the engine.
+Each connection or ASGI request has a queue, whose requests are answered in the order of arrival. Requests that arrive
+while the event loop polls its sockets run in the next iteration, one request of each queue at a time. Reads run first
+and are answered together. Writes then share one `engine.group()`, which means a single commit, and are answered after
+it. If the commit fails, each of them gets the error. A read after a write in the same queue waits for the commit.
+Operations on tables run alone, because they may wait for other threads of the engine.
 
-Where commits must be on the disk before they are acknowledged, the loop itself waits for the disk: a thread for it
-would cost more, in switches of the interpreter's lock, than the loop could do concurrently. So as many writes as
-possible should share a commit. Clients that got their answers together send their next requests one after another, and
-a turn waits for them as long as polling the sockets brings more.
+If commits must be on disk before they are acknowledged, the event loop itself waits for the disk. A separate thread
+would cost more, in switches of the GIL, than the event loop could do concurrently. Therefore as many writes as possible
+should share a commit. Clients that received their answers together tend to send their next requests one after another.
+An iteration waits for them as long as polling the sockets yields more requests.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ LOOKS_IN_VAIN = 4  # polls without new requests, after which a turn starts
 
 
 class TurnQueue(Protocol):
-    """A source of requests, and the destination of their answers."""
+    """A source of requests and the destination of their answers."""
 
     works: deque[Work]
     queued: bool  # waits in line for a turn
     stalled: bool  # does not accept answers now: its requests wait
 
     def answered(self, answer: Answer) -> None:
-        """Accept the answer to the oldest unanswered work."""
+        """Accept the answer to the oldest unanswered request."""
 
 
 Work: TypeAlias = ProtocolCall | Answer | Request
@@ -45,7 +45,7 @@ Entry: TypeAlias = tuple[TurnQueue, ProtocolCall | Answer]
 
 
 class Turns:
-    """The queue of lanes with work, served once a turn of the loop."""
+    """The queues with pending requests, which are processed once per iteration of the event loop."""
 
     def __init__(self, protocol: DynamoDBProtocol, loop: asyncio.AbstractEventLoop) -> None:
         self._protocol = protocol
@@ -58,7 +58,7 @@ class Turns:
         self._vain = 0  # how many polls have brought no request
 
     def enqueue(self, lane: TurnQueue) -> None:
-        """Serve the requests of this lane, from the next turn on."""
+        """Process the requests of this queue, starting with the next iteration."""
         if not lane.queued:
             lane.queued = True
             self._line.append(lane)
@@ -89,7 +89,7 @@ class Turns:
             self._loop.call_soon(self._turn)
 
     def _expects_more(self) -> bool:
-        """Return True if another poll is likely to bring writes that can share this turn's commit."""
+        """Return True if polling again is likely to yield writes that can share this commit."""
         there = len(self._line)
         if there < self._company:
             self._vain = 0 if there > self._seen else self._vain + 1
@@ -100,7 +100,7 @@ class Turns:
         return False
 
     def _take(self) -> list[Entry]:
-        """Return the requests of this turn: round robin over the lanes."""
+        """Return the requests of this iteration, selected round-robin from the queues."""
         line = self._line
         batch: list[Entry] = []
         large: list[TurnQueue] = []
@@ -122,9 +122,9 @@ class Turns:
         return batch
 
     def _singly(self, entries: list[Entry]) -> None:
-        """Run the works separately, each write with its own commit.
+        """Run the requests separately, each write with its own commit.
 
-        Answers are sent together: a client that wakes for the first finds the others, instead of waking again for each.
+        The answers are sent together, so that a client wakes up once instead of once for each answer.
         """
         protocol = self._protocol
         done: list[tuple[TurnQueue, Answer]] = []
@@ -139,7 +139,7 @@ class Turns:
         _send(done)
 
     def _together(self, entries: list[Entry]) -> None:
-        """Run the works in a group, and answer when it is committed."""
+        """Run the requests in a group, and answer them after the commit."""
         protocol = self._protocol
         if self._waits_for_disk:
             self._company = max(self._company, len(entries))
@@ -162,9 +162,10 @@ def _send(done: list[tuple[TurnQueue, Answer]]) -> None:
 
 
 def stretch(batch: list[Entry], start: int) -> tuple[int, list[Entry], list[Entry]]:
-    """Return the works from `start` that one group can serve: their end, those before the group, those in it.
+    """Return the requests from `start` that one group can contain.
 
-    Answers that exist already keep their place in their lane.
+    The result consists of their end, the requests to run before the group, and the requests in the group. Answers that
+    already exist keep their place in their queue.
     """
     early: list[Entry] = []
     late: list[Entry] = []

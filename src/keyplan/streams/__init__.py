@@ -1,4 +1,4 @@
-"""Runners of change consumers: read a table's stream and deliver typed changes to on_change functions."""
+"""Runners of change consumers, which read a table's stream and deliver typed changes to on_change functions."""
 
 from keyplan.streams.checkpoints import Board, Checkpoints, FileCheckpoints, Lane
 from keyplan.streams.checkpoints_table import TableCheckpoints, checkpoint_table

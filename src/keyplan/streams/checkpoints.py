@@ -1,8 +1,8 @@
-"""Checkpoints: the position of each consumer in each shard, and its reader, stored so that they survive the runner.
+"""Checkpoints, which store the position of each consumer in each shard, and the runner that reads the shard.
 
-A lane is one consumer's progress through one shard. A runner acquires a lane for a time, its lease, and every
-acquisition raises the lane's fence; only the holder of the present fence may move the checkpoint. A runner that was
-delayed for longer than its lease cannot move a lane that another runner has taken over.
+A lane is the progress of one consumer through one shard. A runner acquires a lane for a limited time, the lease. Every
+acquisition increments the lane's fencing token, and only the holder of the current token can move the checkpoint. A
+runner that was delayed for longer than its lease therefore cannot move a lane that another runner has acquired.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Lane:
     """
 
     def is_free(self, runner: str, now_s: float) -> bool:
-        """Return True if a runner may acquire it."""
+        """Return True if a runner can acquire the lane."""
         return not self.done and (self.owner is None or self.owner == runner or self.until_s <= now_s)
 
 
@@ -62,7 +62,7 @@ class Board:
 
 
 class Checkpoints(Protocol):
-    """Storage of lanes. Every call may raise RunError if the storage cannot be reached."""
+    """Interface of checkpoint storage. Every method can raise RunError if the storage cannot be reached."""
 
     def prepare(self) -> None:
         """Create the storage, or verify that it exists."""
@@ -71,16 +71,16 @@ class Checkpoints(Protocol):
         """Return the current state of a consumer."""
 
     def begin(self, consumer: str, begins_at_s: float | None) -> bool:
-        """Record that a consumer begins. Return False, and change nothing, if it has begun before."""
+        """Record that a consumer starts. Return False, and change nothing, if it has started before."""
 
     def acquire(self, consumer: str, shard: str, runner: str, now_s: float, until_s: float) -> Lane | None:
-        """Acquire a free lane, or return None if another runner has it."""
+        """Acquire a free lane, or return None if another runner holds it."""
 
     def save(self, lane: Lane) -> None:
-        """Store a lane's position, lease and start. Raises LeaseLostError if its fence is outdated."""
+        """Store a lane's position, lease and start. Raises LeaseLostError if its fencing token is outdated."""
 
     def release(self, lane: Lane) -> None:
-        """Store a lane's position and release it. Raises LeaseLostError if its fence is outdated."""
+        """Store a lane's position and release the lane. Raises LeaseLostError if its fencing token is outdated."""
 
     def announce(self, consumer: str, runner: str, until_s: float) -> None:
         """Record that a runner is alive."""
@@ -95,7 +95,7 @@ _Kept = dict[str, dict[str, Any]]
 
 
 class FileCheckpoints:
-    """Checkpoints in one JSON file, with a lock file, `<name>.lock`, next to it."""
+    """Checkpoints in a JSON file, protected by the lock file `<name>.lock`."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -114,7 +114,7 @@ class FileCheckpoints:
         return Board(kept.get("begins_at_s"), kept.get("is_known", False), lanes, kept.get("runners", {}))
 
     def begin(self, consumer: str, begins_at_s: float | None) -> bool:
-        """Record that a consumer begins."""
+        """Record that a consumer starts. Return False, and change nothing, if it has started before."""
 
         def change(kept: dict[str, Any]) -> bool:
             if kept.get("is_known"):
@@ -125,7 +125,7 @@ class FileCheckpoints:
         return self._change(consumer, change)
 
     def acquire(self, consumer: str, shard: str, runner: str, now_s: float, until_s: float) -> Lane | None:
-        """Acquire a free lane, or return None."""
+        """Acquire a free lane, or return None if another runner holds it."""
 
         def change(kept: dict[str, Any]) -> Lane | None:
             lanes = kept.setdefault("lanes", {})
@@ -139,15 +139,15 @@ class FileCheckpoints:
         return self._change(consumer, change)
 
     def save(self, lane: Lane) -> None:
-        """Store a lane's position and lease."""
+        """Store the position and lease of a lane."""
         self._keep(lane, lane)
 
     def release(self, lane: Lane) -> None:
-        """Store a lane's position and release it."""
+        """Store the position of a lane and release it."""
         self._keep(lane, replace(lane, owner=None, until_s=0.0))
 
     def _keep(self, held: Lane, then: Lane) -> None:
-        """Replace a lane if its fence is current. Raises LeaseLostError otherwise."""
+        """Replace a lane if its fencing token is current, or else raise LeaseLostError."""
 
         def change(kept: dict[str, Any]) -> None:
             there = _lane(held.consumer, held.shard, kept.get("lanes", {}).get(held.shard, {}))
@@ -174,9 +174,9 @@ class FileCheckpoints:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Lock out other threads and processes.
+        """Exclude other threads and processes.
 
-        Each use opens the lock file separately, so threads exclude each other too.
+        Each use opens the lock file separately, so that threads exclude each other too.
         """
         try:
             import fcntl  # noqa: PLC0415 - not everywhere, and not needed for checkpoints in a table

@@ -1,4 +1,4 @@
-"""Small tables of the runners, with the consumer as partition key: created if missing, read by consumer."""
+"""Small tables for runners, with the consumer name as partition key."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Item = dict[str, Any]
 
 
 class OwnTable:
-    """The table under its real name.
+    """A runner table, accessed by its physical name.
 
-    Raises ServiceError for refused requests, RunError if the service cannot be reached.
+    Raises ServiceError for rejected requests, and RunError if the service cannot be reached.
     """
 
     def __init__(
@@ -36,9 +36,10 @@ class OwnTable:
         create: bool | None,
         clock: Clock | None,
     ) -> None:
-        """Prepare access to the table. `remedy`: what to do if it is missing.
+        """Prepare access to the table.
 
-        `create`: whether to create it then; by default only for an engine in this process.
+        `remedy` says what to do if the table is missing. `create` determines whether to create a missing table; by
+        default, it is created only for an engine in this process.
         """
         self._remedy = remedy
         self.service = Service(db, clock=clock)
@@ -47,7 +48,7 @@ class OwnTable:
         self.creates = self.service.is_embedded if create is None else create
 
     def make(self) -> None:
-        """Create the table, or verify that it exists as declared."""
+        """Create the table, or verify that the existing table matches its declaration."""
         self.service.create(self._declare(self.name))
 
     def check(self) -> None:
@@ -55,7 +56,7 @@ class OwnTable:
         self._call("DescribeTable", {"TableName": self.name})
 
     def put(self, item: Item) -> None:
-        """Put an item. It may exist. Raises TableMissingError."""
+        """Put an item, replacing any existing item. Raises TableMissingError."""
         self._call("PutItem", {"TableName": self.name, "Item": item})
 
     def _call(self, operation: str, request: Item) -> None:
@@ -67,7 +68,7 @@ class OwnTable:
             raise TableMissingError(f"missing table {self.name} {self._remedy}") from error
 
     def items(self, consumer: str) -> Iterator[Item]:
-        """Yield the current items of a consumer, by sort key."""
+        """Yield the current items of a consumer, in sort key order."""
         request: Item = {
             "TableName": self.name,
             "KeyConditionExpression": "consumer = :consumer",
@@ -91,7 +92,7 @@ _REMEDY = (
 
 
 def checkpoint_table(name: str = DEFAULT_NAME) -> Table:
-    """Return the declared table, for designs and exports that should include it."""
+    """Return the declared checkpoint table, for designs and exports that include it."""
     table = Table(name, pk="consumer", sk="what", ttl="expires_at")
 
     @table.entity(name="Checkpoint")
@@ -103,7 +104,7 @@ def checkpoint_table(name: str = DEFAULT_NAME) -> Table:
 
 
 class TableCheckpoints:
-    """Checkpoints in a table, which may be in another database than the stream."""
+    """Checkpoints in a table, which can be in another database than the stream."""
 
     def __init__(
         self,
@@ -115,7 +116,8 @@ class TableCheckpoints:
     ) -> None:
         """Prepare access to the table.
 
-        `create`: whether to create a missing table; by default only for an engine in this process.
+        `create` determines whether to create a missing table. By default, it is created only for an engine in this
+        process.
         """
         self._table = OwnTable(db, checkpoint_table, table, remedy=_REMEDY, create=create, clock=clock)
         self._service, self.table = self._table.service, self._table.name
@@ -144,7 +146,7 @@ class TableCheckpoints:
         return Board(begins_at_s, is_known, lanes, runners)
 
     def begin(self, consumer: str, begins_at_s: float | None) -> bool:
-        """Record that a consumer begins."""
+        """Record that a consumer starts. Return False, and change nothing, if it has started before."""
         item = _key(consumer, "start")
         if begins_at_s is not None:
             item["begins_at"] = {"N": repr(begins_at_s)}
@@ -152,7 +154,7 @@ class TableCheckpoints:
         return self._is_met("PutItem", request) is not None
 
     def acquire(self, consumer: str, shard: str, runner: str, now_s: float, until_s: float) -> Lane | None:
-        """Acquire a free lane, or return None."""
+        """Acquire a free lane, or return None if another runner holds it."""
         answer = self._is_met(
             "UpdateItem",
             {
@@ -177,15 +179,15 @@ class TableCheckpoints:
         return None if answer is None else _lane(answer["Attributes"])
 
     def save(self, lane: Lane) -> None:
-        """Store a lane's position and lease."""
+        """Store the position and lease of a lane."""
         self._keep(lane, {"until": {"N": repr(lane.until_s)}})
 
     def release(self, lane: Lane) -> None:
-        """Store a lane's position and release it."""
+        """Store the position of a lane and release it."""
         self._keep(lane, {}, gone=("owner", "until"))
 
     def _keep(self, lane: Lane, lease: Item, *, gone: tuple[str, ...] = ()) -> None:
-        """Set a lane's attributes, lease included, and remove others."""
+        """Set attributes of a lane, including its lease, and remove others."""
         sets: Item = {"done": {"BOOL": lane.done}, **lease}
         if lane.position is not None:
             sets["position"] = {"S": str(lane.position)}
@@ -224,7 +226,7 @@ class TableCheckpoints:
         self._service.call("DeleteItem", {"TableName": self.table, "Key": _key(consumer, f"runner/{runner}")})
 
     def _is_met(self, operation: str, request: Item) -> Item | None:
-        """Return the answer of a conditional write, or None if its condition failed."""
+        """Return the response of a conditional write, or None if its condition failed."""
         try:
             return self._service.call(operation, request)
         except ServiceError as error:

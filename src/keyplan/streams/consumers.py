@@ -1,8 +1,8 @@
 """Consumers with their filters, which are evaluated on entities before delivery.
 
-`changed("status")` is true of a modification that changes the field, of an insert with a value and of a removal of a
-value; `changed("status", "done")` only where "done" is the new value. A condition is evaluated on the current item, or
-on the last version of a removed one.
+`changed("status")` is true for a modification that changes the field, for an insert with a value, and for the removal
+of a value. `changed("status", "done")` is true only if "done" is the new value. A condition is evaluated on the current
+item, or on the last version of a removed item.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Filter = Callable[[ItemChange[Any]], bool]
 
 
 def filter_of(declared: ChangeFilter | None) -> Filter | None:
-    """Return the function that filters changes, or None without a filter. Raises ConsumerSetupError."""
+    """Return the function that filters changes, or None if there is no filter. Raises ConsumerSetupError."""
     if declared is None:
         return None
     if isinstance(declared, Changed):
@@ -56,7 +56,7 @@ def filter_of(declared: ChangeFilter | None) -> Filter | None:
 
 
 def has_changed(wanted: Changed, change: ItemChange[Any]) -> bool:
-    """Return True if a field has another value than before, and the wanted value if one is given."""
+    """Return True if the value of a field has changed and, if a value is specified, equals it now."""
     old, new = (
         None if entity is None else absent_as_none(getattr(entity, wanted.field))
         for entity in (getattr(change, "old", None), getattr(change, "new", None))
@@ -69,7 +69,10 @@ Changes = tuple[ItemChange[Any], ...]
 
 @dataclass(frozen=True, eq=False)
 class Sorted:
-    """A record, and the readers of its images' entities; None for an image without an entity, or an absent one."""
+    """A record with the readers for its images.
+
+    A reader is None if the image is absent or belongs to no entity.
+    """
 
     record: StreamRecord
     old: Reader | None
@@ -77,14 +80,14 @@ class Sorted:
 
 
 class RecordSorter:
-    """Lookup of the entity of each image in a stream record; shared by all consumers of a table."""
+    """Lookup of the entity of each image in a stream record, shared by all consumers of a table."""
 
     def __init__(self, table: Table, wanted: Sequence[EntitySpec]) -> None:
         self._reader = Sorter(wanted, table.entities).reader
         self._by_key = table.schema.discriminator is None
 
     def sort(self, record: StreamRecord) -> Sorted:
-        """Return the record with its readers."""
+        """Return the record with the readers for its images."""
         old, new = record.old, record.new
         if old is None or new is None or not self._by_key or (OWNER in old) != (OWNER in new):
             return Sorted(record, self._one(old), self._one(new))
@@ -106,9 +109,9 @@ class BoundConsumer:
     passes: Filter | None
 
     def changes(self, sorted_record: Sorted) -> Changes:
-        """Return the changes of a record for the consumer, as new objects; an empty list if it is filtered out.
+        """Return the changes in a record as new objects for the consumer, or an empty list if it is filtered out.
 
-        Raises RunError for an image that does not fit its entity's declaration, and errors of the filter's condition.
+        Raises RunError for an image that does not match its entity's declaration, and errors of the filter condition.
         """
         record = sorted_record.record
         old = sorted_record.old if sorted_record.old is not None and sorted_record.old.spec in self.entities else None
@@ -128,11 +131,11 @@ class BoundConsumer:
         )
 
     def needs_more_than(self, view: str) -> bool:
-        """Return True if a stream with this view does not have an image that the consumer needs."""
+        """Return True if a stream with this view type does not have an image that the consumer needs."""
         return not self.declared.needs <= IMAGES.get(view, frozenset())
 
     def hand_over(self, changes: list[ItemChange[Any]]) -> None:
-        """Call the consumer's function: once with all changes if it accepts lists, otherwise with each."""
+        """Call the consumer's function once with all changes if it accepts lists, or else with each change."""
         function: Callable[[Any], Any] = self.declared.function
         if self.declared.takes_list:
             function(changes)
@@ -180,7 +183,7 @@ _MAKE: dict[EventName, Callable[[StreamRecord, Reader | None, Reader | None, str
 
 
 def bind(table: Table, real_name: str, wanted: Sequence[Callable[..., Any] | str] | None) -> list[BoundConsumer]:
-    """Return the consumers of a table that are to run: all, or those of the given functions or names."""
+    """Return the consumers of a table to run: all consumers, or those of the given functions or names."""
     declared = table.consumers if wanted is None else [_named(table, name) for name in wanted]
     if not declared:
         raise ConsumerSetupError(f"table {table.name} has no consumer: declare one with @table.on_change(...)")
@@ -209,7 +212,7 @@ def bind(table: Table, real_name: str, wanted: Sequence[Callable[..., Any] | str
 def with_handlers(
     table: Table, bound: Sequence[BoundConsumer], handlers: Mapping[Callable[..., Any] | str, Callable[[Any], Any]]
 ) -> list[BoundConsumer]:
-    """Return the consumers with handlers in place of their declared functions."""
+    """Return the consumers with handlers instead of their declared functions."""
     by_name = {_named(table, wanted).name: handler for wanted, handler in handlers.items()}
     for name, handler in by_name.items():
         _check_callable(name, handler)
@@ -233,7 +236,7 @@ def _check_callable(name: str, function: Callable[..., Any]) -> None:
 
 
 def sorter_of(table: Table, consumers: Sequence[BoundConsumer]) -> RecordSorter:
-    """Return the sorter for some consumers of a table."""
+    """Return the record sorter for consumers of a table."""
     return RecordSorter(
         table, list(dict.fromkeys(spec for consumer in consumers for spec in consumer.declared.entities))
     )
@@ -248,7 +251,7 @@ def _named(table: Table, wanted: Callable[..., Any] | str) -> Consumer:
 
 
 def check_destinations(consumers: Sequence[BoundConsumer], destinations: Container[str]) -> None:
-    """Raise ConsumerSetupError if a consumer's destination for failed records is not among these."""
+    """Raise ConsumerSetupError if a consumer's destination for failed records is not available."""
     for consumer in consumers:
         wanted = consumer.declared.on_failure
         if wanted is not None and wanted not in destinations:
@@ -259,7 +262,7 @@ def check_destinations(consumers: Sequence[BoundConsumer], destinations: Contain
 
 
 def check_views(consumer: BoundConsumer, taken: Sequence[Shard], streams: Sequence[TableStream]) -> None:
-    """Raise ConsumerSetupError if a shard's stream does not have an image that the consumer needs."""
+    """Raise ConsumerSetupError if the stream of a shard does not have an image that the consumer needs."""
     views = {stream.arn: stream.view for stream in streams}
     for shard in taken:
         if consumer.needs_more_than(views[shard.arn]):

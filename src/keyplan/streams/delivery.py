@@ -1,8 +1,8 @@
-"""Delivery: changes passed to a consumer in order, retried, halved to find the failing one, finally given up.
+"""Delivery of changes to a consumer, with retries, bisection of failing batches, and a final destination.
 
-A page of records becomes segments: single records, or batches for a consumer that accepts lists. Only the first segment
-is delivered, and the lane's position moves past it only once it is handled. This module never sleeps: a segment that
-failed has a time before which it is not retried, and its driver calls again.
+A page of records is divided into segments: single records, or batches for a consumer that accepts lists. Only the first
+segment is delivered, and the position of the lane moves past it only after it has been handled. This module never
+sleeps. A failed segment has a time before which it is not retried, and the caller must call again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from keyplan.streams.records import Failure, error_text, trace_of
 
 @dataclass(frozen=True)
 class Backoff:
-    """Waits between retries of failed deliveries; each wait is drawn evenly from 0 to its bound."""
+    """Waits between retries of failed deliveries. Each wait is drawn uniformly between 0 and an upper bound."""
 
     first_s: float = 0.2
     """The bound of the first wait in seconds; each later bound is twice the previous one."""
@@ -31,13 +31,13 @@ class Backoff:
     """The bound of every wait in seconds."""
 
     def wait_s(self, attempt: int, clock: Clock) -> float:
-        """Return the wait in seconds after so many consecutive failures, with full jitter."""
+        """Return the wait in seconds after a number of consecutive failures, with full jitter."""
         return jittered_s(attempt, self.first_s, self.most_s, clock)
 
 
 @dataclass
 class Counts:
-    """Results of a run."""
+    """Counts of the results of a run."""
 
     read: int = 0
     """Records read from the stream, each counted once for all consumers."""
@@ -76,7 +76,7 @@ class Segment:
 
 @dataclass(eq=False)
 class Track:
-    """A lane while a runner has it."""
+    """A lane that is held by a runner."""
 
     consumer: BoundConsumer
     lane: Lane
@@ -99,16 +99,16 @@ class Track:
 
     @property
     def is_idle(self) -> bool:
-        """Return True if every record read is handled."""
+        """Return True if all records that were read have been handled."""
         return not self.segments
 
     @property
     def is_unread(self) -> bool:
-        """Return True if no record of the shard has ever been read."""
+        """Return True if no record of the shard has been read yet."""
         return self.position is None and self.page_end is None
 
     def take(self, records: Sequence[Sorted], counts: Counts) -> None:
-        """Accept the next page of the shard."""
+        """Add the next page of records from the shard."""
         if not records:
             return
         self.page_end = records[-1].record.sequence
@@ -124,7 +124,7 @@ class Track:
             self._move(self.page_end, len(records))
 
     def pass_first(self) -> None:
-        """Continue after the first segment."""
+        """Remove the first segment and continue with the next."""
         segment = self.segments.popleft()
         self.failures_in_a_row = 0
         self._move(segment.upto, len(segment.records))
@@ -171,7 +171,7 @@ def _segments(consumer: BoundConsumer, records: Sequence[Sorted], begins_at_s: f
 
 
 class Delivery:
-    """Deliverer of the first segments of tracks."""
+    """Delivery of the first segment of each track."""
 
     def __init__(
         self, *, clock: Clock, backoff: Backoff, destinations: Mapping[str, Destination], notify: Notify
@@ -179,11 +179,11 @@ class Delivery:
         self._clock, self._backoff, self._destinations, self._notify = clock, backoff, destinations, notify
 
     def is_due(self, track: Track) -> bool:
-        """Return True if an attempt is due now."""
+        """Return True if an attempt is due."""
         return bool(track.segments) and track.stopped is None and track.not_before_s <= self._clock.monotonic()
 
     def deliver(self, track: Track, counts: Counts) -> bool:
-        """Try the first segment. Return True if the track moved past it."""
+        """Attempt to deliver the first segment. Return True if the track moved past it."""
         segment = track.segments[0]
         track.last_at_s = segment.records[0].record.at_s
         if segment.failures:

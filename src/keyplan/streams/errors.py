@@ -1,12 +1,12 @@
-"""Errors of running consumers.
+"""Exceptions that are raised while consumers run.
 
     KeyplanError
     └── ChangesError
-        ├── ConsumerSetupError      a consumer cannot be run as it is declared
-        ├── ConsumerStoppedError    a record failed permanently and has no destination; `failure` names it
-        └── LeaseLostError          another runner has taken over a shard
+        ├── ConsumerSetupError      a consumer cannot run as declared
+        ├── ConsumerStoppedError    a record failed permanently and there is no destination; see `failure`
+        └── LeaseLostError          another runner has acquired a shard
 
-A RunError of `keyplan.client` reports that the service cannot be reached.
+If the service cannot be reached, a RunError from `keyplan.client` is raised.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ class ChangesError(KeyplanError):
 
 
 class ConsumerSetupError(ChangesError):
-    """A consumer cannot be run as it is declared, or with the runner's arguments."""
+    """Raised if a consumer cannot run as declared, or with the runner's arguments."""
 
 
 class ConsumerStoppedError(ChangesError):
-    """A record failed permanently and has no destination; it was not skipped."""
+    """Raised if a record failed permanently and there is no destination. The record was not skipped."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(
@@ -36,4 +36,4 @@ class ConsumerStoppedError(ChangesError):
 
 
 class LeaseLostError(ChangesError):
-    """Another runner has taken over a shard, so this one cannot move its checkpoint."""
+    """Raised if another runner has acquired a shard, so that this runner cannot move its checkpoint."""

@@ -1,7 +1,7 @@
 """Destinations of failed records (dead letters): a folder of JSON lines, or items of a table.
 
-A destination may receive a record twice, if a runner is killed after sending it and before its next checkpoint. The
-record's event ID identifies it.
+A destination can receive a record twice if a runner is killed after sending it and before the next checkpoint.
+Duplicates have the same event ID.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from keyplan.streams.records import Failure
 
 
 class Destination(Protocol):
-    """Storage of records that failed permanently."""
+    """Interface of storage for records that failed permanently."""
 
     def send(self, failures: Sequence[Failure]) -> None:
-        """Store the failures durably, or raise: the records are handled only once this returns."""
+        """Store failures durably, or raise an error. Records count as handled only after this method returns."""
 
 
 class JsonLinesFolder:
-    """A folder with a file of JSON lines for each consumer, appended to and synced."""
+    """A folder with a file of JSON lines for each consumer. Files are appended to and synced."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
@@ -50,9 +50,9 @@ class JsonLinesFolder:
                 _append(self.path_of(consumer), b"\n".join(lines) + b"\n")
 
     def read(self, consumer: str) -> Iterator[Failure]:
-        """Yield the failures of a consumer, each record once, in order.
+        """Yield the failures of a consumer in order, without duplicates.
 
-        A line that a crash has truncated is skipped: its record was not checkpointed, and is delivered again.
+        A line that was truncated by a crash is skipped. Its record was not checkpointed and is delivered again.
         """
         path, seen = self.path_of(consumer), set()
         for line in path.read_bytes().splitlines() if path.exists() else ():
@@ -66,7 +66,7 @@ class JsonLinesFolder:
 
 
 def _append(path: Path, lines: bytes) -> None:
-    """Append whole lines in one write; end a truncated line first."""
+    """Append complete lines in one write, after ending any truncated line."""
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
     try:
         size = os.fstat(file).st_size
@@ -87,7 +87,7 @@ _REMEDY = "for failed records: create it (consumer, event_id: both String), or u
 
 
 def failure_table(name: str = DEFAULT_NAME) -> Table:
-    """Return the declared table, for designs and exports that should include it."""
+    """Return the declared failure table, for designs and exports that include it."""
     table = Table(name, pk="consumer", sk="event_id")
 
     @table.entity(name="Failure")
@@ -99,7 +99,7 @@ def failure_table(name: str = DEFAULT_NAME) -> Table:
 
 
 class TableDestination:
-    """Failed records in a table."""
+    """A table of failed records."""
 
     def __init__(
         self,
@@ -111,7 +111,8 @@ class TableDestination:
     ) -> None:
         """Prepare access to the table.
 
-        `create`: whether to create a missing table; by default only for an engine in this process.
+        `create` determines whether to create a missing table. By default, it is created only for an engine in this
+        process.
         """
         self._table = OwnTable(db, failure_table, table, remedy=_REMEDY, create=create, clock=clock)
         self.table = self._table.name
@@ -126,7 +127,7 @@ class TableDestination:
             self._table.put(_item(failure))
 
     def read(self, consumer: str) -> Iterator[Failure]:
-        """Yield the failures of a consumer, by event id."""
+        """Yield the failures of a consumer, sorted by event ID."""
         for item in self._table.items(consumer):
             yield Failure.from_plain(json.loads(item["failure"]["S"]))
 

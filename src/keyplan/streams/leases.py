@@ -1,7 +1,7 @@
-"""Assignment of shards to runners: lanes acquired up to a fair share, held by leases, released to new runners.
+"""Assignment of shards to runners by leases, so that each runner holds a fair share.
 
-Every runner announces itself. Each acquires as many of the readable shards as their number divided by the number of
-live runners, rounded up. A runner with more, because another one has started, releases some.
+Every runner registers itself. The fair share is the number of readable shards divided by the number of live runners,
+rounded up. If another runner starts, a runner with more than its share releases some shards.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from keyplan.streams.streams import Call, Shard, TableStream, is_gone, ready_sha
 
 
 class Leases:
-    """The lanes of one runner."""
+    """The lanes that one runner holds."""
 
     def __init__(
         self, checkpoints: Checkpoints, call: Call, *, clock: Clock, runner: str, lease_s: float, notify: Notify
@@ -37,7 +37,7 @@ class Leases:
         self._kept.prepare()
 
     def board(self, consumer: BoundConsumer, *, latest: bool) -> tuple[Board, bool]:
-        """Return the state of a consumer, and True if it is new; a new one starts at `latest`."""
+        """Return the state of a consumer and whether it is new. A new consumer starts at `latest` if it is set."""
         self._announce(consumer.name)
         board = self._kept.board(consumer.name)
         if board.is_known:
@@ -52,7 +52,7 @@ class Leases:
             self._kept.announce(consumer, self.runner, now_s + self.lease_s)
 
     def settle(self, consumer: BoundConsumer, board: Board, streams: Sequence[TableStream]) -> int:
-        """Release lanes above the fair share, acquire free ones up to it, and return the number of gaps acquired."""
+        """Release lanes above the fair share or acquire free lanes up to it. Return the number of acquired gaps."""
         ready = ready_shards(streams, lambda key: key in board.lanes and board.lanes[key].done)
         now_s = self._clock.now()
         alive = {name for name, until_s in board.runners.items() if until_s > now_s} | {self.runner}
@@ -65,7 +65,7 @@ class Leases:
         return self._bury(consumer, board, streams) + self._tell_of_trimmed(consumer, board, streams)
 
     def _take(self, consumer: BoundConsumer, board: Board, ready: Sequence[Shard], wanted: int) -> None:
-        """Acquire free lanes, starting where other runners do not."""
+        """Acquire free lanes, starting at a different position than other runners."""
         held = {track.lane.shard for track in self.tracks if track.consumer is consumer}
         first = zlib.crc32(self.runner.encode()) % max(1, len(ready))
         ours = {lane.shard for lane in board.lanes.values() if lane.owner == self.runner}
@@ -82,7 +82,7 @@ class Leases:
                 wanted -= 1
 
     def _let_go(self, consumer: BoundConsumer, board: Board) -> None:
-        """Release lanes held before a restart and not taken up again, instead of letting their leases expire."""
+        """Release lanes that were held before a restart and are not needed, instead of waiting for their leases."""
         held = {track.lane.shard for track in self.tracks if track.consumer is consumer}
         for lane in board.lanes.values():
             if lane.owner == self.runner and lane.shard not in held:
@@ -92,7 +92,7 @@ class Leases:
                     self._kept.release(taken)
 
     def _bury(self, consumer: BoundConsumer, board: Board, streams: Sequence[TableStream]) -> int:
-        """Close lanes whose shards are gone, and report them: their remaining records cannot be read any more."""
+        """Close lanes of shards that no longer exist, and report that their remaining records are lost."""
         listed = {shard.key for stream in streams for shard in stream.shards}
         held = {track.lane.shard for track in self.tracks if track.consumer is consumer}
         unlisted = [lane for lane in board.lanes.values() if not lane.done and lane.shard not in listed | held]
@@ -113,9 +113,10 @@ class Leases:
         return buried
 
     def _tell_of_trimmed(self, consumer: BoundConsumer, board: Board, streams: Sequence[TableStream]) -> int:
-        """Report lanes without reads whose shards start later than when they were first acquired.
+        """Report unread lanes whose shards now start later than when the lanes were first acquired.
 
-        Not for a consumer that began with the latest changes: trimmed records may be older than its start.
+        Consumers that started with the latest changes are excluded, because trimmed records may be older than their
+        start.
         """
         shards = {shard.key: shard for stream in streams for shard in stream.shards}
         unread = [track for track in self.tracks if track.consumer is consumer and track.is_unread]
@@ -133,7 +134,7 @@ class Leases:
         return acquired
 
     def keep(self, track: Track) -> None:
-        """Verify that a lane is still held. Raises LeaseLostError.
+        """Renew the leases and verify that a lane is still held. Raises LeaseLostError.
 
         All other lanes are renewed as well, because one shard may take long while the others wait.
         """
@@ -149,22 +150,22 @@ class Leases:
 
     @staticmethod
     def _check_held(track: Track) -> None:
-        """Raise LeaseLostError for a lane that is known to be lost; its loss has been reported."""
+        """Raise LeaseLostError for a lane whose loss is known and has been reported."""
         if track.is_lost:
             raise LeaseLostError(f"{track.consumer.name}: {track.lane.shard} is another runner's")
 
     def save(self, track: Track) -> None:
-        """Move the checkpoint to the track's position, and extend the lease. Raises LeaseLostError."""
+        """Move the checkpoint to the track's position and extend the lease. Raises LeaseLostError."""
         lane = replace(track.lane, position=track.position, until_s=self._clock.now() + self.lease_s)
         self._keeping(track, lane, self._kept.save)
 
     def finish(self, track: Track) -> None:
-        """Close a lane whose shard has ended."""
+        """Close the lane of a shard that has ended."""
         self._keeping(track, replace(track.lane, position=track.position, done=True), self._kept.release)
         self.tracks.remove(track)
 
     def release(self, track: Track) -> None:
-        """Release a lane. A lost lane is only removed."""
+        """Release a lane. A lane that was already lost is only removed."""
         try:
             self._keeping(track, replace(track.lane, position=track.position), self._kept.release)
         except LeaseLostError:
@@ -183,7 +184,7 @@ class Leases:
         track.lane, track.unsaved = lane, 0
 
     def leave(self, consumers: Sequence[BoundConsumer]) -> None:
-        """Release every lane and withdraw the runner."""
+        """Release all lanes and unregister the runner."""
         for track in list(self.tracks):
             self.release(track)
         for consumer in consumers:

@@ -1,6 +1,6 @@
-"""Notices of a runner in addition to its results: gaps, retries, failures, shards lost to other runners.
+"""Notices of a runner: gaps, retries, failures, and shards lost to other runners.
 
-A notice is passed to the runner's `notify`; without one it goes to the log `keyplan.streams`.
+Notices are passed to the runner's `notify` function, or logged to `keyplan.streams` by default.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _log = logging.getLogger("keyplan.streams")
 
 @dataclass(frozen=True)
 class Gap:
-    """Records that were trimmed before a consumer read them: they cannot be delivered any more."""
+    """Records were trimmed before a consumer read them, and can no longer be delivered."""
 
     consumers: tuple[str, ...]
     arn: str
@@ -33,7 +33,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class StreamReplaced:
-    """The table has a newer stream: changes made while neither stream was on are in none of them."""
+    """The table has a newer stream. Changes that were made while no stream was enabled are in neither stream."""
 
     table: str
     old: str
@@ -79,7 +79,7 @@ class GivenUp:
 
 @dataclass(frozen=True)
 class LeaseLost:
-    """Another runner has taken over a shard; records handled since the last checkpoint are delivered again there."""
+    """Another runner has acquired a shard. Records handled since the last checkpoint are delivered again there."""
 
     consumer: str
     shard: str
@@ -90,7 +90,7 @@ class LeaseLost:
 
 @dataclass(frozen=True)
 class Trouble:
-    """The service or a destination could not be used; the runner retries."""
+    """The service or a destination could not be reached. The runner retries."""
 
     what: str
     wait_s: float
@@ -105,5 +105,5 @@ Notify = Callable[[Notice], None]
 
 
 def log_notice(notice: Notice) -> None:
-    """Log a notice: lost and given-up records as errors, all others as warnings."""
+    """Log a notice. Lost records and records that were given up are errors, and all other notices are warnings."""
     _log.log(logging.ERROR if isinstance(notice, (Gap, GivenUp, StreamReplaced)) else logging.WARNING, "%s", notice)

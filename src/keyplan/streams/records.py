@@ -1,4 +1,4 @@
-"""Stream records as they are read: the change, its time, its order, and its origin."""
+"""Stream records as read: the change, its time, its position and its origin."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SERVICE = ("Service", "dynamodb.amazonaws.com")
 
 @dataclass(frozen=True, slots=True)
 class StreamRecord:
-    """One change of one item."""
+    """A change of one item in a stream."""
 
     arn: str
     """The stream's ARN."""
@@ -35,12 +35,12 @@ class StreamRecord:
 
     @property
     def sequence_number(self) -> str:
-        """Return the sequence as the service writes it."""
+        """Return the sequence number in the service's format."""
         return str(self.sequence)
 
 
 def record_of(arn: str, shard: str, raw: Mapping[str, Any]) -> StreamRecord:
-    """Return a record from the form of GetRecords, with binary as bytes."""
+    """Convert a record from the GetRecords format, with binary values as bytes."""
     change = raw["dynamodb"]
     who = raw.get("userIdentity") or {}
     return StreamRecord(
@@ -58,12 +58,12 @@ def record_of(arn: str, shard: str, raw: Mapping[str, Any]) -> StreamRecord:
 
 
 def _seconds(time: datetime | float) -> float:
-    """Return a time in seconds: boto3 returns a datetime, an engine seconds."""
+    """Return a time in seconds. boto3 returns a datetime, and an engine returns seconds."""
     return time.timestamp() if isinstance(time, datetime) else float(time)
 
 
 def as_plain(record: StreamRecord) -> dict[str, Any]:
-    """Return a record in JSON form: binary as base64, as in the service's own JSON."""
+    """Convert a record to JSON, with binary values as base64, as in the service's own JSON."""
     return {
         "arn": record.arn,
         "shard": record.shard,
@@ -79,7 +79,7 @@ def as_plain(record: StreamRecord) -> dict[str, Any]:
 
 
 def from_plain(plain: Mapping[str, Any]) -> StreamRecord:
-    """Return the record that `as_plain` wrote."""
+    """Convert a record from the format of `as_plain`."""
     return StreamRecord(
         plain["arn"],
         plain["shard"],
@@ -129,7 +129,7 @@ def _stored(value: Item) -> Item:
 
 
 def error_text(error: Exception) -> str:
-    """Return the type and text of an error."""
+    """Return the type and message of an error."""
     return f"{type(error).__name__}: {error}"
 
 
@@ -156,15 +156,15 @@ class Failure:
 
     @property
     def key_text(self) -> str:
-        """Return the item's key as readable text."""
+        """Return the item's key in readable form."""
         return " ".join(f"{name}={next(iter(value.values()))!r}" for name, value in self.record.keys.items())
 
     def again(self, error: Exception) -> Failure:
-        """Return the failure after one more failed attempt."""
+        """Return the failure with one more failed attempt."""
         return replace(self, error=error_text(error), trace=trace_of(error), attempts=self.attempts + 1)
 
     def as_plain(self) -> dict[str, Any]:
-        """Return the failure in JSON form."""
+        """Convert the failure to JSON."""
         return {
             "consumer": self.consumer,
             "error": self.error,
@@ -176,7 +176,7 @@ class Failure:
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Failure:
-        """Return the failure that `as_plain` wrote."""
+        """Convert a failure from the format of `as_plain`."""
         return cls(
             plain["consumer"],
             from_plain(plain["record"]),

@@ -1,7 +1,7 @@
-"""Runners, which read a table's stream and call its consumers, once or until stopped.
+"""Runners, which read a table's stream and call its consumers, either once or until they are stopped.
 
-Delivery is at least once, and in order for each item. A checkpoint moves only past records that were handled, or sent
-to a destination; records handled after the last checkpoint of a killed runner are delivered again.
+Records are delivered at least once, and in order for each item. A checkpoint moves only past records that were handled
+or sent to a destination. If a runner is killed, records that it handled after the last checkpoint are delivered again.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ _UNLIMITED = 1 << 60
 
 
 class Runner:
-    """Runner of a table's consumers, which share one reading of its stream. Drive it from one thread at a time."""
+    """Runner of a table's consumers, which share one read of its stream.
+
+    Use a runner from one thread at a time.
+    """
 
     def __init__(
         self,
@@ -72,15 +75,18 @@ class Runner:
     ) -> None:
         """Prepare a runner. Raises ConsumerSetupError for a consumer that cannot run.
 
-        `consumers`: functions or their names; by default all of the table's. `checkpoints`: by default in the table
-        keyplan-checkpoints of the same database. `destinations`: by the name that consumers give as `on_failure`.
-        `handlers`: by consumer, the function to call in place of the declared one, for example a method of an object
-        that holds a connection. `start`: where a new consumer begins: with the oldest existing records, or with later
-        ones. `runner`: its name among runners; one that restarts under its old name takes up its shards at once.
-        `lease_s`: seconds without a sign of life after which its shards are free for others; choose more than one
-        delivery takes. `poll_s`: seconds between polls of an idle stream. `refresh_s`: seconds between searches for new
-        shards and runners. `checkpoint_every`: number of records within a page after which progress is stored.
-        `streams`: a boto3 client of dynamodbstreams, if the derived one does not fit.
+        `consumers` are functions or their names, by default all consumers of the table. `checkpoints` are stored by
+        default in the table keyplan-checkpoints of the same database. `destinations` maps the names that consumers give
+        as `on_failure` to destinations. `handlers` maps consumers to functions to call instead of the declared ones,
+        such as methods of an object with a connection. `start` determines whether a new consumer starts with the oldest
+        existing records or only with later ones. `runner` is the name of this runner. A runner that restarts with the
+        same name resumes its shards at once.
+
+        `lease_s` is the number of seconds without a heartbeat after which other runners can acquire the shards. It must
+        be longer than any delivery takes. `poll_s` is the number of seconds between polls of an idle stream.
+        `refresh_s` is the number of seconds between searches for new shards and runners. `checkpoint_every` is the
+        number of records after which progress is stored within a page. `streams` is a boto3 dynamodbstreams client to
+        use instead of the default client.
         """
         self._db, self.table = db, table
         self._service = StreamService(db, streams=streams, clock=clock)
@@ -122,7 +128,7 @@ class Runner:
 
     @property
     def name(self) -> str:
-        """Return its name among the runners of its consumers."""
+        """Return the runner's name, which is unique among the runners of its consumers."""
         return self._claims.runner
 
     # Driving.
@@ -130,15 +136,16 @@ class Runner:
     def run_once(self, limit: int | None = None) -> Counts:
         """Deliver existing records, at most `limit`, and return the counts.
 
-        A failed delivery that is to be retried later is not waited for: `waiting` counts those. Raises
+        Failed deliveries that must be retried later are not waited for but counted in `waiting`. Raises
         ConsumerStoppedError after all other work is done, and RunError if the service cannot be reached.
         """
         return self._pass(limit, refresh=True)
 
     def run(self, stop: threading.Event, *, drain: bool = True) -> None:
-        """Deliver changes as they come until `stop` is set, then the rest if `drain`, and release its shards.
+        """Deliver changes as they arrive until `stop` is set, and release the shards at the end.
 
-        Continues through failures of the service. Raises ConsumerStoppedError if a consumer cannot continue.
+        With `drain`, the remaining changes are delivered first. The runner continues after service failures. Raises
+        ConsumerStoppedError if a consumer cannot continue.
         """
         troubles = 0
         try:
@@ -160,7 +167,7 @@ class Runner:
             self.close()
 
     def start(self) -> None:
-        """Run in a separate thread, until `stop`."""
+        """Run in a separate thread until `stop` is called."""
         if self._thread is not None:
             raise RuntimeError("the runner has been started already")
         self._stop.clear()
@@ -170,9 +177,9 @@ class Runner:
         self._thread = thread
 
     def stop(self, *, drain: bool = True) -> None:
-        """Stop the thread after delivering the rest, or with `drain=False` after the present delivery.
+        """Stop the thread after delivering the remaining changes, or with `drain=False` after the current delivery.
 
-        Raises the error that ended the thread before, if any.
+        Raises the error that ended the thread earlier, if any.
         """
         self._hurries = self._hurries or not drain
         self._stop.set()
@@ -186,7 +193,7 @@ class Runner:
 
     @property
     def error(self) -> BaseException | None:
-        """Return the error that ended the thread, if any."""
+        """Return the error that ended the thread, or None."""
         return self._error
 
     def _run_thread(self) -> None:
@@ -196,7 +203,7 @@ class Runner:
             self._error = error
 
     def close(self) -> None:
-        """Store its progress, and release its shards. It may be driven again."""
+        """Store the progress and release the shards. The runner can be used again."""
         try:
             if self._is_prepared:
                 self._claims.leave(self.consumers)
@@ -217,9 +224,9 @@ class Runner:
         self.close()
 
     def lags_s(self) -> dict[str, float]:
-        """Return by consumer the age in seconds of the oldest known record that is not handled yet.
+        """Return, by consumer, the age in seconds of the oldest known record that is not handled yet.
 
-        0 for a consumer that has handled every record as of its last poll.
+        The age is 0 if the consumer has handled all records as of its last poll.
         """
         now_s = self.clock.now()
         lags = {consumer.name: 0.0 for consumer in self.consumers}
@@ -232,7 +239,7 @@ class Runner:
     # Within.
 
     def _pass(self, limit: int | None, *, refresh: bool) -> Counts:
-        """Turn every cohort until none has more work."""
+        """Process all cohorts until none has more work."""
         counts = Counts()
         if refresh:
             self._refresh(counts)
@@ -256,13 +263,13 @@ class Runner:
                 raise ConsumerStoppedError(track.stopped)
 
     def _rest_s(self) -> float:
-        """Return the seconds until the next poll or retry, whichever is sooner."""
+        """Return the seconds until the next poll or retry, whichever comes first."""
         now_s = self.clock.monotonic()
         due = [track.not_before_s - now_s for track in self._claims.tracks if not track.is_idle]
         return max(0.0, min([self._poll_s, *due]))
 
     def _refresh(self, counts: Counts) -> None:
-        """Look for streams, shards and other runners, and acquire the fair share."""
+        """Look up streams, shards and other runners, and acquire the fair share of shards."""
         if not self._is_prepared:
             self._prepare()
         streams = streams_of(self._service.call, self._name)
@@ -280,14 +287,14 @@ class Runner:
         self._refreshed_s = self.clock.monotonic()
 
     def _give_up_unlisted(self, consumer: BoundConsumer, streams: Sequence[TableStream]) -> None:
-        """Drop tracks from a failed refresh that are listed no longer: they are not read, and may be gone."""
+        """Drop tracks from a failed refresh that are no longer listed, because their shards may not exist any more."""
         listed = {shard.key for stream in streams for shard in stream.shards}
         for track in self._reading.unread(consumer):
             if track.lane.shard not in listed:
                 self._claims.release(track)
 
     def _read_on(self, consumer: BoundConsumer, streams: Sequence[TableStream], *, from_latest: bool) -> None:
-        """Read acquired shards from their checkpoints."""
+        """Start reading acquired shards at their checkpoints."""
         shards = {shard.key: shard for stream in streams for shard in stream.shards}
         unread = self._reading.unread(consumer)
         check_views(consumer, [shards[track.lane.shard] for track in unread], streams)
@@ -317,11 +324,11 @@ def redrive(
     db: Connection | None = None,
     handlers: Mapping[Callable[..., Any] | str, Callable[[Any], Any]] | None = None,
 ) -> list[Failure]:
-    """Pass records to the consumers that failed on them, one after another, and return those that fail again.
+    """Deliver failed records again to their consumers, one by one, and return those that fail again.
 
-    Each of these has its new error and one more attempt. The items may have changed since: the consumer gets the change
-    as recorded. `db` is required if its tables have other names than declared, `handlers` if the runner had them.
-    Raises ConsumerSetupError for a consumer that is not declared any more.
+    Each returned failure has its new error and one more attempt. The consumer gets the change as recorded, even if the
+    item has changed since. `db` is required if tables have other names than declared, and `handlers` if the runner used
+    them. Raises ConsumerSetupError for a consumer that is no longer declared.
     """
     name = table.name if db is None else db.table_name(table)
     bound: dict[str, tuple[BoundConsumer, RecordSorter]] = {}

@@ -1,7 +1,7 @@
-"""Exactly-once effects of repeated deliveries: a mark for each change, written with its effect.
+"""Exactly-once effects for repeated deliveries, by means of a marker that is written with the effect of each change.
 
-A handler writes the mark and its effect in one transaction. If the mark exists already, the change has had its effect,
-and nothing is written.
+A handler writes the marker and the effect in one transaction. If the marker already exists, the change has already been
+applied and nothing is written.
 """
 
 from __future__ import annotations
@@ -27,20 +27,21 @@ _KEPT = timedelta(days=7)
 
 
 class Transacts(Protocol):
-    """The part of a connection that is needed here."""
+    """The part of a connection that this module needs."""
 
     def transact(self, *calls: WriteCall[Any] | TransactionCall[Any], token: str | None = None) -> None:
-        """Apply writes together or not at all."""
+        """Apply writes in a single transaction."""
 
 
 class Seen:
-    """Marks of changes that have had their effect, in a separate table or among the items of another."""
+    """Markers of changes that were applied, in a separate table or among the items of another table."""
 
     def __init__(self, table: Table | None = None, *, kept: timedelta = _KEPT) -> None:
-        """Declare the marks. `table`: a table with a TTL; by default the separate table keyplan-seen.
+        """Declare the markers.
 
-        `kept`: how long a mark stays, which must be longer than a change can still be delivered: a stream keeps its
-        records for a day. Declare it next to the design's tables, so that tables created from the design include it.
+        `table` is a table with a TTL, by default the separate table keyplan-seen. `kept` is how long a marker is kept.
+        It must be longer than a change can be redelivered; a stream keeps records for a day. Declare the markers next
+        to the tables of the design, so that `create_tables` includes their table.
         """
         self.kept = kept
         self.table = table if table is not None else Table(DEFAULT_NAME, pk="pk", ttl="expires_at")
@@ -54,10 +55,10 @@ class Seen:
         self._mark, self._create = _declare(self.table)
 
     def once(self, consumer: str, change: ItemChange[Any]) -> WriteCall[Any]:
-        """Return the write of a change's mark, for the transaction that has the change's effect.
+        """Return the write of a change's marker, for use in the transaction with the effect of the change.
 
-        `consumer` separates the effects of several consumers of the same change. If the mark exists, the transaction
-        fails with an AlreadyExistsError as its reason.
+        `consumer` distinguishes the effects of several consumers of the same change. If the marker exists, the
+        transaction fails with an AlreadyExistsError as its reason.
         """
         mark = f"{consumer}/{change.event_id}"
         # Counted from the change itself, so that a repetition is the same write.
@@ -68,7 +69,7 @@ class Seen:
     def apply(
         self, db: Transacts, consumer: str, change: ItemChange[Any], *effects: WriteCall[Any] | TransactionCall[Any]
     ) -> bool:
-        """Write a change's effects unless they were written before. Return True if they were written now."""
+        """Write the effects of a change unless they were written before. Return True if they were written now."""
         mark = self.once(consumer, change)
         try:
             db.transact(mark, *effects)
@@ -80,7 +81,7 @@ class Seen:
 
 
 def _declare(table: Table) -> tuple[Any, Any]:
-    """Return the entity that stores seen records, and the pattern that creates one."""
+    """Return the entity of the markers and the pattern that creates one."""
     ttl = table.schema.ttl
     assert ttl is not None, "looked at before"
     # Created by a function, because the attribute's name is the table's.
@@ -95,7 +96,7 @@ def _declare(table: Table) -> tuple[Any, Any]:
 
     @table.create(mark)
     def mark_seen(new: Entity) -> ItemWrite:
-        """Mark a change as having had its effect."""
+        """Mark a change as applied."""
         return item(new)
 
     return mark, mark_seen

@@ -1,7 +1,7 @@
-"""Reads of shards: once for all consumers at the same position, and separately for those that lag.
+"""Reads of shards, shared by all consumers at the same position and separate for consumers that lag.
 
-A cohort is the consumers that share a cursor. A consumer whose delivery failed and waits leaves its cohort, with its
-unhandled records and a separate cursor; when it has caught up, the two cohorts join.
+A cohort is a group of consumers that share a cursor. A consumer whose delivery failed leaves its cohort with its
+unhandled records and a separate cursor. When it has caught up, the two cohorts are merged.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LIMIT_EXCEEDED = "LimitExceededException"
 
 @dataclass(eq=False)
 class Cohort:
-    """Consumers at the same position of a shard."""
+    """Consumers at the same position in a shard."""
 
     cursor: ShardCursor
     tracks: list[Track]
@@ -34,18 +34,18 @@ class Cohort:
 
     @property
     def can_read(self) -> bool:
-        """Return True if every record read before is handled."""
+        """Return True if all records that were read have been handled."""
         return all(track.is_idle for track in self.tracks)
 
     @property
     def can_join(self) -> bool:
-        """Return True if its position is known: two cohorts that have read nothing may have different iterators."""
+        """Return True if the position is known. Two cohorts that have read nothing may have different iterators."""
         return self.can_read and not self.has_ended and (self.cursor.position is not None or not self.cursor.iterator)
 
 
 @dataclass
 class Reading:
-    """Reader of a runner's shards, which has their records delivered."""
+    """Reader of a runner's shards, which delivers their records."""
 
     claims: Leases
     sorter: RecordSorter
@@ -58,16 +58,16 @@ class Reading:
     cohorts: list[Cohort] = field(default_factory=list)
 
     def unread(self, consumer: BoundConsumer) -> list[Track]:
-        """Return the held lanes of a consumer that are not read: new ones, or left by a failed refresh."""
+        """Return the held lanes of a consumer that are not being read yet, either new or left by a failed refresh."""
         read = {id(track) for cohort in self.cohorts for track in cohort.tracks}
         return [track for track in self.claims.tracks if track.consumer is consumer and id(track) not in read]
 
     def add(self, cursor: ShardCursor, track: Track) -> None:
-        """Read a shard for one more consumer."""
+        """Read a shard for an additional consumer."""
         self.cohorts.append(Cohort(cursor, [track]))
 
     def prune(self) -> None:
-        """Drop lanes that are not held any more, and join cohorts at the same position."""
+        """Drop lanes that are no longer held, and merge cohorts at the same position."""
         mine = {id(track) for track in self.claims.tracks}
         by_place: dict[tuple[str, int | None, bool], Cohort] = {}
         kept = []
@@ -87,7 +87,7 @@ class Reading:
         self.cohorts = kept
 
     def turn(self, cohort: Cohort, counts: Counts, limit: int) -> bool:
-        """Deliver due records, then read on. Return True if more work may follow at once."""
+        """Deliver due records, and then read more. Return True if there may be more work."""
         cohort.tracks = [track for track in cohort.tracks if not track.is_lost]
         moved = self._work(cohort, counts)
         self._part(cohort)
@@ -137,7 +137,7 @@ class Reading:
             track.is_at_tip = not page.records
 
     def _work(self, cohort: Cohort, counts: Counts) -> bool:
-        """Deliver due records, and move checkpoints past them. Return True if any record was handled."""
+        """Deliver due records and move checkpoints past them. Return True if any record was handled."""
         moved = False
         for track in list(cohort.tracks):
             try:
@@ -162,7 +162,7 @@ class Reading:
         return moved
 
     def _part(self, cohort: Cohort) -> None:
-        """Separate waiting consumers, so that they do not delay the others."""
+        """Move waiting consumers to separate cohorts, so that they do not delay the others."""
         waiting = [track for track in cohort.tracks if not track.is_idle]
         if waiting and len(waiting) < len(cohort.tracks):
             cohort.tracks = [track for track in cohort.tracks if track.is_idle]

@@ -1,4 +1,4 @@
-"""The service as runners use it: one call for tables and streams alike, with retries."""
+"""Access to the service for runners, with retries: one call method for tables and streams."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STREAM_OPERATIONS = frozenset({"ListStreams", "DescribeStream", "GetShardIterato
 
 
 class Service:
-    """A database. Raises ServiceError for refused requests, RunError if it cannot be reached."""
+    """A database. Raises ServiceError for rejected requests, and RunError if it cannot be reached."""
 
     def __init__(self, db: Connection | Transport, *, clock: Clock | None = None) -> None:
         self._db = db
@@ -33,19 +33,19 @@ class Service:
 
     @property
     def is_embedded(self) -> bool:
-        """Return True if the engine is in this process, so that tables may be created on demand."""
+        """Return True if the engine runs in this process, so that tables can be created on demand."""
         return not isinstance(self._transport, BotoTransport)
 
     def table_name(self, table: Table) -> str:
-        """Return the real name of a table."""
+        """Return the physical name of a table."""
         return self._db.table_name(table) if isinstance(self._db, Connection) else table.name
 
     def call(self, operation: str, request: Request) -> Answer:
-        """Return the answer of an operation."""
+        """Call an operation and return its response."""
         return self._send(self._transport, operation, request)
 
     def create(self, table: Declared) -> None:
-        """Create a table under its declared name, or verify that it exists as declared."""
+        """Create a table under its declared name, or verify that it matches its declaration."""
         drive(create_tables(self._context, [table], wait=True), self._transport.call, self._wait)
 
     def _send(self, transport: Transport, operation: str, request: Request) -> Answer:
@@ -56,24 +56,24 @@ class Service:
 
 
 class StreamService(Service):
-    """A database and its streams."""
+    """A database with its streams."""
 
     def __init__(self, db: Connection | Transport, *, streams: Any = None, clock: Clock | None = None) -> None:
-        """Prepare access to a database's streams.
+        """Prepare access to the streams of a database.
 
-        `streams`: a boto3 client of dynamodbstreams, if the one derived from `db` does not fit. For an engine whose
-        ShardIds have under 28 characters it needs `Config(parameter_validation=False)`.
+        `streams` is a boto3 dynamodbstreams client to use instead of the one derived from `db`. For an engine with
+        ShardIds shorter than 28 characters, it needs `Config(parameter_validation=False)`.
         """
         super().__init__(db, clock=clock)
         self._streams = _streams_transport(self._transport, streams)
         self._is_derived = streams is None and self._streams is not self._transport
 
     def call(self, operation: str, request: Request) -> Answer:
-        """Return the answer of an operation."""
+        """Call an operation and return its response."""
         return self._send(self._streams if operation in STREAM_OPERATIONS else self._transport, operation, request)
 
     def close(self) -> None:
-        """Close the connections of the derived client; another call opens them again."""
+        """Close the connections of the derived client. The next call opens them again."""
         if self._is_derived:
             self._streams.close()
 
@@ -119,13 +119,13 @@ class Shard:
 
     @property
     def key(self) -> str:
-        """Return its name among all streams of its table: the stream's label and the shard's name."""
+        """Return a name that is unique among all streams of a table: the stream label and the shard ID."""
         return f"{label_of(self.arn)}/{self.name}"
 
 
 @dataclass(frozen=True)
 class TableStream:
-    """A stream of a table, with its shards. A table whose stream was re-enabled has several for a day."""
+    """A stream of a table with its shards. If a stream is re-enabled, the table has several for a day."""
 
     arn: str
     view: str
@@ -133,7 +133,7 @@ class TableStream:
 
 
 def label_of(arn: str) -> str:
-    """Return the label of a stream: when it was enabled."""
+    """Return the label of a stream, which is the time when it was enabled."""
     return arn.rpartition("/")[2]
 
 
@@ -158,7 +158,7 @@ def _arns(call: Call, table: str) -> Iterator[str]:
 
 
 def describe(call: Call, arn: str) -> TableStream | None:
-    """Return a stream with all its shards, or None if it is gone."""
+    """Return a stream with all its shards, or None if it no longer exists."""
     shards: list[Shard] = []
     request: dict[str, Any] = {"StreamArn": arn}
     while True:
@@ -187,10 +187,10 @@ def _shard(arn: str, described: dict[str, Any]) -> Shard:
 
 
 def ready_shards(streams: Sequence[TableStream], done: Callable[[str], bool]) -> list[Shard]:
-    """Return the shards that may be read now: those whose predecessors are all done.
+    """Return the shards that can be read because their predecessors are done.
 
-    A shard's predecessors are its parent, and all shards of the table's earlier streams. A parent that is not listed
-    any more has been trimmed, and does not count.
+    The predecessors of a shard are its parent and all shards of earlier streams of the table. A parent that is no
+    longer listed has been trimmed and is ignored.
     """
     for stream in streams:
         names = {shard.name: shard for shard in stream.shards}
@@ -201,9 +201,9 @@ def ready_shards(streams: Sequence[TableStream], done: Callable[[str], bool]) ->
 
 
 def is_gone(call: Call, arn: str, shard: str) -> bool:
-    """Return True if a shard does not exist any more.
+    """Return True if a shard no longer exists.
 
-    The request names the shard itself: a list of shards may be older than the shard is.
+    The request names the shard itself, because a list of shards may be older than the shard.
     """
     try:
         call("GetShardIterator", {"StreamArn": arn, "ShardId": shard, "ShardIteratorType": "TRIM_HORIZON"})
@@ -216,7 +216,7 @@ def is_gone(call: Call, arn: str, shard: str) -> bool:
 
 @dataclass(frozen=True)
 class RecordsPage:
-    """Records of a shard, in order, each once."""
+    """Records of a shard in order, without duplicates."""
 
     records: list[StreamRecord]
     ended: bool
@@ -227,7 +227,7 @@ class RecordsPage:
 
 @dataclass
 class ShardCursor:
-    """A position in a shard from which pages are read."""
+    """A position in a shard, from which pages are read."""
 
     call: Call
     shard: Shard
@@ -241,11 +241,11 @@ class ShardCursor:
     iterator: str | None = None
 
     def clone(self) -> ShardCursor:
-        """Return a cursor at the same position: an iterator may be used more than once."""
+        """Return a cursor at the same position. An iterator can be used more than once."""
         return ShardCursor(self.call, self.shard, self.position, self.from_latest, self.iterator)
 
     def read(self, limit: int = limits.GET_RECORDS_LIMIT) -> RecordsPage:
-        """Return the next page. Raises ServiceError for errors that a new iterator cannot fix."""
+        """Return the next page. Raises ServiceError for errors that a new iterator cannot resolve."""
         gap = False
         for _ in range(3):  # an iterator that expired, then one that was trimmed, then the horizon
             try:
@@ -275,7 +275,7 @@ class ShardCursor:
         return iterator
 
     def _has_lost(self) -> bool:
-        """Return True if trimmed records were unread: not if the shard now starts right after the last read one."""
+        """Return True if unread records were trimmed, unless the shard now starts right after the last read record."""
         stream = describe(self.call, self.shard.arn)
         for shard in stream.shards if stream is not None else ():
             if shard.name == self.shard.name and shard.starts is not None and self.position is not None:
@@ -283,11 +283,11 @@ class ShardCursor:
         return True
 
     def _was_unread(self) -> bool:
-        """Return True if a shard that is gone may have had unread records."""
+        """Return True if a shard that no longer exists may have had unread records."""
         return self.shard.ends is None or self.position is None or self.position < self.shard.ends
 
     def _page(self, answer: dict[str, Any], *, gap: bool) -> RecordsPage:
-        """Return a page in order and without repetition, whatever order the service returned: a page is complete."""
+        """Return a complete page in order and without duplicates, whatever order the service returned."""
         by_sequence: dict[int, StreamRecord] = {}
         for raw in answer["Records"]:
             record = record_of(self.shard.arn, self.shard.name, raw)

@@ -1,4 +1,4 @@
-"""Verify a design: run its patterns on generated data, compare claimed, predicted and measured cost and contents."""
+"""Verification of a design, which runs its patterns on generated data and checks results and costs."""
 
 from keyplan.verify.report import VerificationReport
 from keyplan.verify.run import verify

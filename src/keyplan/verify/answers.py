@@ -1,6 +1,6 @@
-"""Compute the expected result of a read pattern from its declaration alone, and compare answers with it.
+"""Expected results of read patterns, computed from declarations alone and compared with the actual results.
 
-The declaration is evaluated on entities, without keys, index or request.
+The declaration is evaluated on entities, without keys, indexes or requests.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SHOWN = 3
 
 
 def evaluate_condition(condition: Condition, values: Mapping[str, Any]) -> bool | None:
-    """Return whether a condition holds for stored values, or None if that is unknown or no request can express it."""
+    """Return whether a condition is true for stored values, or None if this is unknown or cannot be requested."""
     try:
         return holds(condition, values)
     except (TypeError, ValueError):
@@ -41,7 +41,7 @@ def evaluate_condition(condition: Condition, values: Mapping[str, Any]) -> bool 
 
 @dataclass(frozen=True, eq=False)
 class KeyTest:
-    """A field and the test that its value must pass."""
+    """A field with a test that its value must pass."""
 
     field: str
     op: Op
@@ -53,7 +53,7 @@ class KeyTest:
     """For a prefix of a text: the placeholder that encodes it."""
 
     def text(self, arguments: Arguments) -> str:
-        """Describe the test with a call's values."""
+        """Return a description of the test with the values of a call."""
         if self.op == "between":
             return f"{self.field} from {_value(self.low, arguments)!r} to {_value(self.high, arguments)!r}"
         op = {"=": "=", "reads": "=", "begins_with": "beginning with"}.get(self.op, self.op)
@@ -65,7 +65,7 @@ class KeyTest:
 
 @dataclass(frozen=True, eq=False)
 class ReadMeaning:
-    """The entities that a pattern returns, by its declaration."""
+    """The entities that a pattern should return, according to its declaration."""
 
     plan: Plan
     key_tests: tuple[KeyTest, ...]
@@ -77,7 +77,7 @@ class ReadMeaning:
         return _key_tests_of(self, spec)
 
     def of(self, spec: EntitySpec, entity: Entity, arguments: Arguments, now_s: int) -> bool | None:
-        """Return whether the pattern returns an entity, or None if that is unknown."""
+        """Return whether the pattern should return an entity, or None if this is unknown."""
         values = entity.__dict__
         verdicts: list[bool | None] = []
         for key_test in self.key_tests_of(spec):
@@ -93,7 +93,7 @@ class ReadMeaning:
         return False if False in verdicts else None if None in verdicts else True
 
     def constants(self, spec: EntitySpec, entities: Sequence[Entity]) -> Sequence[Entity]:
-        """Return the entities that have the constant values in the pattern."""
+        """Return the entities that have the constant values of the pattern."""
         fixed = [
             key_test
             for key_test in self.key_tests_of(spec)
@@ -108,7 +108,7 @@ class ReadMeaning:
         ]
 
     def may_hold(self, spec: EntitySpec, entity: Entity, now_s: int) -> bool:
-        """Return True if an entity is in the table or index that the pattern reads and has not expired."""
+        """Return True if an entity is in the pattern's table or index and has not expired."""
         if self.plan.index is not None:
             bound = spec.key_in(self.plan.index)
             if bound is None or not index_key(bound, spec).holds(entity.__dict__):
@@ -118,7 +118,7 @@ class ReadMeaning:
     def all(
         self, stored_entities: StoredEntities, arguments: Arguments, now_s: int
     ) -> list[tuple[EntitySpec, Entity]] | None:
-        """Return every entity that the pattern returns, or None if that is unknown."""
+        """Return every entity that the pattern should return, or None if this is unknown."""
         found = []
         for spec in self.plan.entities:
             exact = [
@@ -139,7 +139,7 @@ class ReadMeaning:
         return found
 
     def text(self, arguments: Arguments) -> str:
-        """Describe the tests."""
+        """Return a description of the tests."""
         return " and ".join(key_test.text(arguments) for key_test in self.key_tests) or "of that kind"
 
 
@@ -155,10 +155,9 @@ def _key_tests_of(meaning: ReadMeaning, spec: EntitySpec) -> tuple[KeyTest, ...]
 
 @lru_cache(maxsize=4096)
 def _of_others(plan: Plan, spec: EntitySpec) -> dict[str, str]:
-    """Map fields that only other entities of a read have to the entity's own field with the same attribute, or to
-    "".
+    """Map fields of other entities to the entity's own field with the same attribute, or to "".
 
-    A condition tests attributes and does not hold for an item without the attribute.
+    A condition tests attributes, and it is false for an item without the attribute.
     """
     own = {stored.attribute: name for name, stored in spec.fields.items()}
     return {
@@ -170,7 +169,7 @@ def _of_others(plan: Plan, spec: EntitySpec) -> dict[str, str]:
 
 
 def has_expired(spec: EntitySpec, entity: Entity, now_s: int) -> bool:
-    """Return True if an entity's expiry has passed."""
+    """Return True if the entity's expiry time has passed."""
     ttl = spec.checked_expiry
     if ttl is None:
         return False
@@ -180,7 +179,7 @@ def has_expired(spec: EntitySpec, entity: Entity, now_s: int) -> bool:
 
 @lru_cache(maxsize=4096)
 def meaning_of(pattern: Pattern[..., Any]) -> ReadMeaning:
-    """Return the expected result of a read pattern according to its declaration."""
+    """Return the expected result of a read pattern, according to its declaration."""
     plan = pattern.plan
     terms = pattern._terms
     if not isinstance(terms, KeyCondition):
@@ -197,7 +196,7 @@ def meaning_of(pattern: Pattern[..., Any]) -> ReadMeaning:
 
 
 def _lossy(plan: Plan) -> dict[str, BoundPlaceholder]:
-    """Return the placeholder of the key condition that encodes only a part of a field, such as the month of a date."""
+    """Return placeholders of the key condition that encode only a part of a field, such as the month of a date."""
     if plan.key is None:
         return {}
     values = [*plan.key.partition, *(sort.low for sort in plan.key.sort if sort.op in {"=", "begins_with"})]
@@ -213,7 +212,7 @@ def _lossy(plan: Plan) -> dict[str, BoundPlaceholder]:
 
 
 def _encoded_prefix(plan: Plan) -> BoundPlaceholder | None:
-    """Return the placeholder of a prefix, if the key holds the field as another text than its value."""
+    """Return the placeholder of a prefix, if the key contains the field in another form than its value."""
     low = plan.key.sort[-1].low if plan.key is not None and plan.key.sort else None
     if low is None or low.template is None or low.part != "begins":
         return None
@@ -223,7 +222,7 @@ def _encoded_prefix(plan: Plan) -> BoundPlaceholder | None:
 
 
 def _ranks(plan: Plan) -> dict[str, BoundPlaceholder]:
-    """Return the placeholder that orders a field's values by rank."""
+    """Return the placeholders that sort the values of a field by rank."""
     values = [value for sort in plan.key.sort for value in (sort.low, sort.high) if value] if plan.key else []
     placeholders = [
         placeholder for value in values if value.template is not None for placeholder in value.template.placeholders
@@ -232,7 +231,7 @@ def _ranks(plan: Plan) -> dict[str, BoundPlaceholder]:
 
 
 def _written(plan: Plan, terms: KeyCondition) -> tuple[list[KeyTest], list[str]]:
-    """Return the tests that literal key texts express, and the texts that match no key."""
+    """Return the tests that literal key strings express, and the strings that match no key."""
     key_tests: list[KeyTest] = []
     unlike: list[str] = []
     if plan.key is None:
@@ -302,7 +301,7 @@ def _is_as(key_test: KeyTest, value: Any, arguments: Arguments) -> bool | None:
 
 
 def _makes(key_test: KeyTest, encode: Callable[[Any], str], value: Any, low: Any, arguments: Arguments) -> bool | None:
-    """Return True if a value encodes to a text that matches the requested text."""
+    """Return True if the encoding of a value matches the requested text."""
     if key_test.op in _ORDERING:
         high = None if key_test.high is None else encode(_value(key_test.high, arguments))
         return _OPS[key_test.op](encode(value), encode(low), high)
@@ -333,7 +332,7 @@ Matches = Sequence[tuple[EntitySpec, Entity]]
 
 
 def entities_in(answer: Any) -> list[ReadModel]:
-    """Return the entities in any pattern's answer."""
+    """Return the entities in the result of any pattern."""
     if isinstance(answer, Page):
         return list(answer.items)
     if isinstance(answer, list):
@@ -344,7 +343,7 @@ def entities_in(answer: Any) -> list[ReadModel]:
 def difference(
     pattern: Pattern[..., Any], stored_entities: StoredEntities, arguments: Arguments, answer: Any, now_s: int
 ) -> str | None:
-    """Return how an answer differs from the expected items, or None if it does not or the expectation is unknown."""
+    """Return how a result differs from the expected items, or None if it does not or this is unknown."""
     meaning = meaning_of(pattern)
     expected = meaning.all(stored_entities, arguments, now_s)
     if expected is None or meaning.unlike or (isinstance(answer, int) and meaning.plan.schema.literal):
@@ -411,7 +410,7 @@ def _name(spec: EntitySpec, entity: ReadModel) -> str:
 
 
 def _common_cause(meaning: ReadMeaning, missing: Matches, arguments: Arguments) -> str:
-    """Describe the common property of the missing items, if that explains why they are missing."""
+    """Return a description of what the missing items have in common, if that explains why they are missing."""
     for number, key_test in enumerate(meaning.key_tests):
         if key_test.op != "between" or not missing:
             continue
@@ -425,7 +424,7 @@ def _common_cause(meaning: ReadMeaning, missing: Matches, arguments: Arguments) 
 
 
 def _out_of_order(pattern: Pattern[..., Any], expected: Matches, returned: Sequence[ReadModel]) -> str | None:
-    """Return a message if results are not in the declared order, or a limit cuts off items that come first in it."""
+    """Return a message if results are out of order, or if a limit cut off items that should come first."""
     ordered_by = pattern.facts.ordered_by
     if not ordered_by:
         return None
@@ -454,13 +453,13 @@ def _itself(value: Any) -> Any:
 
 
 def _choices(spec: EntitySpec, name: str) -> list[Any]:
-    """Return the values that a field's type lists."""
+    """Return the values that the type of a field lists."""
     kind = spec.fields[name].annotation
     return [False, True] if kind is bool else list(get_args(kind)) or list(kind)
 
 
 def _ranked(spec: EntitySpec, plan: Plan, name: str) -> bool:
-    """Return True if the key encodes the field's values by rank."""
+    """Return True if the key encodes the values of the field by rank."""
     bound = spec.key_in(plan.index)
     placeholders = (
         [placeholder for part in bound.sort if part.template for placeholder in part.template.placeholders]

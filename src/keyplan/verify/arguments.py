@@ -1,4 +1,4 @@
-"""Generate a pattern's arguments from the stored items: choose an item, then build a call that concerns it."""
+"""Generation of pattern arguments from stored items: choose an item, and build a call that matches it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _UNSET_SHARE = 0.5
 
 
 class ArgumentGenerator:
-    """Generates the arguments of calls."""
+    """Generator of the arguments of calls."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class ArgumentGenerator:
         value_generator: ValueGenerator,
         add: Callable[[EntitySpec, Entity], None],
     ) -> None:
-        """`add` stores another entity when no item fits or several items must belong together."""
+        """Create a generator. `add` stores another entity if no item is suitable or several items must match."""
         self._stored_entities, self._value_generator = stored_entities, value_generator
         self._targets = WriteTargets(stored_entities, entity_generators, value_generator, add)
         self._parameter_values = ParameterValues(stored_entities, entity_generators, value_generator)
@@ -48,7 +48,7 @@ class ArgumentGenerator:
         self._parameters: Mapping[str, Param] = {}
 
     def draw(self, pattern: Pattern[..., Any]) -> dict[str, Any]:
-        """Return the arguments of a call. Raises NothingFitsError, SampleError."""
+        """Return arguments for a call. Raises NothingFitsError or SampleError."""
         self._parameters = pattern.parameters
         unfit: TransactionStep | None = None
         for _ in range(_TRIES):
@@ -69,7 +69,7 @@ class ArgumentGenerator:
         raise _nothing_fits(pattern, unfit)
 
     def _with_unset(self, pattern: Pattern[..., Any], arguments: dict[str, Any]) -> dict[str, Any]:
-        """Return the arguments with UNSET in place of some values of a patch, as callers leave fields out."""
+        """Replace some values of a patch by UNSET, because callers can omit fields."""
         for name, param in pattern.parameters.items():
             if may_be_unset(param) and self._chance.random() < _UNSET_SHARE:
                 arguments[name] = UNSET
@@ -92,16 +92,16 @@ class ArgumentGenerator:
         return meaning_of(pattern).of(spec, target, arguments, int(self._value_generator.now_s)) is not False
 
     def _found(self, pattern: Pattern[..., Any], binding: Binding) -> tuple[EntitySpec, Entity] | None:
-        """Return an item that a read may return, with its values bound to the parameters."""
+        """Return an item that a read should return, with its values bound to the parameters, or None."""
         drawn = self._pick(meaning_of(pattern))
         if drawn is not None:
             self._parameter_values.bind(*drawn, uses_of(pattern, drawn[0]), binding, pattern)
         return drawn
 
     def _read_of_suited(self, pattern: Pattern[..., Any]) -> dict[str, Any]:
-        """Return arguments for a read for which no item fits yet; change an item so that it passes the filter.
+        """Return arguments for a read without a suitable item, after changing an item so that it passes the filter.
 
-        If that fails too, the read returns nothing, which is a valid result.
+        If that fails, the read returns nothing, which is a valid result.
         """
         binding, now_s = Binding(), int(self._value_generator.now_s)
         found = self._found(pattern, binding)
@@ -116,7 +116,7 @@ class ArgumentGenerator:
         return arguments
 
     def _pick(self, meaning: ReadMeaning) -> tuple[EntitySpec, Entity] | None:
-        """Return an item that a read may return."""
+        """Return an item that a read should return, or None."""
         specs = [
             spec
             for spec in meaning.plan.entities
@@ -136,7 +136,7 @@ class ArgumentGenerator:
     # Writes.
 
     def _step(self, call: WriteCall[Any], repeated: Each | None, binding: Binding) -> bool:
-        """Bind the arguments of one step of a transaction to the transaction's parameters."""
+        """Bind the arguments of a transaction step to the parameters of the transaction."""
         pattern = call.pattern
         if repeated is None or not isinstance(repeated.values, Param):
             return self._write(pattern, call.arguments, binding)
@@ -157,7 +157,7 @@ class ArgumentGenerator:
         return len({repr(value) for value in values}) == len(values)
 
     def _write(self, pattern: Pattern[..., Any], given: Mapping[str, Source], binding: Binding) -> bool:
-        """Bind the parameters of a write pattern. `given`: the sources that a transaction passes for them."""
+        """Bind the parameters of a write pattern. `given` are the sources that a transaction passes."""
         plan = pattern.plan
         spec = plan.entity
         if plan.item is not None:
@@ -199,12 +199,12 @@ class ArgumentGenerator:
         )
 
     def _may_be_put(self, pattern: Pattern[..., Any], item: Entity, arguments: Mapping[str, Any]) -> bool:
-        """Return True if the pattern's condition holds for the item to replace, after changing it if necessary."""
+        """Return True if the pattern's condition is true for the item to replace, after changing it if necessary."""
         stored = self._stored_entities.at(pattern.plan.entity, item)
         return stored is None or self._targets.allowed(pattern.plan, stored, arguments)
 
     def _known(self, pattern: Pattern[..., Any], given: Mapping[str, Source], binding: Binding) -> dict[str, Any]:
-        """Return the arguments that the pattern would be called with now, without binding new values."""
+        """Return the current arguments of the pattern, without binding new values."""
         trial = binding.copy()
         return {name: self._source(substitute(param, given), trial) for name, param in pattern.parameters.items()}
 
@@ -241,7 +241,7 @@ class ArgumentGenerator:
 
 
 def _in_turn(steps: Sequence[TransactionStep]) -> list[TransactionStep]:
-    """Sort steps that repeat over a part of a parameter first: they decide which items the parameter names."""
+    """Sort steps that repeat over a part of a parameter first, because they determine the items in it."""
     return sorted(steps, key=lambda step: not (step.repeated is not None and _lies_within(step.repeated.values)))
 
 
@@ -250,7 +250,7 @@ def _lies_within(source: Source) -> bool:
 
 
 def _nothing_fits(pattern: Pattern[..., Any], step: TransactionStep | None) -> NothingFitsError:
-    """Return the error of a pattern without suitable arguments; `step`: the step of a transaction that has none."""
+    """Return the error for a pattern, or a transaction step, without suitable arguments."""
     plan = pattern.plan if step is None else step.call.pattern.plan
     why = "" if plan.condition is None else f" ({condition_text(plan.condition)} is true for none)"
     where = pattern.name
@@ -264,7 +264,7 @@ def _nothing_fits(pattern: Pattern[..., Any], step: TransactionStep | None) -> N
 
 
 def _with_parts(parts: Mapping[tuple[str, ...], Any]) -> SimpleNamespace:
-    """Return an object with these values at the ends of the paths."""
+    """Return an object that has these values at the ends of the paths."""
     root = SimpleNamespace()
     for path, value in parts.items():
         owner = root

@@ -1,4 +1,4 @@
-"""Parse the claims of documents into figures and compare them with measurements and with the price book."""
+"""Parsing of published claims into numbers, and comparison of them with measurements and prices."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CLOSE = 0.005
 
 @dataclass(frozen=True)
 class JudgedClaim:
-    """A claim and the verdict on it."""
+    """A claim with its verdict."""
 
     claim: Claim
     standing: Standing
@@ -35,7 +35,7 @@ class JudgedClaim:
 
 @dataclass(frozen=True)
 class MeasuredPattern:
-    """The figures of a pattern that its claims are judged by."""
+    """The measurements of a pattern against which its claims are checked."""
 
     reads: tuple[float, ...]
     """Read units of each call."""
@@ -53,7 +53,7 @@ class MeasuredPattern:
 
 
 def judge(claim: Claim, figures: MeasuredPattern) -> JudgedClaim:
-    """Judge a claim about a pattern."""
+    """Check a claim about a pattern."""
     units = units_of(claim.text)
     if units is not None:
         return _judge_units(claim, units, figures)
@@ -107,7 +107,7 @@ def judge_of_design(
     pages: Sequence[tuple[str, float]],
     assumed: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
 ) -> JudgedClaim:
-    """Judge a claim about the whole design. `pages` and `assumed`: by pattern, as in MeasuredPattern."""
+    """Check a claim about the whole design. `pages` and `assumed` are by pattern, as in MeasuredPattern."""
     for pattern, how in _OF_DESIGN:
         match = pattern.search(claim.text)
         if match is not None:
@@ -151,7 +151,7 @@ _OF_DESIGN: tuple[tuple[re.Pattern[str], Callable[[Claim, re.Match[str], Estimat
 
 
 def undeclared_numbers(guesses: Sequence[str]) -> tuple[str, ...]:
-    """Return the assumed numbers that a design does not declare: a figure based on them proves nothing."""
+    """Return the numbers that are assumed instead of declared. Results that are based on them prove nothing."""
     return tuple(guess for guess in guesses if "not declared" in guess)
 
 

@@ -1,4 +1,4 @@
-"""Generate entities of a design with the declared shares, distinct values, presence and sizes."""
+"""Generation of entities with the declared shares, distinct values, presence and sizes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _DAY_S = 86_400
 
 
 class EntityGenerator:
-    """Generates entities of one kind, each with its own key."""
+    """Generator of entities of one kind with distinct keys."""
 
     def __init__(
         self, spec: EntitySpec, amount: Amount, design: Design, value_generator: ValueGenerator, owners: Owners
@@ -49,7 +49,7 @@ class EntityGenerator:
         self._keys: set[str] = set()
 
     def refer_to(self, others: Sequence[Keys]) -> None:
-        """Let the fields that form a key of another entity refer to existing keys."""
+        """Let fields that form the key of another entity refer to existing keys."""
         fixed = self._open if has_examples(self.spec.model) else frozenset[str]()  # examples keep values together
         self._references = References(self.spec, others, fixed, self.value_generator.random)
         self._sizer.keep(self._references.names)
@@ -84,18 +84,20 @@ class EntityGenerator:
         return self._columns[name](number)
 
     def some(self, name: str) -> Any:
-        """Return a value for one field, even if few items have the field."""
+        """Return a value for one field, even if only few items have the field."""
         number = self._made
         self._made += 1
         return self._makes[name](number)
 
     def all(self) -> Iterator[Entity]:
-        """Yield as many entities as the amount says."""
+        """Yield as many entities as required."""
         return (self.make() for _ in range(self.amount.count))
 
     def _build(self, number: int, attempt: int) -> Entity:
-        """First try the key that others refer to; later use undeclared values, because all keys of the declared
-        ones exist.
+        """Build an entity.
+
+        The first attempt uses a key that other entities refer to. Later attempts use undeclared values, because all
+        keys with declared values exist.
         """
         if self._examples:
             values = self._like_example(number)
@@ -110,16 +112,15 @@ class EntityGenerator:
         return self.spec.model.model_validate(values, by_name=True)
 
     def _key(self, number: int) -> dict[str, Any]:
-        """Return the key fields of the entity with a number."""
+        """Return the key fields of the entity with this number."""
         names = dict.fromkeys([*self.spec.key.fields, *self._references.names])
         values = self._references.resolve({name: self._columns[name](number) for name in names}, number)
         return {name: values[name] for name in self.spec.key.fields}
 
     def _like_example(self, number: int) -> dict[str, Any]:
-        """Return values like one of the examples, which decides which fields exist and which values belong
-        together.
+        """Return values like those of one of the examples, which determines fields and related values.
 
-        Keys and declared numbers and shares override the example's values.
+        Keys, declared numbers and declared shares take precedence over the values of the example.
         """
         values_made = {name: make(number) for name, make in self._makes.items() if name not in self._open}
         choices = [name for name in values_made if has_choices(self.spec.fields[name])]
@@ -156,7 +157,7 @@ class EntityGenerator:
         return lambda number: make(number) if settled.get(number, lot(number) < share) else None
 
     def _draw_of(self, name: str) -> Callable[[int], float]:
-        """Return the draw that decides whether an item has an optional field, one for all fields of an index key."""
+        """Return the random draw for the presence of an optional field, shared by all fields of an index key."""
         chance, fields = self.value_generator.random, self.spec.fields
         for bound in self.spec.indexes:
             if name in bound.fields and sum(fields[field].optional for field in bound.fields) > 1:
@@ -165,7 +166,7 @@ class EntityGenerator:
         return lambda _number: chance.random()
 
     def _decided(self, stored: StoredField) -> Column | None:
-        """Return a column whose values follow from the design's declarations, or None if any value will do."""
+        """Return a column of values that the design determines, or None if any value is possible."""
         spec, name, value_generator = self.spec, stored.name, self.value_generator
         if stored.type_code == "N" and any(ttl.attribute == stored.attribute for ttl in spec.schema.ttls):
             return _expiry(stored, value_generator)
@@ -179,13 +180,13 @@ class EntityGenerator:
         return column
 
     def _telling(self, names: Sequence[str]) -> str:
-        """Return the field of a unique constraint that differs in each item: the last one that may vary freely."""
+        """Return the field of a unique constraint that differs in each item, which is the last unrestricted one."""
         declared = {} if self.spec.volume is None else self.spec.volume.distinct
         free = [name for name in names if name not in declared and not has_choices(self.spec.fields[name])]
         return (free or names)[-1]
 
     def _free(self, name: str) -> Column:
-        """Return a column of arbitrary values, or of the examples' values if there are examples."""
+        """Return a column of arbitrary values, or of example values if there are any."""
 
         def make(_number: int) -> Any:
             known = [value for example in self._examples if (value := getattr(example, name)) is not None]
@@ -202,13 +203,17 @@ class EntityGenerator:
         return lambda number: self.value_generator.nth(*row, number, fits)
 
     def _nth_if_any(self, name: str) -> Column:
-        """Return different values while they last, then repeat: other fields of the key also distinguish items."""
+        """Return different values as long as there are any, and then repeat them.
+
+        Other fields of the key also distinguish items.
+        """
         row, fits = self._row(name), self._fits(name)
         return lambda number: self.value_generator.up_to(*row, number, fits)
 
     def _row(self, name: str) -> tuple[type[BaseModel], str]:
-        """Return the model and field whose sequence of values a field shares: its owner's if the owner names it
-        differently.
+        """Return the model and field whose sequence of values a field shares.
+
+        This is the field of the owner if the owner names it differently.
         """
         owner = self._owners.get(name)
         if owner is None or name in owner[0].fields or not same_type(owner[0], self.spec.fields[name]):
@@ -216,7 +221,7 @@ class EntityGenerator:
         return owner[0].model, owner[0].key.fields[0]
 
     def _fits(self, name: str) -> Callable[[Any], bool]:
-        """Return a test of whether a value can be encoded in the keys that contain the field."""
+        """Return a function that tests whether a value can be encoded in the keys that contain the field."""
         parts = [part for bound in (self.spec.key, *self.spec.indexes) for part in bound.attributes]
         placeholders = [
             placeholder
@@ -235,7 +240,7 @@ class EntityGenerator:
         return fits
 
     def _one_of(self, name: str, count: int, hottest: float | None = None) -> Column:
-        """Return a column of `count` values; the first is the hottest, if one is."""
+        """Return a column of `count` values, of which the first is the most frequent if one is."""
         chance, row, fits = self.value_generator.random, self._row(name), self._fits(name)
 
         def pick(_number: int) -> Any:
@@ -265,8 +270,9 @@ class EntityGenerator:
         return self._one_of(name, count, hottest if is_hotter else None)
 
     def _unit_s(self, name: str) -> int | None:
-        """Return the length of the period to which a partition key truncates a datetime: the number of periods is
-        declared.
+        """Return the length of the period to which a partition key truncates a datetime.
+
+        The number of periods is declared.
         """
         if self.spec.fields[name].annotation is not datetime:
             return None
@@ -284,7 +290,7 @@ class EntityGenerator:
         )
 
     def _shuffled(self, shares: Mapping[object, float]) -> list[object]:
-        """Return each value as often as its share says, at least once, shuffled."""
+        """Return each value in proportion to its share, at least once, in random order."""
         whole = sum(shares.values())
         count = max(1, self.amount.count)
         shuffled = [value for value, share in shares.items() for _ in range(max(1, round(share / whole * count)))]
@@ -292,7 +298,7 @@ class EntityGenerator:
         return shuffled
 
     def _by_key(self, name: str) -> Column | None:
-        """Return a column for a field that is part of a key or refers to another entity."""
+        """Return a column for a field that is part of a key or refers to another entity, or None."""
         stored = self.spec.fields[name]
         if has_choices(stored):
             return None
@@ -313,7 +319,7 @@ class EntityGenerator:
 
 
 def has_choices(stored: StoredField) -> bool:
-    """Return True if a field's type lists its values."""
+    """Return True if the type of a field lists its values."""
     kind = stored.annotation
     return get_origin(kind) is Literal or kind is bool or (isinstance(kind, type) and issubclass(kind, Enum))
 
@@ -325,7 +331,7 @@ def _expiry(stored: StoredField, value_generator: ValueGenerator) -> Column:
 
 
 def _distinguishing(spec: EntitySpec, owners: Owners, count: int) -> str | None:
-    """Return the field that differs in each key: the last key field without declared values that can vary enough."""
+    """Return the field that differs in each key, the last key field without declared values that can vary enough."""
     if len(spec.key.fields) == 1:
         return spec.key.fields[0]
     declared = {} if spec.volume is None else spec.volume.distinct
@@ -340,7 +346,7 @@ def _distinguishing(spec: EntitySpec, owners: Owners, count: int) -> str | None:
 
 
 def _has_values(stored: StoredField, count: int) -> bool:
-    """Return True if a field may have this many values, as far as its bounds say."""
+    """Return True if a field can have this many values, according to its bounds."""
     declared = stored.declared
     return declared.minimum is None or declared.maximum is None or declared.maximum - declared.minimum >= count - 1
 

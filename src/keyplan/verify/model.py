@@ -1,6 +1,6 @@
-"""A plain model of tables and stored entities, kept up to date by recording every request.
+"""A simple model of tables and stored entities, which is updated by recording every request.
 
-Items are ordered as in `keyplan.dynamodb.values.keybytes`: partitions by hash, items of a partition by sort key,
+Items are sorted as in `keyplan.dynamodb.values.keybytes`: partitions by hash, items of a partition by sort key, and
 entries of a global index with equal keys by a hash of the item's primary key. Plans are evaluated on the model without
 the engine.
 """
@@ -32,7 +32,7 @@ _DATA = READS | WRITES
 
 @dataclass(frozen=True)
 class Entry:
-    """An item, or its projection in an index, at its position."""
+    """An item, or its projection in an index, with its position."""
 
     place: bytes
     size: int
@@ -43,7 +43,7 @@ class Entry:
 
 
 def canonical(item: Mapping[str, Any]) -> Item:
-    """Return an item, or a part of one, in canonical form."""
+    """Return an item, or a part of an item, in canonical form."""
     return normalise_item(item, wire=False)[0]
 
 
@@ -69,7 +69,7 @@ def _scalar(value: Mapping[str, Any]) -> bytes:
 
 
 class ModelTable:
-    """One table: its current items and index entries."""
+    """A table with its current items and index entries."""
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
@@ -81,7 +81,7 @@ class ModelTable:
         return self._items.get(self._place(key))
 
     def put(self, key: Mapping[str, Any], item: Item | None) -> None:
-        """Set the item of a key, or remove it with None."""
+        """Set the item with a key, or remove it if the item is None."""
         place = self._place(key)
         self._sorted.clear()
         if item is None:
@@ -121,7 +121,7 @@ class RecordedWrite:
 
 @dataclass(frozen=True)
 class Exchange:
-    """A request and its answer."""
+    """A request with its response."""
 
     operation: str
     request: Request
@@ -134,7 +134,7 @@ class Exchange:
 
 
 class Recorder:
-    """Calls an engine, records requests and applies every write to the model tables."""
+    """Wrapper around an engine that records requests and applies all writes to the model tables."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -160,7 +160,7 @@ class Recorder:
         return exchanges
 
     def close(self) -> None:
-        """Do nothing: the owner closes the engine."""
+        """Do nothing, because the owner closes the engine."""
 
     def _written(self, table: str, key: Request, operation: str) -> RecordedWrite:
         model_table = self.model_tables[table]
@@ -173,7 +173,7 @@ class Recorder:
 
 
 def _targets(operation: str, request: Request) -> Iterator[tuple[str, Request]]:
-    """Yield table and key (or whole item) of each item that a request writes or checks."""
+    """Yield the table and key (or whole item) of each item that a request writes or checks."""
     if operation in {"PutItem", "UpdateItem", "DeleteItem"}:
         yield request["TableName"], request.get("Key") or request["Item"]
     elif operation == "BatchWriteItem":
@@ -188,7 +188,7 @@ def _targets(operation: str, request: Request) -> Iterator[tuple[str, Request]]:
 
 
 def _keys(operation: str, request: Request) -> Iterator[tuple[str, Request, bool]]:
-    """Yield the keys that a request reads, and whether consistently."""
+    """Yield the keys that a request reads, and whether the read is strongly consistent."""
     if operation == "GetItem":
         yield request["TableName"], request["Key"], bool(request.get("ConsistentRead"))
     elif operation == "BatchGetItem":
@@ -199,7 +199,7 @@ def _keys(operation: str, request: Request) -> Iterator[tuple[str, Request, bool
 
 @lru_cache(maxsize=4096)
 def index_key(bound: BoundKey, spec: EntitySpec) -> EntityIndexKey:
-    """Return the test and encoder of an entity's key in an index."""
+    """Return the key builder of an entity for an index."""
     return EntityIndexKey(bound, spec)
 
 
@@ -209,7 +209,7 @@ def place_of(spec: EntitySpec, entity: ReadModel) -> bytes:
 
 
 def read_back(spec: EntitySpec, entity: Entity) -> Entity:
-    """Return an entity as it is read back after it was stored. Raises UnreadableItemError."""
+    """Return an entity as it is read after being stored. Raises UnreadableItemError."""
     return reader_of(spec).entity(item_builder(spec).item(entity))
 
 
@@ -230,7 +230,7 @@ def sentinels_of(spec: EntitySpec, entity: Entity) -> list[EntityItem]:
 
 
 class StoredEntities:
-    """Entities by kind and key, updated with every write."""
+    """Entities by kind and key, updated by every write."""
 
     def __init__(self, specs: Iterable[EntitySpec]) -> None:
         self._live: dict[EntitySpec, dict[bytes, Entity]] = {spec: {} for spec in specs}
@@ -249,11 +249,11 @@ class StoredEntities:
         return self._lists[spec]
 
     def at(self, spec: EntitySpec, entity: Entity) -> Entity | None:
-        """Return the stored entity with the key of another, or None."""
+        """Return the stored entity with the same key, or None."""
         return self._live[spec].get(place_of(spec, entity))
 
     def alike(self, spec: EntitySpec, fields: tuple[str, ...], entity: Entity) -> Sequence[Entity]:
-        """Return every entity of a kind whose fields equal another's."""
+        """Return every entity of a kind with the same values in these fields."""
         return self.having(spec, fields, [getattr(entity, name) for name in fields])
 
     def having(self, spec: EntitySpec, fields: tuple[str, ...], values: Sequence[Any]) -> Sequence[Entity]:
@@ -268,14 +268,14 @@ class StoredEntities:
         return groups.get(_hashable(values), [])
 
     def exists(self, spec: EntitySpec, entity: Entity) -> bool:
-        """Return True if an item of any kind has the entity's key."""
+        """Return True if an item of any kind has the key of the entity."""
         place = place_of(spec, entity)
         return any(place in live for other, live in self._live.items() if other.schema is spec.schema)
 
     def apply(
         self, exchanges: Iterable[Exchange], schemas: Mapping[str, Schema]
     ) -> list[tuple[EntitySpec, EntityItem, Entity]]:
-        """Apply recorded writes; return the written items with the entities that they are read as."""
+        """Apply recorded writes, and return the written items with the entities that they are read as."""
         changes = []
         for exchange in exchanges:
             for written in exchange.written:
@@ -309,5 +309,5 @@ class StoredEntities:
 
 
 def _hashable(values: Sequence[Any]) -> tuple[Any, ...]:
-    """Return a hashable form of a value: equal values are equal; unhashable values compare by their repr."""
+    """Return a hashable form of values. Equal values are equal, and unhashable values compare by their repr."""
     return tuple(value if value.__hash__ is not None else repr(value) for value in map(plain_value, values))

@@ -1,4 +1,4 @@
-"""Choose values for a pattern's parameters from the item that a call concerns, by the use of each parameter."""
+"""Choice of values for a pattern's parameters, based on a matching item and the use of each parameter."""
 
 from __future__ import annotations
 
@@ -62,16 +62,16 @@ class Binding:
         return other
 
     def adopt(self, other: Binding, but: str) -> None:
-        """Adopt the knowledge of a copy about all parameters but one."""
+        """Adopt the values of a copy for all parameters except one."""
         self.whole.update({name: value for name, value in other.whole.items() if name != but})
         self.parts.update({name: dict(parts) for name, parts in other.parts.items() if name != but})
 
     def knows_part_of(self, source: Param) -> bool:
-        """Return True if a value is known for a parameter or a part of it."""
+        """Return True if a value for a parameter or a part of it is known."""
         return source._name in self.whole or source._name in self.parts
 
     def find(self, source: Source) -> tuple[bool, Any]:
-        """Return whether a source's value is known, and the value."""
+        """Return whether the value of a source is known, and the value."""
         if not isinstance(source, Param):
             return True, source
         if source._name in self.whole:
@@ -83,7 +83,7 @@ class Binding:
         return source._path in known, known.get(source._path)
 
     def set(self, source: Source, value: Any) -> None:
-        """Set a source's value unless it has one."""
+        """Set the value of a source unless it already has one."""
         if isinstance(source, Param) and not self.find(source)[0]:
             if source._path:
                 self.parts.setdefault(source._name, {})[source._path] = value
@@ -99,7 +99,7 @@ def element_of(annotation: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class ParameterUse:
-    """One use of a parameter or of a part of it."""
+    """A use of a parameter or of a part of it."""
 
     source: Source
     role: Role
@@ -115,9 +115,9 @@ class ParameterUse:
 
 
 def uses_of(pattern: Pattern[..., Any], spec: EntitySpec | None = None) -> list[ParameterUse]:
-    """Return every use of a parameter by a pattern that is not a transaction.
+    """Return every use of a parameter in a pattern that is not a transaction.
 
-    `spec`: the entity of a read whose field names are used; by default the pattern's own names.
+    `spec` is the entity of a read whose field names are used. By default, the pattern's own names are used.
     """
     terms = pattern._terms
     uses = list(_of_change(pattern, terms)) if isinstance(terms, ItemWrite) else list(_of_read(pattern, spec))
@@ -211,7 +211,7 @@ def _of_comparison(condition: Condition, *, certain: bool) -> Iterator[Parameter
 
 
 class ParameterValues:
-    """Chooses values of parameters."""
+    """Chooser of parameter values."""
 
     def __init__(
         self,
@@ -234,7 +234,7 @@ class ParameterValues:
         binding: Binding,
         pattern: Pattern[..., Any],
     ) -> None:
-        """Set the value of each used parameter that has none."""
+        """Set a value for each used parameter that has none."""
         equal = tuple(dict.fromkeys(use.field for use in uses if use.role == "equal" and not use.nested))
         for use in sorted(uses, key=lambda use: use.role in {"new", "amount"}):
             if use.field in spec.fields:
@@ -257,7 +257,7 @@ class ParameterValues:
     def many(
         self, spec: EntitySpec, target: Entity, use: ParameterUse, equal: tuple[str, ...], pattern: Pattern[..., Any]
     ) -> Any:
-        """Return several values from items whose other fields are equal, the item's own first."""
+        """Return several values, from items with equal other fields, starting with the item's own value."""
         alike = self._stored_entities.alike(spec, equal, target)
         values = list(dict.fromkeys([getattr(target, use.field), *(getattr(entity, use.field) for entity in alike)]))
         size = max(1, round(pattern.facts.expected_items or MANY))
@@ -277,7 +277,7 @@ class ParameterValues:
     def range(
         self, spec: EntitySpec, target: Entity, use: ParameterUse, equal: tuple[str, ...], _pattern: Pattern[..., Any]
     ) -> Any:
-        """Return a bound of a range that contains the item, from items whose other fields are equal."""
+        """Return a bound of a range that contains the item, from items with equal other fields."""
         own = _followed(getattr(target, use.field), use)
         if own is None:
             return self.new(spec, target, use)
@@ -292,7 +292,7 @@ class ParameterValues:
         return value if self._is_taken(spec, use, value) else self._within(spec, target, use, fits)
 
     def _within(self, spec: EntitySpec, target: Entity, use: ParameterUse, fits: Sequence[Any]) -> Any:
-        """Return a bound that the parameter's own constraints accept. If none fits, the item must be changed."""
+        """Return a bound that the parameter's own constraints accept, or change the item if there is none."""
         accepted = next((value for value in fits if self._is_taken(spec, use, value)), None)
         if accepted is not None:
             return accepted
@@ -301,12 +301,12 @@ class ParameterValues:
         return next((value for value in others if _FITS[use.role](value, own)), others[0])
 
     def _is_taken(self, spec: EntitySpec, use: ParameterUse, value: Any) -> bool:
-        """Return True if the constraints of the parameter and of the field it may be written to accept a value."""
+        """Return True if the constraints of the parameter, and of the field it may be written to, accept a value."""
         declared = (annotation_of(use.source), annotation_with_limits(spec.fields[use.field].info))
         return all(_takes(annotation, value) for annotation in declared if annotation is not None)
 
     def prefix(self, _spec: EntitySpec, target: Entity, use: ParameterUse, *_rest: Any) -> Any:
-        """Return a prefix of the item's text or of its encoded value; for a datetime, its day."""
+        """Return a prefix of the item's value or its encoded value. For a datetime, return its day."""
         value, kind = getattr(target, use.field), without_none(annotation_of(use.source))[0]
         if kind is str and use.encoded is not None:
             value = use.encoded.encode(value)
@@ -315,7 +315,7 @@ class ParameterValues:
         return value[: max(1, len(value) // 2)] if isinstance(value, str) else value
 
     def part(self, _spec: EntitySpec, target: Entity, use: ParameterUse, *_rest: Any) -> Any:
-        """Return a part of the item's text, a member of its set or list, or a name in its map."""
+        """Return a substring of the item's string, a member of its set or list, or a key of its map."""
         value = getattr(target, use.field)
         if isinstance(value, str):
             return value[:5]
@@ -328,7 +328,7 @@ class ParameterValues:
         return getattr(target, spec.version or "")
 
     def new(self, spec: EntitySpec, _anchor: Entity, use: ParameterUse, *_rest: Any) -> Any:
-        """Return another value for the field, of the parameter's type."""
+        """Return a different value for the field, with the type of the parameter."""
         annotation, info = annotation_of(use.source), spec.fields[use.field].info
         same = annotation is None or without_none(annotation)[0] == spec.fields[use.field].annotation
         if get_origin(annotation) is Annotated and list(get_args(annotation)[1:]) != info.metadata:
@@ -356,9 +356,9 @@ def _takes(annotation: Any, value: Any) -> bool:
 
 
 def _followed(value: Any, use: ParameterUse) -> Any:
-    """Return the value at the path in a field that a condition compares, or None if no value is there.
+    """Return the value at the path of a compared field, or None.
 
-    A parameter in the path stands for any entry: it is given the name of one.
+    A parameter in the path can be any map key, so it is set to an existing one.
     """
     for part in use.within:
         if isinstance(value, BaseModel):

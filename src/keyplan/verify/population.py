@@ -1,12 +1,12 @@
-"""Decide how much data is generated, and which keys refer to each other.
+"""Determination of how much data to generate, and of the keys that refer to each other.
 
-The cost of a query depends on how many items share a partition key, so scaling keeps that ratio: a million tasks of
-10,000 users become 5,000 tasks of 50 users, and each user still has 100 tasks. A field outside partition keys keeps its
-number of values.
+The cost of a query depends on how many items share a partition key, so scaling preserves that ratio. A million tasks of
+10,000 users become 5,000 tasks of 50 users, and each user still has 100 tasks. A field outside of partition keys keeps
+its number of values.
 
 Fields are generated one by one. If an entity has all fields of another entity's key, they are copied together from one
-key of that entity: the organisation and project of a task belong to one project. A literal key text is aligned with the
-entity's template to find the field that each of its parameters stands for.
+key of that entity. For example, the organisation and project of a task belong to one project. A literal key string is
+aligned with the entity's template to find the fields that its parameters represent.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _TRIES = 60
 
 @dataclass(frozen=True)
 class Amount:
-    """How many items of one entity to generate."""
+    """The number of items of one entity to generate."""
 
     count: int
     declared: int | None
@@ -61,7 +61,7 @@ class Amount:
 
 
 def amounts(design: Design, total: int) -> dict[EntitySpec, Amount]:
-    """Return the amounts to generate, about `total` items in all."""
+    """Return the number of items to generate of each entity, about `total` items overall."""
     declared = {spec: _declared(spec, design) for spec in design.entities}
     everything = sum(declared.values())
     share = min(1.0, total / everything) if everything else 1.0
@@ -81,7 +81,7 @@ def _declared(spec: EntitySpec, design: Design) -> int:
 
 
 def _possible(spec: EntitySpec) -> int:
-    """Return the usual number, but at most the number of possible keys: one item if the key has no field."""
+    """Return the default number of items, but at most the number of possible keys."""
     keys = 1
     for name in spec.key.fields:
         choices = spec.fields[name].declared.choices
@@ -90,7 +90,7 @@ def _possible(spec: EntitySpec) -> int:
 
 
 def _implied_count(spec: EntitySpec, design: Design) -> int | None:
-    """Return the number that other entities imply: 10,000 values of user_id are 10,000 users."""
+    """Return the number of items that other entities imply, such as 10,000 users for 10,000 values of user_id."""
     if len(spec.key.fields) != 1:
         return None
     name = spec.key.fields[0]
@@ -103,7 +103,7 @@ def _implied_count(spec: EntitySpec, design: Design) -> int | None:
 
 
 def _followed(found: dict[EntitySpec, Amount]) -> dict[EntitySpec, Amount]:
-    """Scale entities whose number follows from other entities along with these, so that references resolve."""
+    """Scale entities whose number is implied by other entities together with them, so that references resolve."""
     for spec, amount in found.items():
         if amount.declared is None and len(spec.key.fields) == 1:
             name = spec.key.fields[0]
@@ -114,7 +114,7 @@ def _followed(found: dict[EntitySpec, Amount]) -> dict[EntitySpec, Amount]:
 
 
 def _number(items: Volume, name: str) -> int | None:
-    """Return a field's number of distinct values if it is declared as a number and not as shares."""
+    """Return a field's number of distinct values if it is declared as a number instead of shares."""
     declared = items.distinct.get(name)
     if isinstance(declared, Distinct):
         return declared.count
@@ -142,7 +142,7 @@ def _partition(bound: BoundKey) -> Iterator[str]:
 
 
 def same_type(owner: EntitySpec, stored: StoredField) -> bool:
-    """Return True if a field may refer to an owner: it has the type of the owner's field or key."""
+    """Return True if a field can refer to an owner, because it has the type of the owner's field or key."""
     own = owner.fields.get(stored.name, owner.fields[owner.key.fields[0]])
     return bool(own.annotation == stored.annotation)
 
@@ -150,8 +150,8 @@ def same_type(owner: EntitySpec, stored: StoredField) -> bool:
 def owners_of(spec: EntitySpec, by_owner: Mapping[EntitySpec, Amount]) -> Owners:
     """Return the owners of an entity's fields, including fields that the owner names differently.
 
-    The position in a partition key decides: of `TXN#{id}` and `TXN#{transaction_id}` the second refers to the
-    first, even if the entity has another field called `id`.
+    The position in a partition key decides. Of `TXN#{id}` and `TXN#{transaction_id}`, the second refers to the first,
+    even if the entity has another field called `id`.
     """
     single = {owner: amount.count for owner, amount in by_owner.items() if len(owner.key.fields) == 1}
     owners = {owner.key.fields[0]: (owner, count) for owner, count in single.items()}
@@ -164,7 +164,7 @@ def owners_of(spec: EntitySpec, by_owner: Mapping[EntitySpec, Amount]) -> Owners
 
 
 def _named_otherwise(spec: EntitySpec, owner: EntitySpec) -> Iterator[str]:
-    """Yield the field of an entity at the position of the owner's key field if it has another name."""
+    """Yield the field at the position of the owner's key field, if it has a different name."""
     if spec is owner or spec.schema is not owner.schema:
         return
     for bound in (spec.key, *spec.indexes):
@@ -177,10 +177,10 @@ def _named_otherwise(spec: EntitySpec, owner: EntitySpec) -> Iterator[str]:
 
 
 class Keys:
-    """The keys of an entity's items, chosen before the items are generated."""
+    """The keys of an entity's items, which are chosen before the items are generated."""
 
     def __init__(self, spec: EntitySpec, count: int, draw: Callable[[int], Values]) -> None:
-        """`draw` generates the key fields of the item with a number."""
+        """Create the keys. `draw` generates the key fields of the item with a given number."""
         self.spec, self.names, self._count, self._draw = spec, spec.key.fields, count, draw
         self.followed = False
         """True if other entities refer to these keys."""
@@ -189,7 +189,7 @@ class Keys:
         self.having = cache(self._having)
 
     def at(self, number: int) -> Values:
-        """Return the key fields of the item with a number. Raises SampleError."""
+        """Return the key fields of the item with this number. Raises SampleError."""
         entity = self._by_number.get(number)
         for _ in range(_TRIES if entity is None else 0):
             entity = self._draw(number)
@@ -201,14 +201,14 @@ class Keys:
         return entity
 
     def find(self, number: int) -> Values | None:
-        """Return the key fields of the item with a number, or None beyond the loaded items or on failure."""
+        """Return the key fields of the item with this number, or None if it is not loaded or generation failed."""
         try:
             return self.at(number) if number < self._count else None
         except SampleError:
             return None
 
     def _having(self, name: str | None) -> Mapping[Any, Sequence[Values]]:
-        """Return the keys by the value of one field; without a name, all keys under None."""
+        """Return the keys grouped by the value of one field. Without a name, all keys are grouped under None."""
         by_value = defaultdict(list)
         number = 0
         while (key := self.find(number)) is not None:
@@ -218,10 +218,10 @@ class Keys:
 
 
 class References:
-    """The keys that an entity's fields refer to."""
+    """The references from an entity's fields to the keys of other entities."""
 
     def __init__(self, spec: EntitySpec, others: Sequence[Keys], fixed: frozenset[str], chance: Random) -> None:
-        """`others`: the keys to refer to. `fixed`: fields whose values must not change."""
+        """Create the references. `others` are the keys to refer to. `fixed` are fields whose values must not change."""
         named = [keys for keys in others if not fixed.intersection(keys.names)]
         self._targets: list[Keys] = []
         for keys in sorted(named, key=lambda keys: -len(keys.names)):
@@ -232,9 +232,9 @@ class References:
         self.names = tuple(dict.fromkeys(name for keys in self._targets for name in keys.names))
 
     def resolve(self, values: Values, number: int, *, settled: Collection[str] = ()) -> Values:
-        """Return the values of the item with a number, with the references replaced by existing keys.
+        """Return the values of an item with its references replaced by existing keys.
 
-        `settled`: fields that must keep their values.
+        `settled` are fields that must keep their values.
         """
         settled = set(settled)
         own = set(self._spec.key.fields)
@@ -249,7 +249,7 @@ class References:
         return values
 
     def _candidates(self, target: Keys, values: Values, settled: Collection[str], number: int) -> Sequence[Values]:
-        """Return keys that the item may refer to: those that match its most specific field, or any if none matches."""
+        """Return keys that the item can refer to: those that match its most specific field, or else any."""
         once = (self._spec.key.fields, *(rule.fields for rule in self._spec.uniques))
         if any(set(target.names) == set(names) for names in once):  # one for each item, so their numbers are equal
             key = target.find(number)
@@ -262,9 +262,10 @@ class References:
         return alike or target.having(None).get(None, [])
 
     def _kept(self, target: Keys) -> str | None:
-        """Return the field whose declared shares must stay. Without shares, return the last field, which
-        distinguishes most keys, if its number of values is declared; otherwise return None: any key will do, so
-        that each is referred to.
+        """Return the field whose declared shares must be preserved.
+
+        Without shares, return the last field, which distinguishes most keys, if its number of values is declared.
+        Otherwise return None: any key is possible, so that each key is referred to.
         """
         declared = {} if self._spec.volume is None else self._spec.volume.distinct
         shared = [name for name in target.names if _has_shares(declared.get(name))]
@@ -276,7 +277,10 @@ def _has_shares(declared: object) -> bool:
 
 
 def referenced_specs(counts: Mapping[EntitySpec, int]) -> dict[EntitySpec, list[EntitySpec]]:
-    """Map each entity to those whose composite keys it refers to; of a mutual pair, only the rarer one."""
+    """Map each entity to the entities whose composite keys it refers to.
+
+    For two entities that refer to each other, only the rarer one is a target.
+    """
     referenced: dict[EntitySpec, list[EntitySpec]] = {spec: [] for spec in counts}
 
     def leads(spec: EntitySpec, to: EntitySpec) -> bool:
@@ -290,7 +294,7 @@ def referenced_specs(counts: Mapping[EntitySpec, int]) -> dict[EntitySpec, list[
 
 
 def _names(spec: EntitySpec, other: EntitySpec) -> bool:
-    """Return True if an entity has a field of the same name and type for each field of another's key."""
+    """Return True if an entity has a field with the same name and type for each key field of the other entity."""
     return spec is not other and all(
         name in spec.fields and same_type(other, spec.fields[name]) for name in other.key.fields
     )
@@ -298,7 +302,7 @@ def _names(spec: EntitySpec, other: EntitySpec) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class AlignedPart:
-    """A field of the entity and the part of the written key text at its position."""
+    """A field of the entity, with the part of the literal key string at its position."""
 
     field: str
     source: Source = None
@@ -315,20 +319,20 @@ class AlignedPart:
 
     @property
     def is_part(self) -> bool:
-        """Return True if the parameter's type differs from the date or time that it represents, such as a string."""
+        """Return True if the type of the parameter differs from that of the date or time, such as a string."""
         if self.written is None or self.encoded is None:
             return False
         return self.encoded.field.type in {date, datetime} and self.written.field.type is not self.encoded.field.type
 
 
 def align(template: BoundTemplate, written: KeyValue) -> list[AlignedPart] | None:
-    """Return the aligned parts of a written key text, or None if no key of the entity can start with it."""
+    """Return the aligned parts of a literal key string, or None if no key of the entity can start with it."""
     assert written.template is not None, "written texts are templates"
     return _Alignment(template.parts, written.template.parts, written).pairs()
 
 
 class _Alignment:
-    """Compares both texts from left to right."""
+    """Comparison of a template and a literal key string from left to right."""
 
     def __init__(self, own: Sequence[BoundPart], written_parts: Sequence[BoundPart], written: KeyValue) -> None:
         self._own, self._written, self._sources = list(own), list(written_parts), written.sources
@@ -366,7 +370,7 @@ class _Alignment:
         return bool(self._written) or not self._own
 
     def _letters(self, own: str, written: str) -> bool:
-        """Consume the common characters; return False if the texts differ."""
+        """Consume the common characters. Return False if the strings differ."""
         length = min(len(own), len(written))
         if own[:length] != written[:length]:
             return False
@@ -375,7 +379,7 @@ class _Alignment:
         return True
 
     def _literal(self, placeholder: BoundPlaceholder, written: str) -> AlignedPart | None:
-        """Align literal characters with a field of the entity: they are its text, up to the field's delimiter."""
+        """Align literal characters with a field of the entity, up to the delimiter of the field."""
         self._own.pop(0)
         end = written.find(placeholder.delimiter) if placeholder.delimiter else -1
         value = written if end < 0 else written[:end]

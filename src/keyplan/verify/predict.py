@@ -1,4 +1,4 @@
-"""Predict the cost of requests from the items before and after a write, and from the items that a read evaluates."""
+"""Prediction of request costs from the items before and after a write, or the items that a read evaluates."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Predicted:
 
 
 def predict(exchange: Exchange, plan: Plan, model_tables: Mapping[str, ModelTable]) -> Predicted:
-    """Predict the cost of one request of a call. Reads are evaluated on the tables as they are now."""
+    """Predict the cost of one request of a call. Reads are evaluated on the current tables."""
     if exchange.operation in {"Query", "Scan"}:
         return _range(exchange, plan, model_tables[exchange.request["TableName"]])
     if exchange.operation in {"GetItem", "BatchGetItem"}:
@@ -89,7 +89,7 @@ def _matching(request: Request, plan: Plan, model_table: ModelTable) -> Sequence
 
 
 def _page(rest: Sequence[Entry], limit: int | None) -> Sequence[Entry]:
-    """Return the entries that one request evaluates: up to its limit, or including the entry that reaches 1 MB."""
+    """Return the entries that one request evaluates, up to its limit or to the entry that reaches 1 MB."""
     size = 0
     for number, entry in enumerate(rest):
         if size >= limits.PAGE_BYTES or number == limit:
@@ -99,12 +99,12 @@ def _page(rest: Sequence[Entry], limit: int | None) -> Sequence[Entry]:
 
 
 def _more(page: Sequence[Entry], rest: Sequence[Entry], limit: int | None) -> bool:
-    """Return True if the page ends early; a page that ends at its limit always reports more."""
+    """Return True if the page ends early. A page that ends at its limit always has a next page."""
     return len(page) == limit or len(page) < len(rest)
 
 
 def _fetched(plan: Plan, page: Sequence[Entry]) -> float:
-    """Return the read units of whole items that a local index fetches because it does not project all attributes."""
+    """Return the read units for items that a local index fetches because it does not project all attributes."""
     if not fetched_attributes(plan):
         return 0.0
     return sum(point_read(item_bytes(entry.whole), consistent=plan.consistent).read for entry in page)

@@ -1,4 +1,4 @@
-"""The results of a verification: tables, patterns, claims and discrepancies; as JSON and as text."""
+"""The results of a verification (tables, patterns, claims and discrepancies), as JSON and as text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Discrepancy:
 
 @dataclass(frozen=True)
 class TableResult:
-    """A table and its loaded items."""
+    """A table with its loaded items."""
 
     name: str
     loaded: tuple[tuple[str, int, int | None], ...]
@@ -52,7 +52,7 @@ class PatternResult:
 
     @property
     def verdict(self) -> str:
-        """Return "OK" or the kinds of discrepancies."""
+        """Return "OK" or the kinds of discrepancies found."""
         kinds = dict.fromkeys(problem.kind for problem in self.problems)
         return ", ".join(kinds) or "OK"
 
@@ -73,7 +73,7 @@ class VerificationReport:
 
     @property
     def problems(self) -> Iterator[tuple[str, Discrepancy]]:
-        """Yield each discrepancy with the name of the table, pattern or design."""
+        """Yield each discrepancy with the name of its table, pattern or design."""
         for table in self.tables:
             yield from ((table.name, problem) for problem in table.problems)
         for pattern in self.patterns:
@@ -84,7 +84,7 @@ class VerificationReport:
 
     @property
     def failed(self) -> bool:
-        """Return True if any discrepancy exists."""
+        """Return True if there is any discrepancy."""
         return any(True for _ in self.problems)
 
 
@@ -180,7 +180,7 @@ def _row(result: PatternResult) -> tuple[str, ...]:
 
 
 def _units(calls: tuple[Spent, ...]) -> str:
-    """Return the units of an average call: reads and writes separately, the share of indexes in parentheses."""
+    """Return the units of an average call, with reads and writes separate and the share of indexes in parentheses."""
     if not calls:
         return ""
     parts, mean = [], average(calls)

@@ -1,4 +1,4 @@
-"""Run a design's patterns on generated data and compare their cost and results with the prediction."""
+"""Execution of a design's patterns on generated data, and comparison of results and costs with predictions."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _CLOCK = SystemClock()
 
 @dataclass(frozen=True)
 class LoadedTables:
-    """The tables that patterns can run on."""
+    """The tables on which patterns can run."""
 
     schemas: Mapping[str, Schema]
     """The created tables, by name."""
@@ -73,7 +73,7 @@ def load(
     *,
     is_over: Callable[[], bool] = lambda: False,
 ) -> LoadedTables:
-    """Create the tables that can be created and fill them, until `is_over` returns True."""
+    """Create all tables that can be created, and fill them until `is_over` returns True."""
     schemas: dict[str, Schema] = {}
     results = []
     total_items = sum(generator.amount.count for generator in entity_generators.values())
@@ -100,7 +100,7 @@ def load(
 
 
 def _create(table: Table, recorder: Recorder) -> list[Discrepancy] | None:
-    """Create a table; return None on success, otherwise the error message."""
+    """Create a table. Return None on success, or else the discrepancies."""
     plain = replace(table.schema, stream=None)  # streams do not matter here
     try:
         recorder.engine.call("CreateTable", create_request(OfPlan(plain, table.entities), table.name))
@@ -114,14 +114,14 @@ def _create(table: Table, recorder: Recorder) -> list[Discrepancy] | None:
 
 
 def fault_text(fault: Fault) -> str:
-    """Return a fault as one line."""
+    """Return a fault as one line of text."""
     return f"{fault.code}: {fault.problem}; fix: {fault.fix}"
 
 
 def _fill(
     spec: EntitySpec, generator: EntityGenerator, recorder: Recorder, stored_entities: StoredEntities
 ) -> Iterator[int]:
-    """Write the items of an entity; yield the number of written items from time to time."""
+    """Write the items of an entity, and periodically yield the number of items written."""
     waiting: list[Item] = []
     try:
         for number, entity in enumerate(generator.all(), 1):
@@ -138,7 +138,7 @@ def _fill(
 
 
 def store(spec: EntitySpec, entity: Entity, recorder: Recorder, stored_entities: StoredEntities) -> None:
-    """Store or replace one entity, with the sentinels of its unique values."""
+    """Store or replace one entity, including the sentinels of its unique values."""
     stored = stored_entities.at(spec, entity)
     stored_entities.add(spec, entity)
     if stored is not None:
@@ -166,7 +166,7 @@ def _write(table: str, items: list[Item], recorder: Recorder) -> None:
 
 
 def ignore_progress(_what: str, _done: int, _total: int) -> None:
-    """Ignore progress."""
+    """Do nothing, as the default progress callback."""
 
 
 def verify(
@@ -182,11 +182,11 @@ def verify(
 ) -> VerificationReport:
     """Run a design's patterns, or one of them, on generated data. Raises KeyError for an unknown pattern.
 
-    `items`: the approximate total number of generated items. The same `seed` generates the same items and calls.
-    `book`: prices for checking claims; the shipped prices by default. `progress` is called while items are loaded,
-    `running` before each call with the pattern's name, the number of the call and the number of calls. Loading ends
-    and no call starts after `seconds`: patterns without a call are reported as not run, and `incomplete` of the report
-    names them.
+    `items` is the approximate total number of items to generate. The same `seed` generates the same items and calls.
+    `book` contains the prices for checking claims, by default the included prices. `progress` is called while items are
+    loaded. `running` is called before each call with the pattern name, the number of the call and the number of calls.
+    After `seconds`, loading stops and no more calls start. Patterns without a call are reported as not run and are
+    listed in the report's `incomplete`.
     """
     ends_s = None if seconds is None else _CLOCK.monotonic() + seconds
     patterns = [design.pattern(pattern)] if pattern is not None else list(design.patterns)
@@ -216,7 +216,7 @@ def verify(
 
 
 def _turn(pattern: Pattern[..., Any]) -> int:
-    """Order reads first, on the data as generated, and deletes last."""
+    """Return a sort key that puts reads first, on the generated data, and deletes last."""
     if pattern.plan.reading:
         return 0
     return 2 if pattern.kind in {"delete", "batch_delete"} else 1
@@ -233,7 +233,7 @@ def _notes(loaded: LoadedTables) -> Iterator[str]:
 
 @dataclass
 class _Run:
-    """The data and the calls that run on it."""
+    """The generated data and the calls that run on it."""
 
     design: Design
     recorder: Recorder
@@ -270,7 +270,7 @@ class _Run:
         return self.ends_s is not None and _CLOCK.monotonic() >= self.ends_s
 
     def incomplete(self, patterns: Sequence[Pattern[..., Any]], seconds: float) -> str:
-        """Return what the time limit left out, in a sentence; "" if it left nothing out."""
+        """Return a sentence about what the time limit skipped, or an empty string."""
         parts = []
         loaded = sum(count for table in self.loaded.results for _, count, _ in table.loaded)
         if self._loading_ended and loaded < self._to_load:
@@ -415,7 +415,7 @@ class _Run:
 
 @dataclass
 class _Call:
-    """One call."""
+    """A call of a pattern with its result."""
 
     measured: Spent
     predicted: Spent = field(default_factory=Spent)
@@ -441,14 +441,14 @@ def _calls(pattern: Pattern[..., Any]) -> int:
 
 
 def _items_of_call(pattern: Pattern[..., Any]) -> float:
-    """Return how many items a call names or writes, as the design declares."""
+    """Return how many items a call reads or writes, according to the design."""
     plan = pattern.plan
     several = plan.operation == "BatchWriteItem" or plan.walk is not None or any(plan.repeats)
     return max(1.0, pattern.facts.expected_items or 1.0) if several else 1.0
 
 
 def _grows(pattern: Pattern[..., Any]) -> bool:
-    """Return True if a read grows with the table: it has no partition key, or a constant one."""
+    """Return True if the cost of a read grows with the table, because it has no partition key or a constant one."""
     key = pattern.plan.key
     if key is None:
         return True
@@ -456,7 +456,7 @@ def _grows(pattern: Pattern[..., Any]) -> bool:
 
 
 def _first_problem(texts: Sequence[str | None], kind: Any, calls: int) -> list[Discrepancy]:
-    """Return the first of several calls' problems, with the number of affected calls."""
+    """Return the first problem of several calls, with the number of affected calls."""
     problems = [text for text in texts if text is not None]
     if not problems:
         return []

@@ -1,4 +1,4 @@
-"""Choose a target size for each item, and stretch or cut texts and collections to reach it."""
+"""Choice of a target size for each item, and adjustment of strings and collections to reach it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FILLER = "lorem ipsum dolor sit amet "
 
 
 def target_sizes(declared: Bytes, count: int, chance: Random) -> list[int]:
-    """Return a size for each of `count` items: log-normal, with the declared average and 99th percentile."""
+    """Return `count` log-normal item sizes with the declared average and 99th percentile."""
     sigma = _sigma(declared)
     middle = math.log(max(1, declared.average)) - sigma * sigma / 2
     found = [math.exp(middle + sigma * _NORMAL.inv_cdf((number + 0.5) / count)) for number in range(count)]
@@ -43,7 +43,10 @@ def target_sizes(declared: Bytes, count: int, chance: Random) -> list[int]:
 
 
 def _sigma(declared: Bytes) -> float:
-    """Solve sigma² / 2 - z sigma + ln(q / m) = 0 for average m and 99th percentile q of a log-normal distribution."""
+    """Return sigma of a log-normal distribution by solving sigma² / 2 - z sigma + ln(q / m) = 0.
+
+    m is the average and q is the 99th percentile.
+    """
     if declared.p99 is None or declared.p99 <= declared.average or declared.average <= 0:
         return _SPREAD
     inside = _Z99 * _Z99 - 2 * math.log(declared.p99 / declared.average)
@@ -51,7 +54,7 @@ def _sigma(declared: Bytes) -> float:
 
 
 def stretch(annotation: Any, value: Any, by: int, metadata: Sequence[Any] = ()) -> tuple[Any, int]:
-    """Return a value with a text in it lengthened or shortened, and the achieved difference in bytes."""
+    """Lengthen or shorten a string in a value. Return the new value and the difference in bytes."""
     plain, _ = without_none(annotation)
     if plain is str and isinstance(value, str):
         least, most = length_limits(annotation, metadata)
@@ -65,7 +68,7 @@ def stretch(annotation: Any, value: Any, by: int, metadata: Sequence[Any] = ()) 
 
 
 def length_limits(annotation: Any, metadata: Sequence[Any]) -> tuple[int, int]:
-    """Return the minimum and maximum length that a type allows; both 0 if its values must have a certain form."""
+    """Return the minimum and maximum length of a type, or 0 for both if its values must have a specific form."""
     least, most = 1, _MOST
     for mark in unwrapped(annotation, metadata)[1]:
         if getattr(mark, "pattern", None) is not None or callable(getattr(mark, "func", None)):
@@ -94,7 +97,7 @@ def _stretch_model(model: BaseModel, by: int) -> tuple[BaseModel, int]:
 
 
 def stretched(model: BaseModel, names: Sequence[str], by: int) -> dict[str, Any]:
-    """Return changes of fields that make an object larger or smaller by this many bytes, as far as possible."""
+    """Return field changes that make an object larger or smaller by a number of bytes, as far as possible."""
     changes: dict[str, Any] = {}
     left = by
     for name in names:
@@ -109,7 +112,7 @@ def stretched(model: BaseModel, names: Sequence[str], by: int) -> dict[str, Any]
 
 
 class SizeAdjuster:
-    """Adjusts entities of one kind to their declared sizes."""
+    """Adjuster of entities of one kind to their declared sizes."""
 
     def __init__(
         self, spec: EntitySpec, amount: Amount, design: Design, value_generator: ValueGenerator, owners: Owners
@@ -120,7 +123,7 @@ class SizeAdjuster:
         self._sizes = [] if declared is None else target_sizes(declared, max(1, amount.count), value_generator.random)
 
     def keep(self, names: Collection[str]) -> None:
-        """Exclude these fields from changes."""
+        """Exclude fields from adjustments."""
         self._fillers = [name for name in self._fillers if name not in names]
 
     def sized(self, entity: Entity, number: int) -> Entity:
@@ -140,7 +143,7 @@ class SizeAdjuster:
         return entity
 
     def _lengthened(self, entity: Entity, names: Sequence[str], by: int) -> dict[str, Any]:
-        """Return a collection with about this many more bytes, or None if examples fix its length."""
+        """Return a collection with about this many more bytes, or None if its length is determined by examples."""
         for name in () if examples_of(self._spec.model) else names:
             stored, value = self._spec.fields[name], getattr(entity, name)
             if stored.type_code == "L" and isinstance(value, (list, tuple)):
@@ -155,7 +158,7 @@ class SizeAdjuster:
 
 
 def fillers(spec: EntitySpec, design: Design, owners: Owners) -> list[str]:
-    """Return the fields whose texts can change their length without other effects, top-level fields first."""
+    """Return the fields whose strings can change length without side effects, top-level fields first."""
     fixed = {name for bound in (spec.key, *spec.indexes) for name in bound.depends_on}
     fixed |= {name for rule in spec.uniques for name in rule.fields}
     fixed |= {name for names in spec.found_by for name in names}
@@ -174,7 +177,7 @@ def fillers(spec: EntitySpec, design: Design, owners: Owners) -> list[str]:
 
 
 def _compared_fields(plan: Plan) -> Iterator[FieldPath]:
-    """Return the fields that a pattern compares in filters and conditions: stretched only if no other field can be."""
+    """Yield the fields that a pattern compares, which are adjusted only if no other field can be."""
     for condition in (plan.filter, plan.condition, plan.replaceable):
         yield from paths_of(condition)
 

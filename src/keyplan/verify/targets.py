@@ -1,4 +1,4 @@
-"""Choose the item that a write targets: a stored or a new item, changed if a condition requires it."""
+"""Choice of the item for a write: a stored or new item, changed if a condition requires it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _TRIES = 10
 def satisfying_changes(
     condition: Condition, spec: EntitySpec, values: Mapping[str, Any], choose: Choose
 ) -> Iterator[dict[str, Any]]:
-    """Return changes of fields, each of which may make a condition true, with the first branches first."""
+    """Yield field changes, each of which may make a condition true, starting with the first branches."""
     if evaluate_condition(condition, values) is True:
         yield {}
     elif isinstance(condition, AndCondition):
@@ -69,7 +69,7 @@ def satisfying_changes(
 def _changes_to_fail(
     part: Condition, spec: EntitySpec, values: Mapping[str, Any], choose: Choose
 ) -> Iterator[dict[str, Any]]:
-    """Return changes that make a condition false."""
+    """Yield field changes that make a condition false."""
     if isinstance(part, NotCondition):
         yield from satisfying_changes(part.part, spec, values, choose)
     elif isinstance(part, AndCondition):
@@ -95,7 +95,7 @@ def _changes_to_fail(
 def _changes_of_test(
     condition: Condition, spec: EntitySpec, values: Mapping[str, Any], choose: Choose
 ) -> Iterator[dict[str, Any]]:
-    """Return changes that make a comparison or function of a top-level field true."""
+    """Yield field changes that make a comparison or function on a top-level field true."""
     first, *others = condition.operands()
     path = first.path if isinstance(first, FieldSize) else first
     if not isinstance(path, FieldPath) or len(path.parts) > 1 or path.field not in spec.fields:
@@ -130,7 +130,7 @@ def _size(condition: Condition, operand: Any) -> int:
 
 
 def _resized(value: Any, size: int, more: Callable[[], Any]) -> Any:
-    """Return a text or collection of a length, or None if it cannot be made."""
+    """Return a string or collection with a given length, or None if this is not possible."""
     value = more() if value is None else value
     if isinstance(value, str):
         return (value + "x" * size)[:size]
@@ -145,7 +145,7 @@ def _resized(value: Any, size: int, more: Callable[[], Any]) -> Any:
 
 
 def adjacent_value(value: Any, by: int) -> Any:
-    """Return the value just above or below, or the value itself if none exists."""
+    """Return the next larger or smaller value, or the value itself if there is none."""
     if not by or isinstance(value, (bool, Enum)):
         return value
     if isinstance(value, (int, float, Decimal)):
@@ -160,7 +160,7 @@ def adjacent_value(value: Any, by: int) -> Any:
 
 
 class WriteTargets:
-    """Chooses items for writes and stores more if none fits."""
+    """Chooser of items for writes, which stores new items if necessary."""
 
     def __init__(
         self,
@@ -169,7 +169,7 @@ class WriteTargets:
         value_generator: ValueGenerator,
         add: Callable[[EntitySpec, Entity], None],
     ) -> None:
-        """`add` stores an entity."""
+        """Create a chooser. `add` stores an entity."""
         self._stored_entities, self._entity_generators, self._value_generator, self._add = (
             stored_entities,
             entity_generators,
@@ -179,12 +179,13 @@ class WriteTargets:
         self._used: set[tuple[str, bytes]] = set()
 
     def start(self) -> None:
-        """Start a call: no item is used yet."""
+        """Start a call, without any items used yet."""
         self._used.clear()
 
     def use(self, spec: EntitySpec, entity: Entity) -> bool:
-        """Mark the entity's item as used by this call; return False if another step uses it: a request names an
-        item once.
+        """Mark the entity's item as used by this call.
+
+        Returns False if another step of the call uses the item, because a request can contain an item only once.
         """
         place = spec.schema.name, place_of(spec, entity)
         if place in self._used:
@@ -213,7 +214,7 @@ class WriteTargets:
         return self._added(spec, dict(known))
 
     def _added(self, spec: EntitySpec, fields: Mapping[str, Any]) -> Entity | None:
-        """Store and return another item with these values, or None if its key exists."""
+        """Store and return a new item with these values, or None if its key exists."""
         entity = _with(spec, self._entity_generators[spec].make(), fields)
         if entity is None or self._stored_entities.exists(spec, entity):
             return None
@@ -226,7 +227,7 @@ class WriteTargets:
         return [entity for entity in chosen if (spec.schema.name, place_of(spec, entity)) not in self._used]
 
     def item(self, plan: Plan, *, changes: bool) -> Entity:
-        """Return a new item, or a stored item with some fields changed."""
+        """Return a new item, or a stored item with some changed fields."""
         spec, generator = plan.entity, self._entity_generators[plan.entity]
         candidates = self._some(spec, self._stored_entities.all(spec)) if changes else ()
         if not candidates and plan.exists == "must":
@@ -246,7 +247,7 @@ class WriteTargets:
         return candidates[0]
 
     def allowed(self, plan: Plan, target: Entity, arguments: Mapping[str, Any]) -> bool:
-        """Return True if the pattern's condition holds for the item, after changing the item if necessary."""
+        """Return True if the pattern's condition is true for the item, after changing it if necessary."""
         if plan.condition is None:
             return True
         condition = fill(plan.condition, arguments)
@@ -255,7 +256,7 @@ class WriteTargets:
         return plan.exists != "must_not" and self.make_satisfy(plan.entity, target, condition)
 
     def make_satisfy(self, spec: EntitySpec, target: Entity, condition: Condition) -> bool:
-        """Store the item changed so that a condition without parameters holds; return False if that fails."""
+        """Store the item changed so that a condition without parameters is true. Return False if this fails."""
         unique = {name for rule in spec.uniques for name in rule.fields}
         fixed = {*spec.key.fields, spec.version, *unique}
         for changes in satisfying_changes(condition, spec, _stored(target), self._entity_generators[spec].some):
@@ -268,8 +269,9 @@ class WriteTargets:
 
 
 def _as_new(plan: Plan, entity: Entity) -> Entity:
-    """Return a created item with the defaults that put it into a sparse index, as the estimated cost of a creation
-    assumes.
+    """Return a new item with the defaults that put it into a sparse index.
+
+    The estimated cost of a creation assumes these defaults.
     """
     for defaults in filter(None, (index_defaults(plan, bound) for bound in plan.entity.indexes)):
         entity = _with(plan.entity, entity, defaults) or entity
@@ -281,7 +283,7 @@ def _stored(entity: Entity) -> dict[str, Any]:
 
 
 def _with(spec: EntitySpec, entity: Entity, fields: Mapping[str, Any]) -> Entity | None:
-    """Return the entity with other values, or None if its model rejects them."""
+    """Return the entity with different values, or None if its model rejects them."""
     try:
         return spec.model.model_validate({**entity.__dict__, **fields}, by_name=True)
     except ValidationError:
@@ -289,7 +291,7 @@ def _with(spec: EntitySpec, entity: Entity, fields: Mapping[str, Any]) -> Entity
 
 
 def _changed(spec: EntitySpec, entity: Entity, changes: Mapping[str, Any]) -> Entity | None:
-    """Return the entity with other values; a None removes a field, even one that the model requires."""
+    """Return the entity with different values. None removes a field, even a required one."""
     removed = {name for name, value in changes.items() if value is None and not spec.fields[name].optional}
     changed = _with(spec, entity, {name: value for name, value in changes.items() if name not in removed})
     if changed is None or not removed:
@@ -298,9 +300,9 @@ def _changed(spec: EntitySpec, entity: Entity, changes: Mapping[str, Any]) -> En
 
 
 def _without(spec: EntitySpec, entity: Entity, names: set[str]) -> Entity | None:
-    """Return an item without fields that its model requires, as an older program wrote it.
+    """Return an item without some required fields, as an older program may have written it.
 
-    Return None unless the model reads the item and derives the same key from it, so that writes can be checked.
+    Returns None unless the model can read the item and derives the same key from it.
     """
     less = dict.fromkeys(names)
     try:

@@ -1,8 +1,8 @@
-"""Generate values of types and fields with polyfactory from a seed.
+"""Generation of values for types and fields with polyfactory, from a random seed.
 
 Each type is analyzed once, so that generating many values is fast. Collections, unions and models are assembled here
-from values that polyfactory generates. A value that the type's own constraints reject is generated again: a text for a
-pattern may have the right form and the wrong length. Pydantic examples of fields and models take precedence.
+from values that polyfactory generates. If the constraints of the type reject a value, it is generated again. For
+example, a string may match a pattern but have the wrong length. Pydantic examples of fields and models take precedence.
 """
 
 from __future__ import annotations
@@ -48,23 +48,23 @@ Fits = Callable[[Any], bool]
 
 
 class SampleError(KeyplanError):
-    """A value or item could not be generated."""
+    """Raised if a value or item could not be generated."""
 
 
 class MissingGeneratorError(KeyplanError):
-    """The generator of values (polyfactory) is not installed."""
+    """Raised if polyfactory, which generates values, is not installed."""
 
 
 class NothingFitsError(KeyplanError):
-    """No arguments that fit the generated items were found for a pattern."""
+    """Raised if no arguments that match the generated items were found for a pattern."""
 
 
 @lru_cache(maxsize=4096)
 def examples_of(model: type[BaseModel]) -> tuple[BaseModel, ...]:
-    """Return the examples in a model's `json_schema_extra`, by field or alias. Raises SampleError for an invalid
-    one.
+    """Return the examples in a model's `json_schema_extra`, by field or alias.
 
-    Inherited examples may not have all fields of the model, so invalid ones among them are skipped.
+    Raises SampleError for an invalid example. Inherited examples may lack fields of the model, so invalid ones among
+    them are skipped.
     """
     examples = []
     inherited = any(
@@ -89,7 +89,7 @@ def has_examples(model: type[BaseModel]) -> bool:
 
 
 def leaves_out(model: type[BaseModel], names: Iterable[str]) -> bool:
-    """Return True if an example of a model has none of these fields: items are then stored without them."""
+    """Return True if an example of a model has none of these fields, so that items can be stored without them."""
     fields = {name: model.model_fields[name] for name in names}
     aliases = [alias for field in fields.values() for alias in (field.alias, field.validation_alias)]
     known = {*fields, *(alias for alias in aliases if isinstance(alias, str))}
@@ -104,7 +104,7 @@ def _declared_examples(model: type[BaseModel]) -> Any:
 
 
 class TypeGenerators:
-    """Builds generators of values by type."""
+    """Builder of value generators by type."""
 
     def __init__(
         self,
@@ -113,7 +113,9 @@ class TypeGenerators:
         model: Callable[[type[BaseModel]], BaseModel],
         depth: Callable[[], int],
     ) -> None:
-        """`plain`: generators of types without constraints. `model` generates an object at a nesting depth. Raises
+        """Create a builder.
+
+        `plain` are generators for types without constraints. `model` generates an object at a nesting depth. Raises
         MissingGeneratorError.
         """
         self._chance, self._plain, self._model, self._depth = chance, plain, model, depth
@@ -127,7 +129,7 @@ class TypeGenerators:
         self._faker.seed_instance(chance.getrandbits(32))
 
     def of(self, annotation: Any, metadata: Sequence[Any] = ()) -> MakeValue:
-        """Return a generator of values of a type, never None. It raises SampleError if no value can be generated."""
+        """Return a generator for values of a type, never None. It raises SampleError if no value can be generated."""
         examples = _examples(annotation)
         if examples:
             return checked_choice(self._chance, annotation, metadata, examples, f"{annotation}")
@@ -160,7 +162,7 @@ class TypeGenerators:
         return self._bounded(kind, marks) or self._by_polyfactory(kind, marks)
 
     def _bounded(self, kind: Any, marks: Sequence[Any]) -> MakeValue | None:
-        """Handle the most frequent constraints: bounds of integers, lengths of texts."""
+        """Return a generator for the most frequent constraints: integer bounds and string lengths."""
         if kind is int and not _constraints(marks, "multiple_of"):
             low, high = _bounds(marks)
             return lambda: self._chance.randint(low, high)
@@ -170,7 +172,7 @@ class TypeGenerators:
         return None
 
     def _many(self, kind: type, element: MakeValue, marks: Sequence[Any]) -> MakeValue:
-        """Generate a collection with different elements, as far as a few tries find them."""
+        """Return a generator for collections of different elements, as far as a few attempts can find them."""
         least, most = _lengths(marks, _ELEMENTS)
         may_be_empty = not any(_constraints(marks, "min_length"))
 
@@ -199,7 +201,7 @@ class TypeGenerators:
         return members
 
     def _checked(self, generate: MakeValue, kind: Any, marks: Sequence[Any]) -> MakeValue:
-        """Repeat a generator until the constraints accept its value."""
+        """Return a generator that repeats `generate` until the constraints accept its value."""
         accepts = _holder(kind, marks)
 
         def make() -> Any:
@@ -252,8 +254,9 @@ def _holder(annotation: Any, marks: Sequence[Any]) -> type[BaseModel]:
 def checked_choice(
     chance: Random, annotation: Any, metadata: Sequence[Any], examples: Sequence[Any], what: str
 ) -> MakeValue:
-    """Return a generator that chooses among examples, validated by their type. Raises SampleError for an invalid
-    example.
+    """Return a generator that chooses among validated examples.
+
+    Raises SampleError for an invalid example.
     """
     reads = _holder(annotation, metadata)
     fitting = []
@@ -278,7 +281,7 @@ def _lengths(marks: Sequence[Any], spread: int) -> tuple[int, int]:
 
 
 def _bounds(marks: Sequence[Any]) -> tuple[int, int]:
-    """Return the bounds of an integer; a missing bound is set near the other."""
+    """Return the bounds of an integer. A missing bound is derived from the other one."""
     lows = [
         *(math.ceil(low) for low in _constraints(marks, "ge")),
         *(math.floor(low) + 1 for low in _constraints(marks, "gt")),
@@ -293,14 +296,14 @@ def _bounds(marks: Sequence[Any]) -> tuple[int, int]:
 
 
 def unwrapped(annotation: Any, metadata: Sequence[Any]) -> tuple[Any, list[Any]]:
-    """Return the type itself, without None, and its annotations."""
+    """Return the type itself without None, and its metadata."""
     kind, _, marks = unwrap(annotation)
     flat = (part for mark in marks for part in (mark.metadata if isinstance(mark, FieldInfo) else [mark]))
     return kind, [*metadata, *flat]
 
 
 def _examples(annotation: Any) -> Sequence[Any]:
-    """Return examples within a nested type: list[Annotated[str, Field(examples=[...])]]."""
+    """Return the examples within a nested type, such as list[Annotated[str, Field(examples=[...])]]."""
     if get_origin(annotation) is not Annotated:
         return ()
     examples = [mark.examples for mark in get_args(annotation)[1:] if isinstance(mark, FieldInfo) and mark.examples]
@@ -316,12 +319,12 @@ def _any_fits(_value: Any) -> bool:
 
 
 def _is_mail(annotation: Any, name: str) -> bool:
-    """Return True if a field's name suggests an e-mail address: such fields are usually validated as one."""
+    """Return True if the name of a field suggests an email address, because such fields are usually validated."""
     return without_none(annotation)[0] is str and "mail" in name.lower()
 
 
 class ValueGenerator:
-    """Generates values. The same seed gives the same values in the same order of calls."""
+    """Generator of values. The same seed and the same order of calls generate the same values."""
 
     def __init__(self, seed: int, now_s: float) -> None:
         self.random = Random(seed)  # noqa: S311 - generated data, no secrets
@@ -362,9 +365,9 @@ class ValueGenerator:
         return self._recipes.of(annotation)()
 
     def nth(self, model: type[BaseModel], name: str, number: int, fits: Fits = _any_fits) -> Any:
-        """Return one of a sequence of different values, the same for all models whose field has that name and type.
+        """Return a value from a sequence of different values, shared by all models with a field of that name and type.
 
-        `fits` says which values can be used.
+        `fits` determines which values can be used.
         """
         info = model.model_fields[name]
         plain, _ = without_none(info.annotation)
@@ -380,7 +383,7 @@ class ValueGenerator:
         return pool[number]
 
     def up_to(self, model: type[BaseModel], name: str, number: int, fits: Fits = _any_fits) -> Any:
-        """Return one of the sequence, or an earlier value again if the sequence is shorter."""
+        """Return a value from the sequence, or an earlier value if the sequence is too short."""
         try:
             return self.nth(model, name, number, fits)
         except SampleError:
@@ -397,7 +400,7 @@ class ValueGenerator:
         raise SampleError(f"{model.__name__}.{name} has only {len(pool)} different values, and more are needed")
 
     def model(self, model: type[BaseModel], given: Mapping[str, Any]) -> BaseModel:
-        """Return an object of a model with some given fields: one of its examples, if it has any."""
+        """Return an object of a model with the given fields, based on one of its examples if there are any."""
         examples = examples_of(model)
         reason: ValidationError | None = None
         for attempt in range(_MODEL_TRIES):
@@ -414,7 +417,7 @@ class ValueGenerator:
         ) from reason
 
     def _values(self, model: type[BaseModel], given: Mapping[str, Any], *, whole: bool) -> dict[str, Any]:
-        """Return values of the other fields. `whole`: include optional fields."""
+        """Return values of the other fields. With `whole`, include optional fields."""
         self._depth += 1
         try:
             return {
@@ -439,11 +442,11 @@ class ValueGenerator:
         return datetime.fromtimestamp(math.floor(self.now_s) + self.random.randrange(_DAY_S, 90 * _DAY_S), UTC)
 
     def word(self) -> str:
-        """Return some letters."""
+        """Return a short random word."""
         return "".join(self.random.choices(ascii_lowercase, k=_WORD))
 
     def _plain(self) -> dict[Any, MakeValue]:
-        """Return generators of values that depend on the seed alone and that can be part of keys."""
+        """Return generators of basic types that depend only on the seed and whose values can be used in keys."""
         chance = self.random
         return {
             str: self.word,
