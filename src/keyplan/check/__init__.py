@@ -1,1 +1,1 @@
-"""Checks of designs: rules, findings, reports."""
+"""Checks of designs: rules, findings and reports."""

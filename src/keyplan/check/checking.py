@@ -1,4 +1,4 @@
-"""Run rules over a design, or over two, and separate the findings that the design suppresses."""
+"""Execution of rules over one or two designs, with separation of suppressed findings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CHANGE_CODES = "KP9"
 
 
 def _discovered() -> dict[str, tuple[Rule[Any], ...]]:
-    """Import the modules under check/rules and return their rules by code, grouped by the title of their family."""
+    """Import the modules in check/rules, and return their rules by code, grouped by the title of their family."""
     rules_by_family = {}
     for family in pkgutil.iter_modules(families.__path__, f"{families.__name__}."):
         package = import_module(family.name)
@@ -67,10 +67,10 @@ class Report:
 
 
 def check(design: Design, rules: Iterable[Rule[Subject]] | None = None, *, refusals: Sequence[Refusal] = ()) -> Report:
-    """Run rules over a design: all of them by default.
+    """Run rules over a design, by default all rules.
 
-    `refusals`: declarations that are missing in the design because they were refused. They become findings, and rules
-    that rest on what a design does not declare are left out.
+    `refusals` are declarations that are missing in the design because they raised an error. They become findings. Rules
+    about missing declarations are then skipped.
     """
     subject = Subject(design)
     run = [rule for rule in (RULES.values() if rules is None else rules) if not (refusals and rule.of_absence)]
@@ -88,7 +88,7 @@ def _refused(refusal: Refusal, design: Design) -> Finding:
 
 
 def check_change(comparison: Comparison, rules: Iterable[Rule[Comparison]] | None = None) -> Report:
-    """Run change rules over two designs: all of them by default. The new design's suppressions apply."""
+    """Run change rules over two designs, by default all rules. The suppressions of the new design apply."""
     run = CHANGE_RULES.values() if rules is None else rules
     findings = [finding for rule in run for finding in rule.check(comparison)]
     design = comparison.new
@@ -99,7 +99,7 @@ def check_change(comparison: Comparison, rules: Iterable[Rule[Comparison]] | Non
 def _report(
     design: Design, findings: list[Finding], judged: list[Suppression], more_names: Collection[str] = ()
 ) -> Report:
-    """Separate suppressed findings, and add findings for those of the judged suppressions that are unused."""
+    """Separate suppressed findings, and add a finding for each unused suppression of the rules that ran."""
     findings = _without_implied(findings)
     suppressed = [(finding, by) for finding in findings if (by := _suppression(finding, design)) is not None]
     left = [finding for finding in findings if _suppression(finding, design) is None]
@@ -109,7 +109,7 @@ def _report(
 
 
 def _without_implied(findings: list[Finding]) -> list[Finding]:
-    """Leave out findings whose cause another rule reports of the same subject."""
+    """Remove findings whose cause another rule reports for the same subject."""
     reported = {(finding.code, finding.subject) for finding in findings}
     return [
         finding
@@ -145,7 +145,7 @@ def _about_suppressions(
 
 
 def _unused(by: Suppression, names: Collection[str]) -> tuple[str, str]:
-    """Return the problem with an unused suppression, and its fix."""
+    """Return the problem with an unused suppression and its fix."""
     suppressed = f"{by.code} is suppressed{' for ' + by.on if by.on else ''}"
     if by.code not in PAGES:
         return f"{suppressed}, but no such rule exists", "use a code that `keyplan rule` lists"

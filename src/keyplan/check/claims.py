@@ -1,4 +1,4 @@
-"""Parse claims of documents: units, prices, latencies and dates."""
+"""Parsing of published claims: units, prices, latencies and dates."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ What = Literal["read", "write"]
 
 @dataclass(frozen=True)
 class ClaimedUnits:
-    """A number or range of units."""
+    """A number or range of capacity units."""
 
     what: What
     low: float
@@ -50,7 +50,7 @@ SINGLE_DIGIT_MS = 10
 
 
 def units_of(text: str) -> ClaimedUnits | None:
-    """Parse the units of a claim: "0.5 RCU", "~1-5 RCU", "1.5 WCU per item", "2 write units"."""
+    """Parse the units in a claim, such as "0.5 RCU", "~1-5 RCU", "1.5 WCU per item" or "2 write units"."""
     match = _UNITS.search(text)
     if match is None:
         return None
@@ -61,7 +61,7 @@ def units_of(text: str) -> ClaimedUnits | None:
 
 
 def price_of(text: str) -> ClaimedPrice | None:
-    """Parse the price of a million requests in a claim: "$0.25 per million reads"."""
+    """Parse the price of a million requests in a claim, such as "$0.25 per million reads"."""
     match = _PRICE.search(text)
     if match is None:
         return None
@@ -69,7 +69,7 @@ def price_of(text: str) -> ClaimedPrice | None:
 
 
 def milliseconds_of(text: str) -> float | None:
-    """Parse the longest time of a claim in milliseconds: "single-digit ms" is 10."""
+    """Parse the longest duration in a claim in milliseconds. "single-digit ms" is 10."""
     match = _LATENCY.search(text)
     if match is None:
         return None
@@ -77,7 +77,7 @@ def milliseconds_of(text: str) -> float | None:
 
 
 def year_and_month_of(text: str) -> tuple[int, int] | None:
-    """Parse the date of a claim's source; a year alone means December."""
+    """Parse the date in a claim's source. A year alone means December."""
     match = _DATE.search(text)
     return None if match is None else (int(match[1]), int(match[2] or 12))
 
@@ -87,7 +87,7 @@ def _number(text: str) -> float:
 
 
 def of_all(subject: Subject) -> Iterator[tuple[str, Claim, Place]]:
-    """Yield claims of the design and its patterns, with the name and place of their owner."""
+    """Yield the claims of the design and its patterns, with the name and location of their owner."""
     for name, claim in of_design(subject):
         yield name, claim, claim.place
     for pattern, claim in of_patterns(subject):
@@ -100,10 +100,10 @@ def of_design(subject: Subject) -> Iterator[tuple[str, Claim]]:
 
 
 def of_patterns(subject: Subject) -> Iterator[tuple[Pattern[..., object], Claim]]:
-    """Yield claims about patterns."""
+    """Yield the claims about patterns."""
     return ((pattern, claim) for pattern in subject.design.patterns for claim in pattern.facts.claims)
 
 
 def place_of(pattern: Pattern[..., object]) -> Place:
-    """Return the place of a pattern's claim: in its own declaration, as several can share one claim."""
+    """Return the location of a pattern's claim in its own declaration, because several patterns can share a claim."""
     return pattern.place.at("claims=")

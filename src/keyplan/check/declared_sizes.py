@@ -1,4 +1,4 @@
-"""The largest sizes that declarations allow: bytes of items and keys, levels of nesting, fields without a bound."""
+"""The largest sizes that declarations allow: bytes of items and keys, nesting levels, and unbounded fields."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _BYTES_OF_A_CONTAINER = 3
 
 
 def most_item_bytes(entity: EntitySpec) -> tuple[int, str]:
-    """Return the largest size of the bounded fields in bytes, and the field that can be largest.
+    """Return the largest size of the bounded fields in bytes, with the field that can be largest.
 
-    Fields without a bound count as 0, so that the size is a lower bound.
+    Unbounded fields count as 0, so the size is a lower bound.
     """
     sizes = {
         field.name: len(field.attribute.encode()) + (most_bytes(field.info.annotation, field.info) or 0)
@@ -40,7 +40,7 @@ def most_item_bytes(entity: EntitySpec) -> tuple[int, str]:
 
 
 def least_item_bytes(entity: EntitySpec) -> int:
-    """Return the bytes that every item has: the names of attributes that are always stored, and its shortest key."""
+    """Return the minimum size of every item in bytes: the names of required attributes and the shortest key."""
     always = {part.attribute for part in entity.key.attributes}
     for name, field in entity.fields.items():
         if not field.optional and not field.is_set and name not in entity.is_in_key_only:
@@ -50,7 +50,7 @@ def least_item_bytes(entity: EntitySpec) -> int:
 
 
 def most_bytes(annotation: Any, info: FieldInfo | None = None) -> int | None:
-    """Return the largest size of an attribute value of a type in bytes, or None if nothing bounds it."""
+    """Return the largest size of a type's attribute values in bytes, or None if it is unbounded."""
     field = DeclaredField.of("value", annotation, info)
     bare, _ = without_none(annotation)
     origin = get_origin(bare) or bare
@@ -85,7 +85,7 @@ def _most_bytes_of_model(model: type[BaseModel]) -> int | None:
 
 
 def is_recursive(model: type[BaseModel]) -> bool:
-    """Return True if values of a model can hold values of the same model."""
+    """Return True if values of a model can contain values of the same model."""
     return model in _models_in(model, set())
 
 
@@ -105,7 +105,7 @@ def _models_of(annotation: Any) -> list[type[BaseModel]]:
 
 
 def nesting(annotation: Any) -> int | None:
-    """Return how many lists and maps a value nests, or None if nothing bounds it."""
+    """Return how many levels of lists and maps a value can have, or None if it is unbounded."""
     bare, _ = without_none(annotation)
     if get_origin(bare) is Annotated:
         return nesting(get_args(bare)[0])
@@ -127,7 +127,7 @@ def _one_level_more(inner: list[int | None]) -> int | None:
 
 
 def grows_without_end(stored: StoredField, path: FieldPath) -> bool:
-    """Return True if neither a length nor a set of choices bounds the members of a field."""
+    """Return True if the number of members of a field is unbounded."""
     if len(path.parts) > 1:
         return False
     if stored.declared.max_length is not None:
@@ -160,7 +160,7 @@ def too_long(
 def unbounded(
     rule: Rule[Subject], entity: EntitySpec, keys: Iterable[tuple[BoundKey, BoundKeyAttribute]], limit: int
 ) -> Iterator[Finding]:
-    """Yield one finding for each field of free text without a bound in the key attributes of an entity."""
+    """Yield one finding for each unbounded free text field in the key attributes of an entity."""
     reported: set[str] = set()
     for bound, part in keys:
         template = as_template(part)
@@ -197,7 +197,7 @@ def _unbounded_field(
 
 
 def _is_free_text(field: StoredField) -> bool:
-    """Return True if a field holds text that is not known to be generated: its type, mark and name say nothing."""
+    """Return True if a field contains text that, by its type, marker and name, is not known to be generated."""
     text = field.declared.type is str and not is_identifier(field)
     return text and kind_of(field) is None and not is_time_name(field.name)
 

@@ -1,6 +1,7 @@
-"""What a field's values are: identifiers, times, tenants, holders, increasing values.
+"""Classification of field values: identifiers, times, tenants, holders and increasing values.
 
-Types and `Attribute(kind=...)` say it. A name is a weak hint: rules use it to leave findings out, or for advice.
+Types and `Attribute(kind=...)` determine the class. Names are only weak hints, which rules use to skip findings or to
+give advice.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _TIME_ORDERED_UUIDS = frozenset({6, 7})
 
 
 def kind_of(field: StoredField) -> Kind | None:
-    """Return what a field's values are by its mark or its type, or None if neither says it."""
+    """Return the kind of a field's values by its marker or type, or None if neither determines it."""
     mark = attribute_of(field.info).kind
     if mark is not None:
         return mark
@@ -46,18 +47,18 @@ def kind_of(field: StoredField) -> Kind | None:
 
 
 def is_identifier(field: StoredField) -> bool:
-    """Return True if a field holds generated values, by its type, its mark or its name."""
+    """Return True if a field contains generated values, according to its type, its marker or its name."""
     kind = kind_of(field)
     return kind == "id" or (kind is None and is_identifier_name(field.name))
 
 
 def words_of(name: str) -> str:
-    """Return a name in lower-case words joined by underscores: attemptId becomes attempt_id."""
+    """Return a name in lowercase words joined by underscores, such as attempt_id for attemptId."""
     return _WORD_START.sub("_", name).lower()
 
 
 def is_identifier_name(name: str) -> bool:
-    """Return True if a name suggests generated values: ids, hashes and tokens, which are not free text."""
+    """Return True if a name suggests generated values: IDs, hashes and tokens, which are not free text."""
     return _IDENTIFIER.search(words_of(name)) is not None
 
 
@@ -72,27 +73,27 @@ def is_tenant_name(name: str) -> bool:
 
 
 def is_state_name(name: str) -> bool:
-    """Return True if a name suggests a state, which decides what may happen next."""
+    """Return True if a name suggests a state, which determines possible next steps."""
     return _STATE.search(words_of(name)) is not None
 
 
 def is_assignee_name(name: str) -> bool:
-    """Return True if a name suggests the one of several that holds something: a job's worker, a seat's holder."""
+    """Return True if a name suggests the current holder of something, such as a job's worker."""
     return _ASSIGNEE.search(words_of(name)) is not None
 
 
 def is_rest_name(name: str) -> bool:
-    """Return True if a name suggests what is left of something: a balance, a stock, free seats."""
+    """Return True if a name suggests a remaining amount, such as a balance, a stock or free seats."""
     return _REST.search(words_of(name)) is not None
 
 
 def increases_with_time(field: StoredField) -> bool:
-    """Return True if a field holds the time of writing, so that new items have greater values, as its name suggests."""
+    """Return True if the name suggests that a field contains the time of writing, which only increases."""
     return field.write_time is not None or (is_time_name(field.name) and _FUTURE.search(words_of(field.name)) is None)
 
 
 def monotonic_start(parts: Sequence[BoundKeyAttribute], entity: EntitySpec) -> str | None:
-    """Return the field that a sort key starts with if new items have greater values: a time, a sequence, a ULID."""
+    """Return the first field of a sort key if new items have greater values: a time, a sequence or a ULID."""
     name = next(iter(parts[0].fields), None) if parts else None
     if name is None:
         return None
@@ -102,7 +103,7 @@ def monotonic_start(parts: Sequence[BoundKeyAttribute], entity: EntitySpec) -> s
 
 
 def own_id(entity: EntitySpec) -> StoredField | None:
-    """Return the required field with the ID of an entity, if the entity's key does not contain it."""
+    """Return the required ID field of an entity if the entity's key does not contain it, or None."""
     noun = words_of(entity.name).rpartition("_")[2]
     for name, field in entity.fields.items():
         if words_of(name) in {"id", f"{noun}_id"} and name not in entity.key.fields and not field.optional:
@@ -119,18 +120,18 @@ def is_key_of_period(entity: EntitySpec) -> bool:
 
 
 def is_time_by_type(field: StoredField) -> bool:
-    """Return True if a field's type is a date or datetime, or its mark says that it holds timestamps."""
+    """Return True if a field's type is a date or datetime, or its marker declares timestamps."""
     by_type = isinstance(field.annotation, type) and issubclass(field.annotation, date)
     return by_type or kind_of(field) == "timestamp"
 
 
 def is_time_ordered_id(field: StoredField) -> bool:
-    """Return True if a field holds identifiers that start with the time, by its type, its pattern or its name."""
+    """Return True if a field contains identifiers that start with the time, by its type, pattern or name."""
     return has_time_ordered_type(field) or _TIME_ORDERED_ID.search(words_of(field.name)) is not None
 
 
 def has_time_ordered_type(field: StoredField) -> bool:
-    """Return True if a field's type or pattern makes identifiers that start with the time: UUID 6 or 7, ULID."""
+    """Return True if a field's type or pattern requires identifiers that start with the time, such as ULID."""
     versions = {getattr(mark, "uuid_version", None) for mark in field.info.metadata}
     return _ULID_ALPHABET.search(field.declared.pattern or "") is not None or not versions.isdisjoint(
         _TIME_ORDERED_UUIDS

@@ -1,4 +1,4 @@
-"""A finding of a rule, and helpers for the wording of its message."""
+"""A finding of a rule, with helpers that format its message."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Finding:
 
     @property
     def subjects(self) -> tuple[str, ...]:
-        """The subjects of this finding and of those that it stands for."""
+        """The subjects of this finding and of the findings that were merged into it."""
         return tuple(dict.fromkeys((self.subject, *(one.subject for one in self.alike))))
 
     @classmethod
@@ -46,7 +46,7 @@ class Finding:
 
 
 def merged(findings: Iterable[Finding]) -> list[Finding]:
-    """Replace findings of one rule and one cause by the first of them, which lists the items of all."""
+    """Merge findings with the same rule and cause into the first of them, which then lists all items."""
     groups: dict[object, list[Finding]] = {}
     for finding in findings:
         group = (finding.code, finding.severity, finding.cause) if finding.item else finding
@@ -63,15 +63,15 @@ def _listing(first: Finding, *others: Finding) -> Finding:
 
 
 def number(value: float) -> str:
-    """Format a number for a message: 1,234 or 0.5."""
+    """Format a number for a message, such as 1,234 or 0.5."""
     return f"{value:,.0f}" if value >= 10 or value == int(value) else f"{value:.2g}"
 
 
 def counted(count: int, singular: str, plural: str) -> str:
-    """Format a number with its noun: 1 index, 2 indexes."""
+    """Format a number with its noun, such as 1 index or 2 indexes."""
     return f"{count:,} {singular if count == 1 else plural}"
 
 
 def with_article(name: str) -> str:
-    """Return a name with its indefinite article: an Event, a Booking."""
+    """Return a name with its indefinite article, such as an Event or a Booking."""
     return f"{'an' if name[:1] in 'AEIOaeio' else 'a'} {name}"

@@ -1,7 +1,7 @@
-"""Edit the source of a design where the fix of a finding is mechanical: a table's protection, an index's projection.
+"""Automatic fixes in the source of a design, such as a table's protection or an index's projection.
 
-An edit adds or changes one option in the call that declares a table or an index, and leaves the rest of the file as
-it is. It is refused where the call or the option's value is not a literal.
+An edit adds or changes one option in the call that declares a table or an index. The rest of the file does not change.
+The edit is refused if the call or the value of the option is not a literal.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class FileEdit:
 
 @dataclass(frozen=True)
 class Fixes:
-    """The edits that fix findings, and the findings that cannot be fixed this way although the fix is mechanical."""
+    """The edits that fix findings, and the findings for which an automatic fix is refused."""
 
     edits: tuple[FileEdit, ...]
     made: tuple[Change, ...]
@@ -84,11 +84,11 @@ class Fixes:
 
 
 class _RefusedError(Exception):
-    """The reason why a change cannot be made."""
+    """Raised if a change cannot be made, with the reason."""
 
 
 def fixes(reports: Iterable[tuple[Design, Report]]) -> Fixes:
-    """Return the edits of the source that fix findings of designs; nothing is written yet."""
+    """Return the edits of source files that fix findings, without writing them."""
     files: dict[str, list[Change]] = {}
     shared: Counter[_Site] = Counter()
     for design, report in reports:
@@ -127,7 +127,7 @@ def _site(place: Place) -> _Site:
 
 
 def _merged(changes: Iterable[Change]) -> list[Change]:
-    """Merge the changes of one option of a declaration: their attributes are added together."""
+    """Merge changes of the same option of a declaration by adding their attributes together."""
     merged: dict[tuple[_Site, str], Change] = {}
     for change in changes:
         key = _site(change.place), change.option
@@ -150,7 +150,7 @@ def _changes(design: Design, finding: Finding) -> Iterator[Change]:
 
 
 def _unprojected(plan: Plan) -> Iterator[str]:
-    """Yield the attributes that a read of an index needs and the index does not project."""
+    """Yield the attributes that a read of an index needs but the index does not project."""
     index = plan.index
     if index is None:
         return
@@ -167,7 +167,7 @@ def _unprojected(plan: Plan) -> Iterator[str]:
 
 @dataclass
 class _Source:
-    """The source of a file, and the replacements to make in it."""
+    """The source of a file, with the replacements to make in it."""
 
     path: Path
     contents: bytes
@@ -198,7 +198,7 @@ class _Source:
         return cls(path, contents, text, encoding, tree, starts)
 
     def edited(self) -> FileEdit:
-        """Return the file with the replacements; those at one offset are made in their order."""
+        """Return the edited file. Replacements at the same offset are made in order."""
         parts, end = [], 0
         for start, stop, new in sorted(self.replacements, key=lambda one: one[:2]):
             parts += [self.text[end:start], new]
@@ -206,7 +206,7 @@ class _Source:
         return FileEdit(self.path, self.contents, "".join([*parts, self.text[end:]]).encode(self.encoding))
 
     def apply(self, change: Change) -> None:
-        """Add the replacements of a change. Raises _RefusedError."""
+        """Add the replacements for a change. Raises _RefusedError."""
         call = self._call(change.place)
         keyword = next((one for one in call.keywords if one.arg == change.option), None)
         if keyword is None and any(one.arg is None for one in call.keywords):
@@ -242,7 +242,7 @@ class _Source:
             raise _RefusedError("project is not a literal")
 
     def _quoted(self, name: str, like: ast.expr | None) -> str:
-        """Return a text literal with the quotes of another."""
+        """Return a string literal with the same quotes as another literal."""
         texts = [node for node in ast.walk(like) if _is_text(node)] if like is not None else []
         quote = self.text[self._start(texts[0])] if texts else '"'
         return f"{quote}{name}{quote}" if quote in {"'", '"'} and name.isidentifier() else repr(name)
@@ -251,7 +251,7 @@ class _Source:
         self.replacements.append((self._start(node), self._end(node), new))
 
     def _insert(self, node: ast.expr, children: Sequence[ast.expr | ast.keyword], *new: str) -> None:
-        """Insert texts after the last element of a call or list, each on its own line if the elements are."""
+        """Insert elements after the last element of a call or list, on separate lines if the others are."""
         start = self._start(node)
         tokens = _tokens(self.text[start : self._end(node)])
         last, closing = [token for token in tokens if token.type not in _SILENT][-2:]
@@ -296,13 +296,13 @@ def _is_text(node: ast.AST) -> bool:
 
 
 def _text(contents: bytes) -> tuple[str, str]:
-    """Decode the source of a Python file, with its line endings; return its encoding too."""
+    """Decode the source of a Python file, preserving its line endings. Return the text and its encoding."""
     encoding, _ = tokenize.detect_encoding(io.BytesIO(contents).readline)
     return contents.decode(encoding), encoding
 
 
 def _lines(text: str) -> list[str]:
-    """Split a text into lines as Python does, with their endings."""
+    """Split a text into lines like Python does, with their line endings."""
     return io.StringIO(text, newline="").readlines()
 
 

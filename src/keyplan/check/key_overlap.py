@@ -1,7 +1,7 @@
-"""Key texts that two declarations share: which keys overlap, and which keys of other entities a condition selects.
+"""Overlap of keys: which keys two declarations share, and which keys of other entities a condition selects.
 
-The template algebra answers such questions with automata, which cost milliseconds. Texts with different starts are
-separated without it, and answers are cached.
+The template algebra uses automata, which take milliseconds. Keys with different prefixes are compared without it, and
+results are cached.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _CACHED = 4096
 
 
 def as_template(part: BoundKeyAttribute) -> BoundTemplate | None:
-    """Return the texts of a key attribute as a template, or None if it is not a String."""
+    """Return a key attribute as a template, or None if it is not a String."""
     if part.template is not None:
         return part.template
     return None if part.field is None else of_field(part.field)
 
 
 def of_field(field: StoredField) -> BoundTemplate | None:
-    """Return a String field as a template of one hole, or None if no hole makes such texts."""
+    """Return a String field as a template with one placeholder, or None if no placeholder produces such strings."""
     if field.type_code != "S":
         return None
     text = f"{{{field.name}:utc_us}}" if field.annotation is datetime else f"{{{field.name}}}"
@@ -44,9 +44,9 @@ def of_field(field: StoredField) -> BoundTemplate | None:
 
 
 def shared(left: Iterable[BoundKeyAttribute], right: Iterable[BoundKeyAttribute]) -> Overlap | None:
-    """Return a key that both sides can make, or None if the keys are provably disjoint.
+    """Return a key that both sides can produce, or None if the keys are provably disjoint.
 
-    Attributes that are Numbers or Binary on both sides can be equal and decide nothing.
+    Attributes that are Numbers or Binary on both sides can always be equal.
     """
     ours, theirs = [], []
     for one, other in zip(left, right, strict=True):
@@ -60,7 +60,7 @@ def shared(left: Iterable[BoundKeyAttribute], right: Iterable[BoundKeyAttribute]
 
 
 def overlap(left: tuple[BoundTemplate, ...], right: tuple[BoundTemplate, ...]) -> Overlap | None:
-    """Return a key that both tuples of templates can make, or None."""
+    """Return a key that both tuples of templates can produce, or None."""
     if any(are_disjoint(*pair) for pair in zip(left, right, strict=True)):
         return None
     if left == right:
@@ -74,7 +74,7 @@ def _overlap(left: tuple[BoundTemplate, ...], right: tuple[BoundTemplate, ...]) 
 
 
 def are_disjoint(one: BoundTemplate, other: BoundTemplate) -> bool:
-    """Return True if two templates differ in how their texts start."""
+    """Return True if two templates have different prefixes."""
     a, b = one.literal_prefix, other.literal_prefix
     if not (a.startswith(b) or b.startswith(a)):
         return True
@@ -82,7 +82,7 @@ def are_disjoint(one: BoundTemplate, other: BoundTemplate) -> bool:
 
 
 def _cannot_start_with(template: BoundTemplate, text: str) -> bool:
-    """Return True if a template that starts with a hole cannot start with a text."""
+    """Return True if a template that starts with a placeholder cannot start with a text."""
     if template.literal_prefix or not text or not template.placeholders:
         return False
     first = template.placeholders[0].encoding
@@ -91,18 +91,18 @@ def _cannot_start_with(template: BoundTemplate, text: str) -> bool:
 
 @lru_cache(_CACHED)
 def begins(prefix: BoundTemplate, other: BoundTemplate, known: frozenset[str]) -> Overlap | None:
-    """Return a key of `other` that starts with the text that `prefix` makes of the known fields, or None."""
+    """Return a key of `other` that starts with what `prefix` produces from the known fields, or None."""
     return None if are_disjoint(prefix, other) else captured(prefix, other, known)
 
 
 @lru_cache(_CACHED)
 def in_range(template: BoundTemplate, other: BoundTemplate, known: frozenset[str]) -> str | None:
-    """Return a key of `other` within some range over the hole of `template` after the known fields, or None."""
+    """Return a key of `other` in a range over the placeholder of `template` after the known fields, or None."""
     return None if are_disjoint(template, other) else range_captures(template, other, known)
 
 
 def is_unlikely(overlap: Overlap) -> bool:
-    """Return True if a shared key requires punctuation in an identifier, which generated ones do not have."""
+    """Return True if a shared key requires punctuation in an identifier, which generated IDs do not have."""
     if overlap.plain:
         return False
     odd = [
@@ -115,7 +115,7 @@ def is_unlikely(overlap: Overlap) -> bool:
 
 
 def skeleton(template: BoundTemplate) -> str:
-    """Return the literal text of a template without its fields: USER#{} for USER#{user_id}."""
+    """Return the literal text of a template with empty placeholders, such as USER#{} for USER#{user_id}."""
     return "".join(part.text if isinstance(part, Text) else "{}" for part in template.parts)
 
 
@@ -134,9 +134,9 @@ class Capture:
 
 
 def template_of(value: KeyValue) -> BoundTemplate | None:
-    """Return the texts that a value of a condition can have: one text if only constants make it.
+    """Return the strings that a value of a condition can have as a template, or None if it is not a String.
 
-    None if it is not a String.
+    If only constants produce the value, the template is a constant.
     """
     template = as_template(BoundKeyAttribute(value.attribute, value.template, value.field))
     if template is None or not template.fields:
@@ -151,7 +151,7 @@ def template_of(value: KeyValue) -> BoundTemplate | None:
 
 
 def partition_shared(values: Sequence[KeyValue], parts: Sequence[BoundKeyAttribute]) -> bool:
-    """Return True if a queried partition can hold items whose partition key consists of these parts."""
+    """Return True if a queried partition can contain items with this partition key."""
     for value, part in zip(values, parts, strict=False):
         if value.type_code != part.type_code:
             return False
@@ -165,7 +165,7 @@ def partition_shared(values: Sequence[KeyValue], parts: Sequence[BoundKeyAttribu
 
 
 def captured_by(conditions: Sequence[SortCondition], parts: Sequence[BoundKeyAttribute]) -> Capture | None:
-    """Return a key of these parts that satisfies all conditions, or None if a condition excludes all."""
+    """Return a key of these parts that satisfies all conditions, or None if there is none."""
     capture = Capture("any", exact=False)
     for condition, part in zip(conditions, parts, strict=False):
         captured = _captured(condition, part)
@@ -197,7 +197,7 @@ def _as_capture(overlap: Overlap | None) -> Capture | None:
 
 
 def _known(value: KeyValue, template: BoundTemplate) -> frozenset[str]:
-    """Return the fields that a prefix holds completely."""
+    """Return the fields that a prefix contains completely."""
     names = [name for name in dict.fromkeys(template.fields) if name in value.sources]
     return frozenset(names[:-1] if value.part == "begins" else names)
 
@@ -214,7 +214,7 @@ def _between(condition: SortCondition, queried: BoundTemplate, stored: BoundTemp
 
 
 def _between_texts(low: BoundTemplate, high: BoundTemplate | None, theirs: BoundTemplate) -> Capture | None:
-    """Return a key between two literal bounds: by their common start, or by first characters."""
+    """Return a key between two literal bounds, based on their common prefix or first characters."""
     if high is None:
         return None
     same = _common(low.literal_prefix, high.literal_prefix)
@@ -237,7 +237,7 @@ def _open(op: str, queried: BoundTemplate, stored: BoundTemplate) -> Capture | N
 
 
 def _first(template: BoundTemplate) -> CharSet:
-    """Return the characters that texts of a template can start with."""
+    """Return the characters with which strings of a template can start."""
     if template.literal_prefix:
         return CharSet.of(template.literal_prefix[0])
     return template.placeholders[0].encoding.first

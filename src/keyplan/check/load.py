@@ -1,6 +1,6 @@
-"""Load of a design: the requests of its patterns, their units, and the capacity of tables and indexes they use.
+"""The load of a design: the requests of its patterns, their capacity units, and the used tables and indexes.
 
-Only declared rates count; a pattern without a rate adds nothing.
+Only declared rates count. A pattern without a rate adds nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NOTABLE_UNITS = 25.0
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """One request that a pattern makes: the pattern's own, or a step of a transaction."""
+    """A request of a pattern, either the pattern's own or a step of a transaction."""
 
     pattern: Pattern[..., Any]
     """The pattern that callers call: the transaction if the request is one of its steps."""
@@ -38,14 +38,14 @@ class Work:
 
     @property
     def rate(self) -> Rate | None:
-        """Calls per second."""
+        """The rate in calls per second."""
         return self.pattern.facts.rate
 
 
 def works_of(design: Design) -> Iterator[Work]:
     """Yield every request of every pattern with its units.
 
-    A pattern that is a step of a transaction and declares no rate is counted only in the transaction.
+    A pattern without a rate that is a step of a transaction is counted only as part of the transaction.
     """
     steps = {id(step) for transaction in design.transactions for step in transaction.plan.steps}
     for pattern in design.patterns:
@@ -60,7 +60,7 @@ def works_of(design: Design) -> Iterator[Work]:
 
 
 def is_declared(work: Work) -> bool:
-    """Return True if the units of a call rest on declared numbers, not on a guessed number of items read."""
+    """Return True if the units of a call are based on declared numbers, not on an assumed number of items read."""
     if work.rate is None:
         return False
     return not work.plan.reading or work.plan.operation == "GetItem" or not expected(work.pattern).guesses
@@ -69,7 +69,7 @@ def is_declared(work: Work) -> bool:
 def units_a_second(
     works: Iterable[Work], schema: Schema, index: str, entity: EntitySpec | None = None, *, peak: bool = False
 ) -> float:
-    """Compute write units per second of an index, for one entity or all, on average or with all patterns at peak."""
+    """Compute the write units per second of an index, on average or with all patterns at peak."""
     total = 0.0
     for work in works:
         rate = work.rate
@@ -81,13 +81,13 @@ def units_a_second(
 
 @cache
 def monthly_price(write_units_per_second: float) -> float:
-    """Compute the monthly cost of write units on demand in dollars, at the newest prices in the package."""
+    """Compute the monthly cost of on-demand write units in dollars, with the newest included prices."""
     return write_units_per_second * HOURS_A_MONTH * 3600 * book()["write_unit"]
 
 
 @dataclass(frozen=True, eq=False)
 class CapacityUse:
-    """The use of a table (without its global indexes) or of one global index by patterns, in units per second."""
+    """The use of a table without its global indexes, or of a global index, in units per second."""
 
     table: Table
     index: Index | None
@@ -103,17 +103,17 @@ class CapacityUse:
 
     @property
     def where(self) -> str:
-        """The name for messages: table app, index by_owner."""
+        """The name for messages, such as table app or index by_owner."""
         return self.table.schema.where(self.index)
 
     @property
     def place(self) -> Place:
-        """The declaration of the table or index."""
+        """The source location of the table or index declaration."""
         return self.table.schema.place if self.index is None else self.index.place
 
     @property
     def bought(self) -> Provisioned | None:
-        """Its provisioned capacity, or None."""
+        """The provisioned capacity, or None."""
         return self.table.schema.provisioned if self.index is None else self.index.billing
 
 
@@ -141,7 +141,7 @@ def _use(table: Table, index: Index | None, works: list[Work]) -> CapacityUse:
 
 
 def _read_units(work: Work, index: Index | None) -> float:
-    """Return the read units of a call in a table or global index; local indexes use the table's capacity."""
+    """Return the read units of a call on a table or global index. Local indexes use the capacity of the table."""
     read = work.plan.index
     if index is None and read is not None and read.kind == "LSI":
         return work.units.read
@@ -151,7 +151,7 @@ def _read_units(work: Work, index: Index | None) -> float:
 
 
 def _write_units(work: Work, table: Table, index: Index | None) -> float:
-    """Return the write units of a call in a table or global index; local indexes use the table's capacity."""
+    """Return the write units of a call on a table or global index. Local indexes use the capacity of the table."""
     if index is not None:
         return work.units.indexes.get(index.name, 0.0)
     local = [index.name for index in table.schema.indexes if index.kind == "LSI"]

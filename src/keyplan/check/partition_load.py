@@ -1,8 +1,8 @@
-"""Load on single keys: the units per second of the most used partition key and of the most used item.
+"""The load on single keys: the units per second of the hottest partition key and the hottest item.
 
-The share of load on a key follows from `Volume(distinct=...)`. Nothing is computed for keys with a field whose number
-of values is unknown. If a key contains the year, month, day, hour or minute of writing, all new items share the current
-one.
+The share of the load on a key is derived from `Volume(distinct=...)`. Keys with a field whose number of values is
+unknown are skipped. If a key contains the year, month, day, hour or minute of writing, all new items share the current
+period.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def is_constant(source: Source) -> bool:
 
 
 def _skews(plan: Plan, entities: Iterable[EntitySpec]) -> dict[str, float]:
-    """Return the shares of the most used values of the key fields of a counter, as other entities declare them.
+    """Return the shares of the most frequent values of a counter's key fields, as other entities declare them.
 
-    A third of all votes are for one poll: so is a third of the additions to the poll's number of votes.
+    For example, if a third of all votes are for one poll, a third of the additions go to the counter of that poll.
     """
     counter = plan.entity
     counts = plan.operation == "UpdateItem" and any(action.name == "add" for action in plan.actions)
@@ -58,7 +58,7 @@ def _skews(plan: Plan, entities: Iterable[EntitySpec]) -> dict[str, float]:
 
 
 def field_share(entity: EntitySpec, name: str) -> float | None:
-    """Return the share of load on a field's most used value, or None if it is unknown."""
+    """Return the share of load on the most frequent value of a field, or None if it is unknown."""
     values = entity.volume.values_of(name) if entity.volume is not None else None
     if values is not None:
         return values.hottest_share
@@ -71,7 +71,7 @@ def field_share(entity: EntitySpec, name: str) -> float | None:
 
 
 def _bounded_values(field: StoredField) -> int | None:
-    """Return how many values the bounds of an int allow, such as a shard from 0 to 7; None if too many to be shards."""
+    """Return how many values the bounds of an int allow, or None if there are too many to be shards."""
     least, most = field.declared.minimum, field.declared.maximum
     if field.annotation is not int or least is None or most is None:
         return None
@@ -88,7 +88,7 @@ def _hole_share(hole: BoundPlaceholder, entity: EntitySpec) -> float | None:
 def _field_shares(
     parts: Sequence[BoundKeyAttribute], entity: EntitySpec, sources: Mapping[str, Source], skews: Mapping[str, float]
 ) -> dict[str, float | None]:
-    """Return the share of load on the most used value of each field of a key, None where it is unknown."""
+    """Return the share of load on the most frequent value of each key field, or None if it is unknown."""
     shares: dict[str, float | None] = {}
     for part in parts:
         holes = part.template.placeholders if part.template is not None else ()
@@ -113,12 +113,11 @@ def key_share(
     *,
     skews: Mapping[str, float] = MappingProxyType({}),
 ) -> float | None:
-    """Return the share of load on the most used key that consists of these attributes, or None if it is unknown.
+    """Return the share of load on the hottest key with these attributes, or None if it is unknown.
 
-    The share is 1 for a constant key and 1/n for n keys with the same load. Fields of unknown values that form the
-    whole key of the entity, or of one of the others, have as many combinations as that entity has items.
-
-    `skews`: shares of the most used values of fields, known from other entities.
+    The share is 1 for a constant key and 1/n for n keys with equal load. Fields with unknown values that form the whole
+    key of the entity, or of one of `others`, have as many combinations as that entity has items. `skews` contains the
+    shares of the most frequent values of fields, known from other entities.
     """
     shares = _field_shares(parts, entity, sources, skews)
     total = 1.0
@@ -138,7 +137,7 @@ def key_share(
 
 @dataclass(frozen=True, eq=False)
 class PatternLoad:
-    """The load of one pattern on the most used key."""
+    """The load of one pattern on the hottest key."""
 
     pattern: Pattern[..., Any]
     share: float
@@ -150,18 +149,18 @@ class PatternLoad:
 
     @property
     def average(self) -> float:
-        """Average calls per second that use the key."""
+        """The average number of calls per second that use the key."""
         return 0.0 if self.pattern.facts.rate is None else self.pattern.facts.rate.average * self.share
 
     @property
     def peak(self) -> float:
-        """Calls per second that use the key at the peak."""
+        """The peak number of calls per second that use the key."""
         return 0.0 if self.pattern.facts.rate is None else self.pattern.facts.rate.highest * self.share
 
 
 @dataclass(frozen=True, eq=False)
 class HotKey:
-    """The most used key of one shape, with the load of all patterns that use it."""
+    """The hottest key with one form, with the load of all patterns that use it."""
 
     table: Table
     index: Index | None
@@ -174,7 +173,7 @@ class HotKey:
 
     @property
     def where(self) -> str:
-        """The table or index, for messages."""
+        """The name of the table or index for messages."""
         return self.table.schema.where(self.index)
 
     @property
@@ -184,19 +183,19 @@ class HotKey:
 
     @property
     def place(self) -> Place:
-        """The declaration of the key."""
+        """The source location of the key declaration."""
         if self.bound is not None:
             return self.bound.place
         return self.table.schema.place_of(self.index)
 
     @property
     def constant(self) -> bool:
-        """Return True if the shape has a single key."""
+        """Return True if there is only one key with this form."""
         return self.bound is None or not any(part.fields for part in self.bound.partition)
 
     @property
     def sharded(self) -> int:
-        """The number of shards that the key is spread over; 0 without shards."""
+        """The number of shards across which the key is spread, or 0 without shards."""
         templates = [part.template for part in self.bound.partition] if self.bound is not None else []
         holes = [hole for template in templates if template is not None for hole in template.placeholders]
         return next((hole.shards for hole in holes if hole.shards), 0)
@@ -214,13 +213,13 @@ class HotKey:
         return max((load.share for load in self.loads if getattr(load, what)), default=0.0)
 
     def main(self, what: str) -> list[str]:
-        """Return the patterns with the most "read" or "write" load, largest first, at most three."""
+        """Return up to three patterns with the most "read" or "write" load, in descending order."""
         units_by_pattern = [(getattr(load, what) * load.peak, load.pattern.name) for load in self.loads]
         return [name for units, name in sorted(units_by_pattern, key=lambda pair: -pair[0]) if units > 0][:3]
 
 
 def _sources(plan: Plan) -> dict[str, Source]:
-    """Return the sources of the fields of the items that a plan reads or writes, as far as it states them."""
+    """Return the sources of the fields of the items that a plan reads or writes, if it states them."""
     sources: dict[str, Source] = {}
     for action in plan.actions:
         if action.name == "set":
@@ -232,7 +231,7 @@ def _sources(plan: Plan) -> dict[str, Source]:
 
 
 def _current_periods(plan: Plan, parts: Iterable[BoundKeyAttribute]) -> dict[str, Source]:
-    """Return the fields of a new item whose part of a key is the period of writing, equal in all current items."""
+    """Return the fields of a new item whose part of the key is the current period, which all new items share."""
     if plan.item is None:
         return {}
     specs: dict[str, set[str]] = {}
@@ -253,7 +252,7 @@ def _reads(work: Work, index: Index | None) -> bool:
 def _table_loads(
     table: Table, works: Iterable[Work], entities: Sequence[EntitySpec], *, items: bool
 ) -> Iterator[tuple[EntitySpec, BoundKey, PatternLoad]]:
-    """Yield the loads on keys of the table; local indexes share its partitions."""
+    """Yield the loads on keys of the table. Local indexes share its partitions."""
     local = [index.name for index in table.schema.indexes if index.kind == "LSI"]
     for work in works:
         if work.plan.reading and not _reads(work, None):
@@ -297,7 +296,7 @@ def _grouped(
 
 
 def _expected_entries(table: Table, works: Sequence[Work]) -> Iterator[HotKey]:
-    """Yield constant keys that patterns query in an index by entities without a key there."""
+    """Yield constant index keys that patterns query for entities that have no key in the index."""
     for pattern in table.patterns:
         plan = pattern.plan
         index, condition = plan.index, plan.key
@@ -312,7 +311,7 @@ def _expected_entries(table: Table, works: Sequence[Work]) -> Iterator[HotKey]:
 
 
 def _entry_write_units(work: Work, entity: EntitySpec, index: Index) -> float:
-    """Return the units of a write in an index with a constant partition key and a field as sort key."""
+    """Return the units of a write to an index with a constant partition key and a field as sort key."""
     plan = work.plan
     if plan.reading or plan.entity is not entity:
         return 0.0
@@ -324,7 +323,7 @@ def _entry_write_units(work: Work, entity: EntitySpec, index: Index) -> float:
 
 
 def hot_keys_of(tables: Iterable[Table], works: Sequence[Work]) -> Iterator[HotKey]:
-    """Yield the most used partition key of every shape, in tables and global indexes."""
+    """Yield the hottest partition key of every form, in tables and global indexes."""
     tables = list(tables)
     entities = [entity for table in tables for entity in table.entities]
     for table in tables:
@@ -337,7 +336,7 @@ def hot_keys_of(tables: Iterable[Table], works: Sequence[Work]) -> Iterator[HotK
 
 
 def hot_items_of(tables: Iterable[Table], works: Sequence[Work]) -> Iterator[HotKey]:
-    """Yield the most used item of every shape of primary key."""
+    """Yield the hottest item for every form of primary key."""
     tables = list(tables)
     entities = [entity for table in tables for entity in table.entities]
     for table in tables:

@@ -1,4 +1,4 @@
-"""How entities relate: children of an owner, entities that expire, items that guard a unique value."""
+"""Relations between entities: children of an owner, entities that expire, and guards of unique values."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from keyplan.design.planning.plan import Plan
 
 
 def belongs(child: EntitySpec, owner: EntitySpec) -> bool:
-    """Return True if a child's key holds its owner's whole key and more.
+    """Return True if the key of a child contains the whole key of its owner and more.
 
-    One common field can be of a third item, unless both are in one partition or the field is named after the owner; a
-    key of two or more fields is the owner's.
+    A single common field could belong to a third item, unless both are in the same partition or the field is named
+    after the owner. A key of two or more fields is that of the owner.
     """
     own, owners = set(child.key.fields), set(owner.key.fields)
     if not owners < own:
@@ -33,7 +33,7 @@ def belongs(child: EntitySpec, owner: EntitySpec) -> bool:
 
 
 def share_partition(child: EntitySpec, owner: EntitySpec) -> bool:
-    """Return True if items of two entities with the same values are in one item collection."""
+    """Return True if items of two entities with the same values are in the same item collection."""
     return child.schema is owner.schema and key_text(child.key.partition) == key_text(owner.key.partition)
 
 
@@ -43,23 +43,23 @@ def _is_named_after(owner: EntitySpec, fields: set[str]) -> bool:
 
 
 def entities_with_consumer(subject: Subject, event: Literal["removed", "expired"]) -> set[str]:
-    """Return the names of the entities for which a consumer handles such an event."""
+    """Return the names of the entities for which a consumer handles the event."""
     consumers = [consumer for table in subject.tables for consumer in table.consumers if event in consumer.events]
     return {entity.name for consumer in consumers for entity in consumer.entities}
 
 
 def may_expire(entity: EntitySpec) -> bool:
-    """Return True if items of an entity can have an expiry, which may be optional."""
+    """Return True if items of an entity can have an expiry time, even if it is optional."""
     return any(field.attribute == entity.schema.ttl for field in entity.fields.values())
 
 
 def always_expires(entity: EntitySpec) -> bool:
-    """Return True if every item of an entity has an expiry."""
+    """Return True if every item of an entity has an expiry time."""
     return any(field.attribute == entity.schema.ttl and not field.optional for field in entity.fields.values())
 
 
 def guarded_writes(subject: Subject, pattern: Pattern[..., Any]) -> list[Pattern[..., Any]]:
-    """Return the writing patterns that a decision guards: those named by `guards=`."""
+    """Return the writing patterns that a decision guards, which are listed in `guards=`."""
     names = pattern.facts.guards
     return [write for write in subject.design.patterns if write.name in names and not write.plan.reading]
 
@@ -80,8 +80,8 @@ def replaced_entities(subject: Subject) -> Iterator[tuple[EntitySpec, EntitySpec
 def is_state(subject: Subject, entity: EntitySpec, name: str, *, apart_from: Pattern[..., Any]) -> bool:
     """Return True if something depends on the value of a field, other than the pattern that sets it.
 
-    This is a condition of another write, a read that decides about a state, the membership of an index, a consumer's
-    filter, or another update that sets the field to a constant.
+    This can be a condition of another write, a read that decides about a state, the membership of an index, a
+    consumer's filter, or another update that sets the field to a constant.
     """
     if any(name in {path.field for path in paths_of(bound.only_if)} for bound in entity.indexes):
         return True
@@ -105,7 +105,7 @@ def _filtered_fields(consumer: Consumer) -> set[str]:
 
 
 def conditional_fields(step: Plan) -> set[str]:
-    """Return the fields on which a write states a condition, or a known value."""
+    """Return the fields on which a write has a condition or a known value."""
     return {path.field for path in paths_of(step.condition)} | set(step.assumed)
 
 
@@ -117,15 +117,15 @@ def _is_set_to_constant(step: Plan, name: str) -> bool:
 
 
 def writes_another_entity(write: Pattern[..., Any], read: Plan) -> bool:
-    """Return True if a write changes nothing that a read returned: the read only permits it, as an authorization."""
+    """Return True if a write changes nothing that a read returned, so that the read only authorizes the write."""
     return all(step.entity not in read.entities for step in steps_in(write))
 
 
 def is_conditional(write: Pattern[..., Any], read: Plan) -> bool:
-    """Return True if a write fails when the items that a decision was based on have changed.
+    """Return True if a write fails after the items that a decision was based on have changed.
 
-    It states a condition, a version or stored values, or it creates the item that was looked up. Of a transaction one
-    step is enough.
+    The write has a condition, a version or known values, or it creates the item that was looked up. In a transaction,
+    one such step is enough.
     """
     return any(states_condition(step) or _creates_found(step, read) for step in steps_in(write))
 
@@ -133,7 +133,8 @@ def is_conditional(write: Pattern[..., Any], read: Plan) -> bool:
 def keeps_looked_up_unique(write: Pattern[..., Any], read: Plan) -> bool:
     """Return True if a write fails when another item has the values that a read looked for.
 
-    An index cannot be part of a condition: after a read through one, only a sentinel or a key of these values counts.
+    An index cannot be part of a condition. After a read through an index, only a sentinel or a key with these values
+    ensures this.
     """
     looked_up = _looked_up(read)
     return any(
@@ -150,7 +151,7 @@ def states_condition(step: Plan) -> bool:
 
 
 def _creates_found(step: Plan, read: Plan) -> bool:
-    """Return True if a step creates an item whose key consists of the fields by which the read looked."""
+    """Return True if a step creates an item whose key consists of the fields that the read looked up."""
     return step.exists == "must_not" and _looked_up(read).issuperset(step.entity.key.fields)
 
 
@@ -166,9 +167,9 @@ def _looked_up(read: Plan) -> set[str]:
 
 @dataclass(frozen=True, eq=False)
 class Guard:
-    """An entity that keeps a value of another entity unique, written by hand instead of with `unique=`.
+    """An entity that keeps a value of another entity unique, declared manually instead of with `unique=`.
 
-    Its key consists of plain fields of the guarded entity, and one transaction creates both.
+    Its key consists of plain fields of the guarded entity, and a single transaction creates both.
     """
 
     guarded: EntitySpec
@@ -177,7 +178,7 @@ class Guard:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields whose values it keeps unique."""
+        """The fields whose values the guard keeps unique."""
         return self.guard.key.fields
 
 
@@ -194,13 +195,13 @@ def guards_of(subject: Subject) -> Iterator[Guard]:
 
 
 def _has_key_from(guard: EntitySpec, guarded: EntitySpec) -> bool:
-    """Return True if the guard's key consists of fields that the guarded entity has outside of its key."""
+    """Return True if the guard's key consists of non-key fields of the guarded entity."""
     names = guard.key.fields
     return bool(names) and all(name in guarded.fields and name not in guarded.key.fields for name in names)
 
 
 def _is_lesser(guard: EntitySpec, guarded: EntitySpec, created: list[EntitySpec]) -> bool:
-    """Return True if the first of two entities has fewer fields, or as many and is created later."""
+    """Return True if the first of two entities has fewer fields, or the same number and is created later."""
     if len(guard.fields) != len(guarded.fields):
         return len(guard.fields) < len(guarded.fields)
     return created.index(guard) > created.index(guarded)

@@ -1,4 +1,4 @@
-"""Reports of findings: as text, JSON, SARIF 2.1.0 and GitHub annotations."""
+"""Reports of findings as text, JSON, SARIF 2.1.0 and GitHub annotations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ORDER = tuple(_LEVELS)
 
 
 def text(reports: Sequence[Report]) -> str:
-    """Format findings, errors first and those of one rule together, a table of rules, and a summary."""
+    """Format findings, starting with errors and grouped by rule, followed by a table of rules and a summary."""
     findings = [finding for report in reports for finding in report.findings]
     parts = [_finding_text(*alike) for alike in _grouped(findings)]
     if len({finding.code for finding in findings}) > 1:
@@ -30,7 +30,7 @@ def text(reports: Sequence[Report]) -> str:
 
 
 def _grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
-    """Group findings of one rule at the first of them, errors first; errors have a group each."""
+    """Group findings by rule, starting with errors. Each error has its own group."""
     groups: dict[object, list[Finding]] = {}
     for finding in findings:
         key = finding if finding.severity == "error" else (finding.code, finding.severity)
@@ -39,7 +39,7 @@ def _grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
 
 
 def _table(findings: Sequence[Finding]) -> Iterator[str]:
-    """Yield the lines of a table of the rules that found something."""
+    """Yield the lines of a table of the rules that reported findings."""
     counts = Counter((_ORDER.index(finding.severity), finding.code) for finding in findings)
     yield f"{'severity':8}  {'rule':5}  {'findings':>8}  title"
     for (level, code), count in sorted(counts.items()):
@@ -47,12 +47,12 @@ def _table(findings: Sequence[Finding]) -> Iterator[str]:
 
 
 def _title(code: str) -> str:
-    """Return the title of a rule, or no text for a code that only a design's own fault has."""
+    """Return the title of a rule, or an empty string for a code that only a fault of the design has."""
     return PAGES[code].title if code in PAGES else ""
 
 
 def _finding_text(finding: Finding, *alike: Finding) -> str:
-    """Format a finding like a compiler, with similar findings at other places."""
+    """Format a finding like a compiler message, with similar findings at other locations."""
     lines = [f"{finding.severity}[{finding.code}]: {finding.problem}", show_place(finding.place)]
     if finding.other is not None:
         lines += ["conflicts with" if _conflicts(finding) else "see also", show_place(finding.other)]
@@ -71,7 +71,7 @@ def _finding_text(finding: Finding, *alike: Finding) -> str:
 
 
 def _conflicts(finding: Finding) -> bool:
-    """Return True if the other declaration of a finding contradicts it, and is not only related."""
+    """Return True if the other declaration of a finding contradicts it instead of only being related."""
     return finding.code in PAGES and PAGES[finding.code].conflicts
 
 
@@ -80,7 +80,7 @@ def _line(place: Place) -> str:
 
 
 def _differing(finding: Finding, first: Finding) -> str:
-    """Return the problem without the part after a colon, if it equals that of the first finding."""
+    """Return the problem without the part after a colon, if that part equals that of the first finding."""
     head, _, tail = finding.problem.partition(": ")
     return head if tail == first.problem.partition(": ")[2] else finding.problem
 
@@ -102,7 +102,7 @@ def json(reports: Sequence[Report]) -> bytes:
 
 
 def document(report: Report) -> dict[str, Any]:
-    """Return one report as plain data."""
+    """Return a report as JSON-compatible data."""
     return {
         "design": report.design,
         "findings": [_finding_json(finding) for finding in report.findings],
@@ -128,7 +128,7 @@ def _place_json(place: Place) -> dict[str, Any]:
 
 
 def sarif(reports: Sequence[Report]) -> bytes:
-    """Format reports as SARIF 2.1.0 (OASIS): one run with rules, their pages, and results with their places."""
+    """Format reports as SARIF 2.1.0 (OASIS), with a single run that contains rules, their pages, and results."""
     codes = {
         finding.code for report in reports for finding in (*report.findings, *(each for each, _ in report.suppressed))
     }
@@ -155,7 +155,7 @@ def sarif(reports: Sequence[Report]) -> bytes:
 
 
 def github(reports: Sequence[Report]) -> str:
-    """Format findings as commands of a GitHub Actions workflow, which shows them next to the lines of a pull request.
+    """Format findings as GitHub Actions workflow commands, which annotate the lines of a pull request.
 
     Source: GitHub Docs, "Workflow commands for GitHub Actions".
     """

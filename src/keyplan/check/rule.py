@@ -1,4 +1,4 @@
-"""Rules: a function with a code, severities and a page.
+"""Rules, which are functions with a code, severities and a documentation page.
 
 A rule is a function that yields findings, under the decorator `design_rule` (it examines one design) or `change_rule`
 (it compares two). The function's name with hyphens is the rule's slug, and its docstring is the rule's page:
@@ -19,7 +19,7 @@ A rule is a function that yields findings, under the decorator `design_rule` (it
             if not table.schema.deletion_protection:
                 yield no_deletion_protection.finding(table.name, "...", "...", table.schema.place)
 
-Faults that the design language itself detects need no function: `fault_rule` gives them a code and a page.
+Faults that the design language itself detects need no function. `fault_rule` assigns a code and a page to them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The order of query results: the parts of the sort key in which results can differ."""
+"""The order of query results, which is determined by the parts of the sort key that can differ."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from keyplan.design.planning.plan import Plan
 
 @dataclass(frozen=True)
 class Ordered:
-    """A field that results are ordered by, after the fields before it."""
+    """A field that determines the order of results, after all earlier fields."""
 
     field: str
     in_order: bool
@@ -22,7 +22,7 @@ class Ordered:
 
 
 def order_of(plan: Plan, entity: EntitySpec) -> Iterator[Ordered]:
-    """Yield the fields that an entity's results are ordered by, the first one first."""
+    """Yield the fields that determine the order of an entity's results, in order."""
     bound = entity.key_in(plan.index)
     if bound is None or plan.key is None:
         return
@@ -45,12 +45,12 @@ def order_of(plan: Plan, entity: EntitySpec) -> Iterator[Ordered]:
 
 
 def _is_text(hole: BoundPlaceholder) -> bool:
-    """Return True if a hole holds any text as it is, so that keys sort as the text does."""
+    """Return True if a placeholder contains unchanged text, so that keys sort like the text."""
     return hole.field.type is str and hole.field.choices is None and hole.encoding.keeps_order
 
 
 def _keeps_declared_order(entity: EntitySpec, name: str) -> bool:
-    """Return True if a field's stored values sort by its values; choices in the declared order."""
+    """Return True if a field's stored values sort by its values, with choices in their declared order."""
     stored = entity.fields[name]
     values = list(stored.declared.stored_choices)
     return stored.type_code != "S" or values == sorted(values, key=str)

@@ -35,25 +35,25 @@ class Subject:
         return self.design.tables
 
     def is_notable(self, write_units_per_second: float) -> bool:
-        """Return True if write units per second are worth a finding: 25 or more, not below the cost floor."""
+        """Return True if write units per second are worth a finding: at least 25, and not below the cost floor."""
         price = monthly_price(write_units_per_second)
         return write_units_per_second >= NOTABLE_UNITS and price >= self.design.cost_floor
 
     @property
     def patterns(self) -> Iterator[tuple[Table, Pattern[..., Any], Plan]]:
-        """Every pattern with its table and plan, without transactions."""
+        """Yield every pattern with its table and plan, except transactions."""
         for table in self.design.tables:
             for pattern in table.patterns:
                 yield table, pattern, pattern.plan
 
     @property
     def entities(self) -> Iterator[tuple[Table, EntitySpec]]:
-        """Every entity with its table."""
+        """Yield every entity with its table."""
         return ((table, entity) for table in self.design.tables for entity in table.entities)
 
     @property
     def indexes(self) -> Iterator[tuple[Table, Index]]:
-        """Every index with its table."""
+        """Yield every index with its table."""
         return ((table, index) for table in self.design.tables for index in table.schema.indexes)
 
     def readers_of(self, table: Table, index: Index) -> list[Pattern[..., Any]]:
@@ -62,7 +62,7 @@ class Subject:
 
     @cached_property
     def works(self) -> tuple[Work, ...]:
-        """Every request of every pattern with its units; steps of transactions belong to the transaction."""
+        """Every request of every pattern with its units. The steps of a transaction belong to the transaction."""
         return tuple(works_of(self.design))
 
     @cached_property
@@ -72,22 +72,22 @@ class Subject:
 
     @cached_property
     def book(self) -> PriceBook:
-        """The newest prices in the package."""
+        """The newest included prices."""
         return book()
 
     @cached_property
     def month(self) -> Estimate:
-        """The monthly cost of the design at these prices."""
+        """The monthly cost of the design with these prices."""
         return estimate(self.design, self.book)
 
     @cached_property
     def hot_keys(self) -> tuple[HotKey, ...]:
-        """The most used partition keys with their load."""
+        """The hottest partition keys with their load."""
         return tuple(hot_keys_of(self.design.tables, self.works))
 
     @cached_property
     def hot_items(self) -> tuple[HotKey, ...]:
-        """The most used items with their load."""
+        """The hottest items with their load."""
         return tuple(hot_items_of(self.design.tables, self.works))
 
     def writes_of(self, entity: EntitySpec) -> list[Work]:
@@ -96,7 +96,7 @@ class Subject:
 
     @cached_property
     def faults(self) -> tuple[tuple[str, Fault], ...]:
-        """The faults of tables and patterns, each with the name of its table or pattern."""
+        """The faults of tables and patterns, with the names of the tables or patterns."""
         faults = [(table.name, fault) for table in self.design.tables for fault in table_faults(table)]
         faults += [(pattern.name, fault) for _, pattern, plan in self.patterns for fault in all_faults(plan)]
         return tuple(faults)

@@ -1,1 +1,1 @@
-"""The rules, one a file, in families by code."""
+"""The rules, organized in families by code."""

@@ -1,4 +1,4 @@
-"""Rules that compare two designs: changes that lose, break or hide stored items."""
+"""Rules about changes that lose, break or hide stored items."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def local_index_changed(comparison: Comparison) -> Iterator[Finding]:
     Why is this bad? Local indexes are created with their table and cannot be added, dropped or changed. The deployment
     fails, or replaces the table.
 
-    Fix: use a global index, which can be added to a table in use, unless patterns need consistent reads. Otherwise
-    copy the items into a new table: `keyplan diff` shows the steps.
+    Fix: use a global index, which can be added to a table in use, unless patterns need strongly consistent reads.
+    Otherwise copy the items into a new table: `keyplan diff` shows the steps.
 
     Source: developer guide, "Local secondary indexes".
     """
@@ -37,12 +37,12 @@ def primary_key_changed(comparison: Comparison) -> Iterator[Finding]:
 
     Finds tables whose key attributes, or their types, change.
 
-    Why is this bad? A table keeps its key: UpdateTable accepts no key schema, and CloudFormation replaces the table
-    and deletes the old one with its items.
+    Why is this bad? The key of a table cannot be changed: UpdateTable accepts no key schema, and CloudFormation
+    replaces the table and deletes the old one with its items.
 
-    Fix: give the new table its own name, copy the items, let both versions write to both tables, and delete the old
-    one last: `keyplan diff` shows the order, the units and the price. To change only the content of key attributes,
-    keep their names: this is a change of templates (KP906).
+    Fix: give the new table its own name, copy the items, let both versions write to both tables, and delete the old one
+    last: `keyplan diff` shows the order, the units and the price. To change only the content of key attributes, keep
+    their names: this is a change of templates (KP906).
 
     Source: developer guide, "Core components of Amazon DynamoDB", primary key; API reference, UpdateTable.
     """
@@ -59,8 +59,8 @@ def index_changed_in_place(comparison: Comparison) -> Iterator[Finding]:
 
     Finds global indexes of the same name with another key or projection.
 
-    Why is this bad? An index keeps its key and projection. It is deleted and created again, and every read of it fails
-    until it is backfilled. CloudFormation rejects both in one update.
+    Why is this bad? The key and projection of an index cannot be changed. The index must be deleted and created again,
+    and every read of it fails until it is backfilled. CloudFormation rejects both changes in one update.
 
     Fix: declare the new index under another name next to the old one, deploy, move the readers, and drop the old one.
 
@@ -80,10 +80,10 @@ _SEVERAL_CHANGES = 2
 def several_index_changes(comparison: Comparison) -> Iterator[Finding]:
     """Several indexes change in one deployment
 
-    Finds tables of which more than one global index is created or deleted.
+    Finds tables for which more than one global index is created or deleted.
 
     Why is this bad? UpdateTable creates or deletes one global index at a time, and none while another is being created
-    or backfilled. CloudFormation rejects an update with several of one table.
+    or backfilled. CloudFormation rejects an update with several such changes to one table.
 
     Fix: deploy them one after the other, each when the previous one is ACTIVE.
 
@@ -102,7 +102,7 @@ def several_index_changes(comparison: Comparison) -> Iterator[Finding]:
 def stream_replaced(comparison: Comparison) -> Iterator[Finding]:
     """Stream is replaced or disabled
 
-    Finds tables whose stream gets another view, or ends.
+    Finds tables whose stream has a different view type, or is disabled.
 
     Why is this bad? The view of a stream cannot be changed: a new stream with another ARN replaces it. Consumers and
     Lambda triggers of the old one do not follow, changes in between are in no stream, and the old records are deleted
@@ -206,8 +206,8 @@ def index_backfill(comparison: Comparison) -> Iterator[Finding]:
     Finds new global indexes of tables with stored items.
 
     Why is this bad? DynamoDB backfills the index. Reading the table is free, but every entry costs write units of the
-    index; with little capacity, it takes long and throttles the table. Stored items do not have a key that a template
-    makes: a program must write it into each.
+    index. With little capacity, this takes long and throttles the table. If a template produces the key, stored items
+    do not have it, and a program must write it into each item.
 
     Fix: write the keys with the version before the one that reads the index, provision the index for the backfill, and
     read it when it is ACTIVE and complete.
@@ -271,7 +271,7 @@ def logical_id_changed(comparison: Comparison) -> Iterator[Finding]:
     Why is this bad? `keyplan export` names the resource after the table. With another name, an update of the stack
     creates an empty table and removes the old one from the stack. Templates of `keyplan export` have `DeletionPolicy:
     Retain`, so the old table stays and is billed; a template without it deletes the table with its items. Alarms,
-    policies and triggers point to nothing. Terraform refuses to destroy the table.
+    policies and triggers refer to a table that no longer exists. Terraform refuses to destroy the table.
 
     Fix: enable deletion protection and copy the items before the stack is updated, and delete the old table manually
     when nothing uses it.

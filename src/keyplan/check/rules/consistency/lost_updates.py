@@ -32,10 +32,10 @@ from keyplan.design.planning.plan import Plan
 def unconditional_put(subject: Subject) -> Iterator[Finding]:
     """Put overwrites an existing item
 
-    Finds `@table.put` patterns without a condition or version if they can lose something: changes that an update of
-    another pattern made, a version that is not checked, or another item, whose own ID the key does not contain (advice
-    if only the field's name says that it is an ID). A put that alone writes its entity, under a key made of IDs or of
-    what identifies the latest value, is not reported. KP216 reports keys that only a timestamp makes unique.
+    Finds `@table.put` patterns without a condition or version if they can overwrite changes of another pattern's
+    update, bypass a version, or replace a different item because the key does not contain the item's ID (advice if only
+    the name of the field suggests an ID). A put is not reported if it is the only write of its entity and the key
+    consists of IDs or identifies the latest value. KP216 reports keys that only a timestamp makes unique.
 
     Why is this bad? A put replaces an existing item: counters that an update raised, a decision of another request, a
     second event in the same slot.
@@ -175,7 +175,10 @@ def _lost_set(
 def _guarded_transition(
     subject: Subject, pattern: Pattern[..., Any], entity: EntitySpec, name: str
 ) -> Pattern[..., Any] | None:
-    """Return another pattern that changes a state, a field with declared choices, only under a condition on it."""
+    """Return another pattern that changes a state only under a condition on it, or None.
+
+    The state is a field with declared choices.
+    """
     if choices_of(entity.fields[name]) is None or entity.fields[name].type_code == "BOOL":
         return None
     for other in subject.design.patterns:
@@ -211,7 +214,7 @@ def _unguarded_transition(
 
 
 def _assignee(plan: Plan, looked_at: Set[str]) -> str | None:
-    """Return an optional field that holds an assignee and that the write sets without a condition on it."""
+    """Return an optional field for an assignee that the write sets without a condition on it, or None."""
     for action in plan.actions:
         stored = plan.entity.fields[action.path.field]
         is_parameter = action.name == "set" and isinstance(action.source, Param) and len(action.path.parts) == 1
@@ -235,7 +238,7 @@ def _lost_claim(pattern: Pattern[..., Any], plan: Plan, name: str, state: object
 
 
 def _is_ordered(plan: Plan) -> bool:
-    """Return True if only the latest write succeeds: a field is compared with the value that it is set to."""
+    """Return True if only the latest write succeeds, because a field is compared with its new value."""
     parts = plan.condition.parts if isinstance(plan.condition, AndCondition) else (plan.condition,)
     sources = {action.path.field: action.source for action in plan.actions if action.name == "set"}
     return any(all(_is_compared_with_new(condition, sources) for condition in _disjuncts(part)) for part in parts)
@@ -291,7 +294,7 @@ def batch_without_conditions(subject: Subject) -> Iterator[Finding]:
 
 
 def _is_load(subject: Subject, pattern: Pattern[..., Any]) -> bool:
-    """Return True if a batch puts items that no other pattern puts, and bypasses no version."""
+    """Return True if a batch puts items that no other pattern puts, and no version is bypassed."""
     plan = pattern.plan
     others = [work for work in subject.writes_of(plan.entity) if work.pattern is not pattern]
     puts = [work for work in others if work.plan.operation == "PutItem" or work.plan.item is not None]

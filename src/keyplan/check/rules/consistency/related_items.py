@@ -19,11 +19,12 @@ from keyplan.design.planning.plan import Plan
 def copy_not_updated(subject: Subject) -> Iterator[Finding]:
     """Denormalized copy is not updated
 
-    Finds entities with one item for each item of another (their key consists of its fields) and a field of the same
-    name and choices, if a write changes the original and no transaction that it is part of changes the copy.
+    Finds entities that copy a field of another entity. The entity has one item for each item of the other (its key
+    consists of the other's fields) and a field with the same name and choices. It is reported if a write changes the
+    original and no transaction that contains the write changes the copy.
 
-    Why is this bad? The status of a booking is also stored with its user, so that the user's list needs one query. If
-    a change updates only one of them, the lists disagree permanently.
+    Why is this bad? The status of a booking is also stored with its user, so that the user's list needs one query. If a
+    change updates only one of them, the lists disagree permanently.
 
     Fix: change both in one transaction, or remove the copy and read the original.
 

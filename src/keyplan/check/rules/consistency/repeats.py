@@ -1,4 +1,4 @@
-"""Rules about writes that have another result when they are repeated."""
+"""Rules about writes that have a different result when they are repeated."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _is_unconditional(step: TransactionStep) -> bool:
 
 
 def counted_in(plan: Plan) -> list[str]:
-    """Return the fields that a write adds or appends to, with their entity."""
+    """Return the fields that a write adds to or appends to, with their entity."""
     return [f"{plan.entity.name}.{name}" for name in _counted(plan)]
 
 
@@ -113,7 +113,7 @@ def _counted(plan: Plan) -> list[str]:
 
 
 def _met_once(condition: Condition | None, changed: set[str], counted: set[str]) -> bool:
-    """Return True if a write that changes these fields no longer meets its own condition."""
+    """Return True if a write no longer meets its own condition after changing these fields."""
     if isinstance(condition, AndCondition):
         return any(_met_once(part, changed, counted) for part in condition.parts)
     if isinstance(condition, OrCondition):

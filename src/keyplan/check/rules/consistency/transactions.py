@@ -1,4 +1,4 @@
-"""Rules about transactions: their size, repeated items, contention."""
+"""Rules about transactions: size, repeated items and contention."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _steps_with_counts(
 
 
 def _largest_count(step: TransactionStep, transaction: Transaction[Any]) -> float | None:
-    """Return how often a step runs at most, or None if nothing bounds it."""
+    """Return the maximum number of times that a step runs, or None if it is unbounded."""
     if step.repeated is None:
         return 1
     if isinstance(step.repeated.values, tuple):
@@ -79,7 +79,7 @@ def _declared_length(each: Each) -> int | None:
 
 
 def _actions_of(plan: Plan) -> int:
-    """Return the number of actions of a write: the item's own, and those on sentinels."""
+    """Return the number of actions of a write, including those on sentinels."""
     replaces = plan.operation == "PutItem" and plan.reads_first
     return 1 + (2 * len(plan.entity.sentinels) if replaces else sentinel_writes(plan))
 
@@ -178,12 +178,12 @@ _VALIDATORS = (AfterValidator, BeforeValidator, PlainValidator, WrapValidator)
 
 
 def _adds_amount(plan: Plan) -> bool:
-    """Return True if an update adds to a number or subtracts from it: repeats are meant to add up."""
+    """Return True if an update adds to or subtracts from a number, so that repetitions add up."""
     return any(action.name in {"add", "subtract"} for action in plan.actions)
 
 
 def _may_repeat(each: Each | None) -> bool:
-    """Return True if values come from a list of a call that no validator examines."""
+    """Return True if values come from a list in a call that no validator checks."""
     if each is None or not isinstance(each.values, Param) or _declared_length(each) == 1:
         return False
     annotation = annotation_of(each.values)
@@ -315,7 +315,7 @@ class Written:
 
     @property
     def keys(self) -> Iterator[tuple[str, Origin]]:
-        """The keys that it writes: the item's, and those of its sentinels if it creates the item."""
+        """The keys that the step writes: the key of the item and, if it creates the item, those of its sentinels."""
         yield self.entity.name, self._key(self.entity.key)
         if self.plan.operation == "PutItem":
             for rule in self.entity.sentinels:
@@ -326,12 +326,12 @@ class Written:
 
     @property
     def varies(self) -> bool:
-        """Return True if its repetitions write different items."""
+        """Return True if repetitions of the step write different items."""
         return any(isinstance(source, Each) for source in self.sources.values())
 
 
 def written_by(transaction: Transaction[Any]) -> list[Written]:
-    """Return the steps of a transaction with the sources of their key fields, as far as they are known."""
+    """Return the steps of a transaction with the known sources of their key fields."""
     written = []
     for position, step in enumerate(transaction.steps, 1):
         plan = step.call.pattern.plan
@@ -345,7 +345,7 @@ def written_by(transaction: Transaction[Any]) -> list[Written]:
 
 
 def key_sources(plan: Plan) -> dict[str, Source]:
-    """Return the sources of the key fields of the written item, in the write's own parameters."""
+    """Return the sources of the key fields of the written item, in terms of the write's own parameters."""
     if plan.operation == "PutItem" and isinstance(plan.item, Param):
         return {name: getattr(plan.item, name) for name in plan.entity.fields}
     if plan.key is None:
@@ -357,7 +357,7 @@ def key_sources(plan: Plan) -> dict[str, Source]:
 
 
 def origin_of(source: Source) -> Origin:
-    """Return a source in a form that can be compared."""
+    """Return a source in a comparable form."""
     if isinstance(source, Param):
         return ("parameter", source._name, *source._path)
     if isinstance(source, Each):

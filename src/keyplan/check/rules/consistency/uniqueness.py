@@ -29,13 +29,13 @@ def uniqueness_not_enforced(subject: Subject) -> Iterator[Finding]:
     Finds unique rules without a sentinel (by an index, or by nothing), reads that decide uniqueness if the write that
     they guard (`guards=`) can succeed twice, and batch writes of entities with unique values.
 
-    Why is this bad? An index accepts equal keys and lags behind the table: two registrations with one e-mail address
-    both look it up, both find nothing, and both succeed. The same is true of a read of the table followed by a write
-    without a condition. After a read through an index, only a sentinel or a key that contains the value makes the
+    Why is this bad? An index accepts equal keys and lags behind the table: two registrations with the same email
+    address both look it up, both find nothing, and both succeed. The same is true of a read of the table followed by a
+    write without a condition. After a read through an index, only a sentinel or a key that contains the value makes the
     write fail.
 
-    Fix: declare `unique=("email",)`: a sentinel item, written in the same transaction on the condition that it does
-    not exist, enforces it. If the value can be the key, make it the key and create items with `@table.create`.
+    Fix: declare `unique=("email",)`: a sentinel item, written in the same transaction on the condition that it does not
+    exist, enforces it. If the value can be the key, make it the key and create items with `@table.create`.
 
     Source: developer guide, "Using global secondary indexes" (keys need not be unique, propagation is asynchronous);
     AWS blog, "Simulating Amazon DynamoDB unique constraints using transactions".
@@ -91,7 +91,7 @@ def orphaned_uniqueness_guard(subject: Subject) -> Iterator[Finding]:
     Finds items that guard a unique value, such as `EMAIL#{email}` created in one transaction with its user, and that
     remain when the user is deleted or the value changes.
 
-    Why is this bad? The value stays taken permanently, although nothing uses it.
+    Why is this bad? The value can never be used again, although no item uses it.
 
     Fix: declare `unique=("email",)`: its sentinel is written, moved and deleted with the item. With your own guards,
     delete the guard in each transaction that deletes the item or changes the value.

@@ -43,13 +43,13 @@ incomplete_item = fault_rule(
 def missing_parent_map(subject: Subject) -> Iterator[Finding]:
     """Update writes into a map that can be missing
 
-    Finds updates of a path inside a field that can be None, or that an upsert creates the item without.
+    Finds updates of a path inside a field that can be None, or that is missing in items that an upsert creates.
 
     Why is this bad? `SET answers.#category = ...` works only if `answers` exists: DynamoDB does not create maps and
     rejects the update with "The document path provided in the update expression is invalid for update".
 
-    Fix: create items with an empty map (`set_if_missing(answers={})` in an upsert), remove `upsert`, or store the
-    parts as fields or as their own items.
+    Fix: create items with an empty map (`set_if_missing(answers={})` in an upsert), remove `upsert`, or store the parts
+    as fields or as their own items.
 
     Source: developer guide, "Update expressions" (nested elements).
     """
@@ -170,9 +170,10 @@ def _unchecked_bound(pattern: Pattern[..., object], plan: Plan, action: FieldUpd
 def overdrawn_balance(subject: Subject) -> Iterator[Finding]:
     """Balance can be overdrawn
 
-    Finds updates that subtract from a number without a minimum, and without a condition on it, a known value or a
-    version: a warning if another write of the entity requires that enough is left, advice if only the field's name
-    says that it is what is left (balance, stock, available, remaining, credits). KP617 reports fields with a minimum.
+    Finds updates that subtract from a number that has no minimum, without a condition on it, a known value or a
+    version. It is a warning if another write of the entity requires a sufficient amount, and advice if only the name of
+    the field suggests a remaining amount (balance, stock, available, remaining, credits). KP617 reports fields with a
+    minimum.
 
     Why is this bad? Two callers read a balance of 50, and each takes 40. Both succeed, and the balance is -30.
 
@@ -203,7 +204,7 @@ def overdrawn_balance(subject: Subject) -> Iterator[Finding]:
 
 
 def _at_least(condition: Condition | None) -> Iterator[FieldPath]:
-    """Yield the fields that a condition requires to be at least, or more than, a value."""
+    """Yield the fields that a condition requires to be at least, or greater than, a value."""
     for part in condition.parts if isinstance(condition, AndCondition) else (condition,):
         if isinstance(part, CompareCondition) and part.op in {">", ">="} and isinstance(part.left, FieldPath):
             yield part.left
@@ -226,6 +227,6 @@ def _overdraft(
 
 
 def _decreases(action: FieldUpdate) -> bool:
-    """Return True if the number decreases; arguments are assumed to be positive."""
+    """Return True if the number decreases, assuming positive arguments."""
     source = action.source
     return (isinstance(source, (int, float, Decimal)) and source < 0) != action.negative

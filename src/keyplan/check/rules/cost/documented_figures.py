@@ -1,4 +1,4 @@
-"""Rules about figures in documents (`claims=`): units, prices, latency, the free tier."""
+"""Rules about published figures (`claims=`): units, prices, latency and the free tier."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def outdated_price(subject: Subject) -> Iterator[Finding]:
 
     Why is this bad? Prices change: on-demand requests were halved on 1 November 2024.
 
-    Fix: look the price up again, and put the date into the claim's source: `Claim("$0.625 per million writes",
+    Fix: look up the current price, and state the date in the source of the claim: `Claim("$0.625 per million writes",
     "pricing page, 2026-08")`.
 
     Source: the pricing page; the date of the prices in the package.

@@ -1,4 +1,4 @@
-"""Rules about protection of large tables."""
+"""Rules about the protection of large tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules about cost: capacity mode, table class, consistent reads, names, scans."""
+"""Rules about cost: capacity mode, table class, consistent reads, attribute names and scans."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ _MODE_SHARE, _MODE_FLOORS = 2 / 3, 5
 def capacity_mode(subject: Subject) -> Iterator[Finding]:
     """Other capacity mode is cheaper
 
-    Finds tables that would cost a third less in the other capacity mode at the declared rates, and less by at least
-    five times the design's `cost_floor`: on demand by averages, provisioned by peaks at 70 % use. Tables with
-    queries of an unknown number of items are skipped (KP509).
+    Finds tables that would cost a third less in the other capacity mode at the declared rates, if this saves at least
+    five times the design's `cost_floor`. On-demand cost is based on average rates, and provisioned cost on peak rates
+    at 70 % utilization. Tables with queries of an unknown number of items are skipped (KP509).
 
-    Why is this bad? On demand bills each request; provisioned capacity is billed by the hour, used or not. Steady load
-    is much cheaper provisioned; load that is rare or comes in bursts is cheaper on demand.
+    Why is this bad? On-demand capacity is billed per request. Provisioned capacity is billed by the hour, whether it is
+    used or not. A steady load is much cheaper with provisioned capacity. A rare or bursty load is cheaper with
+    on-demand capacity.
 
     Fix: declare the other mode. It can be changed while the table is in use.
 
@@ -60,8 +61,8 @@ _CLASS_SHARE = 0.9
 def table_class(subject: Subject) -> Iterator[Finding]:
     """Other table class is cheaper
 
-    Finds on-demand tables that would cost a tenth less in the other table class, and less by at least the design's
-    `cost_floor`, by declared numbers, sizes and rates and before the account's free storage.
+    Finds on-demand tables that would cost a tenth less in the other table class, if this saves at least the design's
+    `cost_floor`. Costs are based on declared numbers, sizes and rates, without the free storage of the account.
 
     Why is this bad? Standard-Infrequent Access stores for 40 % of the price and charges a quarter more per request. It
     is cheaper for tables whose storage costs more than their requests: logs, archives, old orders.

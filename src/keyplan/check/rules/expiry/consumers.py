@@ -51,8 +51,8 @@ def unlimited_retries(subject: Subject) -> Iterator[Finding]:
 
     Finds consumers without `retries=`. One finding lists them.
 
-    Why is this bad? A failing batch is retried for the 24 hours that the stream keeps it. Nothing behind it in the
-    shard is delivered until then, and the change is then lost.
+    Why is this bad? A failing batch is retried for the 24 hours for which the stream keeps it. Later records in the
+    shard are not delivered until then, and the failing change is finally lost.
 
     Fix: declare `retries=5` or similar, and `on_failure=` for changes that still fail. Batches are halved to find the
     failing record unless `bisect=False`.
@@ -78,10 +78,10 @@ def unlimited_retries(subject: Subject) -> Iterator[Finding]:
 def no_dead_letter_destination(subject: Subject) -> Iterator[Finding]:
     """Consumer has no dead-letter destination
 
-    Finds consumers without `on_failure=`. Where KP708 reports missing `retries=`, its fix names both.
+    Finds consumers without `on_failure=`. If KP708 reports missing `retries=`, its fix includes both options.
 
-    Why is this bad? When retries are used up, or the stream no longer keeps the record, the change is dropped. Nobody
-    knows which one, and the consumer's aggregate, search index or lake stays wrong.
+    Why is this bad? When retries are used up, or the stream no longer keeps the record, the change is dropped. It is
+    unknown which change was lost, and the consumer's aggregate, search index or lake stays wrong.
 
     Fix: declare a destination with `on_failure="..."`: a queue, a topic or a folder. Its records can be delivered
     again.

@@ -83,7 +83,7 @@ def ttl_in_milliseconds(subject: Subject) -> Iterator[Finding]:
 
 
 def _millisecond_evidence(field: StoredField) -> Severity | None:
-    """Return how certain it is that a field holds milliseconds: its mark and values prove it, its name suggests it."""
+    """Return the severity for a field that may be in milliseconds: its marker and values are proof, its name a hint."""
     if field.stored == "epoch_ms":
         return "error"
     if field.type_code != "N" or field.stored is not None:
@@ -186,7 +186,7 @@ def ttl_as_event(subject: Subject) -> Iterator[Finding]:
 
 
 def _compares_expiry(write: Pattern[..., Any]) -> bool:
-    """Return True if a write has a condition on the expiry of its item."""
+    """Return True if a write has a condition on the expiry time of its item."""
     return any(
         step.entity.fields[path.field].attribute == step.entity.expiry_attribute
         for step in steps_in(write)
@@ -238,7 +238,7 @@ def ttl_too_old(subject: Subject) -> Iterator[Finding]:
 
 
 def _past_value(field: StoredField) -> str | None:
-    """Return what is wrong with every value of a field, or with its default; None if nothing is."""
+    """Return what is wrong with all values of a field or with its default, or None."""
     default = field.info.default
     if field.annotation is timedelta:
         return "is a duration, which TTL reads as a time in 1970"
@@ -270,8 +270,8 @@ def guard_without_ttl(subject: Subject) -> Iterator[Finding]:
 
     Finds items that guard a unique value, such as `EMAIL#{email}`, if only the guard or only its item expires.
 
-    Why is this bad? If only the item expires, the value stays taken permanently. If only the guard expires, the value
-    can be taken while it is in use.
+    Why is this bad? If only the item expires, the value can never be used again. If only the guard expires, another
+    item can use the value while it is in use.
 
     Fix: give both the same expiry in the same transaction. Sentinels of `unique=` expire with their items.
 

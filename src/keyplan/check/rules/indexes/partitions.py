@@ -63,7 +63,7 @@ def local_index_collection_size(subject: Subject) -> Iterator[Finding]:
 
 
 def _largest_collection(entity: EntitySpec, others: Sequence[EntitySpec]) -> float | None:
-    """Return the bytes of the largest collection of an entity with its entries in local indexes."""
+    """Return the size in bytes of an entity's largest item collection, including entries in local indexes."""
     items, share = entity.volume, key_share(entity.key.partition, entity, {}, others)
     if items is None or share is None:
         return None
@@ -83,12 +83,13 @@ _SMALL_TABLE = 1_000
 def low_cardinality_index_key(subject: Subject) -> Iterator[Finding]:
     """Index has few partition keys
 
-    Finds global indexes with a partition key on a status, a type or a constant: with rates, if a key uses more than
-    half of what a partition serves (KP501 reports more than all of it); without rates, up to ten keys with more than a
-    thousand items.
+    Finds global indexes whose partition key is a status, a type or a constant. With declared rates, an index is
+    reported if one key uses more than half of the throughput of a partition (KP501 reports keys that exceed it).
+    Without rates, an index is reported if it has up to ten keys with more than a thousand items.
 
-    Why is this bad? All entries with one partition key share 1,000 write and 3,000 read units per second, and an order
-    by time keeps the partition from being split. If one key is throttled, so are writes of the table.
+    Why is this bad? All entries with one partition key share 1,000 write and 3,000 read units per second, and a sort
+    key that follows the time prevents the partition from being split. If one key is throttled, so are writes of the
+    table.
 
     Fix: shard the key (`FEED#{post_id:shard(8)}`, read with `every_shard()`), put a field with many values first (the
     tenant, the day), or make the index sparse.
@@ -151,7 +152,7 @@ def _peak_reads(subject: Subject, table: Table, index: Index) -> float:
 
 
 def _distinct_keys(entity: EntitySpec, bound: BoundKey) -> Distinct | None:
-    """Return how many values the partition key has, or None if it has many or an unknown number."""
+    """Return the number of partition key values, or None if it is large or unknown."""
     count, hottest = 1, 1.0
     for part in bound.partition:
         for name, shards in _fields_and_shards(part):
@@ -165,7 +166,7 @@ def _distinct_keys(entity: EntitySpec, bound: BoundKey) -> Distinct | None:
 
 
 def _fields_and_shards(part: BoundKeyAttribute) -> Iterator[tuple[str, int]]:
-    """Yield the fields of a key attribute, with the number of shards of their hole."""
+    """Yield the fields of a key attribute with their number of hash shards."""
     if part.template is None:
         yield from ((name, 0) for name in part.fields)
         return

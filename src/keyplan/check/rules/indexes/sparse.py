@@ -72,14 +72,14 @@ def _unexplained_optional(entity: EntitySpec, bound: BoundKey) -> list[str]:
 
 
 def _declaration_fix(bound: BoundKey, name: str) -> str:
-    """Return how to declare a sparse index; a key of plain fields has no condition."""
+    """Return the fix that declares a sparse index. A key of plain fields has no condition."""
     share = f"volume=Volume(..., present={{{name!r}: 0.5}}), with the share of items that have it"
     has_template = any(part.template is not None for part in bound.attributes)
     return f"only_if=F.{name}.exists(), or {share}" if has_template else share
 
 
 def _required_values(plan: Plan) -> set[str]:
-    """Return the fields of which a pattern requires a value or a lower bound."""
+    """Return the fields for which a pattern requires a value or a lower bound."""
     if plan.key is None:
         return set()
     names = {name for value in plan.key.partition for name in value.sources}
@@ -136,7 +136,7 @@ def _removes_from_index(work: Work, names: set[str], bound: BoundKey, entity: En
 
 
 def _values_after(plan: Plan) -> dict[str, object]:
-    """Return the values of the fields that an update sets as a whole; others are unknown, removed ones missing."""
+    """Return the values of the fields that an update sets. Removed fields are missing."""
     return {
         action.path.field: (action.source if action.name == "set" else MISSING)
         for action in plan.actions
@@ -178,7 +178,7 @@ def sparse_index_never_filled(subject: Subject) -> Iterator[Finding]:
 
 
 def _can_enter(plan: Plan, bound: BoundKey, names: set[str]) -> bool:
-    """Return True if an update can give an item a key in an index: of the fields, only new items have defaults."""
+    """Return True if an update can add an item to an index. Only new items have default values."""
     entity = plan.entity
     values = _values_after(plan)
     values |= {action.path.field: UNKNOWN for action in plan.actions if action.path.field not in values}

@@ -1,4 +1,4 @@
-"""Rules about indexes that nothing needs: unread, redundant, or holding more than is read."""
+"""Rules about unnecessary indexes: unread, redundant, or larger than necessary."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def redundant_index(subject: Subject) -> Iterator[Finding]:
 
 
 def _replaces(table: Table, index: Index, other: Index | None, gone: set[str]) -> bool:
-    """Return True if every entity's key of an index is the start of its key of another."""
+    """Return True if the index key of every entity is a prefix of its key in another index or the table."""
     if other is index or (other is not None and other.name in gone):
         return False
     if other is not None and index.kind == "LSI" and other.kind == "GSI":
@@ -112,7 +112,7 @@ def _is_prefix(entity: EntitySpec, bound: BoundKey, other: Index | None) -> bool
 def _is_same_attribute(
     one: BoundKeyAttribute, other: BoundKeyAttribute, templates: Callable[[BoundTemplate, BoundTemplate], bool]
 ) -> bool:
-    """Return True if two attributes are one field, or templates that compare as given."""
+    """Return True if two attributes are the same field, or have equivalent templates."""
     ours, theirs = as_template(one), as_template(other)
     if ours is None or theirs is None:
         return one.field is not None and one.field is other.field
@@ -171,7 +171,7 @@ def over_projection(subject: Subject) -> Iterator[Finding]:
 
 
 def _needed_attributes(plans: Sequence[Plan], index: Index) -> list[str] | None:
-    """Return the attributes besides keys that reads of an index use; None if one returns whole entries."""
+    """Return the non-key attributes that reads of an index use, or None if one of them returns whole entries."""
     needed: dict[str, None] = {}
     for plan in plans:
         requested = requested_attributes(plan)
@@ -189,7 +189,7 @@ def _needed_attributes(plans: Sequence[Plan], index: Index) -> list[str] | None:
 
 
 def _is_large(entity: EntitySpec) -> bool:
-    """Return True if an entry with keys only would cost fewer write units."""
+    """Return True if an entry that contains only keys would cost fewer write units."""
     return item_size(entity).average > _SMALL_BYTES
 
 
@@ -199,8 +199,9 @@ def local_index_without_consistent_read(subject: Subject) -> Iterator[Finding]:
 
     Finds local indexes that patterns read, but never with `consistent=True`.
 
-    Why is this bad? Strongly consistent reads are the only advantage of a local index. It must exist from the table's
-    creation, cannot be removed, limits every item collection to 10 GB, and keeps its partition from being split.
+    Why is this bad? Strongly consistent reads are the only advantage of a local index. It must be created together with
+    the table, cannot be removed, limits every item collection to 10 GB, and prevents partitions from being split within
+    an item collection.
 
     Fix: make it a global index with the same keys, or declare `consistent=True` on the reads that need it.
 

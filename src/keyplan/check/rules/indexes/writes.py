@@ -1,4 +1,4 @@
-"""Rules about writes that indexes make wrong, more expensive or throttled."""
+"""Rules about writes that indexes make incorrect, more expensive or throttled."""
 
 from __future__ import annotations
 

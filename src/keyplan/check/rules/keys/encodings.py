@@ -1,4 +1,4 @@
-"""Rules about how keys encode values: separators, order, reversibility."""
+"""Rules about the encoding of values in keys: separators, order and reversibility."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from keyplan.design.schema import Index
 def delimiter_in_value(subject: Subject) -> Iterator[Finding]:
     """Key value can contain its separator
 
-    Finds fields in templates whose values can contain the separator that follows them. Without a separator it is an
-    error, for text a warning, and for identifiers advice. One finding lists all fields.
+    Finds fields in templates whose values can contain the separator that follows them. It is an error without a
+    separator, a warning for text, and advice for identifiers. One finding lists all fields.
 
     Why is this bad? In `CATEGORY#{category}#{task_id}`, the category "a#b" makes a key that `begins_with CATEGORY#a#`
     finds, and that reads back as another category. A write of such a value fails. If two fields are adjacent, no write
@@ -141,12 +141,12 @@ def _choice_texts(hole: BoundPlaceholder) -> list[str]:
 
 
 def _is_sorted(texts: list[str]) -> bool:
-    """Return True if texts sort in their declared order, ascending or descending."""
+    """Return True if strings sort in their declared order, ascending or descending."""
     return sorted(texts) in (texts, texts[::-1])
 
 
 def _ordering_hole(plan: Plan) -> BoundPlaceholder | None:
-    """Return the hole in which results differ first, if one template makes the sort key."""
+    """Return the placeholder that determines the order of results, if one template produces the sort key."""
     bound = plan.entity.key_in(plan.index)
     if bound is None or plan.key is None or len(bound.sort) != 1 or len(plan.entities) > 1:
         return None
@@ -205,7 +205,7 @@ def _mixed(one: EntitySpec, ours: BoundKey, other: EntitySpec, theirs: BoundKey,
 
 
 def _differing_encodings(left: BoundTemplate, right: BoundTemplate) -> tuple[BoundPlaceholder, BoundPlaceholder] | None:
-    """Return the first placeholders at one position with different encodings of the same kind of value, or None."""
+    """Return the first placeholders at the same position that encode the same kind of value differently, or None."""
     for one, other in zip(left.parts, right.parts, strict=False):
         if isinstance(one, Text) or isinstance(other, Text):
             if one != other:
@@ -306,12 +306,12 @@ def _irreversible(entity: EntitySpec, part: BoundKeyAttribute, template: BoundTe
 
 
 def _written(entity: EntitySpec) -> str:
-    """Return the option's value as it is written."""
+    """Return the value of the option as source code."""
     return repr(list(entity.store_key_fields)) if isinstance(entity.store_key_fields, tuple) else "False"
 
 
 def _is_stored_unit(entity: EntitySpec, hole: BoundPlaceholder) -> bool:
-    """Return True if the field's declared unit, such as `stored="iso_ms"`, is the unit of the placeholder."""
+    """Return True if the field's declared unit, such as `stored="iso_ms"`, equals the unit of the placeholder."""
     stored = entity.fields[hole.name].stored
     return stored is not None and stored.rpartition("_")[2] == hole.spec.rpartition("_")[2]
 

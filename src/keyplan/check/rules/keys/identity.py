@@ -53,7 +53,7 @@ optional_primary_key = fault_rule(
 
 @dataclass(frozen=True)
 class _Owner:
-    """The owner of a key: an entity, or the sentinel of a unique rule."""
+    """The owner of a key, either an entity or the sentinel of a unique constraint."""
 
     entity: str
     name: str
@@ -141,7 +141,7 @@ def _same_prefix(one: _Owner, other: _Owner) -> Iterator[Finding]:
 
 
 def _differing_holes(ours: BoundTemplate, theirs: BoundTemplate) -> tuple[BoundPlaceholder, BoundPlaceholder] | None:
-    """Return the first placeholders at one position, after equal text, with different kinds of values; or None."""
+    """Return the first placeholders after equal text that contain different kinds of values, or None."""
     if skeleton(ours) != skeleton(theirs) or not ours.literal_prefix:
         return None
     for one, other in zip(ours.placeholders, theirs.placeholders, strict=True):
@@ -220,7 +220,7 @@ def case_folded_primary_key(subject: Subject) -> Iterator[Finding]:
     Finds primary keys that fold case, such as `{name:lower}`, for fields whose values can differ only in case.
 
     Why is this bad? "Anna" and "ANNA" are the same item: the second create fails, and a put replaces the first item.
-    This is usually intended for e-mail addresses, but the stored field can still be "ANNA" while the key has "anna".
+    This is usually intended for email addresses, but the stored field can still be "ANNA" while the key has "anna".
 
     Fix: normalize the value before it becomes the field (with a pydantic validator) and use the field as it is, or
     accept the finding.
@@ -242,7 +242,7 @@ def case_folded_primary_key(subject: Subject) -> Iterator[Finding]:
 
 
 def _allows_one_case(field: DeclaredField, case: str) -> bool:
-    """Return True if the declaration allows values of one case only."""
+    """Return True if the declaration allows values in one case only."""
     if field.choices is not None:
         texts = [str(choice) for choice in field.stored_choices]
         return len({getattr(text, case)() for text in texts}) == len(texts)
@@ -260,16 +260,15 @@ def timestamp_only_identity(subject: Subject) -> Iterator[Finding]:
     """Only a timestamp identifies items
 
     Finds primary keys whose sort key consists of timestamps: a warning for a `datetime` or a field with
-    `Attribute(kind="timestamp")`, advice if only the field's name suggests one. One finding lists the entities with
-    the same field. Entities that nothing writes, in a table whose other entities are written, are not reported.
+    `Attribute(kind="timestamp")`, advice if only the field's name suggests one. One finding lists the entities with the
+    same field. Entities that nothing writes, in a table whose other entities are written, are not reported.
 
     Also finds sort keys that consist of a day or another period if the entity has an ID, which the key does not
     contain: a receipt with a `receipt_id` under `USER#{user_id}` and `RECEIPT#{day}`.
 
-    Why is this bad? Two items of the same partition and millisecond have the same key: a put replaces the first one,
-    and a create fails. Clocks can be coarse, imports carry past times, and retries repeat a time.
-
-    Two receipts of one day collide always.
+    Why is this bad? Two items with the same partition key and millisecond have the same key: a put replaces the first
+    one, and a create fails. Clocks can be coarse, imports contain past times, and retries repeat a time. Two receipts
+    on the same day always collide.
 
     Fix: append an ID to the timestamp: `{at:utc_ms}#{event_id}`. Items stay in order of time.
 
@@ -314,7 +313,7 @@ def _same_period(entity: EntitySpec, own: StoredField) -> Finding:
 
 
 def _is_timestamp(entity: EntitySpec, part: BoundKeyAttribute, name: str) -> bool:
-    """Return True if a field of the key is a point in time, not a day or an hour that groups items."""
+    """Return True if a key field is a point in time, not a period that groups items."""
     holes = [hole for hole in part.template.placeholders if hole.name == name] if part.template is not None else []
     if any(hole.spec in PERIODS_S for hole in holes):
         return not all(hole.spec in PERIODS_S for hole in holes)
@@ -367,7 +366,7 @@ def shard_only_identity(subject: Subject) -> Iterator[Finding]:
 
 
 def _shard_only_fields(parts: Iterable[BoundKeyAttribute | KeyValue]) -> list[str]:
-    """Return the fields of which these parts of a key contain only shards."""
+    """Return the fields for which these parts of a key contain only shards."""
     shards: dict[str, bool] = {}
     for part in parts:
         holes = part.template.placeholders if part.template is not None else ()
@@ -379,7 +378,7 @@ def _shard_only_fields(parts: Iterable[BoundKeyAttribute | KeyValue]) -> list[st
 
 
 def _queried_by_shard(condition: KeySelection) -> list[str]:
-    """Return the fields that a query gives a value for but compares by shard only."""
+    """Return the fields for which a query gives a value but compares only the shard."""
     return [
         name
         for name in _shard_only_fields(condition.values)

@@ -1,4 +1,4 @@
-"""Rules about names that do not exist, key ranges that include other entities, and tenants."""
+"""Rules about undeclared names, key ranges that include other entities, and tenants."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def prefix_capture(subject: Subject) -> Iterator[Finding]:
 
 
 def _mixes_intentionally(plan: Plan, other: EntitySpec, bound: BoundKey) -> bool:
-    """Return True if a range of the entity's own fields reads item types that the discriminator or keys separate."""
+    """Return True if a range over the entity's own fields reads items that the discriminator or keys separate."""
     assert plan.key is not None, "the caller looked"
     if any(_is_written_out(condition, plan) for condition in plan.key.sort):
         return False
@@ -156,7 +156,7 @@ def _mixes_intentionally(plan: Plan, other: EntitySpec, bound: BoundKey) -> bool
 
 
 def _are_separate(plan: Plan, other: EntitySpec) -> bool:
-    """Return True if keyplan drops items of another entity: by the discriminator or by the form of the keys."""
+    """Return True if keyplan drops items of another entity, because of the discriminator or the key template."""
     if plan.schema.literal:
         return False
     if index_holds_discriminator(plan):
@@ -165,7 +165,7 @@ def _are_separate(plan: Plan, other: EntitySpec) -> bool:
 
 
 def _is_written_out(condition: SortCondition, plan: Plan) -> bool:
-    """Return True if a condition compares with the text of sk.text(...), not with an entity's template."""
+    """Return True if a condition compares with the string in sk.text(...) and not with an entity's template."""
     keys = [bound for entity in plan.entities if (bound := entity.key_in(plan.index)) is not None]
     own = [part.template for bound in keys for part in bound.sort]
     return condition.low.template is not None and all(condition.low.template is not template for template in own)
@@ -229,11 +229,12 @@ def tenant_not_leading_key(subject: Subject) -> Iterator[Finding]:
 def read_of_all_tenants(subject: Subject) -> Iterator[Finding]:
     """Query of an index returns items of all tenants
 
-    Finds queries of indexes that neither require the tenant nor an ID, of entities whose primary key starts with a
-    tenant: a warning for a field with `Attribute(kind="tenant")`, advice for one that is only named after a tenant.
+    Finds queries of indexes that require neither the tenant nor an ID, for entities whose primary key starts with a
+    tenant. It is a warning for a field with `Attribute(kind="tenant")`, and advice for a field that is only named after
+    a tenant.
 
     Why is this bad? The table's key isolates customers, and the index does not: `pk(status="open")` returns the open
-    orders of every customer. A caller that forgets to filter shows them to the wrong one, and an IAM policy cannot
+    orders of every customer. A caller that forgets to filter shows them to the wrong customer, and an IAM policy cannot
     prevent it.
 
     Fix: start the index's partition key with the tenant (`TENANT#{tenant_id}#STATUS#{status}`) and require it in the
@@ -261,7 +262,7 @@ def read_of_all_tenants(subject: Subject) -> Iterator[Finding]:
 
 
 def _reads_all_tenants(pattern: Pattern[..., Any], entity: EntitySpec, tenant: str) -> bool:
-    """Return True if a query of an index requires neither the tenant nor an ID, which has one tenant."""
+    """Return True if a query of an index requires neither the tenant nor an ID, which belongs to one tenant."""
     plan = pattern.plan
     if plan.index is None or plan.key is None or entity not in plan.entities:
         return False
@@ -274,7 +275,7 @@ def _reads_all_tenants(pattern: Pattern[..., Any], entity: EntitySpec, tenant: s
 
 
 def _tenant_of(entity: EntitySpec) -> str | None:
-    """Return the field with the tenant that an entity belongs to, or None; a mark is preferred to a name."""
+    """Return the field with the tenant of an entity, preferring markers to names, or None."""
     marked = next((name for name, field in entity.fields.items() if kind_of(field) == "tenant"), None)
     tenant = marked or next((name for name in entity.fields if is_tenant_name(name)), None)
     return None if tenant is None or _is_the_tenant(entity, tenant) else tenant

@@ -1,4 +1,4 @@
-"""Rules about the access path of a pattern: a key or index that serves it, or a scan."""
+"""Rules about the access path of a pattern, which is a key, an index or a scan."""
 
 from __future__ import annotations
 
@@ -55,23 +55,23 @@ def _is_findable(entity: EntitySpec, names: set[str]) -> bool:
 
 
 def _can_find(bound: BoundKey, names: set[str]) -> bool:
-    """Return True if a query of one partition of this key can select by all of the names."""
+    """Return True if a query of one partition with this key can select by all of these names."""
     return _names_partition(bound, names) and names <= set(bound.fields)
 
 
 def _names_partition(bound: BoundKey, names: set[str]) -> bool:
-    """Return True if the names give every field of a partition key, so that a query can read the partition."""
+    """Return True if the names include every field of a partition key, so that a query can read the partition."""
     return {name for part in bound.partition for name in _required_fields(part)} <= names
 
 
 def _queried_partition(entity: EntitySpec, names: set[str]) -> BoundKey | None:
-    """Return the first key whose partition the names give: a query reads it, and a filter applies the other names."""
+    """Return the first key whose partition the names identify, so that a query can read and filter it."""
     keys = (bound for bound in (entity.key, *entity.indexes) if bound.fields and bound.partition[0].fields)
     return next((bound for bound in keys if _names_partition(bound, names)), None)
 
 
 def _required_fields(part: BoundKeyAttribute) -> Iterator[str]:
-    """Yield the fields that must be known; a shard has few values, so that each can be queried."""
+    """Yield the fields that must be known. A shard has so few values that each of them can be queried."""
     if part.template is None:
         yield from part.fields
         return
@@ -107,8 +107,8 @@ def full_table_scan(subject: Subject) -> Iterator[Finding]:
     """Pattern scans the whole table
 
     Finds scans of tables and indexes that are larger than one page (1 MB) or of unknown size. Scans of sparse indexes,
-    which hold only the items that the pattern wants, and scans that cost less than the design's `cost_floor` per month
-    at their declared rate are not reported. One finding lists the scans of a table or index.
+    which contain only the requested items, and scans that cost less than the design's `cost_floor` per month at their
+    declared rate are not reported. One finding lists the scans of a table or index.
 
     Why is this bad? A scan reads and bills every item, whatever its filter returns: 131,072 read units per GB when
     eventually consistent, twice that when strongly consistent, and it takes minutes. The cost grows with the table.
@@ -200,8 +200,8 @@ multi_attribute_key_query = fault_rule(
 def mixed_entity_read(subject: Subject) -> Iterator[Finding]:
     """Query also reads other entities
 
-    Finds queries of a whole partition that contains items of entities the pattern does not return, and results whose
-    entities neither keys nor a discriminator tell apart.
+    Finds queries of a whole partition that contains items of entities that the pattern does not return, and results
+    whose entities cannot be distinguished by keys or a discriminator.
 
     Why is this bad? Items of other entities are read, billed and dropped: pages come back short, and the cost grows
     with what others write. Items that cannot be distinguished are returned as the wrong entity.
@@ -265,7 +265,7 @@ def filter_served_by_index(subject: Subject) -> Iterator[Finding]:
     Why is this bad? A filter drops items that were read and paid for. The index reads only what it returns.
 
     Fix: query the index with `index="..."` and the field in `pk(...)` or `.sk(...)`. A global index lags behind the
-    table; keep the filter if the result must show a write just made.
+    table; keep the filter if the result must include the most recent writes.
 
     Source: developer guide, "Querying tables in DynamoDB" (a filter is applied after the read) and "Best practices for
     using secondary indexes".
@@ -309,11 +309,11 @@ def _serving_index(plan: Plan) -> tuple[str, BoundIndexKey] | None:
 def query_for_single_item(subject: Subject) -> Iterator[Finding]:
     """Query reads a single item
 
-    Finds queries that name every field of an item's primary key. Queries of an index that name more fields are not
-    reported: they also check whose item it is.
+    Finds queries that name every field of an item's primary key. Queries of an index that name additional fields are
+    not reported, because they also check the owner of the item.
 
-    Why is this bad? Such a query returns at most one result, but reads everything else in the partition if the sort
-    key is missing, and cannot be part of a batch. Through an index, it also lags behind the table.
+    Why is this bad? Such a query returns at most one result, but reads everything else in the partition if the sort key
+    is missing, and cannot be part of a batch. Through an index, it also lags behind the table.
 
     Fix: declare it with `@table.get` and `item(...)`. `consistent=True` makes it read the latest write.
 
@@ -338,7 +338,7 @@ def query_for_single_item(subject: Subject) -> Iterator[Finding]:
 
 
 def _pinned_fields(plan: Plan) -> set[str]:
-    """Return the fields that a query fixes to one value each, in the table or in an index with whole items."""
+    """Return the fields for which a query requires one value, in the table or an index with whole items."""
     bound = plan.entity.key_in(plan.index)
     if bound is None or plan.key is None or bound.only_if is not None:
         return set()
@@ -373,13 +373,13 @@ def entity_never_used(subject: Subject) -> Iterator[Finding]:
     """Entity is never written, or never read
 
     Finds entities that no pattern writes, in designs that write other entities of the table, and entities that no
-    pattern reads, in designs that read others. Conditions, checks, returned items and consumers read an entity. So
-    does a create whose key can be taken: it keeps a value unique. Tables with a stream and no declared consumer can
-    have readers elsewhere. Items that a transaction replaces by others are old ones, which nothing writes any more.
+    pattern reads, in designs that read others. Conditions, checks, returned items and consumers count as reads. So does
+    a create whose key may already exist, because it keeps a value unique. Tables with a stream and no declared consumer
+    can have readers elsewhere. Items that a transaction replaces by others are not reported as never written.
 
-    Why is this bad? Access patterns are the specification of a DynamoDB table. A missing pattern is a list that nobody
-    can show, or data that nobody can enter. It is found when the table already has its keys, and a new index and a
-    backfill are the fix.
+    Why is this bad? Access patterns are the specification of a DynamoDB table. A missing pattern is a list that cannot
+    be shown, or data that cannot be entered. If it is discovered after the keys of the table are fixed, it requires a
+    new index and a backfill.
 
     Fix: declare the missing pattern, or remove the entity. Suppress the finding if another program writes or reads it.
 
@@ -425,7 +425,7 @@ def _depends_on_item(step: Plan) -> bool:
 
 
 def _has_generated_key(entity: EntitySpec) -> bool:
-    """Return True if each item has a new key, by the type of a field: a UUID or the time of the write."""
+    """Return True if each item has a new key because of a field's type, such as a UUID or the time of the write."""
     return any(
         entity.fields[name].annotation is UUID
         or entity.fields[name].write_time is not None

@@ -1,4 +1,4 @@
-"""Rule about conditions that no item satisfies."""
+"""Rules about conditions that no item satisfies."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from keyplan.design.planning.plan import KeySelection, KeyValue, Plan, SortOp
 def impossible_condition(subject: Subject) -> Iterator[Finding]:
     """Condition is never true
 
-    Finds key conditions and comparisons that no item satisfies: a text that no template of the entity makes, a prefix
-    that no key starts with, text compared with a Number, values that a Literal or Enum field does not have, a field
-    with two values at once, and constants that cannot be sent, such as NaN or a datetime without a time zone.
+    Finds key conditions and comparisons that no item satisfies: a string that no template of the entity produces, a
+    prefix that no key starts with, a string compared with a Number, values that a Literal or Enum field does not have,
+    a field with two different values, and constants that cannot be sent, such as NaN or a datetime without a time zone.
 
     Why is this bad? `SK = "STATUS#open#"` matches no item whose key continues with an ID: equality compares the whole
     key. The query is always empty, without an error.
@@ -127,7 +127,7 @@ def _key_fix(op: SortOp, value: KeyValue) -> str:
 
 
 def _empty_reason(op: SortOp, value: KeyValue, plan: Plan) -> str | None:
-    """Return why no item of any entity can match, or None."""
+    """Return the reason why no item of any entity can match, or None."""
     reasons = [
         _mismatch_reason(op, value, part) for entity in plan.entities for part in _key_parts(entity, plan, value)
     ]
@@ -161,7 +161,7 @@ def _mismatch_reason(op: SortOp, value: KeyValue, part: BoundKeyAttribute) -> st
 
 
 def _invalid_constant(value: KeyValue) -> str | None:
-    """Return why a constant of the condition cannot be part of a key, or None."""
+    """Return the reason why a constant in the condition cannot be part of a key, or None."""
     if value.part == "begins":
         return None
     for hole in value.template.placeholders if value.template is not None else ():
@@ -182,7 +182,7 @@ def _invalid_constant(value: KeyValue) -> str | None:
 def _impossible_comparisons(
     condition: Condition | None, entities: tuple[EntitySpec, ...]
 ) -> Iterator[tuple[EntitySpec, str, object]]:
-    """Yield comparisons with a value that no entity with the field can hold."""
+    """Yield comparisons with a value that no entity with the field can have."""
     for operand in condition.operands() if condition is not None else ():
         if isinstance(operand, Condition):
             yield from _impossible_comparisons(operand, entities)
@@ -194,7 +194,7 @@ def _impossible_comparisons(
 
 
 def _contradictions(condition: Condition | None) -> Iterator[tuple[str, object, object]]:
-    """Yield fields that a condition requires to equal two different constants, with both."""
+    """Yield fields that must equal two different constants, with both constants."""
     required: dict[str, object] = {}
     for part in condition.parts if isinstance(condition, AndCondition) else ():
         if not (isinstance(part, CompareCondition) and part.op == "=" and isinstance(part.left, FieldPath)):
@@ -207,7 +207,7 @@ def _contradictions(condition: Condition | None) -> Iterator[tuple[str, object, 
 
 
 def _comparisons(condition: Condition | None) -> Iterator[tuple[FieldPath, object, bool]]:
-    """Yield every path with the value it is compared with, and whether for equality."""
+    """Yield every path with the value that it is compared with, and whether the comparison is for equality."""
     if isinstance(condition, CompareCondition) and isinstance(condition.left, FieldPath):
         yield condition.left, condition.right, condition.op in {"=", "<>"}
     elif isinstance(condition, InCondition) and isinstance(condition.operand, FieldPath):
@@ -228,7 +228,7 @@ def _cannot_equal(stored: StoredField, value: object) -> bool:
 
 
 def _has_other_type(stored: StoredField, value: object) -> bool:
-    """Return True if a constant is stored as another type than the field: it is neither equal nor in any order."""
+    """Return True if a constant has another attribute type than the field, so that they never compare."""
     if value is None or isinstance(value, (FieldPath, *CALL_SOURCES)):
         return False
     if _is_unstorable(value):

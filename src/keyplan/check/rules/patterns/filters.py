@@ -1,4 +1,4 @@
-"""Rules about filters, which drop items after they were read and paid for."""
+"""Rules about filters, which drop items after they were read and charged."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ _SHOWN_AS_ALL = 0.99
 def wasteful_filter(subject: Subject) -> Iterator[Finding]:
     """Filter drops most of what is read
 
-    Finds queries whose filter drops more than half of the items: an error if it drops more than nine tenths at a rate
-    of one call per second or more. The share follows from the pattern (`returns`, `evaluates`) or from its entity's
-    values (`Volume(distinct={"status": {"open": 0.1, "done": 0.9}})`). Also finds filters that another key of the
-    entity makes unnecessary. A filter on a field whose value the key condition states drops nothing. Waste of less than
-    the design's `cost_floor` per month at the declared rate is not reported. One finding lists the patterns that
-    filter a table or index by the same field.
+    Finds queries whose filter drops more than half of the items. It is an error if the filter drops more than nine
+    tenths at a rate of one or more calls per second. The share is derived from the pattern (`expected_items`,
+    `expected_scanned`) or from its entity's values (`Volume(distinct={"status": {"open": 0.1, "done": 0.9}})`). Also
+    finds filters that another key of the entity makes unnecessary. A filter on a field whose value the key condition
+    states drops nothing. Waste of less than the design's `cost_floor` per month at the declared rate is not reported.
+    One finding lists the patterns that filter a table or index by the same field.
 
-    Why is this bad? Dropped items are read and billed, and count toward the page of 1 MB, so that pages come back
-    short or empty.
+    Why is this bad? Dropped items are read and billed, and count toward the page of 1 MB, so that pages come back short
+    or empty.
 
     Fix: put the filtered field into the key: a leading part of the sort key, an index, or a sparse index with only the
     matching items.
@@ -76,7 +76,7 @@ def wasteful_filter(subject: Subject) -> Iterator[Finding]:
 
 
 def _wasted_dollars(subject: Subject, pattern: Pattern[..., Any], removed: float) -> float:
-    """Return the monthly cost of the items that a filter drops; infinity if no rate is declared."""
+    """Return the monthly cost of the items that a filter drops, or infinity if no rate is declared."""
     rate = pattern.facts.rate
     if rate is None:
         return inf
@@ -84,7 +84,7 @@ def _wasted_dollars(subject: Subject, pattern: Pattern[..., Any], removed: float
 
 
 def _effective_filter(plan: Plan) -> Condition | None:
-    """Return the parts of a filter that the key condition leaves open, or None if it states all of them."""
+    """Return the parts of a filter that the key condition does not already state, or None."""
     if plan.filter is None or len(plan.entities) > 1:
         return plan.filter
     known = stated_values(plan, plan.entity)
@@ -97,7 +97,7 @@ def _effective_filter(plan: Plan) -> Condition | None:
 
 
 def _repeats_key(part: Condition, known: Mapping[str, Source]) -> bool:
-    """Return True if a condition requires the value that the key condition has."""
+    """Return True if a condition requires the same value as the key condition."""
     if not (isinstance(part, CompareCondition) and part.op == "=" and isinstance(part.left, FieldPath)):
         return False
     return len(part.left.parts) == 1 and part.left.field in known and known[part.left.field] is part.right
@@ -136,7 +136,7 @@ def _waste(
 
 
 def _share_text(removed: float) -> str:
-    """Return a share as text, also close to 1."""
+    """Format a share as text, including shares close to 1."""
     return f"{removed:.0%}" if removed <= _SHOWN_AS_ALL else f"all but {1 - removed:.1%}"
 
 
@@ -145,7 +145,7 @@ def _field_names(condition: Condition | None) -> str:
 
 
 def _alternative_key(plan: Plan, filtered: Condition) -> BoundKey | None:
-    """Return another key of the entity that holds every field that the filter compares for equality, or None."""
+    """Return another key of the entity that contains every field that the filter compares for equality, or None."""
     if len(plan.entities) != 1 or plan.key is None or plan.consistent:
         return None
     entity: EntitySpec = plan.entity

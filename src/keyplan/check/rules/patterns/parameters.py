@@ -1,4 +1,4 @@
-"""Rules about the parameters of patterns: their types, and whether they are used."""
+"""Rules about the types and the use of pattern parameters."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def optional_param(annotation: Any) -> bool:
 
 
 def mismatch(annotation: Any, stored: StoredField, *, each: bool) -> str | None:
-    """Return how a parameter's type differs from the field's, or None if it fits or is unknown."""
+    """Return how the type of a parameter differs from that of the field, or None if it matches or is unknown."""
     if each:
         members = get_args(without_none(annotation)[0])
         annotation = members[0] if members else None
@@ -124,7 +124,7 @@ def mismatch(annotation: Any, stored: StoredField, *, each: bool) -> str | None:
 
 
 def _new_type(annotation: Any) -> Any:
-    """Return the NewType of an annotation, under Annotated and None."""
+    """Return the NewType in an annotation, ignoring Annotated and None, or None."""
     while True:
         if isinstance(annotation, NewType):
             return annotation
@@ -151,7 +151,7 @@ def _fits(given: Any, expected: Any) -> bool:
 def _values_of(annotation: Any, *, takes_values: bool) -> set[type] | None:
     """Return the types of the values, or None if they are too complex to compare.
 
-    A field of an Enum accepts its members and their values; a parameter of an Enum is a member.
+    A field with an Enum type accepts its members and their values. A parameter with an Enum type is a member.
     """
     if isinstance(annotation, TypeVar):
         return None

@@ -1,4 +1,4 @@
-"""Rules about attributes that an index does not hold."""
+"""Rules about attributes that an index does not project."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _missing_attributes(pattern: Pattern[..., Any], plan: Plan, index: Index) ->
 
 
 def _read_as_default(entity: EntitySpec, index: Index) -> set[str]:
-    """Return the fields that every item of an index misses, or has at their default."""
+    """Return the fields that every item of an index is missing, or has with their default value."""
     conditions = [stated_values(bound.only_if, entity.fields) for bound in entity.indexes if bound.index is index]
     return {
         name

@@ -1,4 +1,4 @@
-"""Rules about reads: consistency, decisions, repeated and duplicate reads, missing rates."""
+"""Rules about reads: consistency, decisions, repeated and duplicate reads, and missing rates."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def decision_on_stale_read(subject: Subject) -> Iterator[Finding]:
     an authorization, is always a warning. KP605 reports reads that decide uniqueness.
 
     Why is this bad? A global index lags behind the table, and an eventually consistent read can miss the last second.
-    Two concurrent requests then both pass, or a permission that was just revoked still counts.
+    Two concurrent requests then both succeed, or a permission that was just revoked is still valid.
 
     Fix: let the write decide: a condition on the item or on a counter, in one transaction for several items. A
     permission is read with `consistent=True` from the table, or checked by a `@table.check` in the transaction of the
@@ -161,7 +161,7 @@ def n_plus_one_reads(subject: Subject) -> Iterator[Finding]:
 
 
 def _is_followed_by(many: Pattern[..., Any], one: Pattern[..., Any], gets: float) -> bool:
-    """Return True if a list holds too little of each entry and is called so often that each entry is read once more."""
+    """Return True if a list returns too little of each entry and is called so often that each entry is read again."""
     target, rate = one.plan.entity, many.facts.rate
     index = many.plan.index
     if target in many.plan.entities:
@@ -181,7 +181,7 @@ def _is_followed_by(many: Pattern[..., Any], one: Pattern[..., Any], gets: float
 
 
 def _references(entity: EntitySpec, target: EntitySpec) -> bool:
-    """Return True if an entity holds the key of another; a field called id is the entity's own."""
+    """Return True if an entity contains the key of another. A field called id belongs to the entity itself."""
     return all(name != "id" and same_field(entity, target, name) for name in target.key.fields)
 
 

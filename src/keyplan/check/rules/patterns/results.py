@@ -90,7 +90,7 @@ def _average_bytes(plan: Plan) -> float:
 
 
 def _is_constant_partition(plan: Plan) -> bool:
-    """Return True if the partition key is the same in every call and no field of the sort key is given."""
+    """Return True if the partition key is the same in every call and no sort key field is given."""
     if plan.key is None:
         return False
     sources = [source for value in plan.key.partition for source in value.sources.values()]
@@ -99,7 +99,7 @@ def _is_constant_partition(plan: Plan) -> bool:
 
 
 def _whole_period(plan: Plan) -> str:
-    """Return the month or year that a query reads from its start to its end, or no text."""
+    """Return the month or year that a query reads completely, or an empty string."""
     if plan.key is None or plan.key.sort:
         return ""
     holes = [hole for value in plan.key.partition if value.template for hole in value.template.placeholders]
@@ -174,7 +174,7 @@ def _entity_order_problems(plan: Plan, entity: EntitySpec, name: str) -> Iterato
 
 
 def _order_fix(entity: EntitySpec, name: str) -> str:
-    """Return a hole that sorts by the field's values."""
+    """Return a placeholder that sorts by the field's values."""
     stored = entity.fields[name]
     choices = stored.declared.stored_choices
     if choices:
@@ -194,7 +194,7 @@ def _stored_order(bound: BoundKey, name: str) -> str:
 
 
 def _is_grouped_by_entity(plan: Plan) -> bool:
-    """Return True if the sort keys of the entities start differently, so that all items of one come first."""
+    """Return True if the entities have different sort key prefixes, so that all items of one come first."""
     starts = set()
     for entity in plan.entities:
         bound = entity.key_in(plan.index)
@@ -309,7 +309,7 @@ def _excluded_end(pattern: Pattern[..., Any], plan: Plan, condition: SortConditi
 
 
 def _key_with_prefix(end: KeyValue, part: BoundKeyAttribute) -> Overlap | None:
-    """Return a key that continues after the bound, if the bound itself is not a key."""
+    """Return a key that starts with the bound, if the bound itself is not a key."""
     queried, stored = template_of(end), as_template(part)
     if queried is None or stored is None or end.template is part.template:
         return None
@@ -337,8 +337,8 @@ def oldest_instead_of_newest(subject: Subject) -> Iterator[Finding]:
     """Query for the newest items returns the oldest
 
     Finds limited queries whose name contains recent, latest, newest or last, and that read a sort key with the time of
-    writing in ascending order, or a sort key that starts with a random UUID. A range that the caller passes, and a
-    declared order (`ordered_by=`), are left alone.
+    writing in ascending order, or a sort key that starts with a random UUID. Queries with a range that the caller
+    passes, or with a declared order (`ordered_by=`), are not reported.
 
     Why is this bad? A query reads its range in ascending order of the sort key. With a limit it returns the oldest
     items, always the same ones. A sort key has no direction: each query chooses one. Random IDs have no order by time
@@ -373,14 +373,14 @@ def oldest_instead_of_newest(subject: Subject) -> Iterator[Finding]:
 
 
 def _random_start(plan: Plan) -> str:
-    """Return the field that results of one entity differ in first if its values are random UUIDs, else ""."""
+    """Return the first field that differs in the results of one entity if its values are random UUIDs, or else ""."""
     first = next(iter(order_of(plan, plan.entity)), None) if len(plan.entities) == 1 else None
     field = plan.entity.fields.get(first.field) if first is not None and not _has_given_range(plan) else None
     return field.name if field is not None and field.annotation is UUID and not has_time_ordered_type(field) else ""
 
 
 def _has_given_range(plan: Plan) -> bool:
-    """Return True if the caller says where in the sort key to read."""
+    """Return True if the caller determines the range of the sort key to read."""
     return plan.key is not None and any(
         condition.low.sources or condition.high is not None for condition in plan.key.sort
     )
@@ -424,7 +424,7 @@ def descending_by_choice(subject: Subject) -> Iterator[Finding]:
 
 
 def _choice_before_time(plan: Plan, entity: EntitySpec) -> tuple[StoredField, StoredField] | None:
-    """Return the two fields that results differ in first if these are a word of several and a time."""
+    """Return the first two fields that differ in results if they are a choice of words and a time, or None."""
     fields = [entity.fields[one.field] for one in order_of(plan, entity)][:2]
     if len(fields) < 2 or _is_ranked(plan, entity, fields[0].name):
         return None
@@ -435,7 +435,7 @@ def _choice_before_time(plan: Plan, entity: EntitySpec) -> tuple[StoredField, St
 
 
 def _is_ranked(plan: Plan, entity: EntitySpec, name: str) -> bool:
-    """Return True if a sort key holds the rank of a choice instead of its word."""
+    """Return True if a sort key contains the rank of a choice instead of its word."""
     bound = entity.key_in(plan.index)
     templates = [as_template(part) for part in bound.sort] if bound is not None else []
     holes = [hole for template in templates if template is not None for hole in template.placeholders]
@@ -478,7 +478,7 @@ def range_crosses_period(subject: Subject) -> Iterator[Finding]:
 
 
 def _partition_periods(key: KeySelection) -> Iterator[tuple[KeyValue, BoundTemplate, BoundPlaceholder]]:
-    """Yield placeholders of the partition key that reduce a timestamp of a parameter to its period."""
+    """Yield placeholders of the partition key that reduce a timestamp parameter to its period."""
     for value in key.partition:
         template = value.template
         for hole in template.placeholders if template is not None else ():
@@ -488,7 +488,7 @@ def _partition_periods(key: KeySelection) -> Iterator[tuple[KeyValue, BoundTempl
 
 
 def _is_range_end(source: Source, key: KeySelection, field: str) -> bool:
-    """Return True if a parameter is one end of a range of the field, not both."""
+    """Return True if a parameter is one end of a range over the field, but not both."""
     ranges = (condition for condition in key.sort if condition.op not in {"=", "begins_with"})
     ends = [
         repr(end.sources[field])

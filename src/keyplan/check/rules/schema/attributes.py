@@ -209,7 +209,7 @@ def key_attribute_type_conflict(subject: Subject) -> Iterator[Finding]:
 
 
 def _key_types(table: Table) -> dict[str, tuple[TypeCode, EntitySpec, BoundKey]]:
-    """Return the type of each key attribute with the entity and key that define it."""
+    """Return the type of each key attribute, with the entity and key that define it."""
     types: dict[str, tuple[TypeCode, EntitySpec, BoundKey]] = {}
     for entity in table.entities:
         for bound in (entity.key, *entity.indexes):
@@ -221,7 +221,7 @@ def _key_types(table: Table) -> dict[str, tuple[TypeCode, EntitySpec, BoundKey]]
 def _conflicting_fields(
     entity: EntitySpec, types: dict[str, tuple[TypeCode, EntitySpec, BoundKey]]
 ) -> Iterator[Finding]:
-    """Yield findings for fields under the name of a key attribute that their entity does not use as a key."""
+    """Yield findings for non-key fields that have the name of a key attribute."""
     own = {part.attribute for bound in (entity.key, *entity.indexes) for part in bound.attributes}
     for stored in entity.fields.values():
         if stored.attribute in own or stored.attribute not in types:

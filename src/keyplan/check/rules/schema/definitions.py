@@ -116,7 +116,7 @@ def invalid_name(subject: Subject) -> Iterator[Finding]:
 
 
 def _hidden_patterns(subject: Subject) -> Iterator[Finding]:
-    """Yield findings for patterns whose name another pattern of their module uses."""
+    """Yield findings for patterns whose name is used by another pattern in their module."""
     seen: dict[tuple[str, str], Place] = {}
     for pattern in subject.design.patterns:
         named = (pattern.module, pattern.name)

@@ -75,8 +75,8 @@ def item_too_large(subject: Subject) -> Iterator[Finding]:
     that append to a list or set without a bound.
 
     Why is this bad? DynamoDB limits an item to 400 KB (409,600 bytes), names and values together, and rejects larger
-    writes. An item that grows without a bound cannot be written any more at some point. Long before that, each update
-    is billed for the whole item.
+    writes. An item that grows without a bound can eventually no longer be written. Long before that, each update is
+    billed for the whole item.
 
     Fix: declare lengths that fit, store each member as its own item in the same item collection, or keep large content
     in an object store with its key in the item.

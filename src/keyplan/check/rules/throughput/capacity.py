@@ -1,4 +1,4 @@
-"""Rules about capacity: warm throughput, quotas, provisioned units."""
+"""Rules about capacity: warm throughput, quotas and provisioned units."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def _capacity_of(billing: OnDemand | Provisioned, what: str) -> int:
 
 
 def _batch_units(work: Work) -> float:
-    """Return the write units of one call of a batch: its declared items, or one request's 25, or all items if fewer."""
+    """Return the write units of one call of a batch: its declared items, or up to 25 items."""
     if work.pattern.facts.expected_items is not None:
         return work.units.write
     items = work.plan.entity.volume

@@ -1,4 +1,4 @@
-"""Rules about keys and items with more load than a partition serves."""
+"""Rules about keys and items with more load than a partition supports."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def hot_partition_key(subject: Subject) -> Iterator[Finding]:
 
 
 def _keys_with_hot_item(subject: Subject) -> Iterator[tuple[str, str]]:
-    """Yield table and shape of the keys with an item that KP502 reports for its writes."""
+    """Yield the table and form of the keys with an item that KP502 reports for its writes."""
     for item in subject.hot_items:
         if item.bound is not None and item.write(peak=True) > limits.PARTITION_WRITE_UNITS:
             yield item.table.name, key_text(item.bound.partition)
@@ -129,11 +129,11 @@ def monotonic_sort_key(subject: Subject) -> Iterator[Finding]:
     writing, a sequence number, or an ID that starts with the time (ULID, KSUID, UUID 7). It is advice if only the
     field's name suggests this.
 
-    Why is this bad? DynamoDB splits a hot partition key by its sort key. If each new item sorts after the last one,
-    all writes go to the same half.
+    Why is this bad? DynamoDB splits a hot partition key by its sort key. If each new item sorts after the last one, all
+    writes go to the same half.
 
     Fix: put a field that varies before the time, shard the partition key and read the shards in order with
-    `every_shard()`, or remove the index key of items that no query needs any more.
+    `every_shard()`, or remove the index key of items that queries no longer need.
 
     Source: developer guide, "Best practices for designing and using partition keys effectively"; AWS blog, "Scaling
     DynamoDB", part 3.
@@ -220,7 +220,7 @@ def _constant_key(hot: HotKey | None, bound: BoundKey | None, entity: EntitySpec
 
 
 def _peak_of_new_items(subject: Subject, entity: EntitySpec, index: Index | None) -> float:
-    """Return the write units per second at the peak of patterns that put whole items."""
+    """Return the peak write units per second of patterns that put whole items."""
     works = [work for work in subject.writes_of(entity) if work.plan.item is not None and is_declared(work)]
     units = [work.units.write if index is None else work.units.indexes.get(index.name, 0.0) for work in works]
     return sum(each * work.rate.highest for each, work in zip(units, works, strict=True) if work.rate is not None)

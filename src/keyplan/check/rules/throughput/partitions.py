@@ -165,7 +165,7 @@ def _unknown_query_sizes(table: Table) -> Iterator[Finding]:
 
 
 def _entities_needing_numbers(table: Table) -> dict[str, str]:
-    """Return entities that a rate or a claim depends on, with the pattern."""
+    """Return the entities that a rate or a claim depends on, with the pattern."""
     needed: dict[str, str] = {}
     for pattern in table.patterns:
         claimed = any(units_of(claim.text) for claim in pattern.facts.claims)
