@@ -1,6 +1,6 @@
-"""Keyplan: a toolkit for data layers on Amazon DynamoDB.
+"""Keyplan, a toolkit for data layers on Amazon DynamoDB.
 
-Everything a program needs is imported from here: the design language (`Table`, `Entity`, `key`, `pk`, `item`, ...),
+This package exports everything that a program needs: the design language (`Table`, `Entity`, `key`, `pk`, `item`, ...),
 `connect` and `connect_async`, consumers of streams, and the embedded `Engine`. Errors are in `keyplan.errors`.
 """
 
@@ -64,7 +64,7 @@ _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name at its first use."""
+    """Import a public name on first use."""
     if name not in _HOMES:
         raise AttributeError(f"module 'keyplan' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(f"keyplan.{_HOMES[name]}"), name)

@@ -1,4 +1,4 @@
-"""`python -m keyplan` is the command `keyplan`."""
+"""Entry point of `python -m keyplan`, which runs the `keyplan` command."""
 
 from keyplan.cli.main import app
 

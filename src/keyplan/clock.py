@@ -1,4 +1,4 @@
-"""Time and randomness: all code gets both from a clock, so that tests can replace them."""
+"""Sources of time and randomness, which tests can replace."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Clock(Protocol):
 
     @property
     def random(self) -> random.Random:
-        """The source of randomness; seeded for repeatable runs."""
+        """The source of randomness, which can be seeded for repeatable runs."""
 
     def now(self) -> float:
         """Return seconds since the Unix epoch."""
@@ -23,11 +23,11 @@ class Clock(Protocol):
         """Return seconds that never decrease."""
 
     def wait(self, event: threading.Event, seconds: float) -> bool:
-        """Wait for the event for at most this many seconds; return True if it was set."""
+        """Wait for the event for at most this many seconds. Return True if it was set."""
 
 
 class SystemClock:
-    """The time of the machine."""
+    """The system time."""
 
     def __init__(self, seed: int | None = None) -> None:
         self.random = random.Random(seed)  # noqa: S311 - for ids and faults, not for secrets
@@ -41,32 +41,32 @@ class SystemClock:
         return time.monotonic()
 
     def wait(self, event: threading.Event, seconds: float) -> bool:
-        """Wait for the event for at most this many seconds; return True if it was set."""
+        """Wait for the event for at most this many seconds. Return True if it was set."""
         return event.wait(seconds)
 
 
 class ManualClock:
-    """Time that changes only by `advance`, for tests of waiting and expiry."""
+    """A clock that changes only by `advance`, for tests of waiting and expiry."""
 
     def __init__(self, now: float = 1_700_000_000.0, seed: int = 0) -> None:
         self.random = random.Random(seed)  # noqa: S311 - for ids and faults, not for secrets
         self._now = now
 
     def now(self) -> float:
-        """Return seconds since the Unix epoch, as set last."""
+        """Return the current setting in seconds since the Unix epoch."""
         return self._now
 
     def monotonic(self) -> float:
-        """Return the same seconds; `advance` rejects negative values."""
+        """Return the same value as `now`, which never decreases because `advance` rejects negative values."""
         return self._now
 
     def wait(self, event: threading.Event, seconds: float) -> bool:
-        """Return immediately whether the event is set; only `advance` changes the time."""
+        """Return immediately whether the event is set, because only `advance` changes the time."""
         del seconds
         return event.is_set()
 
     def advance(self, seconds: float) -> None:
-        """Move time forward."""
+        """Advance the clock by a number of seconds."""
         if seconds < 0:
             raise ValueError(f"time cannot move back ({seconds} seconds)")
         self._now += seconds

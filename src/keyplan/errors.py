@@ -2,7 +2,7 @@
 
     KeyplanError
     ├── StorageError                       the database file cannot be used
-    │   ├── DatabaseLockedError            another process keeps the write lock
+    │   ├── DatabaseLockedError            another process holds the write lock
     │   ├── DatabaseFullError              the disk is full
     │   ├── DatabaseReadOnlyError          the file or its folder cannot be written
     │   ├── DatabaseCorruptError           the file is damaged or not a keyplan database
@@ -11,12 +11,11 @@
     └── ServiceError                       an error response: code, status, message
         ├── ValidationError                and one class for every other code, below
 
-A ServiceError is sent to clients: `code` is the short name that SDKs show, `namespace` the prefix of
-`__type`, `status` the HTTP status, `retryable` whether SDKs retry, `members` the other members of the
+A ServiceError is sent to clients. `code` is the short name that SDKs show, and `namespace` is the prefix of `__type`.
+`status` is the HTTP status, and `retryable` tells SDKs whether to retry. `members` contains the other members of the
 response.
 
-Source: "Error handling with DynamoDB" in the developer guide, and the prefixes that the service
-sends on the wire.
+Source: "Error handling with DynamoDB" in the developer guide, and the prefixes that the service sends on the wire.
 """
 
 from __future__ import annotations
@@ -29,19 +28,19 @@ DYNAMODB = "com.amazonaws.dynamodb.v20120810"
 
 
 class KeyplanError(Exception):
-    """The base of all exceptions of keyplan."""
+    """Base class of all exceptions that keyplan raises."""
 
 
 class StorageError(KeyplanError):
-    """The database file cannot be used; nothing of the request was applied."""
+    """The database file cannot be used. Nothing of the request was applied."""
 
 
 class DatabaseLockedError(StorageError):
-    """Another process keeps the write lock longer than the engine waits."""
+    """Another process holds the write lock for longer than the engine waits."""
 
 
 class DatabaseFullError(StorageError):
-    """The disk is full; the write was rolled back."""
+    """The disk is full. The write was rolled back."""
 
 
 class DatabaseReadOnlyError(StorageError):
@@ -75,12 +74,12 @@ class ServiceError(KeyplanError):
 
     @property
     def wire_type(self) -> str:
-        """The `__type` of the response: namespace, a hash sign, code."""
+        """The `__type` of the response: the namespace, a hash sign, and the code."""
         return f"{self.namespace}#{self.code}"
 
 
 class ValidationError(ServiceError):
-    """The request is invalid; a retry cannot succeed."""
+    """The request is invalid. A retry cannot succeed."""
 
     code = "ValidationException"
     namespace = CORAL_VALIDATE
@@ -101,7 +100,7 @@ class UnknownOperationError(ServiceError):
 
 
 class AccessDeniedError(ServiceError):
-    """The credentials do not allow this."""
+    """The credentials do not allow the request."""
 
     code = "AccessDeniedException"
     namespace = CORAL_SERVICE
@@ -142,7 +141,7 @@ class ResourceNotFoundError(ServiceError):
 
 
 class ResourceInUseError(ServiceError):
-    """The table exists already or is being created, changed or deleted."""
+    """The table already exists, or is being created, changed or deleted."""
 
     code = "ResourceInUseException"
 
@@ -154,7 +153,7 @@ class TableNotFoundError(ServiceError):
 
 
 class TableAlreadyExistsError(ServiceError):
-    """The target table of a restore exists."""
+    """The target table of a restore already exists."""
 
     code = "TableAlreadyExistsException"
 
@@ -220,7 +219,7 @@ class ImportNotFoundError(ServiceError):
 
 
 class LimitExceededError(ServiceError):
-    """Too many control plane operations or resources at once."""
+    """Too many control plane operations or resources exist at the same time."""
 
     code = "LimitExceededException"
 
@@ -232,7 +231,7 @@ class ConditionalCheckFailedError(ServiceError):
 
 
 class TransactionCanceledError(ServiceError):
-    """`members["CancellationReasons"]` holds one reason per action, in order."""
+    """The transaction was cancelled. `members["CancellationReasons"]` has one reason per action, in order."""
 
     code = "TransactionCanceledException"
 
@@ -258,13 +257,13 @@ class IdempotentParameterMismatchError(ServiceError):
 
 
 class DuplicateItemError(ServiceError):
-    """The item of a PartiQL INSERT exists already."""
+    """The item of a PartiQL INSERT already exists."""
 
     code = "DuplicateItemException"
 
 
 class ProvisionedThroughputExceededError(ServiceError):
-    """The throughput of the table, index or partition is exceeded; SDKs back off and retry."""
+    """The throughput of the table, index or partition is exceeded. SDKs back off and retry."""
 
     code = "ProvisionedThroughputExceededException"
     retryable = True
@@ -278,14 +277,14 @@ class RequestLimitExceededError(ServiceError):
 
 
 class ThrottlingError(ServiceError):
-    """Throttled: too many control plane calls, or on-demand traffic over its limit."""
+    """The request was throttled, because of too many control plane calls or too much on-demand traffic."""
 
     code = "ThrottlingException"
     retryable = True
 
 
 class ItemCollectionSizeLimitExceededError(ServiceError):
-    """An item collection of a table with local indexes reached 10 GB."""
+    """An item collection of a table with local indexes has reached 10 GB."""
 
     code = "ItemCollectionSizeLimitExceededException"
 
@@ -303,7 +302,7 @@ class ExpiredIteratorError(ServiceError):
 
 
 class InternalServerError(ServiceError):
-    """The service failed; the write may or may not have been applied."""
+    """The service failed. The write may or may not have been applied."""
 
     code = "InternalServerError"
     status = 500

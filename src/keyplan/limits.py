@@ -1,7 +1,7 @@
-"""The limits of the service, with the unit in the name and the source in a comment.
+"""The limits of the service, with the unit in each name and the source in a comment.
 
-Sources, as of November 2026: developer guide "Quotas in Amazon DynamoDB" (quotas), "Constraints"
-(constraints), the API reference (api), and the named pages. KB and MB are powers of two.
+Sources, as of November 2026: developer guide "Quotas in Amazon DynamoDB" (quotas), "Constraints" (constraints), the API
+reference (api), and the named pages. KB and MB are powers of two.
 """
 
 from __future__ import annotations

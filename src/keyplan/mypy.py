@@ -1,6 +1,7 @@
-"""A plugin for mypy: bodies of patterns need no return annotation, although `--strict` requires one of every function.
+"""A mypy plugin that lets patterns omit the return annotation, which `--strict` requires for every function.
 
-The decorator of a pattern states what its body returns. Enable it with `plugins = ["keyplan.mypy"]` in mypy's settings.
+The decorator of a pattern determines what its body returns. Enable the plugin with `plugins = ["keyplan.mypy"]` in
+mypy's settings.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _KINDS: Final = frozenset(
 
 
 def _declares_pattern(decorator: Expression) -> bool:
-    """Return True for `@table.query(Entity)`, which routes such as `@app.get("/path")` do not look like."""
+    """Return True for decorators like `@table.query(Entity)`, but not for routes such as `@app.get("/path")`."""
     if not isinstance(decorator, CallExpr):
         return False
     called, arguments = decorator.callee, decorator.args
@@ -32,7 +33,7 @@ def _declares_pattern(decorator: Expression) -> bool:
 
 class _BodiesOfPatterns(Plugin):
     def get_additional_deps(self, file: MypyFile) -> list[tuple[int, str, int]]:
-        """Complete annotated functions of the file; mypy calls this for each file that it has parsed."""
+        """Add missing return annotations in a file. mypy calls this method for each parsed file."""
         for statement in file.defs:
             if not isinstance(statement, Decorator):
                 continue
@@ -45,5 +46,5 @@ class _BodiesOfPatterns(Plugin):
 
 
 def plugin(_version: str) -> type[Plugin]:
-    """Return the plugin's class; mypy calls this with its version."""
+    """Return the plugin class. mypy calls this function with its version."""
     return _BodiesOfPatterns

@@ -1,1 +1,1 @@
-"""DynamoDB's own definitions: values, expressions, PartiQL, request shapes, messages. No I/O, no clock."""
+"""Definitions of DynamoDB itself: values, expressions, PartiQL, request shapes and messages. No I/O, no clock."""

@@ -1,4 +1,4 @@
-"""Display and order of names in messages, as in the service's Java."""
+"""Formatting and order of names in messages, as in the service's Java code."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ _FILL = 0.75
 
 
 def hash_order(names: Iterable[str], hidden: int = 0) -> list[str]:
-    """Return the names in the order of a Java hash map that holds them and `hidden` more.
+    """Return the names in the order of a Java hash map that contains them and `hidden` other names.
 
-    The names are spread over a table whose size is a power of two (16, doubled while more than three quarters full)
-    and listed by position; names with the same position keep their order. This reproduces every recorded message
-    that lists names (inferred from them; the service documents no order).
+    The names are distributed over a table whose size is a power of two. The size is 16 and doubles while the table is
+    more than three quarters full. The names are listed by position, and names with the same position keep their order.
+    This reproduces every recorded message that lists names. It is inferred from them, because the service does not
+    document an order.
     """
     listed = list(names)
     table = _SMALLEST_TABLE
@@ -23,7 +24,7 @@ def hash_order(names: Iterable[str], hidden: int = 0) -> list[str]:
 
 
 def _spread(name: str) -> int:
-    """Return Java's hash of a string (s[0]*31^(n-1) + ...), with the high half folded into the low one."""
+    """Return Java's hash of a string (s[0]*31^(n-1) + ...) with the high half folded into the low half."""
     code = 0
     for character in name:
         code = (code * 31 + ord(character)) & 0xFFFFFFFF
@@ -31,5 +32,5 @@ def _spread(name: str) -> int:
 
 
 def byte_buffer(length: int) -> str:
-    """Return the text of binary content of this length."""
+    """Return Java's text for a byte buffer of this length."""
     return f"java.nio.HeapByteBuffer[pos=0 lim={length} cap={length}]"

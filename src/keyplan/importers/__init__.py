@@ -1,5 +1,5 @@
-"""Import designs from CloudFormation templates, table descriptions and NoSQL Workbench models.
+"""Importers that generate designs from templates, table descriptions, data models and schemas.
 
-Every source is converted to `schemas.SourceTable`; `writing` writes these as a Python file in the design language.
-A setting that a design cannot express is a gap, which is reported and written into the file.
+Every source is converted to `schemas.SourceTable`, and `writing` writes these tables as a Python file in the design
+language. A setting that a design cannot express is a gap, which is reported and noted in the file.
 """

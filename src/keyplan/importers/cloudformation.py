@@ -1,4 +1,4 @@
-"""Read the tables of CloudFormation templates, including those of SAM and the CDK.
+"""Importer for the tables of CloudFormation templates, including those of SAM and the CDK.
 
 Global tables and SAM's simple tables are converted to the properties of AWS::DynamoDB::Table.
 
@@ -45,7 +45,7 @@ _ELSEWHERE = {
 
 
 def global_table(whole: Node) -> tuple[Node, tuple[str, ...]]:
-    """Return the properties of a global table with those of its first replica: a design covers one region."""
+    """Return the properties of a global table, using its first replica, because a design covers one region."""
     replicas = list(whole.each("Replicas"))
     first = replicas[0] if replicas else Node({}, f"{whole.path}.Replicas")
     gaps = list(_replica_gaps(whole, replicas))
@@ -63,7 +63,7 @@ def global_table(whole: Node) -> tuple[Node, tuple[str, ...]]:
 
 
 def _replica_gaps(whole: Node, replicas: list[Node]) -> Iterator[str]:
-    """Return the gaps: settings that differ between replicas or that all of them share."""
+    """Yield the gaps of a global table: settings that differ between replicas or that all of them share."""
     for member in ("ReadOnDemandThroughputSettings", "WriteOnDemandThroughputSettings"):
         if whole.get(member) is not None:
             yield f"{member}: maximum on-demand throughput is not part of a design"
@@ -98,8 +98,9 @@ def _index(index: Node, of_replica: dict[str, Node], whole: Node, gaps: list[str
 
 
 def _throughput(writes: Sequence[Node], reads: Sequence[Node], gaps: list[str]) -> dict[str, Any]:
-    """Return both capacities from the first that declares any: the replica, then the shared settings; the index,
-    then its table.
+    """Return the read and write capacity from the first source that declares it.
+
+    The replica takes precedence over shared settings, and the index over its table.
     """
     throughput = {}
     for kind, holders in (("Read", reads), ("Write", writes)):
@@ -118,7 +119,7 @@ def _throughput(writes: Sequence[Node], reads: Sequence[Node], gaps: list[str]) 
 
 
 def simple_table(whole: Node) -> tuple[Node, tuple[str, ...]]:
-    """Return SAM's table: one key attribute, by default `id` of type String; on demand without capacity."""
+    """Return SAM's table, which has one key attribute (by default `id` of type String) and on-demand capacity."""
     key = whole.get("PrimaryKey")
     name = "id" if key is None else key.need("Name").text()
     kind = "String" if key is None else key.need("Type").one_of(*_SAM_TYPES)
@@ -140,7 +141,7 @@ _TABLES: dict[str, Callable[[Node], Properties]] = {
 
 
 def cloudformation(documents: Sequence[Document], given: Mapping[str, str]) -> ImportSource:
-    """Return the tables of templates; `given`: values of their parameters. Raises ImportSourceError."""
+    """Return the tables of templates. `given` contains values for their parameters. Raises ImportSourceError."""
     _check_parameters(documents, given)
     tables: list[SourceTable] = []
     gaps: list[str] = []
@@ -157,7 +158,7 @@ def cloudformation(documents: Sequence[Document], given: Mapping[str, str]) -> I
 
 
 def _check_parameters(documents: Sequence[Document], given: Mapping[str, str]) -> None:
-    """Check that every document is a template and that every given value is a parameter of one."""
+    """Raise ImportSourceError unless each document is a template and each given value belongs to a parameter."""
     known: set[str] = set()
     for document in documents:
         if not isinstance(document.member("Resources"), Mapping):
@@ -171,7 +172,7 @@ def _check_parameters(documents: Sequence[Document], given: Mapping[str, str]) -
 
 
 def _kinds(document: Document) -> str:
-    """Describe the resources of a template without tables."""
+    """Return a description of the resources of a template without tables."""
     resources = document.member("Resources").values()
     kinds = sorted(
         {str(resource["Type"]) for resource in resources if isinstance(resource, Mapping) and "Type" in resource}
@@ -180,7 +181,7 @@ def _kinds(document: Document) -> str:
 
 
 def _add_consumers(tables: dict[str, SourceTable], document: Document, resolver: Resolver, gaps: list[str]) -> None:
-    """Add to each table, by its logical id, the functions that read its stream."""
+    """Add the functions that read its stream to each table, by logical ID."""
     ids = {table.name: logical_id for logical_id, table in tables.items()}
     for source in event_sources(document.member("Resources"), document.name, resolver):
         logical_id = source.table if source.table in tables else ids.get(source.table)
@@ -197,7 +198,7 @@ def _add_consumers(tables: dict[str, SourceTable], document: Document, resolver:
 
 
 def _tables(document: Document, resolver: Resolver, gaps: list[str]) -> Iterator[tuple[str, SourceTable]]:
-    """Yield each table with its logical id."""
+    """Yield each table with its logical ID."""
     shared = document.member("Globals")
     if isinstance(shared, Mapping) and "SimpleTable" in shared:
         gaps.append("Globals.SimpleTable: how tables are encrypted is not part of a design")
@@ -225,7 +226,7 @@ def _tables(document: Document, resolver: Resolver, gaps: list[str]) -> Iterator
 
 
 def _is_created(resource: Mapping[str, Any], path: str, resolver: Resolver) -> bool:
-    """Return True if a resource's condition holds."""
+    """Return True if the resource has no condition or its condition is true."""
     if "Condition" not in resource:
         return True
     holds = resolver.condition(resource["Condition"])
@@ -242,14 +243,14 @@ def _table(logical_id: str, resource: Mapping[str, Any], path: str, resolver: Re
 
 
 def _kept(resource: Mapping[str, Any]) -> Iterator[str]:
-    """Report a deletion policy, which is not part of a design."""
+    """Yield a note for a deletion policy, which is not part of a design."""
     for member in ("DeletionPolicy", "UpdateReplacePolicy"):
         if (policy := resource.get(member, "Delete")) != "Delete":
             yield f"{member} {policy}: deletion policies are not part of a design"
 
 
 def _name(logical_id: str, properties: Node) -> tuple[str, tuple[str, ...]]:
-    """Return a table's name; its logical id if the template does not set one."""
+    """Return the name of a table, or its logical ID if the template does not set a name."""
     named = properties.get("TableName")
     if named is None:
         return logical_id, ("TableName is missing: CloudFormation generates a name; the logical ID is used here",)

@@ -1,4 +1,4 @@
-"""Read the service's descriptions of tables, from files or by calling the service.
+"""Importer for the service's descriptions of tables, from files or from the service.
 
 Source: API reference, TableDescription, DescribeTimeToLive, DescribeContinuousBackups, ListTagsOfResource.
 """
@@ -34,8 +34,8 @@ _MORE = ("DescribeTimeToLive", "DescribeContinuousBackups")
 def describe_table(documents: Sequence[Document]) -> ImportSource:
     """Return the tables that documents describe, in order.
 
-    Answers about expiry, backups or tags do not name their table: they belong to the table described before. Raises
-    ImportSourceError.
+    Responses about TTL, backups or tags do not name their table. They belong to the table that was described before.
+    Raises ImportSourceError.
     """
     descriptions: list[tuple[Node, dict[str, Any]]] = []
     for document in documents:
@@ -48,7 +48,7 @@ def describe_table(documents: Sequence[Document]) -> ImportSource:
 
 
 def _take(document: Document, found: list[tuple[Node, dict[str, Any]]]) -> None:
-    """Add one answer of the service: a table, or more about the last one."""
+    """Add a service response, which describes a table or contains more about the last table."""
     table = document.member("Table") or document.member("TableDescription") or document.value
     if isinstance(table, Mapping) and "TableName" in table and "KeySchema" in table:
         found.append((Node(table, f"{document.name}: {table['TableName']}"), {}))
@@ -62,7 +62,7 @@ def _take(document: Document, found: list[tuple[Node, dict[str, Any]]]) -> None:
 
 
 def _more(document: Document) -> Iterator[tuple[str, Any]]:
-    """Return the properties that another answer adds to a table."""
+    """Yield the properties that another response adds to a table."""
     node = Node(document.value, document.name)
     if document.member("TimeToLiveDescription") is not None:
         expiry = node.need("TimeToLiveDescription")
@@ -103,7 +103,7 @@ def _index(described: Node) -> dict[str, Any]:
 
 
 def _figures(described: Node) -> TableStatistics | None:
-    """Return numbers and sizes, which the service updates about every six hours; None for an empty table."""
+    """Return the item count and size, or None for an empty table. The service updates them about every six hours."""
     count, size = described.get("ItemCount"), described.get("TableSizeBytes")
     if count is None or size is None or not count.whole():
         return None
@@ -118,8 +118,9 @@ def _figures(described: Node) -> TableStatistics | None:
 
 
 def fetch_descriptions(url: str, names: Sequence[str]) -> list[Document]:
-    """Return the service's answers about the named tables, or about all tables. Raises ImportSourceError and
-    KeyplanError.
+    """Return the service's responses for the named tables, or for all tables.
+
+    Raises ImportSourceError and KeyplanError.
     """
     try:
         target = target_of(url)
@@ -138,7 +139,7 @@ def fetch_descriptions(url: str, names: Sequence[str]) -> list[Document]:
 
 
 def _check_file(url: str, path: Path) -> None:
-    """Check that a database exists: an empty file would become one."""
+    """Raise ImportSourceError if the database file does not exist, because opening it would create it."""
     if not path.is_file():
         raise ImportSourceError(f"--from {url}: file not found")
     if not path.stat().st_size:
@@ -146,7 +147,7 @@ def _check_file(url: str, path: Path) -> None:
 
 
 def _asking(url: str, call: Callable[[str, dict[str, Any]], Any], *, is_elsewhere: bool) -> Ask:
-    """Translate failures of the connection: missing credentials, unknown region, another service."""
+    """Translate connection errors such as missing credentials, an unknown region, or a server of another kind."""
 
     def ask(operation: str, request: dict[str, Any]) -> Node:
         try:
@@ -174,7 +175,7 @@ def _names(ask: Ask, prefix: str) -> Iterator[str]:
 
 
 def _described_table(ask: Ask, name: str) -> Iterator[Any]:
-    """Return the answers about one table. Emulators may not support backups or tags."""
+    """Yield the responses for one table. Emulators may not support backups or tags."""
     answer = ask("DescribeTable", {"TableName": name})
     yield answer.value
     for operation in _MORE:
@@ -185,7 +186,7 @@ def _described_table(ask: Ask, name: str) -> Iterator[Any]:
 
 
 def _if_known(ask: Ask, operation: str, request: dict[str, Any]) -> Iterator[Any]:
-    """Return the answer, or nothing if the operation is not supported."""
+    """Yield the response, or nothing if the operation is not supported."""
     try:
         yield ask(operation, request).value
     except ServiceError as error:

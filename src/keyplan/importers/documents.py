@@ -1,4 +1,4 @@
-"""Read files as JSON or YAML, and recognize their kind."""
+"""Loading of files as JSON or YAML, and detection of their kind."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _HINTS: tuple[tuple[str, str], ...] = (
 
 @dataclass(frozen=True)
 class Document:
-    """One document of a file."""
+    """A document in a file."""
 
     name: str
     """Its file's name, for messages."""
@@ -45,7 +45,7 @@ class Document:
 
 
 def documents(name: str, text: str) -> list[Document]:
-    """Return the documents of a file: JSON, one or several in sequence, or YAML. Raises ImportSourceError."""
+    """Return the documents in a file: one or more JSON documents in sequence, or YAML. Raises ImportSourceError."""
     called = PurePath(name).name or name
     text = text.removeprefix("\ufeff")
     if not text.strip():
@@ -61,7 +61,7 @@ def documents(name: str, text: str) -> list[Document]:
 
 
 def _json(name: str, text: str) -> Iterator[Any]:
-    """Return JSON values in sequence, as repeated calls of the AWS CLI print them."""
+    """Yield a sequence of JSON values, as printed by repeated calls of the AWS CLI."""
     decoder, at = json.JSONDecoder(), 0
     while at < len(text):
         if text[at].isspace():

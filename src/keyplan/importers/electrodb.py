@@ -1,4 +1,4 @@
-"""Read schemas of ElectroDB, as JSON: entities with attributes and indexes; the generated templates make its keys.
+"""Importer for ElectroDB schemas in JSON, which generates templates that produce the same keys.
 
 Source: github.com/tywalch/electrodb, src/entity.js (_makeKeyFixings: prefixes, collections, versions, clustered
 indexes; _makeKey: labels and values; _optimizeMatchingKeyAttributes) and src/util.js (formatKeyCasing: lower case by
@@ -48,7 +48,7 @@ _NOT_OF_DESIGNS = {
 
 @dataclass(frozen=True)
 class _Schema:
-    """One entity's schema."""
+    """The schema of one entity."""
 
     node: Node
     table: str
@@ -60,7 +60,7 @@ class _Schema:
 
 
 def electrodb(documents: Sequence[Document], table: str | None = None) -> ImportSource:
-    """Return the tables of entities and services; `table`: their name, if the schemas do not state it.
+    """Return the tables of entities and services. `table` is the table name if the schemas do not state it.
 
     Raises ImportSourceError.
     """
@@ -79,7 +79,7 @@ def electrodb(documents: Sequence[Document], table: str | None = None) -> Import
 
 
 def _entities(node: Node) -> Iterator[Node]:
-    """Yield the schemas in a document: one, a list, or the entities of a service by name."""
+    """Yield the schemas in a document, which is an entity, a list, or a service with entities by name."""
     if isinstance(node.value, list):
         for element in node.items():
             yield from _entities(element)
@@ -145,7 +145,7 @@ def _patterns(schema: _Schema) -> Iterator[Node]:
 
 
 def _primary(schema: _Schema) -> tuple[str, ...]:
-    """Return the attributes of the primary key: of the access pattern without an index."""
+    """Return the primary key attributes, which are those of the access pattern without an index."""
     for pattern in _patterns(schema):
         if not _index_name(pattern):
             return _fields(pattern)
@@ -162,7 +162,7 @@ def _fields(pattern: Node) -> tuple[str, ...]:
 
 
 def _index(pattern: Node, key: tuple[str, ...]) -> Index | None:
-    """Return the secondary index of an access pattern; a local one if it has the table's partition key."""
+    """Return the secondary index of an access pattern, which is local if it has the table's partition key."""
     name, fields = _index_name(pattern), _fields(pattern)
     if not name:
         return None
@@ -171,7 +171,7 @@ def _index(pattern: Node, key: tuple[str, ...]) -> Index | None:
 
 
 def _collections(schemas: Sequence[_Schema]) -> Iterator[SourceCollection]:
-    """Yield the collections of several entities; their sort keys start with the names of the outer collections."""
+    """Yield the collections of several entities. Their sort keys start with the names of outer collections."""
     members: dict[tuple[str, str, str], list[str]] = {}
     for schema in schemas:
         for pattern in _patterns(schema):
@@ -197,7 +197,7 @@ def _collection(pattern: Node) -> list[str]:
 
 
 class _Reader:
-    """Reads one entity's schema."""
+    """Reader for the schema of one entity."""
 
     def __init__(self, schema: _Schema, types: dict[str, str], gaps: list[str]) -> None:
         self._schema, self._types, self._gaps = schema, types, gaps
@@ -205,7 +205,7 @@ class _Reader:
         self._attributes = {str(name): attributes.need(name) for name in attributes.mapping()}
 
     def entity(self) -> SourceEntity:
-        """Return the entity; add the types of its attributes."""
+        """Return the entity, and add the types of its attributes."""
         fields = {self._stored(name): self._field(name) for name in self._attributes}
         templates: dict[str, str] = {}
         for pattern in _patterns(self._schema):
@@ -226,7 +226,7 @@ class _Reader:
         return name if stored is None else stored.text()
 
     def _type(self, name: str) -> str:
-        """Return ElectroDB's type of an attribute; an enumeration of texts is a string."""
+        """Return ElectroDB's type of an attribute. An enumeration of strings is a string."""
         node = self._attributes[name]
         kind = node.get("type") if isinstance(node.value, Mapping) else node  # a type alone is a short form
         if kind is None:
@@ -252,7 +252,7 @@ class _Reader:
     def _add_key(
         self, pattern: Node, part: str, node: Node, fields: dict[str, SourceField], templates: dict[str, str]
     ) -> None:
-        """Add the template of a key attribute, unless it is an attribute itself."""
+        """Add the template of a key attribute, unless the key is the attribute itself."""
         attribute = node.need("field").text()
         pieces = self._pieces(pattern, part, node)
         names = [name for _, name in pieces if name]
@@ -279,7 +279,7 @@ class _Reader:
         templates.setdefault(attribute, "".join(_braced(text) + holes.get(name, "") for text, name in pieces))
 
     def _hole(self, name: str, casing: str) -> str:
-        """Return the placeholder of a composite attribute."""
+        """Return the placeholder for a composite attribute."""
         padding = self._attributes[name].get("padding") if isinstance(self._attributes[name].value, Mapping) else None
         if padding is not None:
             length, char = padding.need("length").whole(1), padding.need("char").text()
@@ -289,7 +289,7 @@ class _Reader:
         return f"{{{name}:{casing}}}" if casing != "none" and self._type(name) == "string" else f"{{{name}}}"
 
     def _pieces(self, pattern: Node, part: str, node: Node) -> list[tuple[str, str]]:
-        """Return pairs of literal text and the attribute after it, "" at the end: the parts of ElectroDB's key."""
+        """Return the parts of ElectroDB's key as pairs of literal text and the next attribute, or "" at the end."""
         casing = _casing(node)
         template = node.get("template")
         if template is not None and template.value:
@@ -313,7 +313,7 @@ class _Reader:
         return name if label is None else label.text()
 
     def _affixes(self, pattern: Node, part: str) -> tuple[str, str]:
-        """Return the text before the composite attributes of a key and the text after them."""
+        """Return the text before and after the composite attributes of a key."""
         schema, collection = self._schema, _collection(pattern)
         kind = pattern.get("type")
         is_clustered = kind is not None and kind.value == "clustered"
@@ -327,7 +327,7 @@ class _Reader:
 
 
 def _holes(template: str) -> Iterator[tuple[str, str]]:
-    """Yield the literal text before each ${name} of a template, with the name; then the text after the last."""
+    """Yield the literal text before each ${name} of a template with the name, and then the remaining text."""
     at = 0
     for hole in _HOLE.finditer(template):
         yield template[at : hole.start()], hole[1].strip()
@@ -341,7 +341,7 @@ def _braced(text: str) -> str:
 
 
 def _casing(node: Node) -> str:
-    """Return the case of a key: lower, upper or none; lower by default."""
+    """Return the case of a key: lower (the default), upper or none."""
     casing = node.get("casing")
     name = "default" if casing is None else casing.one_of(*_CASINGS)
     return "lower" if name == "default" else name
@@ -357,7 +357,7 @@ def _cast(node: Node) -> str:
 
 
 def _annotation(node: Node) -> str:
-    """Return the type of a field as Python text."""
+    """Return the type of a field as Python source."""
     kind = node.get("type")
     if kind is None:
         return "Any"
@@ -378,7 +378,7 @@ def _choices(kind: Node) -> str:
 
 
 def _default(node: Node) -> str | None:
-    """Return the default of a field as Python text, if it is a plain value; functions are not in JSON."""
+    """Return the default of a field as Python source, if it is a plain value. JSON cannot contain functions."""
     default = node.get("default")
     if default is None or isinstance(default.value, (Mapping, list)):
         return None

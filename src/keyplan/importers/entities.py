@@ -1,4 +1,4 @@
-"""Plan entities from a source's knowledge about a table's items: typed fields, keys and discriminators."""
+"""Planning of entities from what a source knows about a table's items: typed fields, keys and discriminators."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _MADE = re.compile(r"^[gl]si|[ps]k[\W_]*\d*$", re.IGNORECASE)
 
 
 def is_item(value: object) -> bool:
-    """Return True if a value has the form of an item: each attribute a type with its content."""
+    """Return True if a value has the form of an item, a mapping of attributes to typed values."""
     return isinstance(value, Mapping) and all(map(_is_value, value.values()))
 
 
@@ -61,7 +61,7 @@ def _is_value(value: object) -> bool:
 
 
 def python_type(code: str | None, values: Iterable[Mapping[str, Any]]) -> str:
-    """Return the annotation for an attribute of a type (None if unknown) with these values.
+    """Return the annotation for an attribute with a type (None if unknown) and sample values.
 
     Without sample values, a number becomes Decimal, which accepts every number.
     """
@@ -121,13 +121,13 @@ class PlannedKey:
 
     @property
     def is_made(self) -> bool:
-        """Return True if it is not just the attribute of a field."""
+        """Return True if the key is not just the attribute of a field."""
         return self.template is not None or self.is_copy
 
 
 @dataclass
 class PlannedEntity:
-    """An entity to write."""
+    """A planned entity."""
 
     name: str
     source: SourceEntity
@@ -153,7 +153,7 @@ class PlannedEntity:
 
 
 def plan_entities(table: SourceTable, discriminator: str | None = None) -> list[PlannedEntity]:
-    """Return a table's entities: one for each known kind of items, or one for all items."""
+    """Return the entities of a table: one for each known kind of item, or one for all items."""
     known = table.entities or (SourceEntity(name="", attributes=()),)
     projected = [name for index in table.indexes if isinstance(index.project, tuple) for name in index.project]
     unclaimed = [
@@ -165,14 +165,14 @@ def plan_entities(table: SourceTable, discriminator: str | None = None) -> list[
 
 
 def _attributes(table: SourceTable, entity: SourceEntity) -> list[str]:
-    """Return the attributes of a kind of items: primary key first, then index keys."""
+    """Return the attributes of a kind of item, starting with the primary key and then index keys."""
     held = dict.fromkeys((*entity.attributes, *(name for item in entity.samples for name in item)))
     first = [name for name in table.key_attributes if name in held or name in table.key]
     return list(dict.fromkeys((*table.key, *first, *held)))
 
 
 def _reads(value: Mapping[str, object], kind: type) -> bool:
-    """Return True if a field of a type can be stored as an attribute value."""
+    """Return True if a field of a type can store an attribute value."""
     ((code, content),) = value.items()
     if kind is int or (kind is datetime and code == "N"):
         return code == "N" and _is_whole(content)
@@ -185,7 +185,7 @@ def _reads(value: Mapping[str, object], kind: type) -> bool:
 
 
 class _Planner:
-    """Plans one entity of a table."""
+    """Planner for one entity of a table."""
 
     def __init__(
         self, table: SourceTable, source: SourceEntity, unclaimed: Sequence[str], discriminator: str | None
@@ -208,7 +208,7 @@ class _Planner:
         }
 
     def _known_templates(self) -> dict[str, Template]:
-        """Return the templates that the source states, also as aliases (USER#{user_id}) and as rows of templates."""
+        """Return the templates that the source states, including aliases such as USER#{user_id} and template rows."""
         templates = {attribute: parse(text) for attribute, text in self._source.templates.items()}
         stated = [(name, alias) for name, alias in self._source.aliases.items() if "{" in alias]
         for row in self._source.template_rows:
@@ -224,7 +224,7 @@ class _Planner:
         return templates
 
     def _are_of(self, template: Template, attribute: str) -> bool:
-        """Return True if the samples have keys of a template, and its fields can have the types that it needs."""
+        """Return True if the samples match a template and its fields can have the required types."""
         parts = [part for part in template.parts if isinstance(part, Placeholder)]
         kinds: dict[str, type] = {}
         for part in parts:
@@ -241,14 +241,14 @@ class _Planner:
         )
 
     def _kind_of(self, part: Placeholder, attribute: str) -> type:
-        """Return the type of field that a placeholder needs; datetime for a day of stored timestamps."""
+        """Return the field type that a placeholder needs, which is datetime for a day of stored timestamps."""
         kind = next((kind for spec, kind in _SPEC_TYPES if spec.fullmatch(part.spec)), str)
         values = self._values(self._attribute_of(part.field, attribute))
         is_day = kind is not date or all(_reads(value, date) for value in values)
         return kind if is_day else datetime
 
     def _attribute_of(self, called: str, key: str) -> str:
-        """Return the attribute of a placeholder by its name (userId of user_id); not the key attribute itself."""
+        """Return the attribute for a placeholder name, such as userId for user_id, except the key attribute itself."""
         names = [name for name in self._attributes if name != key]
         if called in names:
             return called
@@ -278,13 +278,13 @@ class _Planner:
 
     @property
     def _stored_before(self) -> set[str]:
-        """Return fields that are attributes of the samples, not only parts of their keys."""
+        """Return fields that are attributes of the samples and not only parts of their keys."""
         return {field.name for field in self._made.fields.values() if field.attribute in self._attributes}
 
     # Indexes.
 
     def _plan_index(self, index: Index, keys: dict[str, PlannedKey]) -> None:
-        """Plan the key in an index if the items have all its attributes; `keys`: the keys planned so far."""
+        """Plan the key in an index if the items have all of its attributes. `keys` are the keys planned so far."""
         if not all(name in self._attributes or name in self._templates for name in index.attributes):
             return
         self._plan_sparse(index, keys)
@@ -298,7 +298,7 @@ class _Planner:
             self._made.templated |= {index.name}
 
     def _plan_sparse(self, index: Index, keys: dict[str, PlannedKey]) -> None:
-        """Plan an index that holds some of the samples, if a field decides which of them."""
+        """Plan an index that contains only some samples, if a field determines which ones."""
         own = [name for name in index.attributes if name not in self._table.key and name not in self._templates]
         inside = [all(name in item for name in index.attributes) for item in self._source.samples]
         if not own or all(inside) or sum(inside) < _MEMBERS or any(name in keys for name in own):
@@ -330,9 +330,9 @@ class _Planner:
             self._made.only_if[index.name] = condition
 
     def _membership(self, inside: Sequence[bool], used: set[str]) -> str | None:
-        """Return the condition that the items in an index meet; "" if they alone have a field that the key needs.
+        """Return the condition for items to be in an index, or None if no field determines it.
 
-        None if no field decides it.
+        The result is "" if only these items have a field that the key needs.
         """
         fields = self._made.fields
         if any([text is not None for text in fields[name].column] == list(inside) for name in used):
@@ -350,7 +350,7 @@ class _Planner:
     # Keys.
 
     def _key(self, attribute: str, *, may_add: bool) -> PlannedKey:
-        """Plan a key attribute. `may_add`: whether one of its values may become a new field."""
+        """Plan a key attribute. With `may_add`, one of its values can become a new field."""
         if attribute in self._templates:
             return self._templated(attribute, self._templates[attribute])
         shape = self._shapes.get(attribute) if may_add else self._shape(attribute)
@@ -373,7 +373,7 @@ class _Planner:
         return PlannedKey(attribute, None, () if own is None else (own.name,))
 
     def _place_all(self) -> None:
-        """Find or add the field of each placeholder of the known templates, and name it so."""
+        """Find or add a field for each placeholder of the known templates, and name the field like the placeholder."""
         parts = [
             (part, attribute)
             for attribute, template in self._templates.items()
@@ -397,7 +397,7 @@ class _Planner:
             self._placed["date"] = self._renamed(self._made.fields["date"], "date_")
 
     def _renamed(self, planned_field: PlannedField, called: str) -> str:
-        """Name a field as a placeholder does; return the name."""
+        """Rename a field to the name of a placeholder, and return the new name."""
         if planned_field.name == called:
             return called
         name = self._names.take(field_name(called))
@@ -410,7 +410,7 @@ class _Planner:
         return name
 
     def _fit(self, name: str, part: Placeholder, key: str) -> None:
-        """Give a field a type that a placeholder accepts."""
+        """Change the type of a field to one that a placeholder supports."""
         fields = self._made.fields
         needed, has = self._kind_of(part, key).__name__, fields[name].annotation
         if not part.spec:
@@ -442,14 +442,14 @@ class _Planner:
         return PlannedKey(attribute, text, tuple(dict.fromkeys(fields)), shape)
 
     def _stored(self, planned_field: PlannedField, needed: str) -> str | None:
-        """Return how the samples store a timestamp, if as a Number."""
+        """Return how the samples store a timestamp, if it is a Number."""
         numbers = [value["N"] for value in self._values(planned_field.attribute) if "N" in value]
         if needed != "datetime" or not numbers:
             return planned_field.stored
         return "epoch_ms" if any(Decimal(str(number)) >= _MILLISECONDS for number in numbers) else "epoch_s"
 
     def _columns(self, template: Template, attribute: str) -> dict[str, tuple[str, ...]] | None:
-        """Return the texts of each placeholder in the samples; None if a sample does not have the form."""
+        """Return the texts of each placeholder in the samples, or None if a sample does not match."""
         pattern = "".join(re.escape(part.text) if isinstance(part, Text) else "(.+?)" for part in template.parts)
         columns = []
         for item in self._source.samples:
@@ -462,13 +462,14 @@ class _Planner:
         return {name: tuple(groups[at] for groups in columns) for at, name in enumerate(names)}
 
     def _is_made(self, attribute: str) -> bool:
-        """Return True if an attribute exists only for an index, judging by its name, such as GSI1PK."""
+        """Return True if the name of an attribute, such as GSI1PK, suggests that it exists only for an index."""
         return attribute not in self._table.key and _MADE.search(attribute) is not None
 
     def _shape(self, attribute: str, inside: Sequence[bool] = ()) -> Shape | None:
-        """Return the shape of a text if every item has the attribute: otherwise more items would enter the index.
+        """Return the shape of a key attribute, or None.
 
-        `inside`: the samples to look at, if not all.
+        Every selected item must have the attribute, because otherwise more items would enter the index. `inside`
+        selects the samples to examine.
         """
         if attribute == self._table.ttl or self._table.types.get(attribute) != "S":
             return None
@@ -488,9 +489,9 @@ class _Planner:
         *,
         besides_placed: bool = False,
     ) -> str:
-        """Return the field with the value of a key part in every sample, or in those that are inside.
+        """Return the field that has the value of a key part in every selected sample.
 
-        `besides_placed`: not the field of another placeholder, and only if no second field has the value.
+        With `besides_placed`, exclude the fields of other placeholders, and require that no second field has the value.
         """
         holders = []
         for candidate in self._made.fields.values():
@@ -528,11 +529,11 @@ class _Planner:
         return name
 
     def _unnamed(self, attribute: str) -> str:
-        """Return a name for a value of a key without a word before it."""
+        """Return a name for a key value without a preceding word."""
         return f"{snake_name(self._source.name)}_id" if self._source.is_guessed else attribute
 
     def _alias(self, attribute: str) -> str:
-        """Return the source's name for a key attribute, if it has its own."""
+        """Return the source's own name for a key attribute, if it has one."""
         alias = self._source.aliases.get(attribute, "")
         return alias if alias.isidentifier() and alias not in self._attributes else ""
 
@@ -553,7 +554,7 @@ class _Planner:
         self._made.fields[name] = planned
 
     def _drop(self, planned_field: PlannedField | None) -> None:
-        """Remove the field of an attribute that a template composes."""
+        """Remove the field of an attribute that a template produces."""
         if planned_field is not None:
             del self._made.fields[planned_field.name]
 
@@ -575,7 +576,7 @@ class _Planner:
         return [item[attribute] for item in self._source.samples if attribute in item]
 
     def _column(self, attribute: str, annotation: str) -> tuple[str | None, ...]:
-        """Return the attribute's text in each sample, also of whole numbers as keys contain them."""
+        """Return the text of the attribute in each sample, with whole numbers in the form that keys contain."""
         codes = ("S", "N") if annotation == "int" else ("S",)
         values = [item.get(attribute, {}) for item in self._source.samples]
         texts = [next((value[code] for code in codes if code in value), None) for value in values]

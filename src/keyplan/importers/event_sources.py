@@ -1,4 +1,4 @@
-"""Read the Lambda functions that consume the streams of a template's tables.
+"""Importer for the Lambda functions that consume the streams of a template's tables.
 
 Source: CloudFormation Template Reference, "AWS::Lambda::EventSourceMapping"; AWS SAM developer guide, "DynamoDB" event
 source of AWS::Serverless::Function; Lambda developer guide, "Lambda parameters for Amazon DynamoDB event source
@@ -41,7 +41,7 @@ _EXPIRY = {"type": ["Service"], "principalId": ["dynamodb.amazonaws.com"]}
 
 @dataclass(frozen=True)
 class EventSource:
-    """A consumer and the stream that it reads."""
+    """A consumer with the stream that it reads."""
 
     table: str
     """The logical id of the table, or its name in the stream's ARN; "" if neither is known."""
@@ -49,7 +49,10 @@ class EventSource:
 
 
 def event_sources(resources: Mapping[str, Any], name: str, resolver: Resolver) -> Iterator[EventSource]:
-    """Yield the consumers of DynamoDB streams. `name`: the document's, for messages. Raises ImportSourceError."""
+    """Yield the consumers of DynamoDB streams. Raises ImportSourceError.
+
+    `name` is the name of the document for messages.
+    """
     for logical_id, resource in resources.items():
         kind = resource.get("Type") if isinstance(resource, Mapping) else None
         if kind not in (_MAPPING, "AWS::Serverless::Function"):
@@ -79,14 +82,14 @@ def _events(function: Node) -> Iterator[Node]:
 
 
 def _is_stream(source: Node) -> bool:
-    """Return True for the stream of a DynamoDB table, False for another event source such as a queue."""
+    """Return True for the stream of a DynamoDB table, and False for other event sources such as queues."""
     if isinstance(source.value, UnresolvedAttribute):
         return source.value.attribute == "StreamArn"
     return isinstance(source.value, str) and ":dynamodb:" in source.value
 
 
 def _table(source: Node) -> str:
-    """Return the logical id of a stream's table, or the table name in its ARN, or ""."""
+    """Return the logical ID of a stream's table, the table name in its ARN, or ""."""
     if isinstance(source.value, UnresolvedAttribute):
         return source.value.logical_id
     if isinstance(source.value, UnresolvedValue):
@@ -95,7 +98,7 @@ def _table(source: Node) -> str:
 
 
 def _function(mapping: Node, otherwise: str) -> str:
-    """Return the name of a mapping's function: its logical id, or the name in its ARN."""
+    """Return the name of a mapping's function, which is its logical ID or the name in its ARN."""
     named = mapping.need("FunctionName")
     if isinstance(named.value, UnresolvedAttribute):
         return named.value.logical_id
@@ -136,7 +139,7 @@ def _consumer(settings: Node, name: str, about: str) -> SourceConsumer:
 
 
 def _destination(settings: Node) -> str | None:
-    """Return the name of the destination of failed records: its logical id, or the last part of its ARN."""
+    """Return the name of the destination for failed records, which is its logical ID or the last part of its ARN."""
     destination = settings.at("DestinationConfig", "OnFailure", "Destination")
     if destination is None:
         return None
@@ -146,8 +149,9 @@ def _destination(settings: Node) -> str | None:
 
 
 def _changes(settings: Node, gaps: list[str]) -> tuple[str, ...]:
-    """Return the kinds of changes that pass the filters; filters by values are reported, because they may not match
-    any field.
+    """Return the kinds of changes that pass the filters.
+
+    Filters by values are reported as gaps, because they may not match any field.
     """
     every = tuple(event for events in _EVENTS.values() for event in events)
     criteria = settings.get("FilterCriteria")
@@ -163,7 +167,7 @@ def _changes(settings: Node, gaps: list[str]) -> tuple[str, ...]:
 
 
 def _passing(pattern: str) -> tuple[tuple[str, ...], bool]:
-    """Return the kinds of changes that may match a pattern, and whether they are all that the pattern states."""
+    """Return the kinds of changes that can match a pattern, and whether the pattern has no other condition."""
     every = tuple(event for events in _EVENTS.values() for event in events)
     try:
         stated = json.loads(pattern)

@@ -1,4 +1,4 @@
-"""Evaluate CloudFormation's intrinsic functions as far as a template and its parameters determine them.
+"""Evaluation of CloudFormation's intrinsic functions, as far as a template and its parameters allow.
 
 Source: CloudFormation User Guide, "Intrinsic function reference", "Pseudo parameters reference" and "Parameters";
 template reference, "Fn::FindInMap enhancements" (DefaultValue).
@@ -20,10 +20,10 @@ _DYNAMIC = "{{resolve:"
 
 
 class Resolver:
-    """Evaluates the functions in a template; the result is UnresolvedValue if that is impossible."""
+    """Evaluator of the functions in a template. The result is UnresolvedValue if evaluation is impossible."""
 
     def __init__(self, template: Mapping[str, Any], given: Mapping[str, str]) -> None:
-        """`given`: values of parameters and pseudo parameters, by name."""
+        """Create a resolver. `given` contains the values of parameters and pseudo parameters by name."""
         self._parameters = _mapping(template.get("Parameters"))
         self._mappings = _mapping(template.get("Mappings"))
         self._conditions = _mapping(template.get("Conditions"))
@@ -47,7 +47,7 @@ class Resolver:
         }
 
     def resolve(self, value: Any) -> Any:
-        """Evaluate a value recursively; NO_VALUE is left out of mappings and lists."""
+        """Evaluate a value recursively, removing NO_VALUE from mappings and lists."""
         if isinstance(value, Mapping):
             if len(value) == 1:
                 ((name, argument),) = value.items()
@@ -64,7 +64,7 @@ class Resolver:
         return value
 
     def condition(self, name: Any) -> Any:
-        """Return whether a condition of the template holds."""
+        """Return the value of a condition in the template."""
         if not isinstance(name, str) or name not in self._conditions:
             return UnresolvedValue(f"the template has no condition {name!r}")
         if name in self._deciding:
@@ -109,7 +109,7 @@ class Resolver:
         return self._typed(name, default)
 
     def _typed(self, name: str, value: Any) -> Any:
-        """Return a parameter's value: lists are given as comma-separated text."""
+        """Return the value of a parameter. Lists are given as comma-separated text."""
         kind = str(_mapping(self._parameters.get(name)).get("Type", "String"))
         kind = kind.removeprefix("AWS::SSM::Parameter::Value<")
         if isinstance(value, str) and kind.startswith(("CommaDelimitedList", "List<")):
@@ -170,7 +170,7 @@ class Resolver:
         return listed[at]
 
     def _find_in_map(self, argument: Any) -> Any:
-        """Return a value of a mapping, or the DefaultValue in the fourth member."""
+        """Return a value in a mapping, or the DefaultValue in the fourth member."""
         default = _mapping(argument[3]) if isinstance(argument, list) and len(argument) == 4 else {}
         path = self.resolve(argument[:3] if default else argument)
         unknown = next(_unknown(path), None)
@@ -204,7 +204,10 @@ class Resolver:
         return holds if isinstance(holds, UnresolvedValue) else not _truth(holds)
 
     def _all(self, argument: Any, *, stops: bool) -> Any:
-        """Evaluate Fn::Or up to the first true, Fn::And up to the first false; an unknown condition may not matter."""
+        """Evaluate Fn::Or until the first true value, or Fn::And until the first false value.
+
+        An unknown condition may not matter.
+        """
         if not (isinstance(argument, list) and argument):
             return UnresolvedValue(f"Fn::{'Or' if stops else 'And'} expects conditions")
         values = [self.resolve(element) for element in argument]
@@ -214,7 +217,7 @@ class Resolver:
         return next(_unknown(values), not stops)
 
     def _both(self, argument: Any) -> Any:
-        """Return two values, or the first unresolved one."""
+        """Return two values, or the first one that is unresolved."""
         pair = self.resolve(argument)
         if not (isinstance(pair, list) and len(pair) == 2):
             return (
@@ -229,7 +232,7 @@ def _attribute(name: str) -> UnresolvedValue:
 
 
 def _attribute_of(argument: Any) -> UnresolvedValue:
-    """Return the attribute that Fn::GetAtt names as a list or as one text."""
+    """Return the attribute that Fn::GetAtt names as a list or as a string."""
     parts = argument.split(".", 1) if isinstance(argument, str) else argument
     problem = "Fn::GetAtt cannot be determined from the template alone"
     if not (isinstance(parts, list) and len(parts) == 2 and all(isinstance(part, str) for part in parts)):
@@ -238,7 +241,7 @@ def _attribute_of(argument: Any) -> UnresolvedValue:
 
 
 def _unknown(found: Any) -> Iterator[UnresolvedValue]:
-    """Return the first unresolved part of a value or of a list's elements."""
+    """Yield the unresolved parts of a value or of a list's elements."""
     return (
         element for element in (found if isinstance(found, list) else [found]) if isinstance(element, UnresolvedValue)
     )
@@ -249,7 +252,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def _text(value: Any) -> str:
-    """Return a value as CloudFormation inserts it into text."""
+    """Return a value in the form in which CloudFormation inserts it into text."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -1,4 +1,4 @@
-"""Find the shapes of keys in sample items: literal words, separators and values, as in USER#17#ORDER#3."""
+"""Detection of key shapes in sample items: literal words, separators and values, as in USER#17#ORDER#3."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ VALUE = "{}"
 
 @dataclass(frozen=True)
 class Shape:
-    """The shape of a key attribute: literal words, and None for values."""
+    """The shape of a key attribute, with literal words, and None for values."""
 
     words: tuple[str | None, ...]
     values: tuple[tuple[str, ...], ...]
@@ -44,7 +44,7 @@ class Shape:
 
 
 def shape_of(texts: Sequence[str], alias: str = "") -> Shape | None:
-    """Return the common shape of texts, or None if it is ambiguous."""
+    """Return the common shape of key strings, or None if it is ambiguous."""
     if not texts or any(brace in text for text in texts for brace in "{}"):
         return None
     separator = _separator(texts)
@@ -70,7 +70,7 @@ def shape_of(texts: Sequence[str], alias: str = "") -> Shape | None:
 
 
 def _separator(texts: Sequence[str]) -> str:
-    """Return the first usual separator that every text contains after a word."""
+    """Return the first common separator that every string contains after a word."""
     for separator in _SEPARATORS:
         if all(_is_prefixed(text, separator) for text in texts):
             return separator
@@ -78,7 +78,7 @@ def _separator(texts: Sequence[str]) -> str:
 
 
 def _is_prefixed(text: str, separator: str) -> bool:
-    """Return True if a text is a word, a separator and more. A URL is not: https://example.org."""
+    """Return True if a string is a word, a separator and more text. A URL such as https://example.org is not."""
     word, separator_found, rest = text.partition(separator)
     return bool(separator_found) and (
         separator == _SEPARATOR or (bool(_WORD.fullmatch(word)) and not rest.startswith("/"))
@@ -86,14 +86,14 @@ def _is_prefixed(text: str, separator: str) -> bool:
 
 
 def _is_doubtful(column: Sequence[str], name: str) -> bool:
-    """Return True if a part in the middle may be a word or a value: open in STATUS#open#17."""
+    """Return True if a part in the middle may be a word or a value, such as open in STATUS#open#17."""
     text = column[0]
     is_word = len(set(column)) == 1 and _WORD.fullmatch(text) is not None
     return is_word and not text.isupper() and not name
 
 
 def _is_one_word(texts: Sequence[str], alias: str) -> bool:
-    """Return True if a key without separators is always the same word: its alias, or equal in several items."""
+    """Return True if a key without separators is always the same word, its alias or equal in several items."""
     return len(set(texts)) == 1 and (texts[0] == alias or (len(texts) > 1 and texts[0].isupper()))
 
 
@@ -113,7 +113,7 @@ def _word(columns: Sequence[tuple[str, ...]], at: int, name: str, *, varied: boo
 
 
 def _called(words: Sequence[str | None], at: int, name: str, column: Sequence[str]) -> str:
-    """Return the name of a value: its alias, or the word before it with the kind of its texts."""
+    """Return the name of a value, which is its alias, or the preceding word with the kind of its texts."""
     if name:
         return _bare(name)
     suffix = next((suffix for form, suffix in _SUFFIXES if all(map(form.fullmatch, column))), "id")
@@ -128,7 +128,7 @@ def _bare(name: str) -> str:
 
 
 def is_telling(column: Sequence[str]) -> bool:
-    """Return True if equal columns hold the same value, and are unlikely to be equal by chance."""
+    """Return True if equal columns contain the same value and are unlikely to be equal by chance."""
     return len(set(column)) > 1 or len(column[0]) >= _TELLING_LENGTH
 
 
@@ -137,7 +137,7 @@ def is_telling(column: Sequence[str]) -> bool:
 
 @dataclass(frozen=True)
 class ItemKind:
-    """Sample items whose keys have one shape."""
+    """Sample items whose keys have the same shape."""
 
     name: str
     """From an attribute that names the kind, or from the words in the keys; "" without any."""
@@ -175,7 +175,7 @@ def item_kinds(samples: Sequence[Item], key: Sequence[str]) -> list[ItemKind]:
 
 
 def _kind_names(samples: Sequence[Item], key: Sequence[str]) -> list[str]:
-    """Return each item's text of the attribute that names its kind; an empty list without such an attribute."""
+    """Return the text of the attribute that names each item's kind, or an empty list without such an attribute."""
     if len(samples) < 2:
         return []
     attributes = [name for name in samples[0] if name not in key]
@@ -190,9 +190,9 @@ def _kind_names(samples: Sequence[Item], key: Sequence[str]) -> list[str]:
 
 
 def _constants(samples: Sequence[Item], attribute: str, key: Sequence[str]) -> frozenset[str]:
-    """Return texts that are always the same word: they recur in other partitions, in items of the same attributes.
+    """Return strings that are always the same word, because they recur in other partitions with the same attributes.
 
-    Items with other texts must have other attributes: otherwise such texts are values, as names of people.
+    Items with other strings must have other attributes. Otherwise such strings are values, such as names of people.
     """
     if attribute != key[-1] or len(key) == 1:
         return frozenset()
@@ -212,7 +212,7 @@ def _constants(samples: Sequence[Item], attribute: str, key: Sequence[str]) -> f
 
 
 def _parts(text: object, constants: frozenset[str]) -> tuple[str, ...]:
-    """Return the words of a key with {} for each value, and the separator first."""
+    """Return the separator and then the words of a key, with {} for each value."""
     if not isinstance(text, str):
         return ("", VALUE)
     if text in constants or (_WORD.fullmatch(text) and text.isupper()):
@@ -233,7 +233,7 @@ def _parts(text: object, constants: frozenset[str]) -> tuple[str, ...]:
 
 
 def _words(signature: _Signature) -> tuple[tuple[str, bool], ...]:
-    """Return for each key attribute its last word, or "", and whether a value follows the word."""
+    """Return the last word of each key attribute, or "", and whether a value follows the word."""
     found = []
     for _, *parts in signature:
         words = [at for at, part in enumerate(parts) if part not in {VALUE, ""}]
@@ -242,7 +242,7 @@ def _words(signature: _Signature) -> tuple[tuple[str, bool], ...]:
 
 
 def _names(kinds: Sequence[tuple[str, tuple[tuple[str, bool], ...]]]) -> list[str]:
-    """Return a name for each kind: the shortest of its candidates that no other kind has."""
+    """Return a name for each kind, which is the shortest candidate that no other kind has."""
     candidates = [list(_candidates(name, words)) for name, words in kinds]
     named: list[str] = []
     for number, own in enumerate(candidates):
@@ -258,7 +258,7 @@ def _names(kinds: Sequence[tuple[str, tuple[tuple[str, bool], ...]]]) -> list[st
 
 
 def _candidates(name: str, words: Sequence[tuple[str, bool]]) -> Iterator[str]:
-    """Yield names of a kind: ORDER for USER#1 and ORDER#2, USER for USER#1 and PROFILE."""
+    """Yield candidate names for a kind, such as ORDER for USER#1 and ORDER#2, or USER for USER#1 and PROFILE."""
     texts = [word.strip("-_ ").lower().replace("-", " ").replace("_", " ") for word, _ in words]
     if name:
         yield name
@@ -271,9 +271,9 @@ def _candidates(name: str, words: Sequence[tuple[str, bool]]) -> Iterator[str]:
 
 
 def _template(items: Sequence[Item], attribute: str, parts: Sequence[str]) -> str:
-    """Return the template of a key that alone looks like a plain value: Month-01-2018, or a single word.
+    """Return the template of a key that looks like a plain value, such as Month-01-2018 or a single word.
 
-    It is "" for keys whose shape is clear without comparison, and for values without a word before them.
+    The result is "" for keys whose shape is clear without comparison, and for values without a preceding word.
     """
     separator, *words = parts
     texts = [str(item.get(attribute, {}).get("S")) for item in items]

@@ -1,4 +1,4 @@
-"""Values of a document with their paths, so that errors name their position."""
+"""Values in a document with their paths, so that errors can show their position."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from keyplan.errors import KeyplanError
 
 
 class ImportSourceError(KeyplanError):
-    """A file is not of the expected kind, or its description of a table is invalid."""
+    """Raised if a file is not of the expected kind or contains an invalid description of a table."""
 
 
 _MOST_DIGITS = 18
@@ -26,7 +26,7 @@ class UnresolvedValue:
 
 @dataclass(frozen=True)
 class UnresolvedAttribute(UnresolvedValue):
-    """An attribute of a resource of the document, or a reference to it, known when the resource is created."""
+    """An attribute of a resource in the document, or a reference to it, which is known after creation."""
 
     logical_id: str
     attribute: str
@@ -35,7 +35,7 @@ class UnresolvedAttribute(UnresolvedValue):
 
 @dataclass(frozen=True)
 class Node:
-    """A value and its path from the top of the document."""
+    """A value with its path from the root of the document."""
 
     value: Any
     path: str
@@ -54,21 +54,21 @@ class Node:
         return self.fail(f"expected {what}, got {shown if len(shown) <= 60 else shown[:57] + '...'}")
 
     def mapping(self) -> Mapping[str, Any]:
-        """Return the value as a mapping."""
+        """Return the value as a mapping. Raises ImportSourceError for other values."""
         value = self._known()
         if not isinstance(value, Mapping):
             raise self._wanted("a mapping")
         return value
 
     def items(self) -> Iterator[Node]:
-        """Return the elements of a list."""
+        """Yield the elements of a list."""
         value = self._known()
         if not isinstance(value, list):
             raise self._wanted("a list")
         return (Node(element, f"{self.path}[{number}]") for number, element in enumerate(value))
 
     def text(self) -> str:
-        """Return a non-empty text; a YAML name that looks like a number or boolean counts as text."""
+        """Return a non-empty string. YAML names that look like numbers or booleans are accepted."""
         value = self._known()
         if isinstance(value, int):
             value = str(value).lower()
@@ -77,13 +77,13 @@ class Node:
         return value
 
     def one_of(self, *choices: str) -> str:
-        """Return the value if it is one of some words."""
+        """Return the value if it is one of the choices. Raises ImportSourceError for other values."""
         if self.text() not in choices:
             raise self._wanted(f"one of {', '.join(choices)}")
         return self.text()
 
     def whole(self, least: int = 0) -> int:
-        """Return an integer; parameters pass it as text."""
+        """Return an integer, which parameters pass as a string."""
         value = self._known()
         if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= _MOST_DIGITS:
             value = int(value)
@@ -92,7 +92,7 @@ class Node:
         return value
 
     def flag(self) -> bool:
-        """Return a boolean; parameters pass it as text."""
+        """Return a boolean, which parameters pass as a string."""
         value = self._known()
         if isinstance(value, str) and value.lower() in {"true", "false"}:
             value = value.lower() == "true"
@@ -106,20 +106,20 @@ class Node:
         return None if value is None else Node(value, f"{self.path}.{member}")
 
     def need(self, member: str) -> Node:
-        """Return a required member."""
+        """Return a required member. Raises ImportSourceError if it is missing."""
         node = self.get(member)
         if node is None:
             raise self.fail(f"{member} is missing")
         return node
 
     def at(self, *members: str) -> Node | None:
-        """Return a member of a member, or None."""
+        """Return a nested member, or None."""
         node: Node | None = self
         for member in members:
             node = None if node is None else node.get(member)
         return node
 
     def each(self, member: str) -> Iterator[Node]:
-        """Return the elements of an optional list."""
+        """Yield the elements of an optional list."""
         node = self.get(member)
         return iter(()) if node is None else node.items()

@@ -1,4 +1,4 @@
-"""Read data models of NoSQL Workbench: tables, indexes, facets, sample data.
+"""Importer for NoSQL Workbench data models: tables, indexes, facets and sample data.
 
 Source: developer guide, "NoSQL Workbench for DynamoDB" (data modeler, facets, sample data), and published models.
 Versions differ: capacity and facets were added later, so both are optional.
@@ -71,7 +71,7 @@ def _table(model: Node) -> SourceTable:
 
 
 def _key_types(table: Node, others: Mapping[str, str]) -> dict[str, str]:
-    """Return the type of each key attribute; if the key does not state it, the type among the other attributes."""
+    """Return the type of each key attribute, from the key or from the other attributes."""
     keys = [table.need("KeyAttributes")]
     keys += [index.need("KeyAttributes") for kind in _INDEXES for index in table.each(kind)]
     types: dict[str, str] = {}
@@ -96,7 +96,7 @@ def _parts(key: Node) -> Iterator[Node]:
 
 
 def _properties(table: Node, types: Mapping[str, str], gaps: list[str]) -> Node:
-    """Return the table's properties under CloudFormation's names."""
+    """Return the properties of a table with CloudFormation's names."""
     properties: dict[str, Any] = {
         "AttributeDefinitions": [{"AttributeName": name, "AttributeType": kind} for name, kind in types.items()],
         "KeySchema": _key_schema(table.need("KeyAttributes")),
@@ -130,7 +130,7 @@ def _unknown(holder: Node, known: frozenset[str], within: Node) -> Iterator[str]
 
 
 def _scaling(holder: Node, within: Node) -> Iterator[str]:
-    """Yield a sentence for each capacity with auto scaling."""
+    """Yield a sentence for each capacity setting with auto scaling."""
     settings = holder.get("ProvisionedCapacitySettings")
     for member in () if settings is None else settings.mapping():
         if str(member).startswith("AutoScaling"):
@@ -149,7 +149,7 @@ def _key_schema(key: Node) -> list[dict[str, str]]:
 
 
 def _index(index: Node, made_table: Mapping[str, Any], table: Node, gaps: list[str]) -> dict[str, Any]:
-    """Return an index; without its own capacity, it has the table's."""
+    """Return an index. Without its own capacity, it has the capacity of the table."""
     gaps += _unknown(index, _OF_INDEX, table)
     own = index.at("ProvisionedCapacitySettings", "ProvisionedThroughput") or index.get("ProvisionedThroughput")
     projection = index.get("Projection")
@@ -165,7 +165,7 @@ def _index(index: Node, made_table: Mapping[str, Any], table: Node, gaps: list[s
 
 
 def _entities(table: Node, found: SourceTable, others: Mapping[str, str], guesses: list[str]) -> Iterator[SourceEntity]:
-    """Yield the facets; without facets, the kinds of items that the keys of samples show."""
+    """Yield the facets or, if there are none, the kinds of items that the keys of samples show."""
     facets = list(table.each("TableFacets"))
     for facet in facets:
         alias = facet.get("KeyAttributeAlias")
@@ -188,7 +188,7 @@ def _entities(table: Node, found: SourceTable, others: Mapping[str, str], guesse
 
 
 def _shows_templates(item: Item, table: SourceTable) -> bool:
-    """Return True for a row of templates, as keyplan exports them: a key attribute is USER#{user_id}."""
+    """Return True for a row of templates as keyplan exports them, in which a key attribute is USER#{user_id}."""
     texts = [item.get(name, {}).get("S") for name in table.key_attributes]
     return any(isinstance(text, str) and _PLACEHOLDER.search(text) for text in texts)
 
@@ -196,7 +196,7 @@ def _shows_templates(item: Item, table: SourceTable) -> bool:
 def _kinds(
     samples: Sequence[Item], found: SourceTable, others: Mapping[str, str], guesses: list[str]
 ) -> Iterator[SourceEntity]:
-    """Yield an entity for each key shape of the samples."""
+    """Yield an entity for each shape of key in the samples."""
     if not samples:
         guesses.append(
             "no facets and no sample items: all items are one entity with plain keys;"

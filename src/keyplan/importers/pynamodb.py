@@ -1,4 +1,4 @@
-"""Read models of PynamoDB from Python source: it is parsed, never executed.
+"""Importer for PynamoDB models in Python source, which is parsed but never executed.
 
 Source: pynamodb.readthedocs.io, "API", "Attributes", "Index Queries", "Polymorphism"; github.com/pynamodb/PynamoDB 6.1,
 pynamodb/attributes.py (types, attr_name, null, default), pynamodb/indexes.py (index_name is the attribute's name by
@@ -81,13 +81,13 @@ class _Attribute:
     options: Mapping[str, ast.expr] = field(default_factory=dict)
 
     def has(self, option: str) -> bool:
-        """Return True if an option is True."""
+        """Return True if an option is set to True."""
         value = self.options.get(option)
         return isinstance(value, ast.Constant) and value.value is True
 
 
 class _Module:
-    """The classes and constants of one file."""
+    """The classes and constants in a file."""
 
     def __init__(self, name: str, text: str) -> None:
         self.name = PurePath(name).name or name
@@ -103,7 +103,7 @@ class _Module:
         self._constants = dict(_assignments(self._tree.body))
 
     def bases(self, node: ast.ClassDef) -> Iterator[str]:
-        """Yield the names of the bases of a class and of their bases, nearest first."""
+        """Yield the names of all base classes of a class, nearest first."""
         seen = {node.name}
         pending = [_last_name(base) for base in node.bases]
         while pending:
@@ -116,11 +116,11 @@ class _Module:
                 pending += [_last_name(base) for base in self.classes[name].bases]
 
     def own_bases(self, node: ast.ClassDef) -> list[ast.ClassDef]:
-        """Return a class and its bases in the file, nearest first."""
+        """Return a class and its base classes in the file, nearest first."""
         return [node, *(self.classes[name] for name in self.bases(node) if name in self.classes)]
 
     def constant(self, node: ast.expr | None) -> Any:
-        """Return the value of a literal, of a name that is assigned once, or of PynamoDB's constants; else None."""
+        """Return the value of a literal, a name that is assigned once, or a PynamoDB constant; or None."""
         if isinstance(node, ast.Constant):
             return node.value
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
@@ -134,7 +134,7 @@ class _Module:
         return None
 
     def kind_of(self, called: str) -> str:
-        """Return the class of PynamoDB that an attribute's class is, or is derived from; "" if there is none."""
+        """Return the PynamoDB class that an attribute's class is or is derived from, or ""."""
         if called in _ATTRIBUTES:
             return called
         node = self.classes.get(called)
@@ -142,7 +142,7 @@ class _Module:
 
 
 def _last_name(node: ast.expr) -> str:
-    """Return the last part of a dotted name; of a parametrized type, that of the type."""
+    """Return the last part of a dotted name. For a parametrized type, this is the name of the type."""
     if isinstance(node, ast.Subscript):
         return _last_name(node.value)
     if isinstance(node, ast.Attribute):
@@ -151,7 +151,7 @@ def _last_name(node: ast.expr) -> str:
 
 
 def _assignments(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
-    """Yield names and values of simple assignments."""
+    """Yield the names and values of simple assignments."""
     for statement in body:
         if isinstance(statement, ast.Assign):
             yield from ((target.id, statement.value) for target in statement.targets if isinstance(target, ast.Name))
@@ -160,7 +160,7 @@ def _assignments(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
 
 
 def pynamodb(sources: Sequence[tuple[str, str]]) -> ImportSource:
-    """Return the tables of the models in files: pairs of name and text. Raises ImportSourceError."""
+    """Return the tables of the models in files, given as pairs of name and text. Raises ImportSourceError."""
     tables: dict[str, list[_Model]] = {}
     names = []
     for name, text in sources:
@@ -177,7 +177,7 @@ def pynamodb(sources: Sequence[tuple[str, str]]) -> ImportSource:
 
 
 class _Model:
-    """A class that is a model."""
+    """A class that defines a model."""
 
     def __init__(self, module: _Module, node: ast.ClassDef) -> None:
         self._module, self.node, self.name = module, node, node.name
@@ -193,7 +193,7 @@ class _Model:
         self._read()
 
     def _meta_of(self, node: ast.ClassDef) -> dict[str, ast.expr]:
-        """Return the members of the nearest class Meta and of its bases."""
+        """Return the members of the nearest class Meta and of its base classes."""
         for owner in self._module.own_bases(node):
             for statement in owner.body:
                 if isinstance(statement, ast.ClassDef) and statement.name == "Meta":
@@ -274,7 +274,7 @@ class _Model:
         return "all"
 
     def is_entity(self, models: Sequence[_Model]) -> bool:
-        """Return True for a model of items: it has a hash key, and is not only the base of others."""
+        """Return True for a model of items, which has a hash key and is not only a base class."""
         if not any(attribute.has("hash_key") for attribute in self.attributes):
             return False
         is_base = any(self.name in other._module.bases(other.node) for other in models)
@@ -289,7 +289,7 @@ class _Model:
 
     @property
     def discriminator(self) -> str | None:
-        """Return the text that identifies the class's items: class Cat(Animal, discriminator="Cat")."""
+        """Return the string that identifies items of the class, as in class Cat(Animal, discriminator="Cat")."""
         given = next((word.value for word in self.node.keywords if word.arg == "discriminator"), None)
         value = self._module.constant(given)
         return value if isinstance(value, str) else None
@@ -301,7 +301,7 @@ class _Model:
         return tuple(each.stored for role in roles for each in self.attributes if each.has(role))
 
     def billing(self) -> Billing:
-        """Return the capacity that create_table would request; on demand if Meta does not state any."""
+        """Return the capacity that create_table would request, which is on-demand if Meta does not specify it."""
         mode = self._module.constant(self.meta.get("billing_mode"))
         provisioned = _capacity(self._module, self.meta)
         if mode != "PAY_PER_REQUEST" and provisioned is not None:
@@ -311,7 +311,7 @@ class _Model:
         return OnDemand()
 
     def stream(self) -> StreamView | None:
-        """Return the view of the stream, if it has any."""
+        """Return the view type of the stream, or None."""
         view = self._module.constant(self.meta.get("stream_view_type"))
         return cast("StreamView", view) if view in _CONSTANTS.values() else None
 
@@ -418,7 +418,7 @@ def _table(name: str, models: Sequence[_Model]) -> SourceTable:
 
 
 def _paid(index: Index, billing: Billing) -> Index:
-    """Return an index with the capacity that it needs: of a provisioned table, its own or the table's."""
+    """Return an index with its own capacity, or with that of the table if it is provisioned."""
     if index.kind == "LSI" or not isinstance(billing, Provisioned):
         return replace(index, billing=None)
     return replace(index, billing=index.billing or billing)

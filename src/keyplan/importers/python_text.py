@@ -1,4 +1,4 @@
-"""Python names and source text: legal identifiers, literals, and code laid out as formatters do."""
+"""Python names and source code: valid identifiers, literals, and code formatted like formatters do."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ class PythonNames:
 
     @classmethod
     def of_module(cls) -> PythonNames:
-        """Return a scope that excludes the names of a design's module."""
+        """Return a scope that reserves the names used in a design module."""
         return cls(_OF_MODULE)
 
     @classmethod
     def of_class(cls) -> PythonNames:
-        """Return a scope of fields that excludes the names of the module and of every model."""
+        """Return a scope for fields that reserves the names of the module and of every model."""
         return cls(_OF_CLASS)
 
     def take(self, wanted: str) -> str:
-        """Reserve a name, with an underscore or a number appended if it is taken."""
+        """Reserve a name, appending an underscore or a number if it is already used."""
         name = wanted
         number = 1
         while name in self._taken:
@@ -62,7 +62,7 @@ class PythonNames:
 
 
 def field_name(text: str) -> str:
-    """Return a field's name: the text itself if it is an identifier."""
+    """Return a field name, which is the text itself if it is an identifier."""
     name = _NO_LETTER.sub("_", unicodedata.normalize("NFKC", text)).strip("_")[:_LONGEST]
     if not name.isidentifier() or name.startswith("model_"):
         name = f"attribute_{name}".rstrip("_")
@@ -70,13 +70,13 @@ def field_name(text: str) -> str:
 
 
 def class_name(text: str) -> str:
-    """Return a class's name: OrderItem for order-item."""
+    """Return a class name, such as OrderItem for order-item."""
     name = unicodedata.normalize("NFKC", "".join(word[:1].upper() + word[1:] for word in _words(text)))[:_LONGEST]
     return name if name.isidentifier() else _settled(f"Table{name}")
 
 
 def snake_name(text: str) -> str:
-    """Return a function's or variable's name: order_item for OrderItem."""
+    """Return a function or variable name, such as order_item for OrderItem."""
     name = "_".join(_words(text)).lower()[:_LONGEST].rstrip("_")
     return name if name.isidentifier() else _settled(f"table_{name}".rstrip("_"))
 
@@ -87,7 +87,7 @@ def _words(text: str) -> list[str]:
 
 
 def _settled(name: str) -> str:
-    """Return a legal identifier; reduced to ASCII letters if necessary."""
+    """Return a valid identifier, reduced to ASCII letters if necessary."""
     if name.isidentifier() and unicodedata.normalize("NFKC", name) == name:
         return name
     return re.sub(r"[^A-Za-z0-9_]", "", name).strip("_")
@@ -95,7 +95,7 @@ def _settled(name: str) -> str:
 
 @dataclass(frozen=True)
 class Group:
-    """Parts within brackets: a call, a list, a dictionary, a parametrized type."""
+    """Parts within brackets, such as those of a call, a list, a dictionary or a parametrized type."""
 
     opening: str
     parts: Sequence[Part]
@@ -108,19 +108,19 @@ Part = str | Group
 
 
 def call(name: str, *parts: Part | None) -> Group:
-    """Return a call; parts that are None are left out."""
+    """Return a call, leaving out parts that are None."""
     return Group(f"{name}(", [part for part in parts if part is not None], ")")
 
 
 def named(name: str, part: Part) -> Part:
-    """Return a part with a prefix: name=..., "key": ..."""
+    """Return a part with a prefix such as name=... or "key": ..."""
     if isinstance(part, str):
         return f"{name}{part}"
     return Group(f"{name}{part.opening}", part.parts, part.closing, part.always_open)
 
 
 def lay_out(part: Part, before: str = "", after: str = "", indent: str = "") -> str:
-    """Return the text of a part, with the text before and after it on its lines."""
+    """Format a part as source code, with text before and after it."""
     if isinstance(part, str):
         return f"{indent}{before}{part}{after}"
     flat = f"{indent}{before}{_flat(part)}{after}"
@@ -135,7 +135,7 @@ def _is_open(part: Part) -> bool:
 
 
 def _columns(text: str) -> int:
-    """Return the width of a text in columns: East Asian characters take two, combining marks none."""
+    """Return the width of a text in columns. East Asian characters are two wide and combining marks zero."""
     if text.isascii():
         return len(text)
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
@@ -149,7 +149,7 @@ def _flat(part: Part) -> str:
 
 
 def literal(text: str) -> str:
-    """Return a text as a Python literal, in the quotes that need fewer escapes, with invisible characters escaped."""
+    """Return a text as a Python literal, with the quotes that need fewer escapes and invisible characters escaped."""
     quote = "'" if text.count('"') > text.count("'") else '"'
     return quote + "".join(f"\\{character}" if character == quote else plain(character) for character in text) + quote
 
@@ -162,7 +162,7 @@ def plain(text: str) -> str:
 
 
 def comment(text: str, indent: str = "", hanging: str = "") -> list[str]:
-    """Return a text as comment lines; `hanging` starts all lines but the first."""
+    """Return a text as comment lines. `hanging` is the prefix of all lines except the first."""
     first, rest = f"{indent}# ", f"{indent}# {hanging}"
     return textwrap.wrap(
         plain(text), WIDTH, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False

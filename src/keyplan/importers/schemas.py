@@ -1,4 +1,4 @@
-"""Tables from any source in one form: properties as CloudFormation names them become a SourceTable."""
+"""Tables from any source in a common form, which is derived from CloudFormation properties."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class SourceField:
 
 @dataclass(frozen=True)
 class SourceEntity:
-    """A kind of items in a source."""
+    """A kind of item in a source."""
 
     name: str
     attributes: tuple[str, ...]
@@ -65,7 +65,7 @@ class SourceEntity:
 
 @dataclass(frozen=True)
 class SourceCollection:
-    """A query of several kinds of items in one partition."""
+    """A query for several kinds of items in one partition."""
 
     name: str
     index: str | None
@@ -92,7 +92,7 @@ class SourceConsumer:
 
 @dataclass(frozen=True)
 class SourceTable:
-    """A table and the knowledge about its items."""
+    """A table with what is known about its items."""
 
     name: str
     key: tuple[str, ...]
@@ -119,7 +119,7 @@ class SourceTable:
 
     @property
     def key_attributes(self) -> tuple[str, ...]:
-        """Return the attributes of all keys, primary key first."""
+        """Return the attributes of all keys, starting with the primary key."""
         of_indexes = (name for index in self.indexes for name in index.attributes)
         return tuple(dict.fromkeys((*self.key, *of_indexes)))
 
@@ -167,7 +167,7 @@ _STREAMS: tuple[str, ...] = tuple(view for view in get_args(StreamView) if view 
 
 
 def source_table(table: Node, name: str, gaps: Sequence[str] = ()) -> SourceTable:
-    """Return the table for a mapping of properties. Raises ImportSourceError."""
+    """Return the table with the given properties. Raises ImportSourceError."""
     types = _types(table)
     key = _key(table, types)
     if len(key[0]) != 1 or len(key[1]) > 1:
@@ -305,7 +305,7 @@ def _warmth(holder: Node, billing: Billing) -> tuple[int, int] | None:
 
 
 def _other_warmth(index: Node, billing: Billing) -> Iterator[str]:
-    """Report indexes whose warm throughput differs from the table's: in a design, they are equal."""
+    """Yield a note for each index whose warm throughput differs from that of its table, as designs assume."""
     if isinstance(billing, Provisioned):
         own = _provisioned(index)
         if _warmth(index, own) is not None:

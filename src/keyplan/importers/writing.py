@@ -1,4 +1,4 @@
-"""Write tables from a source as a Python file in the design language."""
+"""Generation of a Python file in the design language from the tables of a source."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _GUESSED = "Guessed from sample items, please check: "
 
 
 def design_text(source: ImportSource) -> str:
-    """Return the file. Raises ImportSourceError if two tables have the same name."""
+    """Return the source code of the design. Raises ImportSourceError if two tables have the same name."""
     _check_names(source)
     names = PythonNames.of_module()
     blocks = [block for table in source.tables for block in table_blocks(table, names)]
@@ -70,7 +70,7 @@ def _check_names(source: ImportSource) -> None:
 
 
 def _imports(code: str) -> Iterator[str]:
-    """Return the imports that the code needs."""
+    """Yield the imports that the code needs."""
     words = set(re.findall(r"\w+\b(?!=)", "\n".join(_without_texts(line) for line in code.splitlines())))
     others = [(module, [name for name in names if name in words]) for module, names in _OTHERS]
     yield from (f"from {module} import {', '.join(names)}" for module, names in others if names)
@@ -95,7 +95,7 @@ def _without_texts(line: str) -> str:
 
 
 def table_blocks(table: SourceTable, names: PythonNames) -> Iterator[list[str]]:
-    """Return the lines of each definition of a table: itself, its entities, their patterns."""
+    """Yield the lines of each definition: the table, its entities and their patterns."""
     variable = names.take(snake_name(table.name))
     tells, values = discriminator(table)
     yield [*_notes(table, tells), *lay_out(_table(table, tells), f"{variable} = ").split("\n")]
@@ -205,7 +205,7 @@ def _entity(
 
 
 def _shapes(entity: PlannedEntity) -> Iterator[str]:
-    """Describe the texts from which keys were guessed, with ... for values."""
+    """Yield the sample texts from which keys were guessed, with ... for values."""
     for part in (part for key in (entity.key, *entity.indexes.values()) for part in key):
         if part.shape:
             yield f"{literal(part.attribute)} as {literal(part.shape.replace('{}', '...'))}"
@@ -249,7 +249,7 @@ def _part(part: PlannedKey) -> Part:
 
 
 def _items(table: SourceTable, entity: PlannedEntity) -> Part:
-    """Return the number of a table's only entity and the share of items in each sparse index."""
+    """Return the number of items of a table with one entity, and the share of items in each sparse index."""
     figures = table.figures
     assert figures is not None, "asked for where there are figures"
     present: dict[str, float] = {}
@@ -286,7 +286,7 @@ def _field(field: PlannedField) -> str:
 def _collection(
     collection: SourceCollection, table: str, members: Sequence[tuple[PlannedEntity, str]], names: PythonNames
 ) -> Iterator[list[str]]:
-    """Yield the lines of the query of a collection, if its entities have the same fields in their partition key."""
+    """Yield the lines of the query for a collection, if its entities have the same partition key fields."""
     fields = [_partition_fields(entity, collection.index) for entity, _ in members]
     if not fields[0] or any(each != fields[0] for each in fields):
         return
@@ -305,7 +305,7 @@ def _collection(
 
 
 def _partition_fields(entity: PlannedEntity, index: str | None) -> list[str]:
-    """Return the fields in an entity's partition key of the table or of an index; none if it is not in the index."""
+    """Return the fields in an entity's partition key of the table or index, or none if it is not in the index."""
     parts = entity.key[:1] if index is None else entity.indexes.get(index, ())[: entity.partition_sizes.get(index)]
     return [name for part in parts for name in part.fields]
 
@@ -315,7 +315,7 @@ def _escaped(text: str) -> str:
 
 
 def _consumer(consumer: SourceConsumer, table: str, models: Sequence[str], names: PythonNames) -> Iterator[str]:
-    """Yield the lines of a consumer. It has no body: the deployed function handles the changes."""
+    """Yield the lines of a consumer without a body, because the deployed function handles the changes."""
     if consumer.gaps:
         yield from comment(f"Where {literal(consumer.name)} differs from its source:")
     for gap in consumer.gaps:
@@ -338,7 +338,7 @@ def _consumer(consumer: SourceConsumer, table: str, models: Sequence[str], names
 def pattern_blocks(
     entity: PlannedEntity, table: str, model: str, subject: str, names: PythonNames
 ) -> Iterator[list[str]]:
-    """Return the lines of each pattern of an entity."""
+    """Yield the lines of each pattern of an entity."""
     writer = _Writer(entity, table, model)
     key = [name for part in entity.key for name in part.fields]
     partition = list(entity.key[0].fields)
@@ -355,7 +355,7 @@ def pattern_blocks(
 
 
 class _Writer:
-    """Writes the patterns of one entity."""
+    """Writer for the patterns of one entity."""
 
     def __init__(self, entity: PlannedEntity, table: str, model: str) -> None:
         self._entity, self._table, self._model = entity, table, model
@@ -380,17 +380,17 @@ class _Writer:
         return [*self._head(call("put", self._model), name, typed, "ItemWrite", about), "    return item(new)"]
 
     def _typed(self, fields: Sequence[str]) -> list[str]:
-        """Return parameters for fields."""
+        """Return typed parameters for fields."""
         return [f"{field}: {self._entity.fields[field].annotation}" for field in fields]
 
     def _head(self, decorator: Group, name: str, typed: Sequence[str], returned: str, about: str) -> Iterator[str]:
-        """Return a pattern up to its body."""
+        """Yield the lines of a pattern up to its body."""
         yield from lay_out(decorator, f"@{self._table}.").split("\n")
         yield from lay_out(Group("(", typed, ")"), f"def {name}", f" -> {returned}:").split("\n")
         yield from docstring(about, "    ")
 
 
 def _returning(word: str, fields: Sequence[str]) -> list[str]:
-    """Return the body: item(...) or pk(...) with parameters named like the fields."""
+    """Return the body, item(...) or pk(...) with parameters named like the fields."""
     result = call(word, *(f"{field}={field}" for field in fields))
     return lay_out(result, "return ", indent="    ").split("\n")

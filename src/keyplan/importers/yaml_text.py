@@ -1,7 +1,7 @@
-"""Read YAML with the short forms of CloudFormation's functions: !Ref, !Sub, !GetAtt and the others.
+"""YAML loader for the short forms of CloudFormation's functions, such as !Ref, !Sub and !GetAtt.
 
-Source: CloudFormation User Guide, "Intrinsic function reference": each function has a full form, and a short form
-as a tag; "CloudFormation quotas": a template has at most 1 MB.
+Source: CloudFormation User Guide, "Intrinsic function reference": each function has a full form, and a short form as a
+tag; "CloudFormation quotas": a template has at most 1 MB.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MOST_VALUES = 1_000_000
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # PyYAML ships no types
-    """Loads plain values and functions; dates stay text, because a name that looks like a date is meant."""
+    """Loader for plain values and functions. Dates stay strings, because they may be names."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - as the base class has it
         first: [(tag, pattern) for tag, pattern in known if tag != _TIMESTAMP]
@@ -31,7 +31,7 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # PyYAML ships no types
     }
 
     def get_single_node(self) -> Any:
-        """Return the document if its expanded size is acceptable."""
+        """Return the document. Raises an error if its expanded size is too large."""
         node = super().get_single_node()
         if node is not None and _size(node, {}) > _MOST_VALUES:
             raise yaml.composer.ComposerError(None, None, f"it has more than {_MOST_VALUES:,} values", node.start_mark)
@@ -39,7 +39,7 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # PyYAML ships no types
 
 
 def _size(node: Any, known: dict[int, int]) -> int:
-    """Return the number of values of a node, counting an alias each time it is used."""
+    """Return the number of values in a node, counting an alias each time that it is used."""
     if id(node) not in known:
         known[id(node)] = 1
         parts = [] if isinstance(node, yaml.ScalarNode) else node.value
@@ -50,7 +50,7 @@ def _size(node: Any, known: dict[int, int]) -> int:
 
 
 def _function(loader: _Loader, tag: str, node: yaml.Node) -> dict[str, Any]:
-    """Return the full form of a short form."""
+    """Return the full form of a function in its short form."""
     name = tag if tag in _WITHOUT_PREFIX else f"Fn::{tag}"
     value: Any
     if isinstance(node, yaml.ScalarNode):
@@ -65,7 +65,7 @@ def _function(loader: _Loader, tag: str, node: yaml.Node) -> dict[str, Any]:
 
 
 def _mapping(loader: _Loader, node: Any) -> dict[Any, Any]:
-    """Return a mapping; duplicate keys are an error, except overrides of `<<`."""
+    """Return a mapping. Duplicate keys are an error, except for overrides of `<<`."""
     own = {id(key_node) for key_node, _ in node.value}
     loader.flatten_mapping(node)
     mapping: dict[Any, Any] = {}
@@ -83,7 +83,7 @@ def _mapping(loader: _Loader, node: Any) -> dict[Any, Any]:
 
 
 def _whole(loader: _Loader, node: yaml.Node) -> int:
-    """Return an integer; reject more digits than Python writes, which only 0x and 0b allow."""
+    """Return an integer. Integers in 0x or 0b notation with too many decimal digits are rejected."""
     number: int = loader.construct_yaml_int(node)
     str(number)
     return number
@@ -95,7 +95,7 @@ _Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
 
 
 def load(name: str, text: str) -> Any:
-    """Return the value of a YAML text. Raises ImportSourceError."""
+    """Return the value of a YAML document. Raises ImportSourceError."""
     try:
         return yaml.load(text, Loader=_Loader)  # noqa: S506 - a SafeLoader
     except yaml.YAMLError as error:

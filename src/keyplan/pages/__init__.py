@@ -1,11 +1,11 @@
-"""Server-rendered pages: templates, styles, scripts and charts that every page of keyplan shares.
+"""Server-rendered web pages, with the templates, styles, scripts and charts that all keyplan pages share.
 
     pages = Pages("keyplan_systems.todo", "To-do", nav=(Link("Tasks", "app/"), Link("Dashboard", "app/dashboard")))
     return pages.render(request, "tasks.html.j2", tasks=tasks)
 
-A page works offline and loads files only from its own server: the Content-Security-Policy allows no inline script, no
-inline style and no other host. Templates escape everything that they print. Scripts improve a page that also works
-without them, so forms are plain HTML forms.
+Pages work offline and load files only from their own server. The Content-Security-Policy does not allow inline scripts,
+inline styles or other hosts. Templates escape all output. Pages also work without scripts, so forms are plain HTML
+forms.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ SCRIPT_TEXTS: Final = (
 
 @dataclass(frozen=True)
 class Link:
-    """Entry of a page's navigation; `path` is relative to the application that the pages belong to."""
+    """An entry of a page's navigation. `path` is relative to the application of the pages."""
 
     text: str
     path: str
@@ -64,7 +64,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Viewer:
-    """Person who looks at a page."""
+    """The user who views a page."""
 
     name: str = ""
     """Display name; empty for a person who is not signed in."""
@@ -75,7 +75,7 @@ class Viewer:
 
 @dataclass(frozen=True)
 class Wording:
-    """Language of a page, and translations of the English texts of the shared templates and of the navigation."""
+    """The language of a page, with translations of the shared templates and of the navigation."""
 
     language: str = "en"
     """Language tag for the attribute `lang`."""
@@ -84,7 +84,7 @@ class Wording:
 
 
 class Pages:
-    """Pages of one application: its package with `templates/` and `static/`, its title and its navigation."""
+    """The pages of one application: a package with `templates/` and `static/`, a title and a navigation."""
 
     def __init__(
         self,
@@ -98,18 +98,18 @@ class Pages:
         scripts: Sequence[str] = (),
         wording: Callable[[Request], Wording] = lambda _request: Wording(),
     ) -> None:
-        """Read the templates of `package`.
+        """Load the templates of `package`.
 
-        `accent` is a color of keyplan.css: indigo, teal, rose, amber or green. `static` is the path, relative to the
-        application, at which `assets` is mounted. `scripts` names files in it that every page loads.
-        `wording` returns the language of a request's page.
+        `accent` is a color in keyplan.css: indigo, teal, rose, amber or green. `static` is the path, relative to the
+        application, at which `assets` is mounted. `scripts` are the names of files in it that every page loads.
+        `wording` returns the language for a request.
         """
         self.title, self.nav, self.accent = title, tuple(nav), accent
         self._package, self._viewer, self._static, self._scripts = package, viewer, static, tuple(scripts)
         self._environment, self._wording = _environment(package), wording
 
     def assets(self) -> ASGIApp:
-        """Return the application that serves the files in the package's folder `static`."""
+        """Return the application that serves the files in the package's `static` folder."""
         return assets_of(self._package)
 
     def render(
@@ -121,7 +121,7 @@ class Pages:
         headers: Mapping[str, str] | None = None,
         **context: Any,
     ) -> HTMLResponse:
-        """Return a page. The template also sees `page`: title, navigation, viewer, links to files."""
+        """Return a page. Templates can also use `page`, with title, navigation, viewer and links to files."""
         page = PageContext(self, request, self._viewer(request))
         html = self._environment.get_template(template).render(page=page, **context)
         response = HTMLResponse(html, status, {"Content-Security-Policy": POLICY, **(headers or {})})
@@ -144,7 +144,7 @@ class Pages:
 
 
 class PageContext:
-    """The data of a page that templates print, available as `page`."""
+    """The data of a page for templates, available as `page`."""
 
     def __init__(self, pages: Pages, request: Request, viewer: Viewer) -> None:
         self.accent, self.viewer = pages.accent, viewer
@@ -162,7 +162,7 @@ class PageContext:
 
     @property
     def nav(self) -> list[dict[str, Any]]:
-        """Navigation; the entry with the longest path that the address starts with, or is, is `current`."""
+        """The navigation entries. The entry with the longest path that matches the address is `current`."""
         links = [link for link in self._pages.nav if not link.role or link.role in self.viewer.roles]
         paths = {link.path: f"{self.here}/{link.path}" for link in links}
         matching = (
@@ -182,7 +182,7 @@ class PageContext:
         ]
 
     def word(self, text: str) -> str:
-        """Return the translation of an English text of the shared templates; without one the text itself."""
+        """Return the translation of an English text of the shared templates, or the text itself if there is none."""
         return self._words.get(text, text)
 
     @property
@@ -193,7 +193,7 @@ class PageContext:
 
     @property
     def scripts(self) -> list[str]:
-        """URLs of the scripts that each page of the application loads."""
+        """URLs of the scripts that every page of the application loads."""
         return [self.static(name) for name in self._pages._scripts]
 
     def shared(self, name: str) -> str:
@@ -206,12 +206,12 @@ class PageContext:
 
 
 def root_of(connection: HTTPConnection) -> str:
-    """Return the root path of the server, above all mounted applications, without a trailing slash."""
+    """Return the root path of the server, above all mounted applications and without a trailing slash."""
     return str(connection.scope.get("app_root_path", connection.scope.get("root_path", "")))
 
 
 def redirect(url: str, flash: str = "") -> RedirectResponse:
-    """Return a redirect after a form was processed; the next page shows the message `flash` once."""
+    """Return a redirect after a form was processed. The next page shows the message `flash` once."""
     response = RedirectResponse(url, 303)
     if flash:
         response.set_cookie(
@@ -221,12 +221,12 @@ def redirect(url: str, flash: str = "") -> RedirectResponse:
 
 
 def assets_of(package: str) -> ASGIApp:
-    """Return the application that serves the folder `static` of a package, compressed."""
+    """Return the application that serves the `static` folder of a package with compression."""
     return GZipMiddleware(Assets(package), minimum_size=500)
 
 
 def with_policy(response: Response) -> Response:
-    """Set the pages' Content-Security-Policy on a response that is not rendered from a template."""
+    """Set the Content-Security-Policy of the pages on a response without a template."""
     response.headers["Content-Security-Policy"] = POLICY
     return response
 

@@ -1,4 +1,4 @@
-"""Static files of a package: those with a version in their URL are cached for a year, others checked each time."""
+"""Static files of a package. Versioned URLs are cached for a year, and other files are revalidated each time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _YEAR: Final = "public, max-age=31536000, immutable"
 
 
 class Assets(StaticFiles):
-    """Application that serves the folder `static` of a package."""
+    """Application that serves the `static` folder of a package."""
 
     def __init__(self, package: str) -> None:
         super().__init__(directory=str(files(package).joinpath("static")))

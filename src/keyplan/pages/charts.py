@@ -1,7 +1,7 @@
-"""Charts as inline SVG without styles or scripts: a bar chart and a line chart.
+"""Bar charts and line charts as inline SVG without styles or scripts.
 
-Colors come from keyplan.css through classes, so charts follow the theme. Each chart has a title and a description for
-screen readers; show the numbers in a table next to a chart, too.
+Colors are defined by classes in keyplan.css, so charts follow the theme. Each chart has a title and a description for
+screen readers. Also show the numbers in a table next to the chart.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SERIES: Final = 6
 
 
 def bars(title: str, rows: Sequence[tuple[str, float]], *, unit: str = "", digits: int = 0) -> Markup:
-    """Return a horizontal bar chart: a label, a bar and a value for each row, in the given order."""
+    """Return a horizontal bar chart with a label, a bar and a value for each row."""
     most = max((value for _, value in rows), default=0) or 1
     height, label_width = 34 * len(rows) + 8, 190
     span = _WIDTH - label_width - 90
@@ -60,9 +60,9 @@ def lines(
     low: float | None = None,
     high: float | None = None,
 ) -> Markup:
-    """Return a line chart: a point for each label and series; None leaves a gap.
+    """Return a line chart with a point for each label and series. None leaves a gap.
 
-    `low` and `high` fix the vertical axis, which otherwise runs from 0 to the largest value.
+    `low` and `high` set the range of the vertical axis, which is from 0 to the largest value by default.
     """
     values = [value for _, points in series for value in points if value is not None]
     bottom = min([0.0, *values]) if low is None else low
@@ -142,7 +142,7 @@ def _axis(bottom: float, top: float, step: float, unit: str, digits: int) -> lis
 
 
 def _step(span: float, digits: int) -> float:
-    """Return the distance of grid lines: 1, 2 or 5 times a power of ten, with at most five lines in the span."""
+    """Return the distance between grid lines: 1, 2 or 5 times a power of ten, with at most five lines."""
     least: float = max(span / 4, 10.0**-digits)
     power = 10.0 ** math.floor(math.log10(least))
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least * 0.999)

@@ -1,18 +1,18 @@
-"""boto3 without a socket: botocore-based clients answered by an engine in the same process.
+"""boto3 without sockets: an engine in the same process answers botocore-based clients.
 
     with answered_by(engine):
             boto3.resource("dynamodb", region_name="eu-west-1").Table("orders").get_item(Key={"id": "7"})
 
-A function, a coroutine function or a class of tests may be decorated instead.
+It can also decorate a function, a coroutine function or a test class.
 
-Every client for `dynamodb` and `dynamodbstreams` is answered, whenever it was created: boto3's client and resource
-layers with paginators, waiters, conditions and batch writers, PynamoDB, aiobotocore and aioboto3. Calls of all other
-services are not changed. `attach` does the same to one client only, until `detach`.
+The engine answers every `dynamodb` and `dynamodbstreams` client, even if it was created before: boto3's client and
+resource layers with paginators, waiters, conditions and batch writers, PynamoDB, aiobotocore and aioboto3. Calls to
+other services are not affected. `attach` does the same for a single client, until `detach` is called.
 
-The answer is given at `BaseClient._make_api_call`, before anything is serialized, signed or sent, so no credentials are
-needed and a call costs little more than the engine's own. The rest of an unmodified client's call still happens: its
-events, its validation of parameters, its exceptions, and its retries, with the configured attempts and waits. For a
-test of faults that should not wait, create the client with `Config(retries={"total_max_attempts": 1})`.
+Calls are intercepted in `BaseClient._make_api_call`, before they are serialized, signed or sent. No credentials are
+needed, and a call costs little more than the engine's own work. Everything else happens as in an unmodified client:
+events, parameter validation, exceptions, and retries with the configured attempts and waits. For tests of faults that
+should not wait, create the client with `Config(retries={"total_max_attempts": 1})`.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ D = TypeVar("D", bound=Callable[..., Any])
 
 
 def answered_by(engine: Answering) -> AnsweredBy:
-    """Answer every DynamoDB client from `engine`, inside a `with` block, a decorated function or class of tests.
+    """Return a context manager and decorator that makes `engine` answer every DynamoDB client.
 
-    Each test of a class starts with a copy of the engine: see `keyplan.testing.classes`. Blocks nest: the innermost
-    answers. A thread or task is answered by the block it has entered itself; one that has entered none is answered by
-    the block entered last.
+    It decorates functions and test classes. Each test of a class starts with a copy of the engine (see
+    `keyplan.testing.classes`). Blocks can be nested, and the innermost block answers. A thread or task is answered by
+    the block that it has entered itself, or else by the block that was entered last.
     """
     return AnsweredBy(engine)
 
 
 def attach(client: Any, engine: Answering) -> None:
-    """Answer one client, or the client of one boto3 resource, from `engine` until `detach`.
+    """Make `engine` answer one client, or the client of a boto3 resource, until `detach` is called.
 
     Raises ValueError for a client of another service.
     """
@@ -70,12 +70,15 @@ def attach(client: Any, engine: Answering) -> None:
 
 
 def detach(client: Any) -> None:
-    """Undo `attach`: the client sends its requests again. Do nothing to a client that was never attached."""
+    """Undo `attach`, so that the client sends its requests again.
+
+    Clients that were never attached are ignored.
+    """
     vars(_client_of(client)).pop("_make_api_call", None)
 
 
 class _Block:
-    """One entered block; `outer` is the previous block of the same thread or task."""
+    """An entered block. `outer` is the previous block of the same thread or task."""
 
     def __init__(self, engine: Answering, outer: _Block | None) -> None:
         self.engine = engine
@@ -91,7 +94,7 @@ _lock = threading.Lock()
 
 
 class AnsweredBy:
-    """The context manager and decorator that `answered_by` returns; may be entered again."""
+    """The context manager and decorator that `answered_by` returns. It can be entered again."""
 
     def __init__(self, engine: Answering) -> None:
         self._engine = engine
@@ -122,7 +125,7 @@ class AnsweredBy:
                 _restore_classes()
 
     def __call__(self, decorated: D) -> D:
-        """Decorate a function, a coroutine function or a class of tests: each call runs in its own block."""
+        """Decorate a function, a coroutine function or a test class, so that each call runs in its own block."""
         if inspect.isclass(decorated):
             decorate_class(decorated, self._engine, AnsweredBy)
             return decorated
@@ -176,9 +179,9 @@ def _operation(client: Any, name: str) -> Operation:
 
 
 def _patch_classes() -> None:
-    """Patch the client classes that are loaded by now.
+    """Patch the client classes that are loaded so far.
 
-    aiobotocore may be imported inside a block, so the creation of a client looks again.
+    aiobotocore may be imported inside a block, so the creation of a client patches classes again.
     """
     if BaseClient not in _originals:
         _replace(BaseClient, "__init__", _constructor(BaseClient.__init__))
@@ -194,7 +197,7 @@ def _replace(patched: type, name: str, method: Any) -> None:
 
 
 def _restore_classes() -> None:
-    """Remove the patched methods, but not patches that others have since put over them."""
+    """Remove the patched methods, unless other code has patched them since."""
     for patched, methods in _originals.items():
         for name, (original, ours) in methods.items():
             if vars(patched)[name] is ours:
@@ -236,7 +239,7 @@ def _asynchronous(original: Any) -> Any:
 
 
 def _aio_client_class() -> type | None:
-    """Return aiobotocore's client class if it is imported; it overrides the blocking method."""
+    """Return aiobotocore's client class, which overrides the blocking method, or None if it is not imported."""
     module = sys.modules.get("aiobotocore.client")
     return None if module is None else getattr(module, "AioBaseClient", None)
 
@@ -262,14 +265,14 @@ REGION = "us-east-1"
 
 
 def make_client(service: str, engine: Answering) -> Any:
-    """Return a boto3 client of `dynamodb` or `dynamodbstreams`, answered by the engine."""
+    """Return a boto3 client for `dynamodb` or `dynamodbstreams` that the engine answers."""
     client = _copy_of(_client(service))
     attach(client, engine)
     return client
 
 
 def make_resource(engine: Answering) -> Any:
-    """Return a boto3 resource of DynamoDB, answered by the engine."""
+    """Return a boto3 resource for DynamoDB that the engine answers."""
     made = _resource()
     resource = copy.copy(made)
     resource.meta = copy.copy(made.meta)

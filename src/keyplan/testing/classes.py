@@ -1,11 +1,11 @@
-"""Classes of tests, of pytest and of unittest, that an engine answers.
+"""Test classes of pytest and unittest whose calls an engine answers.
 
-The class stays the class, so that it is collected as before. Each test is answered by its own copy of the engine, and
-so are `setUp`, `setup_method` and the other methods that run for it: no test reads what another wrote, and the engine
-itself does not change. `setUpClass` and `setup_class` do change it: each copy starts with what they wrote. moto, too,
-gives each test of a class a fresh start.
+The class itself is not replaced, so that it is collected as before. Each test is answered by its own copy of the
+engine, and so are `setUp`, `setup_method` and other methods that run for it. Therefore no test reads what another test
+wrote, and the engine itself does not change. `setUpClass` and `setup_class` do change it, and each copy starts with
+what they wrote. moto also starts each test of a class with an empty state.
 
-Fixtures of pytest are not methods of a test and are not answered: use the fixture `dynamodb_answered` for them.
+pytest fixtures are not methods of a test and are not answered. Use the fixture `dynamodb_answered` for them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MARK = "_keyplan_answered"
 
 
 def decorate_class(decorated: type, engine: Answering, block: Block) -> None:
-    """Run each method of a class of tests, its own or inherited, in a block of its test's copy of the engine."""
+    """Run each own or inherited method of a test class in a block with a copy of the engine for its test."""
     copies = _Copies(engine, block)
     for name, member in list(_members(decorated)):
         if isinstance(member, classmethod) and name in _FOR_ALL_TESTS:
@@ -49,13 +49,16 @@ def decorate_class(decorated: type, engine: Answering, block: Block) -> None:
 
 
 class _Copies:
-    """The copies of an engine: one for each instance of a class, which is one for each test."""
+    """The copies of an engine, one for each instance of a class and therefore one for each test."""
 
     def __init__(self, engine: Answering, block: Block) -> None:
         self._engine, self._block = engine, block
 
     def of(self, args: tuple[Any, ...]) -> AbstractContextManager[Any]:
-        """Return a block of the copy of a test, the first argument. It is made at its first use, and closed with it."""
+        """Return a block for the copy that belongs to a test, which is the first argument.
+
+        The copy is created on first use and closed together with the test.
+        """
         test = args[0]
         kept = vars(test).get(_KEPT)
         if kept is None or kept[0] is not self:
@@ -66,7 +69,7 @@ class _Copies:
 
     @contextmanager
     def once(self) -> Iterator[Answering]:
-        """Yield a block of a copy that is closed after it."""
+        """Yield inside a block with a copy that is closed at its end."""
         engine, close = self._make()
         try:
             with self._block(engine):
@@ -76,7 +79,7 @@ class _Copies:
 
     @contextmanager
     def whole(self, args: tuple[Any, ...]) -> Iterator[None]:
-        """Yield a block for everything that unittest runs for a test, clean-up functions too."""
+        """Yield inside a block for everything that unittest runs for a test, including cleanup functions."""
         with self.once() as engine:
             vars(args[0])[_KEPT] = (self, engine)
             try:
@@ -85,9 +88,9 @@ class _Copies:
                 del vars(args[0])[_KEPT]
 
     def _make(self) -> tuple[Answering, Callable[[], None]]:
-        """Return a copy with the engine's faults and buckets, and a function that closes it.
+        """Return a copy with the engine's faults and buckets, and a function that closes the copy.
 
-        An object that is not an engine answers itself.
+        An object that is not an engine is used directly.
         """
         from keyplan.engine.engine import Engine  # noqa: PLC0415 - programs on boto3 alone do not need it
 
@@ -100,7 +103,7 @@ class _Copies:
 
 
 def _members(decorated: type) -> Iterator[tuple[str, Any]]:
-    """Yield the members of a class and those it inherits, except those of unittest's classes and of object."""
+    """Yield the members of a class and its base classes, except those of unittest and object."""
     seen = set()
     for owner in decorated.__mro__:
         if owner is object or owner.__module__.partition(".")[0] == "unittest":
@@ -112,7 +115,7 @@ def _members(decorated: type) -> Iterator[tuple[str, Any]]:
 
 
 def _is_fixture(function: Callable[..., Any]) -> bool:
-    """Return True if pytest before 8.4 made a fixture of it; later versions create an object of another type."""
+    """Return True if pytest before 8.4 made the function a fixture. Later versions create an object of another type."""
     return hasattr(function, "_pytestfixturefunction")
 
 
@@ -121,7 +124,7 @@ def _wrapped(
 ) -> Callable[..., Any]:
     """Return a function, or a coroutine function, that runs in the block for its arguments.
 
-    The block of a base class's decorator is replaced.
+    It replaces the block of a base class's decorator.
     """
     inner = function.__wrapped__ if getattr(function, _MARK, None) is function else function
     wrapper: Callable[..., Any]

@@ -11,6 +11,6 @@ from keyplan.server.thread import ThreadedServer
 
 @contextmanager
 def serving(engine: ServedEngine) -> Iterator[str]:
-    """Serve the engine on a free port of this machine, and yield the URL. The engine stays open."""
+    """Serve the engine on a free port of this machine and yield the URL. The engine stays open."""
     with ThreadedServer(engine) as server:
         yield server.url

@@ -1,23 +1,23 @@
-"""One API call of a botocore client, answered by an engine: the order of events, without I/O.
+"""An API call of a botocore client that an engine answers, with the same order of events but without I/O.
 
-An unmodified client's `_make_api_call` emits events, serializes, signs, sends, parses, perhaps tries
-again, and returns or raises. Here the middle is one call of the engine, and around it everything
-that other code can notice happens in the same order:
+An unmodified client's `_make_api_call` emits events, serializes the request, signs and sends it, parses the response,
+possibly retries, and finally returns or raises an exception. Here, an engine call replaces the middle part. Everything
+that other code can observe happens in the same order:
 
-    provide-client-params     the resource layer copies the request
+    provide-client-params     the resource layer copies the parameters
     before-parameter-build    conditions become expressions, values become attribute values, tokens
     (validation)              ParamValidationError wherever an unmodified client would raise it
-    before-call               only where someone listens; a stubber's answer is taken
+    before-call               only if there are listeners; a stubber's answer is used
     engine.call
-    needs-retry               of an error: the client's own retry handler decides, and its wait is kept
+    needs-retry               after an error: the client's own retry handler decides, and the client waits as usual
     after-call                attribute values become Python values
-    return, or raise of the client's modeled exception
+    return, or the client's modeled exception is raised
 
-No HTTP request is made, so `request-created`, `before-sign`, `before-send`, `response-received` and
-`before-parse` are not emitted, and no credentials are needed.
+No HTTP request is made, so `request-created`, `before-sign`, `before-send`, `response-received` and `before-parse` are
+not emitted, and no credentials are needed.
 
-`exchange` is a generator so that blocking and asynchronous clients share it: it yields functions, and
-the driver calls them (`run`), or calls and awaits them (`run_async`), and sends back the result.
+`exchange` is a generator, so that blocking and asynchronous clients can share it. It yields functions. The driver calls
+them (`run`), or calls and awaits them (`run_async`), and sends the results back.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ def exchange(
     params: dict[str, Any],
     sleep: Callable[[float], Any],
 ) -> Steps:
-    """Run an API call, from the caller's parameters to the answer or the exception.
+    """Run an API call, from the caller's parameters to the response or exception.
 
-    `sleep` is the client's wait between attempts, in seconds.
+    `sleep` waits between attempts for a number of seconds.
     """
     events = client.meta.events
     context = operation.context(client)
@@ -90,7 +90,7 @@ def exchange(
 
 
 def run(steps: Steps) -> Parsed:
-    """Drive an exchange of a blocking client."""
+    """Run an exchange for a blocking client."""
     result = None
     while True:
         try:
@@ -102,7 +102,7 @@ def run(steps: Steps) -> Parsed:
 
 
 async def run_async(steps: Steps) -> Parsed:
-    """Drive an exchange of an asynchronous client."""
+    """Run an exchange for an asynchronous client."""
     result = None
     while True:
         try:
@@ -116,7 +116,7 @@ async def run_async(steps: Steps) -> Parsed:
 def _stubbed(
     operation: Operation, client: Any, params: dict[str, Any], context: dict[str, Any]
 ) -> Generator[Step, Any, tuple[Any, Parsed] | None]:
-    """Show the request to the listeners of before-call, one of which may answer it, as Stubber does."""
+    """Pass the request to the listeners of before-call. One of them may answer it, as Stubber does."""
     request = client._serializer.serialize_to_request(params, operation.model)
     prepare_request_dict(request, endpoint_url=client.meta.endpoint_url, context=context)
     _, answer = yield partial(
@@ -139,7 +139,7 @@ def _answered(
     context: dict[str, Any],
     sleep: Callable[[float], Any],
 ) -> Generator[Step, Any, tuple[Any, Parsed]]:
-    """Return the engine's answer, after as many attempts as the client's retry handler asks for."""
+    """Return the engine's answer, after as many attempts as the client's retry handler requests."""
     attempts = 1
     while True:
         parsed = operation.answer(client, engine, params)
@@ -166,7 +166,7 @@ def _answered(
 
 
 def _http_response(client: Any, parsed: Parsed) -> AWSResponse:
-    """Return the HTTP response for handlers; its body is empty."""
+    """Return an HTTP response for handlers, with an empty body."""
     metadata = parsed["ResponseMetadata"]
     return AWSResponse(
         client.meta.endpoint_url,
@@ -177,8 +177,8 @@ def _http_response(client: Any, parsed: Parsed) -> AWSResponse:
 
 
 class _NoBody(io.BytesIO):
-    """An empty body that can be streamed as urllib3 does."""
+    """An empty body that supports streaming like urllib3."""
 
     def stream(self) -> list[bytes]:
-        """Return no chunks."""
+        """Return an empty list of chunks."""
         return []

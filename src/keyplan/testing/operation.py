@@ -1,4 +1,4 @@
-"""One operation of botocore's model: its request to the engine, the answer back in botocore's form."""
+"""Operations of botocore's model: conversion of requests for the engine and of its answers for botocore."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _request_numbers = itertools.count(1)
 
 
 class Answering(Protocol):
-    """An engine that answers requests, or a stand-in for one."""
+    """Interface of an engine, or of a replacement for an engine, that answers requests."""
 
     def call(self, operation: str, request: dict[str, Any], /) -> dict[str, Any]:
-        """Return the answer in Python form (binary as bytes). Raises ServiceError."""
+        """Return the response in Python form, with binary values as bytes. Raises ServiceError."""
 
 
 class Event:
-    """An event of one operation, and whether a handler needs it."""
+    """An event of an operation, with whether a handler needs it."""
 
     def __init__(self, name: str, idle: frozenset[Any]) -> None:
         self.name = name
@@ -45,10 +45,10 @@ class Event:
         self._last: tuple[Any, bool] = (None, False)
 
     def is_heard(self, emitter: Any) -> bool:
-        """Return True if a handler is registered that may matter.
+        """Return True if a relevant handler is registered.
 
-        botocore keeps the handlers of an event name in a cache that it replaces at every registration, so the answer
-        holds as long as the cached list is the same object.
+        botocore caches the handlers of an event name in a list, which it replaces with every registration. The result
+        is therefore valid as long as the cached list is the same object.
         """
         inner = getattr(emitter, "_emitter", emitter)
         handlers = inner._lookup_cache.get(self.name)
@@ -63,7 +63,7 @@ class Event:
 
 
 class Operation:
-    """Compiled facts about one operation of one service; the same for every client and call."""
+    """Compiled properties of an operation, which are the same for every client and call."""
 
     def __init__(self, service_model: ServiceModel, name: str) -> None:
         self.name = name
@@ -83,7 +83,7 @@ class Operation:
         self.needs_retry = f"needs-retry.{event}"
 
     def context(self, client: Any) -> dict[str, Any]:
-        """Return the request context for handlers, with botocore's members."""
+        """Return the request context for handlers, with the members that botocore provides."""
         return {
             "client_region": client.meta.region_name,
             "client_config": client.meta.config,
@@ -94,10 +94,10 @@ class Operation:
         }
 
     def answer(self, client: Any, engine: Answering, params: dict[str, Any]) -> dict[str, Any]:
-        """Return the engine's answer or refusal in the form of botocore's parser.
+        """Return the engine's response or error in the format of botocore's parser.
 
-        Raises botocore's ParamValidationError wherever an unmodified client would: a request that is not clearly valid
-        is validated first, and one that the engine cannot read is validated afterwards.
+        Raises botocore's ParamValidationError like an unmodified client. A request that is not clearly valid is
+        validated first. A request that the engine cannot read is validated afterwards.
         """
         sound = self._is_sound(params)
         try:
@@ -114,7 +114,7 @@ class Operation:
             return self._failure(error)
 
     def _as_sent(self, client: Any, params: dict[str, Any]) -> dict[str, Any]:
-        """Return the request as botocore would send it, in Python form."""
+        """Return the request in the form in which botocore would send it, with Python values."""
         body = client._serializer.serialize_to_request(params, self.model)["body"]
         request: dict[str, Any] = json.loads(body)
         return request if self._read_blobs is None else self._read_blobs(request)
@@ -129,7 +129,7 @@ class Operation:
         return {**answer, "ResponseMetadata": _metadata(200)}
 
     def _failure(self, error: ServiceError) -> dict[str, Any]:
-        """Return the error with the members that the model gives its exception."""
+        """Return the error with the members that the model defines for its exception."""
         shape = self.service_model.shape_for_error_code(error.code)
         members = dict(error.members)
         if error.message:
@@ -143,9 +143,9 @@ class Operation:
 
 
 def _metadata(status: int) -> dict[str, Any]:
-    """Return the ResponseMetadata of an answer.
+    """Return the ResponseMetadata of a response.
 
-    Request ids have the service's form, 52 capitals and digits, and count the requests answered.
+    Request IDs have the service's format of 52 uppercase letters and digits, and count the answered requests.
     """
     request_id = f"KEYPLAN{next(_request_numbers):045d}"
     return {

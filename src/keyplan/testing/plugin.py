@@ -1,4 +1,4 @@
-"""The pytest plugin: a fresh database for every test, and clients that reach it.
+"""The pytest plugin, which provides a new database for every test and clients that use it.
 
 | fixture                  | what it is                                                            |
 | ------------------------ | --------------------------------------------------------------------- |
@@ -11,8 +11,8 @@
 | `dynamodb_answered`      | the engine, while it answers every DynamoDB client made anywhere      |
 | `dynamodb_endpoint`      | the URL of an HTTP server on a free port of this machine, same engine |
 
-Override `engine_template` at session scope with an engine that holds what many tests need; each
-test then gets a copy, in about a millisecond, and leaves the template alone:
+Override `engine_template` at session scope with an engine that contains common tables and data. Each test then gets its
+own copy, which takes about a millisecond:
 
     @pytest.fixture(scope="session")
     def engine_template():
@@ -20,9 +20,9 @@ test then gets a copy, in about a millisecond, and leaves the template alone:
             create_tables(engine)
             yield engine
 
-The marker `keyplan` gives the engine of a test options: `@pytest.mark.keyplan(clock=...)`.
+The marker `keyplan` passes options to the engine of a test: `@pytest.mark.keyplan(clock=...)`.
 
-Nothing but pytest is imported before a fixture is used: pytest loads this module in every run.
+Only pytest is imported before a fixture is used, because pytest loads this module in every run.
 """
 
 # ruff: noqa: PLC0415  fixtures import modules on first use, as said above
@@ -52,13 +52,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def engine_template() -> Engine | None:
-    """Return the template of every test's engine: override it to start with tables and data."""
+    """Return the template for the engine of every test. Override it to start with tables and data."""
     return None
 
 
 @pytest.fixture
 def keyplan_engine(request: pytest.FixtureRequest, engine_template: Engine | None) -> Iterator[Engine]:
-    """Yield an engine in memory for this test alone: a copy of the template, or an empty one."""
+    """Yield an in-memory engine for one test, which is a copy of the template or empty."""
     from keyplan.engine.engine import Engine
 
     marker = request.node.get_closest_marker("keyplan")
@@ -70,13 +70,13 @@ def keyplan_engine(request: pytest.FixtureRequest, engine_template: Engine | Non
 
 @pytest.fixture
 def engine(keyplan_engine: Engine) -> Engine:
-    """Return `keyplan_engine` under its short name."""
+    """Return the same engine as `keyplan_engine`."""
     return keyplan_engine
 
 
 @pytest.fixture
 def dynamodb_client(keyplan_engine: Engine) -> Any:
-    """Return a boto3 client of DynamoDB for this test alone, answered by the engine."""
+    """Return a boto3 DynamoDB client for one test, which the engine answers."""
     from keyplan.testing.boto import make_client
 
     return make_client("dynamodb", keyplan_engine)
@@ -84,7 +84,7 @@ def dynamodb_client(keyplan_engine: Engine) -> Any:
 
 @pytest.fixture
 def dynamodbstreams_client(keyplan_engine: Engine) -> Any:
-    """Return a boto3 client of DynamoDB Streams for this test alone, answered by the engine."""
+    """Return a boto3 DynamoDB Streams client for one test, which the engine answers."""
     from keyplan.testing.boto import make_client
 
     return make_client("dynamodbstreams", keyplan_engine)
@@ -92,7 +92,7 @@ def dynamodbstreams_client(keyplan_engine: Engine) -> Any:
 
 @pytest.fixture
 def dynamodb_resource(keyplan_engine: Engine) -> Any:
-    """Return a boto3 resource of DynamoDB for this test alone, answered by the engine."""
+    """Return a boto3 DynamoDB resource for one test, which the engine answers."""
     from keyplan.testing.boto import make_resource
 
     return make_resource(keyplan_engine)
@@ -100,9 +100,9 @@ def dynamodb_resource(keyplan_engine: Engine) -> Any:
 
 @pytest.fixture
 def dynamodb_answered(keyplan_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
-    """Yield the engine while it answers every DynamoDB client of this process.
+    """Yield the engine while it answers every DynamoDB client in this process.
 
-    Code that creates clients finds a region and credentials in the environment.
+    A region and credentials are set in the environment for code that creates clients.
     """
     import os
 
@@ -116,7 +116,7 @@ def dynamodb_answered(keyplan_engine: Engine, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.fixture
 def dynamodb_endpoint(keyplan_engine: Engine) -> Iterator[str]:
-    """Yield the URL of an HTTP server over the engine, for clients of any language."""
+    """Yield the URL of an HTTP server for the engine, for clients in any language."""
     from keyplan.testing.endpoint import serving
 
     with serving(keyplan_engine) as url:

@@ -1,15 +1,15 @@
-"""The compiled service model of an operation in botocore: sound requests, blobs, timestamps.
+"""Compiled parts of botocore's model of an operation: request checks, blobs and timestamps.
 
-An unmodified client walks every request and every answer against the model. Most of that is not
-needed when the engine is in the same process: the engine reads the request itself, and its answers
-have the right form but for timestamps. What stays is compiled once per operation to closures:
+An unmodified client validates and converts every request and response with the model. Most of that is unnecessary if
+the engine is in the same process: the engine reads the request itself, and its responses have the right form except for
+timestamps. The remaining work is compiled once per operation to closures:
 
-- `request_check` answers whether a request is *surely* one that botocore would send as it is. It
-  looks at member names, types, required members and least lengths, but not at the contents of
-  attribute values, which the engine checks anyway. A request that fails it is not yet wrong: it may
-  hold a tuple or a datetime, so it goes through botocore's own validator and serializer.
-- `blob_reader` turns the base64 text in what the serializer made back into bytes.
-- `time_reader` turns the seconds of an answer into the datetimes that botocore gives.
+- `request_check` checks whether botocore would *certainly* send a request unchanged. It checks member names, types,
+  required members and minimum lengths, but not the contents of attribute values, which the engine checks anyway. A
+  request that fails the check may still be valid. For example, it may contain a tuple or a datetime. Such requests are
+  processed by botocore's own validator and serializer.
+- `blob_reader` converts base64 text in the serializer's output back to bytes.
+- `time_reader` converts seconds in a response to datetimes, like botocore.
 """
 
 from __future__ import annotations
@@ -44,23 +44,23 @@ _PLAIN_TYPES: dict[str, type] = {
 
 
 def request_check(shape: Shape | None) -> Check:
-    """Return a test that is true only for requests which botocore's validator and serializer do not change."""
+    """Return a test that accepts only requests that botocore's validator and serializer do not change."""
     if shape is None:
         return _is_empty
     return _check(shape, ()) or _is_dict
 
 
 def blob_reader(shape: Shape | None) -> Reader | None:
-    """Return a function that turns the base64 text of a serialized request into bytes, or None without binary."""
+    """Return a function that decodes base64 text in a serialized request, or None if it has no binary members."""
     if shape is None or not _holds(shape, "blob"):
         return None
     return _reader(shape, "blob", b64decode, {})
 
 
 def time_reader(shape: Shape | None) -> Reader | None:
-    """Return a function that turns epoch seconds of an answer into datetimes, or None without timestamps.
+    """Return a function that converts epoch seconds in a response to datetimes, or None without timestamps.
 
-    Like botocore's parser, it leaves members out of structures that the model does not know.
+    Like botocore's parser, it removes members that the model does not know from structures.
     """
     if shape is None or not _holds(shape, "timestamp"):
         return None
@@ -76,10 +76,10 @@ def _is_dict(value: Any) -> bool:
 
 
 def _are_single(values: Iterable[Any]) -> bool:
-    """Return True if each of several attribute values has one member, and so do all inside.
+    """Return True if each attribute value, including nested values, has exactly one member.
 
-    The engine refuses an unknown member that stands alone and every content of a wrong type. It accepts, unlike
-    botocore, further unknown members, and None.
+    The engine rejects a single unknown member and content of a wrong type. Unlike botocore, it accepts additional
+    unknown members and None.
     """
     try:
         for value in values:
@@ -96,7 +96,7 @@ def _are_single(values: Iterable[Any]) -> bool:
 
 
 def _are_named(values: Any) -> bool:
-    """Return True if a map has texts as names, and values as above."""
+    """Return True if a map has string keys and values that satisfy `_are_single`."""
     if type(values) is not dict:
         return False
     try:
@@ -107,7 +107,7 @@ def _are_named(values: Any) -> bool:
 
 
 def _check(shape: Shape, above: tuple[str, ...]) -> Check | None:
-    """Return the test of a value whose Python type is right already, or None if nothing else is required."""
+    """Return a test for a value with the correct Python type, or None without other requirements."""
     if shape.name == "AttributeValue":
         return lambda value: _are_single((value,))
     if shape.name in above:
@@ -183,7 +183,7 @@ def _list_check(shape: ListShape, above: tuple[str, ...]) -> Check:
 
 
 def _holds(shape: Shape, wanted: str, above: tuple[str, ...] = ()) -> bool:
-    """Return True if a scalar of the wanted type is anywhere inside."""
+    """Return True if a scalar of the given type occurs anywhere inside."""
     if shape.type_name == wanted:
         return True
     if shape.name in above:
@@ -197,10 +197,10 @@ def _holds(shape: Shape, wanted: str, above: tuple[str, ...] = ()) -> bool:
 
 
 def _reader(shape: Shape, wanted: str, convert: Reader, known: dict[str, Reader]) -> Reader:
-    """Return a function that copies a value with every scalar of the wanted type converted.
+    """Return a function that copies a value and converts every scalar of the given type.
 
-    A value that does not have the shape's form is returned unchanged: with botocore's validation switched off, a
-    request may hold any value, and the engine refuses it.
+    A value that does not match the shape is returned unchanged. If botocore's validation is disabled, a request can
+    contain any value, and the engine rejects it.
     """
     if shape.type_name == wanted:
         return convert

@@ -1,1 +1,1 @@
-"""Expressions: parsed, checked, compiled to closures and applied. `compiled` is the entry point."""
+"""Expressions, which are parsed, checked, compiled to closures and applied. `compiled` is the entry point."""

@@ -1,14 +1,15 @@
-"""The checks of conditions and updates, in the service's order.
+"""Checks of conditions and updates, in the order of the service.
 
-The service checks names, values and operand types of one condition before it looks at the next one. Names are
-known when an expression is compiled, values only with each request. So a check writes steps into a `CheckPlan`:
-a value that must be defined, a type that it must have. A problem found at compile time is raised at once if no
-step comes before it, and becomes the last step otherwise. Each request runs the steps in order.
+The service checks the names, values and operand types of one condition before it processes the next one. Names are
+known when an expression is compiled, but values only with each request. Therefore a check adds steps to a `CheckPlan`,
+such as a value that must be defined or a type that a value must have. If no step precedes a problem that is found at
+compile time, the problem is raised at once. Otherwise it becomes the last step. The steps run in order for each
+request.
 
 Conditions: first the whole text from left to right (reserved words, functions and where they are allowed), then
-condition by condition: names and values defined, operands counted, distinct and of the right type. Updates: the
-text from left to right, section by section; then the names of the changed paths and their overlaps; then all
-other names, and finally values and operand types. The last two run from the last action to the first.
+condition by condition: names and values defined, operands counted, distinct and of the right type. Updates: the text
+from left to right, section by section; then the names of the changed paths and their overlaps; then all other names,
+and finally values and operand types. The last two run from the last action to the first.
 """
 
 from __future__ import annotations
@@ -52,11 +53,11 @@ Step: TypeAlias = Callable[[Values], None]
 
 
 class AlwaysRefusedError(Exception):
-    """Stops the check at compile time: the last step of the plan raises for every request. Internal."""
+    """Raised internally to stop the check at compile time, because the last step of the plan always fails."""
 
 
 class CheckPlan:
-    """The checks of one expression in the service's order."""
+    """The checks of one expression in the order of the service."""
 
     __slots__ = ("names", "parameter", "paths", "steps", "values_used")
 
@@ -68,7 +69,7 @@ class CheckPlan:
         self.paths: list[ResolvedPath] = []
 
     def fail(self, problem: str) -> NoReturn:
-        """Add a problem that every request has, after the steps added so far."""
+        """Add a problem that every request has, after all previous steps."""
         text = messages.invalid(self.parameter, problem)
         if not self.steps:
             raise ValidationError(text)
@@ -80,13 +81,13 @@ class CheckPlan:
         raise AlwaysRefusedError
 
     def name(self, path: Path) -> None:
-        """Require that the placeholders of a path are defined."""
+        """Require that the placeholders in a path are defined."""
         undefined = self.names.undefined(path)
         if undefined is not None:
             self.fail(messages.name_undefined(undefined))
 
     def path(self, path: Path) -> ResolvedPath:
-        """Require defined placeholders and at most 32 elements; return the resolved path."""
+        """Require defined placeholders and at most 32 elements, and return the resolved path."""
         self.name(path)
         if len(path.parts) > limits.NESTING_LEVELS:
             self.fail(messages.too_many_levels(len(path.parts)))
@@ -109,7 +110,7 @@ class CheckPlan:
         self.steps.append(step)
 
     def require(self, operand: Operand, allowed: frozenset[str], problem: Callable[[str], str]) -> None:
-        """Require one of these types if the type of the operand does not depend on the item.
+        """Require that an operand has one of these types, if its type does not depend on the item.
 
         `problem` returns the message for the actual type code.
         """
@@ -145,7 +146,7 @@ def check_path_text(path: Path, plan: CheckPlan) -> None:
 
 
 def check_condition(condition: Condition, plan: CheckPlan) -> None:
-    """Add every check of a condition to the plan."""
+    """Add all checks of a condition to the plan."""
     _check_text(condition, plan)
     _check_meaning(condition, plan)
 
@@ -219,7 +220,7 @@ def _check_operands(node: Compare | Between | In, plan: CheckPlan) -> None:
 
 
 def check_operand(operand: Operand, plan: CheckPlan) -> None:
-    """Check names, values and functions in an operand of a condition or an update."""
+    """Check the names, values and functions in an operand of a condition or an update."""
     match operand:
         case Path():
             plan.path(operand)
@@ -340,12 +341,12 @@ _ADDABLE_TYPES = SET_TYPES | {"N"}
 
 
 def actions_of(update: Update) -> list[Action]:
-    """Return all actions in the order of the text."""
+    """Return all actions in the order of the expression."""
     return [action for clause in update.clauses for action in clause.actions]
 
 
 def check_update(update: Update, plan: CheckPlan) -> None:
-    """Add every check of an update to the plan."""
+    """Add all checks of an update to the plan."""
     _check_sections(update, plan)
     actions = actions_of(update)
     for action in actions:

@@ -1,11 +1,11 @@
-"""The entry point: expressions compiled once, then checked and applied per request.
+"""The entry point for expressions, which are compiled once, and then checked and applied for each request.
 
     compile_condition, compile_update, compile_projection, compile_key_condition
 
-parse text and names and check everything that is known without values; results are cached by text and
-names. `check` then checks the values of one request; after it, `test`, `apply` and `bind` raise only for
-the content of an item. `check_names` and `check_values` check the placeholder maps before any text is
-parsed, and `check_placeholders` reports unused placeholders after all expressions are compiled.
+parse an expression and its names, and check everything that is known without values. Results are cached by text and
+names. `check` then checks the values of one request. Afterwards, `test`, `apply` and `bind` raise errors only because
+of the content of an item. `check_names` and `check_values` check the placeholder maps before any expression is parsed,
+and `check_placeholders` reports unused placeholders after all expressions have been compiled.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _NamesKey: TypeAlias = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class _Checked:
-    """An expression with the checks of its values."""
+    """An expression with checks of its values."""
 
     attributes: frozenset[str]
     names_used: frozenset[str]
@@ -65,15 +65,18 @@ class _Checked:
     steps: tuple[Step, ...]
 
     def check(self, values: Values | None) -> None:
-        """Raise ValidationError for undefined values and operand types. Call before the expression is applied."""
+        """Raise ValidationError for undefined values and invalid operand types.
+
+        Call this method before applying the expression.
+        """
         _run(self.steps, values)
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledCondition(_Checked):
-    """A condition or filter. `test(item, values)` tests an item, {} for a missing one.
+    """A condition or filter. `test(item, values)` tests an item, which is {} if it does not exist.
 
-    The test is False for every item that does not fulfil all of `required`.
+    The test is False for every item that does not satisfy all of `required`.
     """
 
     paths: tuple[ResolvedPath, ...]
@@ -83,7 +86,7 @@ class CompiledCondition(_Checked):
 
 @dataclass(frozen=True, slots=True)
 class CompiledProjection:
-    """A projection. `apply(item)` returns the parts of an item at the paths; values are shared."""
+    """A projection. `apply(item)` returns the parts of an item at the paths, without copying values."""
 
     attributes: frozenset[str]
     names_used: frozenset[str]
@@ -93,7 +96,7 @@ class CompiledProjection:
 
 @dataclass(frozen=True, slots=True)
 class CompiledUpdate(_Checked):
-    """An update. `attributes` are the top-level names that it changes, `paths` the paths that it changes.
+    """An update. `attributes` are the top-level names and `paths` the document paths that it changes.
 
     `paths_read` are the paths that it reads or changes. `updated(item)` returns the part of an item that ReturnValues
     UPDATED_OLD and UPDATED_NEW show.
@@ -108,17 +111,17 @@ class CompiledUpdate(_Checked):
     """Attributes whose new type does not depend on the item: the type, or the placeholder of a value of that type."""
 
     def assigned(self, values: Values | None) -> list[tuple[str, str]]:
-        """Return top-level attributes with their new types, as far as these do not depend on the item."""
+        """Return top-level attributes with their new types, if these do not depend on the item."""
         given = _NO_VALUES if values is None else values
         return [
             (name, next(iter(given[source])) if source.startswith(":") else source) for name, source in self.sources
         ]
 
     def apply(self, item: Item, values: Values | None, *, exists: bool = True) -> Item:
-        """Return the item after the update, a new dict; unchanged values are shared.
+        """Return the item after the update as a new dict that shares unchanged values.
 
-        `exists` is False for a new item that has only its key. Raises ValidationError if an attribute that the
-        update reads is missing or has another type.
+        `exists` is False for a new item that has only its key. Raises ValidationError if an attribute that the update
+        reads is missing or has another type.
         """
         given = _NO_VALUES if values is None else values
         return apply_branches(self.branches, item, item, given, exists=exists)
@@ -126,13 +129,13 @@ class CompiledUpdate(_Checked):
 
 @dataclass(frozen=True, slots=True)
 class KeyCondition(_Checked):
-    """A key condition. `problem` is the message if it does not have the form of a key condition."""
+    """A key condition. `problem` is an error message if it does not have the form of a key condition."""
 
     terms: dict[str, KeyTerm]
     problem: str | None
 
     def check_form(self) -> None:
-        """Raise ValidationError if no key can have such a condition, for example because of OR.
+        """Raise ValidationError if the condition cannot be a key condition, for example because of OR.
 
         The service checks this after unused placeholders and before the table.
         """
@@ -140,7 +143,7 @@ class KeyCondition(_Checked):
             raise ValidationError(self.problem)
 
     def bind(self, values: Values | None, partition: tuple[str, ...], sort: tuple[str, ...]) -> KeyRange:
-        """Return the range of a key that it selects. Raises ValidationError if it does not fit the key."""
+        """Return the key range that the condition selects. Raises ValidationError if it does not match the key."""
         self.check_form()
         given = _NO_VALUES if values is None else values
         key_attributes = len(partition) + len(sort)
@@ -158,17 +161,17 @@ def compile_condition(text: str, names: Mapping[str, str] | None, parameter: str
 
 
 def compile_projection(text: str, names: Mapping[str, str] | None) -> CompiledProjection:
-    """Compile a projection. Raises ValidationError, also for undefined names and overlapping paths."""
+    """Compile a projection. Raises ValidationError, including for undefined names and overlapping paths."""
     return _compile_projection(text, _names_key(names))
 
 
 def compile_update(text: str, names: Mapping[str, str] | None, parameter: str = "UpdateExpression") -> CompiledUpdate:
-    """Compile an update. Raises ValidationError with the service's text."""
+    """Compile an update. Raises ValidationError with the service's message."""
     return _compile_update(text, _names_key(names), parameter)
 
 
 def compile_key_condition(text: str, names: Mapping[str, str] | None) -> KeyCondition:
-    """Compile a key condition. `check_form` and `bind` check the rules of key conditions."""
+    """Compile a key condition. `check_form` and `bind` check the rules for key conditions."""
     return _compile_key_condition(text, _names_key(names))
 
 
@@ -196,7 +199,7 @@ def _compile_condition(text: str, names: _NamesKey, parameter: str) -> CompiledC
 
 
 def _refused(plan: CheckPlan) -> Test:
-    """Return the test of a condition whose check always fails: the test raises the same error."""
+    """Return the test for a condition whose check always fails. The test raises the same error."""
     steps = tuple(plan.steps)
 
     def test(_item: Item, values: Values) -> bool:
@@ -263,7 +266,7 @@ def _compile_key_condition(text: str, names: _NamesKey) -> KeyCondition:
 def _checked(
     plan: CheckPlan, paths: Sequence[ResolvedPath]
 ) -> tuple[frozenset[str], frozenset[str], frozenset[str], tuple[Step, ...]]:
-    """Return the fields of `_Checked`."""
+    """Return values for the fields of `_Checked`."""
     return _attributes(paths), frozenset(plan.names.used), frozenset(plan.values_used), tuple(plan.steps)
 
 

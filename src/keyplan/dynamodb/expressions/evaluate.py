@@ -1,7 +1,7 @@
-"""Checked conditions compiled to closures that test an item.
+"""Checked conditions, compiled to closures that test an item.
 
-Each node becomes one closure; everything that does not depend on the item is looked up at compile time. A
-missing attribute makes every comparison false except <>, which it makes true; so does a value of another type.
+Each node becomes one closure. Everything that does not depend on the item is computed at compile time. A missing
+attribute or a value of another type makes every comparison false except <>, which it makes true.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MEMBER_TYPES = {"SS": "S", "NS": "N", "BS": "B"}
 
 
 def compile_test(condition: Condition, names: Names) -> Test:
-    """Return the closure that tests an item, with the values of a request, against a condition."""
+    """Return a closure that tests an item against a condition, given the values of a request."""
     negated = False
     while isinstance(condition, Not):
         condition = condition.condition
@@ -148,7 +148,7 @@ def _fast_unequal(attribute: str, name: str) -> Test:
 
 
 def _fast_order(accepts: Callable[[Any, Any], bool]) -> Callable[[str, str], Test]:
-    """Return a factory of tests that compare a top-level attribute with a value; numbers first, the common case."""
+    """Return a factory of tests that compare a top-level attribute with a value, optimized for numbers."""
 
     def make(attribute: str, name: str) -> Test:
         def ordered(item: Item, values: Values) -> bool:
@@ -232,7 +232,7 @@ def _compile_pair(
 
 
 def begins_with(value: AttributeValue | None, prefix: AttributeValue | None) -> bool:
-    """Return True if a string or binary starts with another value of its type."""
+    """Return True if a string or binary value starts with a prefix of the same type."""
     if value is None or prefix is None:
         return False
     if "S" in value and "S" in prefix:
@@ -243,7 +243,7 @@ def begins_with(value: AttributeValue | None, prefix: AttributeValue | None) -> 
 
 
 def contains(value: AttributeValue | None, part: AttributeValue | None) -> bool:
-    """Return True if a string or binary contains another value of its type, or a set or list a member."""
+    """Return True if a string or binary contains a value of the same type, or a set or list contains a member."""
     if value is None or part is None:
         return False
     ((type_code, content),) = value.items()
@@ -268,7 +268,7 @@ _FUNCTIONS: dict[str, Callable[[Call, Names], Test]] = {
 
 
 class Required(NamedTuple):
-    """A necessary condition: the attribute equals the value of the placeholder or, as a string, starts with it."""
+    """A necessary condition that an attribute equals the value of a placeholder, or starts with it."""
 
     attribute: str
     placeholder: str
@@ -276,9 +276,10 @@ class Required(NamedTuple):
 
 
 def required(condition: Condition, names: Names) -> tuple[Required, ...]:
-    """Return the requirements of a checked condition on top-level attributes, so that most items stay undecoded.
+    """Return the requirements of a checked condition on top-level attributes, so that most items need no decoding.
 
-    Only conditions joined by AND are required: part of an OR or a NOT may be false while the whole is true.
+    Only conditions joined by AND are required. A part of an OR or a NOT may be false although the whole condition is
+    true.
     """
     requirements: list[Required] = []
     pending = [condition]

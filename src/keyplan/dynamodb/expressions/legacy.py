@@ -1,11 +1,11 @@
-"""The older parameters, compiled to the same classes as expressions.
+"""Legacy parameters, compiled to the same classes as expressions.
 
 Expected, QueryFilter and ScanFilter become a `CompiledCondition`, KeyConditions a `LegacyKeyCondition`,
-AttributeUpdates a `CompiledUpdate`, AttributesToGet a `CompiledProjection`. The parameters contain their
-values, so no check remains, and the `values` passed to `test`, `apply` and `bind` are ignored. Attribute
-names are plain top-level names: "a.b" is one attribute.
+AttributeUpdates a `CompiledUpdate`, and AttributesToGet a `CompiledProjection`. The parameters contain their values, so
+no further check is needed, and the `values` passed to `test`, `apply` and `bind` are ignored. Attribute names are
+top-level names, so "a.b" is a single attribute.
 
-All values must be normalised. Sources: API reference, Condition, ExpectedAttributeValue and
+All values must be in canonical form. Sources: API reference, Condition, ExpectedAttributeValue and
 AttributeValueUpdate; developer guide, "Legacy conditional parameters".
 """
 
@@ -137,7 +137,7 @@ def _count_fits(operator: str, count: int) -> bool:
 
 
 def _match(operator: str, arguments: Sequence[AttributeValue]) -> _Match:
-    """Return the test of an attribute, None if missing. Only NULL and NE accept a missing attribute."""
+    """Return a test of an attribute, which is None if missing. Only NULL and NE can match a missing attribute."""
     first = arguments[0] if arguments else None
     match operator:
         case "NULL":
@@ -183,7 +183,7 @@ class LegacyKeyCondition:
     arguments: dict[str, tuple[AttributeValue, ...]]
 
     def indexable_arguments(self, name: str) -> tuple[AttributeValue, ...]:
-        """Return the values that a key attribute is compared with; none for an operator that keys do not support."""
+        """Return the values that a key attribute is compared with, or none for an operator that keys do not support."""
         return self.arguments[name] if self.operators.get(name) in _KEY_OPERATORS else ()
 
     def bind(
@@ -192,7 +192,7 @@ class LegacyKeyCondition:
         partition: tuple[str, ...],
         sort: tuple[str, ...],
     ) -> KeyRange:
-        """Return the range of a key that it selects. Raises ValidationError if it does not fit the key."""
+        """Return the key range that the condition selects. Raises ValidationError if it does not match the key."""
         for attribute in partition:
             if attribute not in self.operators:
                 raise ValidationError(messages.key_missing(attribute))

@@ -1,4 +1,4 @@
-"""Names in expressions: placeholders, reserved words, resolved document paths and their overlaps."""
+"""Names in expressions: placeholders, reserved words, and document paths with their overlaps."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PLACEHOLDER = re.compile(r"[#:][A-Za-z0-9_]+\Z").match
 
 
 class Names:
-    """ExpressionAttributeNames of one expression, and the placeholders that it uses."""
+    """The ExpressionAttributeNames of an expression, with the placeholders that it uses."""
 
     __slots__ = ("_names", "used")
 
@@ -34,14 +34,14 @@ class Names:
         self.used: set[str] = set()
 
     def undefined(self, path: Path) -> str | None:
-        """Return the first undefined placeholder of the path, or None."""
+        """Return the first undefined placeholder in the path, or None."""
         for part in path.parts:
             if isinstance(part, str) and part.startswith("#") and part not in self._names:
                 return part
         return None
 
     def resolve(self, path: Path) -> ResolvedPath:
-        """Return the path with attribute names; every placeholder must be defined."""
+        """Return the path with attribute names. Every placeholder must be defined."""
         parts: list[str | int] = []
         for part in path.parts:
             if isinstance(part, str) and part.startswith("#"):
@@ -53,12 +53,12 @@ class Names:
 
 
 def path_text(path: ResolvedPath) -> str:
-    """Return a path as the service's messages show it: [a, [3], b]."""
+    """Return a path in the format of the service's messages, such as [a, [3], b]."""
     return f"[{', '.join(f'[{part}]' if isinstance(part, int) else part for part in path)}]"
 
 
 def check_names(names: Mapping[str, str] | None) -> None:
-    """Check ExpressionAttributeNames itself, before any expression is parsed. Raises ValidationError."""
+    """Check ExpressionAttributeNames before any expression is parsed. Raises ValidationError."""
     if names is None:
         return
     if not names:
@@ -71,7 +71,7 @@ def check_names(names: Mapping[str, str] | None) -> None:
 
 
 def check_values(values: Values | None) -> None:
-    """Check the keys of ExpressionAttributeValues, before its values are checked. Raises ValidationError."""
+    """Check the keys of ExpressionAttributeValues before the values are checked. Raises ValidationError."""
     if values is None:
         return
     if not values:
@@ -166,7 +166,7 @@ RESERVED_WORDS = frozenset(_WORDS.split())
 
 
 def is_reserved(name: str) -> bool:
-    """Return True if the name needs a placeholder; case does not matter."""
+    """Return True if the name, in any case, needs a placeholder."""
     return name.upper() in RESERVED_WORDS
 
 
@@ -178,10 +178,10 @@ class _Branch:
 
 
 def clash(paths: Sequence[ResolvedPath]) -> str | None:
-    """Return the message for the first two paths that overlap or conflict, or None.
+    """Return the error message for the first two paths that overlap or conflict, or None.
 
-    Two paths overlap if one contains the other; they conflict if they use one attribute as a map and as a list. An
-    overlap anywhere is reported before any conflict. Paths are added to a tree, so the time is linear.
+    Two paths overlap if one contains the other. They conflict if they use the same attribute as a map and as a list.
+    Any overlap is reported before a conflict. Paths are added to a tree, so the time is linear.
     """
     root = _Branch(0)
     conflict: tuple[int, int] | None = None
@@ -203,7 +203,10 @@ def clash(paths: Sequence[ResolvedPath]) -> str | None:
 
 
 def _rival(branch: _Branch, part: str | int) -> int | None:
-    """Return the index of a path that uses this branch as a list if `part` is a name, or the reverse; else None."""
+    """Return the index of a path that conflicts with `part`, or None.
+
+    A name conflicts with a list index at the same position, and vice versa.
+    """
     for other, below in branch.branches.items():
         # All parts of a branch have one kind until the first conflict.
         return below.first if isinstance(other, int) != isinstance(part, int) else None

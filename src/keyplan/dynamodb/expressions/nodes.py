@@ -1,7 +1,7 @@
-"""The trees that expressions are parsed into, and the text of a tree.
+"""Syntax trees of expressions, and their conversion back to text.
 
-Nodes hold the text as written: a placeholder stays "#n" in a path and ":v" in a value, because the names and values
-come with each request. Parentheses are not nodes; the render functions put them where they matter.
+Nodes contain the text as written: a placeholder is "#n" in a path and ":v" in a value, because each request has its own
+names and values. Parentheses are not nodes. The render functions add them where they are needed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A document path: names (or "#placeholders") and list indexes; the first is a name."""
+    """A document path of names (or "#placeholders") and list indexes, which starts with a name."""
 
     parts: tuple[str | int, ...]
 
@@ -27,7 +27,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function and its operands."""
+    """A function call with its operands."""
 
     function: str
     operands: tuple[Operand, ...]
@@ -38,7 +38,7 @@ Operand: TypeAlias = Path | Value | Call
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """left operator right, where the operator is one of = <> < <= > >=."""
+    """A comparison of two operands with one of the operators = <> < <= > >=."""
 
     operator: str
     left: Operand
@@ -47,7 +47,7 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """operand BETWEEN lower AND upper, both bounds included."""
+    """The condition `operand BETWEEN lower AND upper`, which includes both bounds."""
 
     operand: Operand
     lower: Operand
@@ -56,7 +56,7 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class In:
-    """operand IN (choice, ...)."""
+    """The condition `operand IN (choice, ...)`."""
 
     operand: Operand
     choices: tuple[Operand, ...]
@@ -78,7 +78,7 @@ class Or:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """NOT condition."""
+    """The condition `NOT condition`."""
 
     condition: Condition
 
@@ -88,7 +88,7 @@ Condition: TypeAlias = Compare | Between | In | Call | And | Or | Not
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """left + right or left - right, allowed once per SET action."""
+    """The sum or difference of two operands, which is allowed once per SET action."""
 
     operator: str
     left: Operand
@@ -100,7 +100,7 @@ SetValue: TypeAlias = Operand | Arithmetic
 
 @dataclass(frozen=True, slots=True)
 class SetAction:
-    """SET path = value."""
+    """The action `SET path = value`."""
 
     path: Path
     value: SetValue
@@ -108,14 +108,14 @@ class SetAction:
 
 @dataclass(frozen=True, slots=True)
 class RemoveAction:
-    """REMOVE path."""
+    """The action `REMOVE path`."""
 
     path: Path
 
 
 @dataclass(frozen=True, slots=True)
 class AddAction:
-    """ADD path :value."""
+    """The action `ADD path :value`."""
 
     path: Path
     value: Value
@@ -123,7 +123,7 @@ class AddAction:
 
 @dataclass(frozen=True, slots=True)
 class DeleteAction:
-    """DELETE path :value."""
+    """The action `DELETE path :value`."""
 
     path: Path
     value: Value
@@ -134,7 +134,7 @@ Action: TypeAlias = SetAction | RemoveAction | AddAction | DeleteAction
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A section of an update: SET, REMOVE, ADD or DELETE and its actions."""
+    """A section of an update (SET, REMOVE, ADD or DELETE) with its actions."""
 
     keyword: str
     actions: tuple[Action, ...]
@@ -142,13 +142,13 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """The sections of an update expression in the order of the text; `check` rejects repeated ones."""
+    """The sections of an update expression in order. `check` rejects repeated sections."""
 
     clauses: tuple[Clause, ...]
 
 
 def render_condition(condition: Condition) -> str:
-    """Return the text that parses into this condition."""
+    """Return a text that is parsed into this condition."""
     match condition:
         case And():
             return " AND ".join(map(_render_and_part, condition.conditions))
@@ -214,7 +214,7 @@ def render_projection(paths: tuple[Path, ...]) -> str:
 
 
 def render_update(update: Update) -> str:
-    """Return the text that parses into this update."""
+    """Return a text that is parsed into this update."""
     return " ".join(f"{clause.keyword} {', '.join(map(_render_action, clause.actions))}" for clause in update.clauses)
 
 

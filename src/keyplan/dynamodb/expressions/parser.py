@@ -1,7 +1,7 @@
-"""The parsers: paths and operands, conditions, updates, projections.
+"""Parsers of paths, operands, conditions, updates and projections.
 
-Nothing here is recursive: nested calls and parentheses are kept on a list, so deeply nested text costs
-memory and never exhausts the stack.
+The parsers are not recursive. Nested calls and parentheses are kept in a list, so deeply nested text uses memory but
+never exhausts the stack.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def read_path(cursor: Cursor) -> Path:
 
 @dataclass(slots=True)
 class _Open:
-    """An open parenthesis: of a call (with its function) or a plain one."""
+    """An open parenthesis, either of a function call or for grouping."""
 
     function: str | None
     operands: list[Operand] = field(default_factory=list)
@@ -88,7 +88,7 @@ def _read_simple(cursor: Cursor) -> Operand:
 
 
 def _close(cursor: Cursor, opened: list[_Open], operand: Operand) -> Operand | None:
-    """Add an operand to the open calls; return it when all are closed, None if another operand must follow."""
+    """Add an operand to the open calls. Return it when all are closed, or None if another operand must follow."""
     parenthesised = False
     while opened:
         innermost = opened[-1]
@@ -128,11 +128,11 @@ class _Frame:
 
 
 def parse_condition(text: str, parameter: str) -> Condition:
-    """Parse a condition. Raises ValidationError with the service's text.
+    """Parse a condition. Raises ValidationError with the service's message.
 
-    Precedence from loosest to tightest: OR, AND, NOT, then comparisons. An open parenthesis may start a condition or
-    an operand, `(a = b)` or `(a) = b`, and only the text after it shows which. So one loop parses both, with a list
-    of frames, one per open parenthesis. Depth is bounded by the operator limit.
+    The precedence from lowest to highest is OR, AND, NOT, comparisons. An open parenthesis can start a condition or an
+    operand, as in `(a = b)` or `(a) = b`, and only the following text shows which. Therefore one loop parses both, with
+    a list of frames, one per open parenthesis. The depth is bounded by the operator limit.
 
         frame       or_parts OR and_parts AND nots NOT <next term>
         "("         pushes a frame
@@ -155,7 +155,7 @@ def parse_condition(text: str, parameter: str) -> Condition:
 
 
 def _read_term(cursor: Cursor, frames: list[_Frame]) -> Condition | None:
-    """Parse the next condition; return None after an open parenthesis."""
+    """Parse the next condition. Return None after an open parenthesis."""
     while cursor.kind == "NOT":
         cursor.count_operator()
         cursor.advance()
@@ -239,7 +239,7 @@ def _disjunction(frame: _Frame) -> Condition:
 
 
 def _close_conditions(cursor: Cursor, frames: list[_Frame]) -> Condition | None:
-    """Close parentheses; return the whole condition when all are closed, None if a term must follow."""
+    """Close parentheses. Return the whole condition when all are closed, or None if a term must follow."""
     while len(frames) > 1:
         cursor.expect(")")
         frame = frames.pop()
@@ -256,7 +256,7 @@ def _close_conditions(cursor: Cursor, frames: list[_Frame]) -> Condition | None:
 
 
 def parse_update(text: str, parameter: str) -> Update:
-    """Parse an update. Raises ValidationError with the service's text."""
+    """Parse an update. Raises ValidationError with the service's message."""
     cursor = Cursor(text, parameter)
     clauses = [_read_clause(cursor)]
     while cursor.kind != END:
@@ -284,7 +284,7 @@ def _read_set(cursor: Cursor) -> SetAction:
 
 
 def _read_set_value(cursor: Cursor) -> SetValue:
-    """Parse an operand, or two with + or - between them; either may be in parentheses."""
+    """Parse an operand, or two operands with + or -. Each of them can be in parentheses."""
     if cursor.kind != "(":
         return _read_arithmetic(cursor)
     if not _parenthesised_arithmetic(cursor):
@@ -296,7 +296,7 @@ def _read_set_value(cursor: Cursor) -> SetValue:
 
 
 def _parenthesised_arithmetic(cursor: Cursor) -> bool:
-    """Return True if the current parenthesis contains + or -: (a + b), not (a) + b."""
+    """Return True if the current parentheses contain + or -, as in (a + b) but not in (a) + b."""
     depth = 0
     for token in cursor.tokens[cursor.at :]:
         if token.kind == "(":
@@ -328,7 +328,7 @@ _READERS: dict[str, Callable[[Cursor], Action]] = {
 
 
 def parse_projection(text: str, parameter: str) -> tuple[Path, ...]:
-    """Parse a projection. Raises ValidationError with the service's text."""
+    """Parse a projection. Raises ValidationError with the service's message."""
     cursor = Cursor(text, parameter)
     paths = [read_path(cursor)]
     while cursor.kind == ",":

@@ -1,4 +1,4 @@
-"""Reading from an item: document paths, operands, size() and projections."""
+"""Access to the contents of an item: document paths, operands, size() and projections."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _UNSIZED = frozenset({"N", "BOOL", "NULL"})
 
 
 def compile_path(path: ResolvedPath) -> Get:
-    """Return the closure that reads a document path."""
+    """Return a closure that reads a document path."""
     first, rest = path[0], path[1:]
     assert isinstance(first, str)
     if not rest:
@@ -30,7 +30,7 @@ def compile_path(path: ResolvedPath) -> Get:
 
 
 def descend(value: AttributeValue | None, steps: ResolvedPath) -> AttributeValue | None:
-    """Return the value at the steps below a value, or None."""
+    """Return the value at a path below a value, or None."""
     for step in steps:
         if value is None:
             return None
@@ -44,7 +44,7 @@ def descend(value: AttributeValue | None, steps: ResolvedPath) -> AttributeValue
 
 
 def compile_operand(operand: Operand, names: Names) -> Get:
-    """Return the closure that reads an operand of a condition."""
+    """Return a closure that reads an operand of a condition."""
     match operand:
         case Path():
             return compile_path(names.resolve(operand))
@@ -67,10 +67,10 @@ def _compile_size(call: Call, names: Names) -> Get:
 
 
 def size_of(value: AttributeValue) -> int | None:
-    """Return size(): UTF-16 units of a string, bytes of binary, members of others; None for types without a size.
+    """Return the result of size(), or None for types without a size.
 
-    Source: developer guide, "Comparison operator and function reference"; the unit of strings as in the service's
-    downloadable version.
+    The size is in UTF-16 code units of a string, bytes of a binary, or members of other types. Source: developer guide,
+    "Comparison operator and function reference"; the unit for strings is that of the service's downloadable version.
     """
     ((type_code, content),) = value.items()
     if type_code in _UNSIZED:
@@ -87,10 +87,10 @@ _Tree: TypeAlias = dict[Any, Any]  # a name or index to the tree below it, {} fo
 
 
 def compile_paths(paths: Sequence[ResolvedPath]) -> Apply:
-    """Return the closure that projects an item to document paths, which must not overlap.
+    """Return a closure that projects an item to document paths, which must not overlap.
 
-    The result keeps the structure of the item; elements of a list close up in the order of their indexes. Values are
-    shared with the item. Paths that the item does not have are left out.
+    The result keeps the structure of the item. Selected elements of a list are adjacent, in the order of their indexes.
+    Values are shared with the item. Paths that the item does not have are left out.
     """
     tree: _Tree = {}
     for path in paths:
@@ -113,7 +113,7 @@ def compile_paths(paths: Sequence[ResolvedPath]) -> Apply:
 
 
 def _by_index(tree: _Tree) -> _Tree:
-    """Return the tree with the elements of lists in order."""
+    """Return the tree with list elements sorted by index."""
     items = [(part, _by_index(below)) for part, below in tree.items()]
     if items and all(isinstance(part, int) for part, _ in items):
         items.sort()
@@ -132,7 +132,7 @@ def _project_members(members: dict[str, AttributeValue], tree: _Tree) -> dict[st
 
 
 def _project_value(value: AttributeValue, tree: _Tree) -> AttributeValue | None:
-    """Return the part of a value at the tree, or None."""
+    """Return the part of a value that the tree selects, or None."""
     if "M" in value:
         members = _project_members(value["M"], tree)
         return {"M": members} if members else None

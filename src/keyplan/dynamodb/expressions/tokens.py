@@ -1,8 +1,8 @@
-"""The lexer: functions of expressions, tokens with positions, and the syntax error that names a position.
+"""The lexer of expressions: known functions, tokens with positions, and syntax errors.
 
-One lexer serves every kind of expression: the service reads all of them with the same token rules,
-so `set` is a keyword in a filter too. A character that starts no token becomes a token of kind `BAD`,
-which every parser rejects.
+One lexer is used for every kind of expression, because the service uses the same token rules for all of them. For
+example, `set` is a keyword in a filter, too. A character that cannot start a token becomes a token of kind `BAD`, which
+every parser rejects.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _KINDS = {"word": WORD, "name": NAME, "value": VALUE, "index": INDEX, "bad": BAD
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """`kind` is a keyword in capitals, an operator or punctuation, or a constant above."""
+    """A token. `kind` is an uppercase keyword, an operator, punctuation, or one of the constants above."""
 
     kind: str
     text: str
@@ -55,7 +55,7 @@ class Token:
 
 
 def tokenize(text: str) -> list[Token]:
-    """Return all tokens of the text; the last one has the kind END."""
+    """Return all tokens of the text. The last one has the kind END."""
     tokens: list[Token] = []
     position = 0
     while (match := _TOKEN.match(text, position)) and match.lastgroup:
@@ -73,10 +73,10 @@ def tokenize(text: str) -> list[Token]:
 
 
 class Cursor:
-    """A position in the tokens of one expression, with the functions that every parser needs.
+    """A position in the tokens of one expression, with functions that every parser needs.
 
-    `parameter` is the request parameter of the expression; every error starts with it. Expressions translated from
-    a statement have no length limit: the statement has one.
+    `parameter` is the request parameter of the expression, with which every error starts. Expressions translated from a
+    statement have no length limit, because the statement has one.
     """
 
     __slots__ = ("_operators", "_unknown_function", "at", "kind", "parameter", "text", "tokens")
@@ -111,27 +111,27 @@ class Cursor:
         return self.tokens[min(self.at + 1, len(self.tokens) - 1)].kind
 
     def expect(self, kind: str) -> Token:
-        """Return the current token and move on if it has this kind; otherwise raise a syntax error."""
+        """Return the current token and advance if it has this kind, or else raise a syntax error."""
         if self.kind != kind:
             raise self.syntax_error()
         return self.advance()
 
     def finish(self) -> None:
-        """Raise a syntax error unless all tokens are read."""
+        """Raise a syntax error unless all tokens have been read."""
         if self.kind != END:
             raise self.syntax_error()
 
     def syntax_error(self) -> ValidationError:
-        """Return the error for an unexpected current token."""
+        """Return the syntax error for an unexpected current token."""
         token = self.tokens[self.at]
         start = self.tokens[self.at - 1].start if self.at else 0
         after = self.tokens[min(self.at + 1, len(self.tokens) - 1)]
         return self.invalid(messages.syntax(token.text, self.text[start : after.end]))
 
     def count_operator(self) -> None:
-        """Count an operator or function; raise ValidationError for more than 300 in an expression.
+        """Count an operator or function. Raises ValidationError if an expression has more than 300.
 
-        The limit also bounds the depth of a tree, and so every walk over it. Source: developer guide, "Constraints".
+        The limit also bounds the depth of trees and therefore every traversal. Source: developer guide, "Constraints".
         """
         self._operators += 1
         if self._operators <= limits.EXPRESSION_OPERATORS:
@@ -141,7 +141,7 @@ class Cursor:
         raise self.invalid(messages.too_many_operators(self._operators))
 
     def count_function(self, name: str) -> None:
-        """Count a function as an operator; an unknown function is reported before too many operators."""
+        """Count a function as an operator. An unknown function is reported before too many operators."""
         if self._unknown_function is None and name not in OPERAND_COUNTS:
             self._unknown_function = name
         self.count_operator()

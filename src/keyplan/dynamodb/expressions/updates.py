@@ -1,8 +1,8 @@
-"""Checked updates compiled to closures that compute the new item; their size charge and the types they assign.
+"""Checked updates, compiled to closures that compute the new item, with their size charge and assigned types.
 
-Every action reads the item as it was before the update. The new item is a new dict; only the parts of documents on
-changed paths are copied. List indexes are those before the update: removed elements are closed up at the end, and
-elements set beyond the end are appended in the order of their indexes.
+Every action reads the item as it was before the update. The new item is a new dict, in which only documents on changed
+paths are copied. List indexes refer to the list before the update. Gaps of removed elements are closed at the end, and
+elements that are set beyond the end are appended in the order of their indexes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Effect: TypeAlias = Callable[[AttributeValue | None, Item, Values], AttributeVal
 
 @dataclass(slots=True)
 class Branch:
-    """The change at a name or index: an effect, or branches below it."""
+    """A change at a name or index, which is an effect or contains branches."""
 
     effect: Effect | None = None
     removes: bool = True  # only REMOVE and DELETE below
@@ -138,9 +138,9 @@ def _compile_effect(action: Action, names: Names) -> Effect:
 
 
 def add(current: AttributeValue | None, value: AttributeValue, mismatch: str) -> AttributeValue:
-    """Add a number to a number, or members to a set (AttributeUpdates: also elements to a list).
+    """Add a number to a number, or members to a set. In AttributeUpdates, also append elements to a list.
 
-    Return the value if none exists. Raises ValidationError with the text `mismatch` for another type.
+    Returns the value if no current value exists. Raises ValidationError with the message `mismatch` for another type.
     """
     if current is None:
         return value
@@ -157,9 +157,9 @@ def add(current: AttributeValue | None, value: AttributeValue, mismatch: str) ->
 
 
 def delete(current: AttributeValue | None, value: AttributeValue, mismatch: str) -> AttributeValue | None:
-    """Remove members from a set; return None if none is left.
+    """Delete members from a set. Return None if none is left.
 
-    Raises ValidationError with the text `mismatch` for another type.
+    Raises ValidationError with the message `mismatch` for another type.
     """
     if current is None:
         return None
@@ -217,7 +217,7 @@ def _compile_read(path: Path, names: Names) -> Read:
 
 
 def _compile_if_not_exists(call: Operand, names: Names) -> Read:
-    """Return the closure that reads the first existing path of a chain of calls, else the last operand."""
+    """Return a closure that reads the first existing path of nested calls, or else the last operand."""
     gets: list[Get] = []
     while isinstance(call, Call) and call.function == "if_not_exists":
         path, call = call.operands
@@ -263,13 +263,13 @@ _ARITHMETIC = {"+": 34, "-": 37}
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """The charge of one expression in bytes: a fixed part, and how often each value is used."""
+    """The size charge of an expression in bytes: a fixed part, and how often each value is used."""
 
     fixed: int = 0
     uses: Counter[str] = field(default_factory=Counter)
 
     def exceeds(self, limit: int, values: Values) -> bool:
-        """Return whether the charge is more than `limit` bytes."""
+        """Return True if the charge exceeds `limit` bytes."""
         total = self.fixed
         for name, times in self.uses.items():
             total += times * attribute.value_bytes(values[name])
@@ -307,7 +307,7 @@ def _charge_set_value(value: SetValue, names: Names, uses: Counter[str]) -> int:
 
 
 def _charge_operand(operand: Operand, names: Names, uses: Counter[str]) -> int:
-    """Return the charge of an operand and of all operands inside it."""
+    """Return the charge of an operand including all nested operands."""
     total = 0
     for node in nested_operands(operand):
         match node:
@@ -321,9 +321,9 @@ def _charge_operand(operand: Operand, names: Names, uses: Counter[str]) -> int:
 
 
 def sources_of(actions: Iterable[Action], names: Names) -> tuple[tuple[str, str], ...]:
-    """Return top-level attributes with their new type, or the placeholder of a value of that type, if known.
+    """Return top-level attributes with their new type, or the placeholder of a value with that type, if known.
 
-    The service checks these types before it reads the item: an index key must not get another type.
+    The service checks these types before it reads the item, because an index key must not change its type.
     """
     sources: list[tuple[str, str]] = []
     for action in actions:

@@ -1,6 +1,6 @@
-"""The service's messages, one module per family of operations.
+"""The messages of the service, with one module per family of operations.
 
-A message with variable parts is a template, called with a value for each part, or a function if it has logic.
+A message with variable parts is a template that is called with a value for each part, or a function if it has logic.
 Messages that the service does not have are marked "keyplan's own".
 """
 

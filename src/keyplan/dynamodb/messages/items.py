@@ -36,29 +36,29 @@ not_a_number: Template1 = (NOT_A_NUMBER_EMPTY + ": {}").format
 
 
 def not_a_number_older(text: str) -> str:
-    """Return the older text, in which no colon precedes an empty number."""
+    """Return the older message, which has no colon before an empty number."""
     return not_a_number(text) if text else NOT_A_NUMBER_EMPTY
 
 
 def string_set_duplicates(members: Sequence[str]) -> str:
-    """Return the newer text, with quoted members."""
+    """Return the newer message, with quoted members."""
     listed = ", ".join(f'"{member}"' for member in members)
     return f"{PARAMETER_INVALID}Input collection [{listed}] contains duplicates."
 
 
 def string_set_duplicates_older(members: Sequence[str]) -> str:
-    """Return the older text."""
+    """Return the older message."""
     return f"{PARAMETER_INVALID}Input collection [{', '.join(members)}] contains duplicates."
 
 
 def binary_set_duplicates(members: Sequence[str]) -> str:
-    """Return the newer text, with quoted members and no blanks between them."""
+    """Return the newer message, with quoted members and no spaces between them."""
     listed = ",".join(f'"{member}"' for member in members)
     return f"{PARAMETER_INVALID}Input collection [{listed}]of type BS contains duplicates."
 
 
 def binary_set_duplicates_older(members: Sequence[str]) -> str:
-    """Return the older text."""
+    """Return the older message."""
     return f"{PARAMETER_INVALID}Input collection [{', '.join(members)}]of type BS contains duplicates."
 
 
@@ -81,19 +81,19 @@ key_type: Template3 = (PARAMETER_INVALID + "Type mismatch for key {} expected: {
 
 
 def empty_key(name: str, kind: str) -> str:
-    """Return the message for an empty string or binary as a key attribute."""
+    """Return the message for an empty string or binary value of a key attribute."""
     what = "string" if kind == "S" else "binary"
     return f"{_NOT_VALID}The AttributeValue for a key attribute cannot contain an empty {what} value. Key: {name}"
 
 
 def index_key_type(name: str, expected: str, actual: str, index: str) -> str:
-    """Return the message for an item whose attribute is an index key of another type."""
+    """Return the message for an item with an index key attribute of another type."""
     types = f"Expected: {expected} Actual: {actual} IndexName: {index}"
     return f"{PARAMETER_INVALID}Type mismatch for Index Key {name} {types}"
 
 
 def empty_index_key(name: str, kind: str, index: str) -> str:
-    """Return the message for an empty string or binary as an index key."""
+    """Return the message for an empty string or binary value of an index key."""
     what = "string" if kind == "S" else "binary"
     return (
         f"{_NOT_VALID}A value specified for a secondary index key is not supported. "
@@ -103,7 +103,7 @@ def empty_index_key(name: str, kind: str, index: str) -> str:
 
 
 def empty_updated_index_key(kind: str) -> str:
-    """Return the message for an update that sets an index key to an empty string or binary."""
+    """Return the message for an update that sets an index key to an empty string or binary value."""
     what = "string" if kind == "S" else "binary"
     return (
         f"{_NOT_VALID}The update expression attempted to update a secondary index key to a value that is not "
@@ -139,7 +139,7 @@ def filter_on_key(parameter: str, name: str) -> str:
 
 
 def nested_key(name: str, *, of_index: bool) -> str:
-    """Return the message for a path into a key attribute."""
+    """Return the message for a path below a key attribute."""
     kind = "IndexKey" if of_index else "Key"
     return f"Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: {kind}: {name}"
 
@@ -180,6 +180,6 @@ def cancelled(codes: Iterable[str]) -> str:
 
 
 def payload_too_large(size_bytes: int) -> str:
-    """Return the message for a transaction of more than 4 MB; the service repeats the text."""
+    """Return the message for a transaction of more than 4 MB, which the service repeats."""
     text = "Transaction payload size cannot exceed 4MB. Payload Size: "
     return f"{text}: {text}{size_bytes}"

@@ -101,7 +101,7 @@ unsupported_type: Template1 = (
 
 
 def unsupported_value(name: str, place: str, path: str = "root") -> str:
-    """Return the message for a term that is not a value where a value is required."""
+    """Return the message for a term that is not a value although a value is required."""
     return f"Unsupported data type: {name} under key {path} at {place}"
 
 
@@ -111,7 +111,7 @@ unsupported_in_update: Template1 = "Unsupported operator in Update Expression. O
 
 
 def equal_numbers(members: Sequence[str], path: str) -> str:
-    """Return the message for a bag with one number written in two ways."""
+    """Return the message for a bag that contains the same number in two notations."""
     return under(f"{PARAMETER_INVALID}Input collection [{', '.join(members)}] contains duplicates!", path)
 
 

@@ -21,7 +21,7 @@ WRONG_SIGNATURE = (
 
 
 def foreign_host(host: str) -> str:
-    """Return the message for a Host that is not on this machine (keyplan's own)."""
+    """Return the message for a Host header that does not refer to this machine (keyplan's own)."""
     return (
         f"The host {host!r} is not accepted: without credentials to check, a server on a loopback address answers only "
         "localhost and loopback addresses, as a protection against DNS rebinding. Use such an address, or start "
@@ -30,7 +30,7 @@ def foreign_host(host: str) -> str:
 
 
 def foreign_origin(origin: str) -> str:
-    """Return the message for an Origin that is not on this machine (keyplan's own)."""
+    """Return the message for an Origin header that does not refer to this machine (keyplan's own)."""
     return (
         f"The origin {origin!r} is not accepted: without credentials to check, a server on a loopback address answers "
         "only pages of localhost and loopback addresses. Serve the page from there, or start keyplan serve with "
@@ -64,12 +64,12 @@ date_malformed: Template1 = (
 
 
 def signature_expired(signed: str, earliest: str, now: str, minutes: int) -> str:
-    """Return the message for a signature that is too old; the times are in ISO 8601 basic format."""
+    """Return the message for an expired signature. The times are in ISO 8601 basic format."""
     return f"Signature expired: {signed} is now earlier than {earliest} ({now} - {minutes} min.)"
 
 
 def signature_early(signed: str, latest: str, now: str, minutes: int) -> str:
-    """Return the message for a signature in the future; the times are in ISO 8601 basic format."""
+    """Return the message for a signature in the future. The times are in ISO 8601 basic format."""
     return f"Signature not yet current: {signed} is still later than {latest} ({now} + {minutes} min.)"
 
 
@@ -81,7 +81,7 @@ credential_malformed: Template1 = (
 
 
 def scope_wrong(date: str, service: str, term: str, signed: str) -> str | None:
-    """Return the message about the scope of a credential, or None; `signed` is the date of the request."""
+    """Return the message about the scope of a credential, or None. `signed` is the date of the request."""
     parts = []
     if service != "dynamodb":
         parts.append("Credential should be scoped to correct service: 'dynamodb'. ")

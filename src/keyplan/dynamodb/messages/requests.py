@@ -35,7 +35,7 @@ not_unicode: Template1 = "The text of {} is not valid Unicode".format  # keyplan
 
 
 def unknown_member(name: str, known: Iterable[str]) -> str:
-    """Return the message for an unknown parameter in Python (keyplan's own: the service ignores it)."""
+    """Return the message for an unknown parameter in Python (keyplan's own, because the service ignores it)."""
     return f'Unknown parameter in input: "{name}", must be one of: {", ".join(sorted(known))}'
 
 
@@ -58,12 +58,12 @@ def enum(values: Sequence[str]) -> str:
 
 
 def map_keys(constraints: Sequence[str]) -> str:
-    """Return the message for a map with a key that breaks its constraints."""
+    """Return the message for a map with a key that violates its constraints."""
     return f"Map keys must satisfy constraint: [{', '.join(constraints)}]"
 
 
 def map_values(constraints: Sequence[str]) -> str:
-    """Return the message for a map with a value that breaks its constraints."""
+    """Return the message for a map with a value that violates its constraints."""
     return f"Map value must satisfy constraint: [{', '.join(constraints)}]"
 
 
@@ -72,12 +72,12 @@ front_constraint: Template2 = "Value at '{}' failed to satisfy constraint: {}".f
 
 
 def newer_enum(values: Sequence[str]) -> str:
-    """Return the enum message of the newer layers, which do not name the member."""
+    """Return the enum message of the newer validation layers, which do not contain the member name."""
     return f"Failed to satisfy constraint: {enum(values)}"
 
 
 def detected(faults: Sequence[str]) -> str:
-    """Return one message for all broken constraints."""
+    """Return a single message for all violated constraints."""
     plural = "" if len(faults) == 1 else "s"
     return f"{len(faults)} validation error{plural} detected: {'; '.join(faults)}"
 
@@ -106,7 +106,7 @@ SEVERAL_ACTIONS_IN_ONE = "TransactItems can only contain one of Check, Put, Upda
 
 
 def mixed_parameters(others: Sequence[str], expressions: Sequence[str]) -> str:
-    """Return the message for expression parameters together with the parameters that they replaced."""
+    """Return the message for expression parameters together with legacy parameters."""
     return (
         "Can not use both expression and non-expression parameters in the same request: "
         f"Non-expression parameters: {{{', '.join(others)}}} Expression parameters: {{{', '.join(expressions)}}}"

@@ -32,9 +32,9 @@ expiry_of_new_table: Template1 = (IN_USE + ": Table {} is being created").format
 
 
 def capacity_changing(name: str, wanted: str) -> str:
-    """Return the refusal of a change while the capacity or billing mode of the table changes.
+    """Return the error message for a change while the capacity or billing mode of the table changes.
 
-    `wanted` is a key of _WANTED, here and in the functions below.
+    `wanted` is a key of _WANTED, as in the functions below.
     """
     if wanted == "capacity":
         return f"{IN_USE}: Table IOPS are currently being updated. Table: {name}"
@@ -44,7 +44,7 @@ def capacity_changing(name: str, wanted: str) -> str:
 
 
 def stream_changing(name: str, wanted: str, label: str, operation: str) -> str:
-    """Return the refusal of a change while the stream of the table is being enabled or disabled."""
+    """Return the error message for a change while the stream of the table is being enabled or disabled."""
     detail = f"Table: {name} Stream: {label} Operation: {operation}"
     if wanted == "stream":
         return f"{IN_USE}: A stream status change is currently in progress. {detail}"
@@ -54,7 +54,7 @@ def stream_changing(name: str, wanted: str, label: str, operation: str) -> str:
 
 
 def class_changing(name: str, wanted: str, table_class: str) -> str:
-    """Return the refusal of a change while the class of the table changes."""
+    """Return the error message for a change while the class of the table changes."""
     detail = f"TableClassUpdateInProgress: {table_class}"
     if wanted == "on-demand":
         return f"{IN_USE}: OnDemandThroughput cannot be updated while TableClass update is in progress. {detail}"
@@ -62,7 +62,7 @@ def class_changing(name: str, wanted: str, table_class: str) -> str:
 
 
 def index_changing(name: str, wanted: str, indexes: Sequence[str], done: str) -> str:
-    """Return the refusal of a change while an index is being created or deleted (`done`)."""
+    """Return the error message for a change while an index is being created or deleted (`done`)."""
     listed = f"[{', '.join(indexes)}]"
     if wanted == "on-demand":
         noun = "creation" if done == "created" else "deletion"
@@ -112,7 +112,7 @@ encryption_disabled: Template1 = (_INVALID + "{} can not be specified if Enabled
 
 
 def throughput_same(index: str | None, current: tuple[int, int], requested: tuple[int, int]) -> str:
-    """Return the message for requested throughput (read, write) that equals the current one, of an index or table."""
+    """Return the message for requested throughput (read, write) that equals the current throughput."""
     what = "the table" if index is None else f"the index {index}"
     of = "the table" if index is None else f"index {index}"
     return (
@@ -148,7 +148,7 @@ too_many_indexes: Template1 = (
 
 
 def attribute_redefined(existing: tuple[str, str, str], new: tuple[str, str, str]) -> str:
-    """Return the message for a key attribute (name, type, role) of a new index that has another type already."""
+    """Return the message for a new key attribute (name, type, role) that already exists with another type."""
     return (
         f"{_INVALID}Attributes cannot be redefined. Please check that your attribute has the same type as "
         f"previously defined. Existing schema: Schema:[SchemaElement: key{{{':'.join(existing)}}}] "
@@ -157,7 +157,7 @@ def attribute_redefined(existing: tuple[str, str, str], new: tuple[str, str, str
 
 
 def maximum_provisioned(member: str, index: str | None) -> str:
-    """Return the message for a maximum of on-demand throughput for a provisioned table."""
+    """Return the message for a maximum on-demand throughput on a provisioned table."""
     of_index = "" if index is None else f" for index : {index}"
     return (
         f"{_INVALID}{member} for OnDemandThroughput{of_index} cannot be specified when the table BillingMode "
@@ -166,7 +166,7 @@ def maximum_provisioned(member: str, index: str | None) -> str:
 
 
 def maximum_out_of_range(member: str, index: str | None) -> str:
-    """Return the message for a maximum of on-demand throughput below one."""
+    """Return the message for a maximum on-demand throughput below one."""
     what = "table" if index is None else f"index : {index}"
     return f"{_INVALID}Requested {member} for OnDemandThroughput for {what} is outside of valid range"
 
@@ -214,12 +214,12 @@ tags_too_large: Template2 = "Tag set size {} bytes is above max size limit of {}
 
 
 def tag_key(key: str | None) -> str:
-    """Return the message for a tag key that is missing, too long or has a character that is not allowed."""
+    """Return the message for a tag key that is missing, is too long or contains an invalid character."""
     return f"The Tag Key provided is invalid, Key: {'null' if key is None else key}"
 
 
 def tag_value(value: str | None) -> str:
-    """Return the message for a tag value that is missing, too long or has a character that is not allowed."""
+    """Return the message for a tag value that is missing, is too long or contains an invalid character."""
     return f"The Tag Value provided is invalid, Value: {'null' if value is None else value}"
 
 
@@ -283,7 +283,7 @@ INDEX_UPDATE_BLOCKED = (
 
 
 def out_of_bounds(units: int, member: str, index: str | None = None) -> str:
-    """Return the message for more capacity units than any table can have."""
+    """Return the message for more capacity units than any table supports."""
     of_index = "" if index is None else f" for index {index}"
     return f"Given value {units} for {member} is out of bounds{of_index}"
 
@@ -295,7 +295,7 @@ index_units_unwanted: Template1 = (
 
 
 def maximum_unwanted(member: str, index: str | None = None) -> str:
-    """Return the message for a maximum of on-demand throughput for a new provisioned table or its index."""
+    """Return the message for a maximum on-demand throughput on a new provisioned table or its index."""
     of_index = "" if index is None else f" for index: {index}"
     return (
         f"{_INVALID}{member} for OnDemandThroughput{of_index} cannot be specified when table BillingMode "

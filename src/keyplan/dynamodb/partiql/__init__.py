@@ -1,6 +1,6 @@
-"""PartiQL: statements parsed into trees, and their parts translated to expressions.
+"""PartiQL statements, which are parsed into trees and translated to expressions.
 
-    parser.parse(statement)     the tree, or ValidationError with the service's text
+    parser.parse(statement)     the tree, or ValidationError with the service's message
     values.Values(parameters)   literals and parameters as attribute values
     translate                   conditions and updates as compiled expressions
 

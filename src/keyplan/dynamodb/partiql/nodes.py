@@ -1,4 +1,4 @@
-"""The trees that PartiQL statements are parsed into, and functions that read them."""
+"""Syntax trees of PartiQL statements, and functions that read them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 
 @dataclass(frozen=True, slots=True)
 class PathTerm:
-    """An attribute or a path in a document; `place` is the position of its first part."""
+    """An attribute or document path. `place` is the position of its first part."""
 
     parts: Parts
     place: str = ""
@@ -42,14 +42,14 @@ class SequenceTerm:
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """A map {'name': value}."""
+    """A map in the form {'name': value}."""
 
     members: tuple[tuple[str, Term], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A question mark, with its number in the statement."""
+    """A question mark with its number in the statement."""
 
     number: int
     place: str = field(default="", compare=False)
@@ -57,7 +57,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class CallTerm:
-    """A function, its name in lower case, and its arguments."""
+    """A function call with its lowercase name and its arguments."""
 
     function: str
     arguments: tuple[Term, ...]
@@ -66,7 +66,7 @@ class CallTerm:
 
 @dataclass(frozen=True, slots=True)
 class Infix:
-    """left operator right: a comparison, + - * / % or ||."""
+    """A binary operation: a comparison, + - * / % or ||."""
 
     operator: str
     left: Term
@@ -75,7 +75,7 @@ class Infix:
 
 @dataclass(frozen=True, slots=True)
 class BetweenTerm:
-    """operand BETWEEN lower AND upper."""
+    """The condition `operand BETWEEN lower AND upper`."""
 
     operand: Term
     lower: Term
@@ -84,7 +84,7 @@ class BetweenTerm:
 
 @dataclass(frozen=True, slots=True)
 class InTerm:
-    """operand IN choices."""
+    """The condition `operand IN choices`."""
 
     operand: Term
     choices: Term
@@ -92,7 +92,7 @@ class InTerm:
 
 @dataclass(frozen=True, slots=True)
 class IsTerm:
-    """operand IS type."""
+    """The condition `operand IS type`."""
 
     operand: Term
     type_name: str
@@ -100,7 +100,7 @@ class IsTerm:
 
 @dataclass(frozen=True, slots=True)
 class NotTerm:
-    """NOT term."""
+    """The condition `NOT term`."""
 
     term: Term
 
@@ -130,7 +130,7 @@ Term: TypeAlias = (
 
 
 def is_test(term: Term) -> bool:
-    """Return True if a term is a condition. Calls are not, because their functions are unknown here."""
+    """Return True if a term is a condition. Calls are excluded, because their functions are unknown here."""
     if isinstance(term, Infix):
         return term.operator in COMPARISONS
     return isinstance(term, BetweenTerm | InTerm | IsTerm | NotTerm | Joined)
@@ -146,7 +146,7 @@ class FromClause:
 
 @dataclass(frozen=True, slots=True)
 class Ordering:
-    """One key of ORDER BY."""
+    """One sort key of ORDER BY."""
 
     term: Term
     descending: bool
@@ -154,7 +154,7 @@ class Ordering:
 
 @dataclass(frozen=True, slots=True)
 class SelectStatement:
-    """SELECT; `shown` is None for all attributes. `call` is the first function call in the projection."""
+    """A SELECT statement. `shown` is None for all attributes. `call` is the first function call in the projection."""
 
     source: FromClause
     shown: tuple[PathTerm, ...] | None
@@ -165,7 +165,7 @@ class SelectStatement:
 
 @dataclass(frozen=True, slots=True)
 class InsertStatement:
-    """INSERT INTO table VALUE item."""
+    """The statement `INSERT INTO table VALUE item`."""
 
     source: FromClause
     item: Term
@@ -173,7 +173,7 @@ class InsertStatement:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """SET path = value."""
+    """The change `SET path = value`."""
 
     path: PathTerm
     value: Term
@@ -181,14 +181,14 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """REMOVE path."""
+    """The change `REMOVE path`."""
 
     path: PathTerm
 
 
 @dataclass(frozen=True, slots=True)
 class UpdateStatement:
-    """UPDATE; `returning` has the values of ReturnValues of UpdateItem."""
+    """An UPDATE statement. `returning` has the same values as ReturnValues of UpdateItem."""
 
     source: FromClause
     changes: tuple[Assignment | Removal, ...]
@@ -198,7 +198,7 @@ class UpdateStatement:
 
 @dataclass(frozen=True, slots=True)
 class DeleteStatement:
-    """DELETE FROM; `returning` is ALL_OLD or NONE."""
+    """A DELETE FROM statement. `returning` is ALL_OLD or NONE."""
 
     source: FromClause
     where: Term | None
@@ -207,7 +207,7 @@ class DeleteStatement:
 
 @dataclass(frozen=True, slots=True)
 class ExistsStatement:
-    """EXISTS(SELECT ...), a condition check in a transaction."""
+    """An EXISTS(SELECT ...) statement, which is a condition check in a transaction."""
 
     select: SelectStatement
 
@@ -217,7 +217,7 @@ Statement: TypeAlias = SelectStatement | InsertStatement | UpdateStatement | Del
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A statement and the number of its parameters."""
+    """A statement with the number of its parameters."""
 
     statement: Statement
     parameters: int
@@ -250,10 +250,10 @@ def attributes(term: Term) -> list[str]:
 def equalities(
     term: Term | None, names: Sequence[str], *, several: bool = False
 ) -> tuple[dict[str, Term], Term | None]:
-    """Return the terms that these attributes must equal, and the rest of the condition.
+    """Return the values that these attributes must equal, and the rest of the condition.
 
-    Only terms joined by AND count. An attribute with two different values raises ValidationError or, with `several`,
-    must equal the first one, and the other one is part of the rest.
+    Only terms joined by AND count. If an attribute has two different values, ValidationError is raised. With `several`,
+    the attribute must equal the first value, and the other one becomes part of the rest.
     """
     equal: dict[str, Term] = {}
     rest: list[Term] = []
@@ -271,14 +271,14 @@ def equalities(
 
 
 def joined(term: Term, operator: Literal["and", "or"]) -> tuple[Term, ...]:
-    """Return the terms joined by the operator, across parentheses; any other term alone."""
+    """Return the terms joined by the operator, ignoring parentheses, or a tuple with the single term."""
     if not isinstance(term, Joined) or term.operator != operator:
         return (term,)
     return tuple(inner for part in term.terms for inner in joined(part, operator))
 
 
 def equality(term: Term) -> tuple[str, Term] | None:
-    """Return the attribute and the value of an equality, or None for another term."""
+    """Return the attribute and the value of an equality condition, or None for another term."""
     if not isinstance(term, Infix) or term.operator != "=":
         return None
     for path, value in ((term.left, term.right), (term.right, term.left)):
@@ -297,14 +297,14 @@ def choices_of(term: InTerm) -> Sequence[Term]:
 
 
 def single(term: Term) -> Term:
-    """Return an IN with one choice as an equality; any other term unchanged."""
+    """Return an IN with one choice as an equality condition. Other terms are returned unchanged."""
     if isinstance(term, InTerm) and len(choices_of(term)) == 1:
         return Infix("=", term.operand, *choices_of(term))
     return term
 
 
 def together(terms: Sequence[Term]) -> Term | None:
-    """Return the terms joined by AND, or None without terms."""
+    """Return the terms joined by AND, or None for an empty sequence."""
     if not terms:
         return None
     return terms[0] if len(terms) == 1 else Joined("and", tuple(terms))

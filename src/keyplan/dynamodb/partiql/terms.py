@@ -1,7 +1,7 @@
 """The parser of terms: conditions, values and paths.
 
-Precedence from loosest to tightest: OR, AND, NOT, comparisons, + - ||, * / %. Nesting is bounded, so that no
-statement exhausts the stack.
+The precedence from lowest to highest is OR, AND, NOT, comparisons, + - ||, * / %. The nesting depth is bounded, so that
+no statement exhausts the stack.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _read_word_comparison(cursor: StatementCursor, left: Term, level: int) -> Te
 
 
 def _read_choices(cursor: StatementCursor, level: int) -> Term:
-    """Parse the choices of IN; parentheses make a list even of one term, as in the open-source parser."""
+    """Parse the choices of IN. Parentheses make a list even of one term, as in the open-source parser."""
     if cursor.take_sign("("):
         choices = _read_terms(cursor, level)
         cursor.expect_sign(")", "RIGHT_PAREN")
@@ -180,7 +180,7 @@ def _read_operand(cursor: StatementCursor, level: int) -> Term:
 
 
 def _is_signed(cursor: StatementCursor) -> bool:
-    """Return True if the signs here belong to a number."""
+    """Return True if the signs at this position belong to a number."""
     ahead = 1
     while cursor.peek(ahead).is_sign("-", "+"):
         ahead += 1
@@ -188,7 +188,7 @@ def _is_signed(cursor: StatementCursor) -> bool:
 
 
 def _sign(cursor: StatementCursor) -> str:
-    """Parse the signs of a number; return "-" or ""."""
+    """Parse the signs of a number. Return "-" or ""."""
     negative = False
     while sign := cursor.take_sign("-", "+"):
         negative ^= sign.text == "-"
@@ -283,7 +283,7 @@ def read_path(cursor: StatementCursor) -> PathTerm:
 
 
 def _read_step(cursor: StatementCursor) -> str | int:
-    """Parse the content of brackets in a path: a list index, or a name as a string."""
+    """Parse the content of brackets in a path, which is a list index or a name as a string."""
     sign = _sign(cursor) if cursor.current.is_sign("-", "+") and _is_signed(cursor) else ""
     token = cursor.advance()
     if token.kind == NUMBER and token.text.isdigit():

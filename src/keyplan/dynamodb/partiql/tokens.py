@@ -1,4 +1,4 @@
-"""The lexer of PartiQL: tokens with their positions.
+"""The lexer of PartiQL, which returns tokens with their positions.
 
 Source: the lexical rules of the PartiQL specification, as far as the service supports them.
 """
@@ -61,7 +61,7 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class StatementToken:
-    """A token; `text` is a keyword in lower case, or a name or string without its quotes."""
+    """A token. `text` is a lowercase keyword, or a name or string without its quotes."""
 
     kind: str
     text: str
@@ -71,20 +71,20 @@ class StatementToken:
 
     @property
     def place(self) -> str:
-        """Return the position as in the service's messages: line, column, length."""
+        """Return the position in the format of the service's messages: line, column, length."""
         return f"{self.line}:{self.column}:{len(self.written)}"
 
     def is_keyword(self, *words: str) -> bool:
-        """Return True if it is one of these keywords."""
+        """Return True if the token is one of these keywords."""
         return self.kind == KEYWORD and self.text in words
 
     def is_sign(self, *signs: str) -> bool:
-        """Return True if it is one of these signs."""
+        """Return True if the token is one of these signs."""
         return self.kind == SIGN and self.text in signs
 
 
 def tokenize(text: str) -> list[StatementToken]:
-    """Return all tokens; the last one has the kind END. Raises ValidationError for text that starts no token."""
+    """Return all tokens. The last one has the kind END. Raises ValidationError for invalid text."""
     tokens: list[StatementToken] = []
     at, line, line_start = 0, 1, 0
     while at < len(text):
@@ -124,7 +124,7 @@ def _meaning(group: str, written: str) -> tuple[str, str]:
 
 
 def scale_of(number: str) -> int | None:
-    """Return the number of decimals minus the exponent; None if either does not fit 32 bits."""
+    """Return the number of decimals minus the exponent, or None if either does not fit 32 bits."""
     digits, _, exponent = number.lower().partition("e")
     if len(exponent.lstrip("+-0")) > INT_DIGITS:
         return None
@@ -163,25 +163,25 @@ class StatementCursor:
         return token
 
     def take_keyword(self, *words: str) -> StatementToken | None:
-        """Return the current token and move on if it is one of these keywords, else None."""
+        """Return the current token and advance if it is one of these keywords, or else return None."""
         return self.advance() if self.current.is_keyword(*words) else None
 
     def take_sign(self, *signs: str) -> StatementToken | None:
-        """Return the current token and move on if it is one of these signs, else None."""
+        """Return the current token and advance if it is one of these signs, or else return None."""
         return self.advance() if self.current.is_sign(*signs) else None
 
     def expect_keyword(self, word: str) -> None:
-        """Read this keyword. Raises ValidationError for another token."""
+        """Read a keyword. Raises ValidationError for another token."""
         if self.take_keyword(word) is None:
             raise ValidationError(messages.malformed(messages.expected_keyword(word)))
 
     def expect_sign(self, sign: str, name: str) -> None:
-        """Read this sign. Raises ValidationError for another token."""
+        """Read a sign. Raises ValidationError for another token."""
         if self.take_sign(sign) is None:
             raise ValidationError(messages.malformed(messages.expected_sign(name)))
 
     def finish(self) -> None:
-        """Raise ValidationError unless all tokens are read; a semicolon may end the statement."""
+        """Raise ValidationError unless all tokens have been read, except for a semicolon at the end."""
         self.take_sign(";")
         if self.current.kind != END:
             raise ValidationError(messages.malformed(messages.LEFT_OVER))

@@ -1,7 +1,7 @@
-"""Conditions and updates of statements translated to expressions.
+"""Translation of conditions and updates in statements to expressions.
 
-Names and values become placeholders, so that an attribute can have any name. The service's messages about an
-expression name the request parameter; those about a statement do not.
+Names and values become placeholders, so that an attribute can have any name. The service's messages about an expression
+contain the request parameter, but its messages about a statement do not.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _SET_FUNCTIONS = ("set_add", "set_delete")
 
 @dataclass(frozen=True, slots=True)
 class StatementCondition:
-    """A compiled condition, the values of its placeholders, and its attributes in order."""
+    """A compiled condition with the values of its placeholders and its attributes in order."""
 
     compiled: compiled.CompiledCondition
     values: Item
@@ -64,7 +64,7 @@ class StatementCondition:
 
 @dataclass(frozen=True, slots=True)
 class StatementUpdate:
-    """A compiled update and the values of its placeholders."""
+    """A compiled update with the values of its placeholders."""
 
     compiled: compiled.CompiledUpdate
     values: Item
@@ -160,7 +160,7 @@ def _is_test(term: Term) -> bool:
 
 
 def _test_comparison(test: Term, operator: str, other: Term, placeholders: _Placeholders) -> nodes.Condition:
-    """Translate a condition compared with another term: it equals true or false and no other value."""
+    """Translate a condition that is compared with another term. It equals true or false and no other value."""
     if operator not in ("=", "<>"):
         raise ValidationError(expression_messages.operand_type(operator, "BOOL"))
     first = _compared(test, placeholders)
@@ -177,7 +177,7 @@ def _test_comparison(test: Term, operator: str, other: Term, placeholders: _Plac
 
 
 def _compared(test: Term, placeholders: _Placeholders) -> nodes.Condition:
-    """Translate a compared condition. Nesting is bounded, so that no statement exhausts the stack."""
+    """Translate a compared condition. The nesting depth is bounded, so that no statement exhausts the stack."""
     if placeholders.level == MOST_LEVELS:
         raise ValidationError(expression_messages.too_many_operators(limits.EXPRESSION_OPERATORS + 1))
     placeholders.level += 1
@@ -191,7 +191,10 @@ def _truths(placeholders: _Placeholders) -> tuple[nodes.Value, nodes.Value]:
 
 
 def _either(test: nodes.Condition, if_true: nodes.Condition, if_false: nodes.Condition) -> nodes.Condition:
-    """Return `if_true` if the test holds, else `if_false`; the test is repeated: expressions cannot compare it."""
+    """Return `if_true` if the test is true, or else `if_false`.
+
+    The test is repeated, because expressions cannot compare conditions.
+    """
     if sum(map(_operators, (test, if_true, if_false))) > limits.EXPRESSION_OPERATORS:
         raise ValidationError(expression_messages.too_many_operators(limits.EXPRESSION_OPERATORS + 1))
     return nodes.Or((nodes.And((test, if_true)), nodes.And((nodes.Not(test), if_false))))

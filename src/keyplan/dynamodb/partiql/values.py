@@ -20,7 +20,10 @@ class Values:
     """The values of a statement's terms."""
 
     def __init__(self, parameters: Sequence[AttributeValue], expected: int) -> None:
-        """Take the canonical parameters of the request; raise ValidationError if their number is not `expected`."""
+        """Create the values from the canonical parameters of the request.
+
+        Raises ValidationError if their number is not `expected`.
+        """
         if len(parameters) != expected:
             raise ValidationError(messages.PARAMETER_COUNT)
         self._parameters = parameters
@@ -68,7 +71,7 @@ class Values:
         return members
 
     def item(self, struct: Struct) -> dict[str, AttributeValue]:
-        """Return the attributes of an item; in messages each value is its own root."""
+        """Return the attributes of an item. In messages, each value is its own root."""
         return self._members(struct, lambda _name: "root", "root", 0)
 
     def _set(self, bag: SequenceTerm, path: str) -> AttributeValue:
@@ -139,8 +142,8 @@ def _number_problem(value: dict[str, Any] | None, level: int) -> str | None:
 def _text_problem(text: str) -> str | None:
     """Return the message for a number in a parameter that the service cannot parse, or None.
 
-    The service parses such numbers into decimals with a scale of 32 bits and compares magnitudes in 32 bits too: the
-    largest exponents overflow and become the smallest.
+    The service parses such numbers into decimals with a 32-bit scale and compares magnitudes in 32 bits, too. Therefore
+    the largest exponents overflow and become the smallest.
     """
     if not numbers.is_number(text):
         return item_messages.not_a_number_older(text)

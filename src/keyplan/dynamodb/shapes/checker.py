@@ -1,8 +1,8 @@
-"""Shapes compiled into checkers of requests.
+"""Shapes, compiled into checkers of requests.
 
-An acceptor is a closure that accepts only valid requests. It may reject a valid one (with unknown members,
-converted scalars or deep nesting); then the slower phases decide. It never accepts an invalid one; a property
-test compares both.
+An acceptor is a closure that accepts only valid requests. It may reject a valid request with unknown members, converted
+scalars or deep nesting. The slower phases then decide. It never accepts an invalid request, which a property test
+verifies.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _TEXT_TYPES = frozenset("SN")
 
 
 def acceptor(shape: Shape, wire: bool, late: bool = False) -> Acceptor:
-    """Return a closure that accepts valid content of the shape; with `late`, any content of late members."""
+    """Return a closure that accepts valid content of the shape. With `late`, it accepts any content of late members."""
     match shape:
         case AttributeValue():
             return _value_acceptor(wire)
@@ -171,7 +171,7 @@ def _item_acceptor(wire: bool) -> Acceptor:
 
 
 def _wire_item(value_test: Acceptor) -> Acceptor:
-    """Return the acceptor for JSON. The two most common types are tested inline for speed."""
+    """Return the acceptor for JSON, with inline tests of the two most common types for speed."""
 
     def accept(content: Any) -> bool:
         if type(content) is not dict:
@@ -191,7 +191,7 @@ def _wire_item(value_test: Acceptor) -> Acceptor:
 
 
 def _python_item(value_test: Acceptor) -> Acceptor:
-    """Return the acceptor for Python, where names and strings may be anything."""
+    """Return the acceptor for Python, in which names and strings can be any objects."""
 
     def accept(content: Any) -> bool:
         if type(content) is not dict:
@@ -256,7 +256,7 @@ missing; unknown members are ignored in wire form and rejected in Python form.
 
 
 def compile(shape: Structure, *, late: bool = False) -> Check:  # noqa: A001  # used as shapes.compile, as re.compile is
-    """Return the checker of a shape. With `late` it skips late members; the operation must use `late_check`."""
+    """Return the checker of a shape. With `late`, it skips late members, and the operation must use `late_check`."""
     accepts_wire = acceptor(shape, wire=True, late=late)
     accepts_python = acceptor(shape, wire=False, late=late)
 
@@ -270,10 +270,10 @@ def compile(shape: Structure, *, late: bool = False) -> Check:  # noqa: A001  # 
 
 
 def late_check(shape: Structure) -> Callable[[Callable[[Request, Form], T]], Callable[[Request, Form], T]]:
-    """Decorate a function that makes a request's values canonical and has no other effect.
+    """Decorate a function whose only effect is to return the canonical values of a request.
 
-    An error in a late member makes the function fail in any way. Then the whole shape is checked, which raises the
-    service's error, or converts values as the service does; if it does not raise, the function runs again.
+    An error in a late member makes the function fail in some way. In that case, the whole shape is checked. This raises
+    the service's error, or converts values like the service does. If no error is raised, the function is called again.
     """
 
     def decorate(prepare: Callable[[Request, Form], T]) -> Callable[[Request, Form], T]:

@@ -1,4 +1,4 @@
-"""Phase 2: the constraints of a request's members, and the one message that lists all broken ones.
+"""Phase 2: the constraints of request members, and a single message that lists all violations.
 
 The text depends on the `Layer` of the operation. Two kinds of requests get the older text in every layer: those with a
 missing required member, and those with a value nested 63 levels deep or deeper (observed on the service, October 2026).
@@ -38,7 +38,7 @@ from keyplan.errors import ValidationError
 
 
 def camel(name: str) -> str:
-    """Return a member's name as messages show it, with the first letter in lower case."""
+    """Return a member's name in the format of messages, with a lowercase first letter."""
     return name[:1].lower() + name[1:]
 
 
@@ -48,12 +48,12 @@ _DEEPEST = 40  # deeper values are cut off; the service's own limit is 32
 
 
 def shown(shape: Shape, content: Any) -> str:
-    """Return a value as in a message: "null", or rendered and in quotes."""
+    """Return a value in the format of messages: "null", or rendered and quoted."""
     return "null" if content is None else f"'{render(shape, content)}'"
 
 
 def render(shape: Shape, content: Any, level: int = 0) -> str:
-    """Return a value as the service's Java prints it."""
+    """Return a value in the format of the service's Java code."""
     if content is None:
         return "null"
     match shape:
@@ -113,7 +113,7 @@ def _blob(content: Any) -> str:
 
 
 def _json(content: Any) -> str:
-    """Return compact JSON; binary is base64 text."""
+    """Return compact JSON, with binary values as base64 text."""
     try:
         return orjson.dumps(content, default=binary_text).decode()
     except orjson.JSONEncodeError:
@@ -130,7 +130,7 @@ Path: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class BrokenConstraint:
-    """A broken constraint: path, shape, content and the text of the constraint; `enum` marks an enum."""
+    """A violated constraint with its path, shape, content and text. `enum` is True for an enum."""
 
     path: Path
     shape: Shape
@@ -140,7 +140,7 @@ class BrokenConstraint:
 
 
 def check_constraints(shape: Structure, request: dict[str, Any]) -> None:
-    """Raise ValidationError that lists every broken constraint; the types are checked already."""
+    """Raise ValidationError that lists all violated constraints. Types must already be checked."""
     if shape.demanded is not None:
         _check_demanded(shape, shape.demanded, request)
     if shape.layer is not Layer.OLDER and not _missing(shape, request) and not reads_older(request):
@@ -155,7 +155,7 @@ def check_constraints(shape: Structure, request: dict[str, Any]) -> None:
 
 
 def _check_demanded(shape: Structure, demanded: Demanded, request: dict[str, Any]) -> None:
-    """Require the demanded member with a valid length; only its pattern is a constraint like all others."""
+    """Require the demanded member with a valid length. Its pattern is checked like all other constraints."""
     content, member = request.get(demanded.name), shape.members[demanded.name]
     if content is None:
         raise ValidationError(demanded.absent)
@@ -210,7 +210,7 @@ _Constraints: TypeAlias = Callable[[Shape, Any], Iterator[tuple[str, bool]]]
 
 
 def _faults(shape: Shape, content: Any, path: Path, constraints: _Constraints) -> Iterator[BrokenConstraint]:
-    """Yield the broken constraints of a value, then those of its content."""
+    """Yield the violated constraints of a value, and then those of its content."""
     if content is None:
         if constraints is _all_constraints and not isinstance(shape, AttributeValue):
             yield BrokenConstraint(path, shape, None, messages.NOT_NULL)
@@ -222,7 +222,7 @@ def _faults(shape: Shape, content: Any, path: Path, constraints: _Constraints) -
 
 
 def _inside(shape: Shape, content: Any, hashed: bool) -> Iterator[tuple[Path, Shape, Any]]:
-    """Yield the content of a value with the steps to it; attribute values have no constraints."""
+    """Yield the content of a value with the path to it. Attribute values have no constraints."""
     if isinstance(shape, Structure):
         for name in _member_order(shape, hashed):
             if content.get(name) is not None or name in shape.required:
@@ -246,7 +246,7 @@ def _hashed_members(hidden: int, names: tuple[str, ...]) -> list[str]:
 
 
 def _all_constraints(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
-    """Yield every constraint that the value itself breaks, and True if it is an enum."""
+    """Yield every constraint that the value itself violates, and whether it is an enum."""
     if isinstance(shape, String):
         yield from _text_constraints(shape, content)
         return
@@ -258,7 +258,7 @@ def _all_constraints(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
 
 
 def _bounds(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
-    """Yield broken lengths and ranges."""
+    """Yield violated lengths and ranges."""
     if isinstance(shape, Integer | Long):
         if shape.min is not None and content < shape.min:
             yield messages.min_value(shape.min), False
@@ -272,7 +272,7 @@ def _bounds(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
 
 
 def _lengths(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
-    """Yield broken lengths; an ARN in place of a name has no limits."""
+    """Yield violated lengths. An ARN instead of a name has no length limits."""
     if not isinstance(shape, String | List | Map):
         return
     if isinstance(shape, String) and shape.arn and is_table_arn(content):
@@ -295,13 +295,16 @@ def _text_constraints(shape: String, text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _patterns(shape: String, text: str) -> Iterator[tuple[str, bool]]:
-    """Yield the pattern if it is broken."""
+    """Yield the pattern if it is violated."""
     if shape.pattern is not None and not re.fullmatch(shape.pattern, text):
         yield messages.pattern(shape.pattern), False
 
 
 def _name_constraints(shape: String, text: str) -> Iterator[tuple[str, bool]]:
-    """Yield broken constraints of a table's name or ARN: its characters, then its length; if empty, only its length."""
+    """Yield violated constraints of a table name or ARN, characters before length.
+
+    An empty name violates only its length.
+    """
     if is_table_arn(text):
         return
     if text:
@@ -319,7 +322,7 @@ def is_table_arn(text: str) -> bool:
 
 
 def _listed(keys: String) -> list[str]:
-    """Return all constraints of a map's keys, as its message lists them."""
+    """Return all constraints on the keys of a map, in the format of messages."""
     listed = []
     if keys.max is not None:
         listed.append(messages.max_length(keys.max))
@@ -331,7 +334,7 @@ def _listed(keys: String) -> list[str]:
 
 
 def reads_older(request: Any) -> bool:
-    """Return True if a value is nested so deep that the service uses the older layer for the request."""
+    """Return True if a value is nested so deeply that the service uses the older layer for the request."""
     pending = [(request, 0)]
     while pending:
         content, level = pending.pop()
@@ -349,7 +352,7 @@ def reads_older(request: Any) -> bool:
 
 
 def _null_value(content: Any, shape: Shape) -> str | None:
-    """Return the message for an attribute value, or a member of a set, that is null; else None."""
+    """Return the message for an attribute value, or a member of a set, that is null, or None."""
     if isinstance(shape, AttributeValue):
         return _null_inside(content)
     if content is None:
@@ -383,7 +386,7 @@ def _null_inside(value: Any) -> str | None:
 
 
 def key_fault(shape: Map, content: Any, path: str) -> str | None:
-    """Return the message for a map whose keys break their constraints, or None."""
+    """Return the message for a map whose keys violate their constraints, or None."""
     for text, _ in _all_constraints(shape, content):
         return messages.constraint(shown(shape, content), path, text)
     return None

@@ -1,8 +1,7 @@
-"""The shapes of requests.
+"""Request shapes.
 
-Limits are the service model's (botocore's copy of it, `data/dynamodb/2012-08-10/service-2.json`),
-except where the service is known to answer by another one. Enum values stand in the order in which
-the service lists them.
+Limits come from the service model (botocore's copy of it, `data/dynamodb/2012-08-10/service-2.json`), unless the
+service is known to use another limit. Enum values are in the order in which the service lists them.
 """
 
 from __future__ import annotations
@@ -14,15 +13,17 @@ from typing import TypeAlias
 
 
 class Layer(Enum):
-    """The validation layer of an operation, which decides the texts of errors in members and values.
+    """The validation layer of an operation, which determines the messages for errors in members and values.
 
-    The service is moving its operations from one layer to another, so the same error has different texts in
-    different operations (seen on the service, June to October 2026).
+    The service is moving its operations from one layer to another, so the same error has different messages in
+    different operations (observed on the service, June to October 2026).
 
     OLDER: every member in one message, with its value (control plane).
-    FRONT: lengths and ranges first, one at a time and without the value; then like OLDER.
-    ENVELOPED: like FRONT, and every later error that needs no table, also of expressions and values, has
-    the prefix "1 validation error detected: " (PutItem, UpdateItem, DeleteItem).
+
+    FRONT: lengths and ranges first, one at a time and without the value, and then like OLDER.
+
+    ENVELOPED: like FRONT. Every later error that needs no table, including errors of expressions and values, has the
+    prefix "1 validation error detected: " (PutItem, UpdateItem, DeleteItem).
     """
 
     OLDER = "older"
@@ -32,11 +33,11 @@ class Layer(Enum):
 
 @dataclass(frozen=True, slots=True)
 class String:
-    """Text. `min` and `max` count characters, `pattern` must match all of it.
+    """A string. `min` and `max` count characters, and `pattern` must match the whole string.
 
-    `newer_enum` is the enum as the newer layers list it, without the name of the member. `arn` accepts the ARN
-    of a table in place of a name. If both are broken, the pattern is listed before the length, unless
-    `length_first`.
+    `newer_enum` is the list of enum values in the newer layers, whose message does not contain the member name. `arn`
+    accepts the ARN of a table instead of a name. If both are violated, the pattern is listed before the length, unless
+    `length_first` is set.
     """
 
     min: int | None = None
@@ -50,7 +51,7 @@ class String:
 
 @dataclass(frozen=True, slots=True)
 class Integer:
-    """An integer of 32 bits; the service truncates a fraction in JSON."""
+    """A 32-bit integer. The service truncates fractions in JSON."""
 
     min: int | None = None
     max: int | None = None
@@ -58,7 +59,7 @@ class Integer:
 
 @dataclass(frozen=True, slots=True)
 class Long:
-    """An integer of 64 bits."""
+    """A 64-bit integer."""
 
     min: int | None = None
     max: int | None = None
@@ -66,27 +67,27 @@ class Long:
 
 @dataclass(frozen=True, slots=True)
 class Boolean:
-    """True or false; in JSON also the strings true, yes, 1, false, no and 0."""
+    """A boolean. In JSON, the strings true, yes, 1, false, no and 0 are accepted too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """Binary: base64 text in JSON, bytes in Python."""
+    """Binary data: base64 text in JSON, and bytes in Python."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timestamp:
-    """A timestamp: seconds since 1970 in JSON, also a datetime in Python."""
+    """A timestamp in seconds since 1970. In Python, a datetime is accepted too."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttributeValue:
-    """An attribute value of any depth; only its types are checked here, not its rules."""
+    """An attribute value of any depth. Only its types are checked here, not its rules."""
 
 
 @dataclass(frozen=True, slots=True)
 class List:
-    """A list; `min` and `max` count elements."""
+    """A list. `min` and `max` count elements."""
 
     element: Shape
     min: int | None = None
@@ -95,9 +96,10 @@ class List:
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """Names to values of one shape; `keys` constrains the names, `json_echo` shows it as JSON in messages.
+    """A map of names to values of one shape. `keys` constrains the names.
 
-    `late` marks attribute values that are not checked before the operation makes them canonical (see `checker`).
+    With `json_echo`, messages show the map as JSON. `late` marks attribute values that are not checked before the
+    operation makes them canonical (see `checker`).
     """
 
     value: Shape
@@ -110,7 +112,7 @@ class Map:
 
 @dataclass(frozen=True, slots=True)
 class Demanded:
-    """A member that is checked before all others, with its own message if missing and, optionally, for its length."""
+    """A member that is checked before all others, with its own messages for a missing value and for its length."""
 
     name: str
     absent: str
@@ -119,12 +121,12 @@ class Demanded:
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """Named members. `name` is the service's class name, as messages show it.
+    """A structure with named members. `name` is the service's class name, as in its messages.
 
-    `hidden` is the number of members that the service's own class has in addition to its public model: it affects
-    the order of errors (see `java.hash_order`). `alone` are members whose enum error in the newer layers is
-    reported first and alone. `demanded` is the member that is checked before all others. `unsupported` are members
-    of the service that are rejected, because ignoring them would give wrong results.
+    `hidden` is the number of members that the service's own class has in addition to its public model. It affects the
+    order of errors (see `java.hash_order`). `alone` are members whose enum error is reported first and alone in the
+    newer layers. `demanded` is the member that is checked before all others. `unsupported` are members of the service
+    that are rejected, because ignoring them would give wrong results.
     """
 
     name: str

@@ -1,9 +1,9 @@
-"""Phase 1: the types of a request, with the service's messages.
+"""Phase 1: checks of the types in a request, with the service's messages.
 
-The walk over attribute values keeps its own stack, so that no nesting exhausts Python's. In wire form a
-request is the server's own parsed JSON: values that the service converts (a truncated fraction, "yes" for
-true) are converted in place, and unknown members are dropped. A request in Python form is never changed;
-both are rejected there.
+The traversal of attribute values uses its own stack, so that deep nesting cannot exhaust Python's stack. A request in
+wire form is JSON that the server parsed itself. Values that the service converts (a truncated fraction, "yes" for true)
+are converted in place, and unknown members are removed. A request in Python form is never changed, so both are
+rejected.
 """
 
 from __future__ import annotations
@@ -68,18 +68,18 @@ VALUE_MEMBERS: dict[str, Shape] = {
 
 
 def check_types(shape: Structure, request: Any, wire: bool) -> None:
-    """Raise SerializationError for the first value whose type is not the shape's."""
+    """Raise SerializationError for the first value that does not have the type of the shape."""
     _Walk(wire).structure(shape, request, field=True)
 
 
 class _Walk:
-    """A walk over one request. `field` is True for a member of a structure, False for an element of a list or map."""
+    """The traversal of one request. `field` is True for a member of a structure, and False in a list or map."""
 
     def __init__(self, wire: bool) -> None:
         self.wire = wire
 
     def any(self, shape: Shape, content: Any, name: str, field: bool) -> None:
-        """Check content of any shape; `hold` converts scalars."""
+        """Check content of any shape. `hold` converts scalars."""
         if isinstance(shape, AttributeValue):
             self.value(content, name, field)
         elif isinstance(shape, Structure):
@@ -173,14 +173,14 @@ class _Walk:
             raise SerializationError(messages.not_convertible(_token(content), type(shape).__name__))
 
     def text(self, content: Any, name: str) -> None:
-        """Check text; in Python form it must have a UTF-8 encoding, which parsed JSON always has."""
+        """Check a string. In Python form, it must be encodable as UTF-8, which parsed JSON always is."""
         if not isinstance(content, str):
             raise SerializationError(messages.not_convertible(_token(content), "String"))
         if not self.wire and not encodable(content):
             raise SerializationError(messages.not_unicode(name))
 
     def blob(self, content: Any, name: str) -> None:
-        """Check binary: base64 text in wire form, bytes or text in Python form."""
+        """Check binary data: base64 text in wire form, or bytes or text in Python form."""
         if self.wire:
             if not isinstance(content, str):
                 raise SerializationError(messages.NOT_BASE64)
@@ -192,14 +192,14 @@ class _Walk:
 
 
 def is_time(content: Any, wire: bool) -> bool:
-    """Return True if the content is a timestamp: a number, or in Python form also a datetime."""
+    """Return True if the content is a timestamp: a number or, in Python form, a datetime."""
     if isinstance(content, int | float):
         return not isinstance(content, bool)
     return not wire and isinstance(content, datetime)
 
 
 def encodable(text: str) -> bool:
-    """Return True if the text has a UTF-8 encoding; a lone surrogate does not."""
+    """Return True if the string can be encoded as UTF-8. A lone surrogate cannot."""
     if text.isascii():
         return True
     try:
@@ -210,7 +210,7 @@ def encodable(text: str) -> bool:
 
 
 def canonical_base64(text: str) -> bool:
-    """Return True if the text is base64 with padding and without unused bits in its last character."""
+    """Return True if the string is base64 with padding and without unused bits in its last character."""
     try:
         return b64encode(a2b_base64(text)).decode() == text
     except (Base64Error, ValueError):
@@ -271,7 +271,7 @@ def _expect_list(content: Any, field: bool) -> None:
 
 
 def _java(shape: Shape) -> str:
-    """Return the Java type of a shape, as in messages."""
+    """Return the Java type of a shape for messages."""
     if isinstance(shape, Map):
         return f"java.util.Map<java.lang.String, {_java(shape.value)}>"
     if isinstance(shape, List):

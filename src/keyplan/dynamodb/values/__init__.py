@@ -1,1 +1,1 @@
-"""Attribute values: types, numbers, sizes, capacity units, key bytes, stored bytes."""
+"""Attribute values: types, numbers, sizes, capacity units, key encoding and storage encoding."""

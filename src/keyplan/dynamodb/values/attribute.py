@@ -1,8 +1,8 @@
-"""Attribute values of requests: made canonical, checked and measured in one walk; their sizes in bytes.
+"""Attribute values in requests, which are checked, measured and converted to canonical form in one pass.
 
-An item's size is the UTF-8 length of its attribute names plus its values: text and binary by length,
-a number about one byte for two significant digits plus one, null and boolean 1, a list or map 3 bytes
-plus 1 for each element in addition to the elements themselves.
+The size of an item is the UTF-8 length of its attribute names plus the size of its values. A string or binary has its
+length. A number has about one byte for two significant digits plus one. A null or boolean has 1 byte. A list or map has
+3 bytes, plus 1 byte for each element, plus the elements themselves.
 
 Source: developer guide, "DynamoDB item sizes and formats".
 """
@@ -28,7 +28,7 @@ ELEMENT_BYTES = 1
 
 
 class _EmptyNestedNameError(ValidationError):
-    """An empty attribute name in a map."""
+    """Raised for an empty attribute name in a map."""
 
 
 _is_ascii = str.isascii
@@ -36,11 +36,11 @@ _is_ascii = str.isascii
 
 
 def normalise_item(item: Mapping[str, Any], *, wire: bool) -> tuple[Item, int]:
-    """Return the canonical item and its size in bytes. Values that are canonical already are shared, not copied.
+    """Return the canonical item and its size in bytes, without copying values that are already canonical.
 
-    With `wire`, binary is base64 text as in JSON; without, it is bytes or text (its UTF-8 bytes, as in botocore).
-    Raises ValidationError with the service's text, and any other exception for content of a wrong type: the check of
-    the request's shape reports that.
+    With `wire`, binary values are base64 text as in JSON. Otherwise, they are bytes or strings (encoded as UTF-8, as in
+    botocore). Raises ValidationError with the service's message, and any other exception for content of a wrong type,
+    which the check of the request shape reports.
     """
     if "" in item:
         raise ValidationError(messages.EMPTY_NAME)
@@ -90,7 +90,7 @@ _MOST_RECENT_NUMBERS = 8192
 
 
 def _measure_number(text: str) -> tuple[str, int]:
-    """Return the canonical text of a number and its size, and cache both."""
+    """Return the canonical form and the size of a number, using a cache."""
     measured = _measure_plain(text) or _measure_any(text)
     if len(text) <= limits.NUMBER_DIGITS:
         if len(_recent_numbers) >= _MOST_RECENT_NUMBERS:
@@ -105,9 +105,10 @@ def _measure_any(text: str) -> tuple[str, int]:
 
 
 def _measure_plain(text: str) -> tuple[str, int] | None:
-    """Do the same for most numbers: at least 1, without sign and exponent. Return None for others.
+    """Return the canonical form and size of a simple number, or None for other numbers.
 
-    A number this short is neither too large nor too precise; only trailing zeros may have to be removed.
+    A simple number is at least 1, without a sign or exponent. A number this short is neither too large nor too precise.
+    Only trailing zeros may have to be removed.
     """
     whole, point, fraction = text.partition(".")
     if not whole.isdigit() or whole[0] == "0" or len(text) > limits.NUMBER_DIGITS or not text.isascii():
@@ -131,7 +132,7 @@ def check_attribute_names(names: Iterable[str]) -> None:
 
 
 def normalise(value: Mapping[str, Any], *, wire: bool, level: int = 0) -> tuple[AttributeValue, int]:
-    """Return the canonical value and its size in bytes, without a name. Raises as `normalise_item` does."""
+    """Return the canonical value and its size in bytes, without a name. Raises the same errors as `normalise_item`."""
     if len(value) != 1:
         present = {kind: content for kind, content in value.items() if kind in TYPES and content is not None}
         if not present:
@@ -203,7 +204,7 @@ def _normalise_list(content: Any, wire: bool, level: int) -> tuple[list[Attribut
 
 
 def check_depth(value: Any, message: str = messages.NESTING) -> None:
-    """Raise ValidationError with the message if a value is nested deeper than the limit."""
+    """Raise ValidationError with a message if a value is nested more deeply than the limit."""
     pending = [(value, 1)]
     while pending:
         inner, level = pending.pop()
@@ -240,7 +241,7 @@ def _normalise_set(kind: str, content: Any, wire: bool) -> tuple[list[str], int]
 
 
 def canonical_binary(content: Any, *, wire: bool) -> str:
-    """Return binary as canonical base64 text, from base64 text (wire) or from bytes (Python)."""
+    """Return binary data as canonical base64 text, from base64 text (wire) or bytes (Python)."""
     if not wire:
         _expect(content, str | bytes | bytearray | memoryview)
         return b64encode(content.encode() if isinstance(content, str) else bytes(content)).decode()
@@ -266,7 +267,7 @@ def item_bytes(item: Item) -> int:
 
 
 def changed_item_bytes(old: Item, old_bytes: int, new: Item, names: Iterable[str]) -> int:
-    """Return the size of a canonical item from the size of an old one that differs at most in these attributes."""
+    """Return the size of a canonical item, given the size of an old one that differs only in these attributes."""
     total = old_bytes
     for name in names:
         before, after = old.get(name), new.get(name)
@@ -307,12 +308,12 @@ def _compound_bytes(kind: str, content: Any) -> int:
 
 
 def text_bytes(text: str) -> int:
-    """Return the UTF-8 length of a text. Raises TypeError for bytes."""
+    """Return the UTF-8 length of a string. Raises TypeError for bytes."""
     return len(text) if str.isascii(text) else len(text.encode())
 
 
 def binary_bytes(encoded: str) -> int:
-    """Return the number of bytes that a canonical base64 text encodes."""
+    """Return the number of bytes that a canonical base64 text represents."""
     return len(encoded) // 4 * 3 - encoded.count("=", -2)
 
 

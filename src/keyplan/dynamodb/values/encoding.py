@@ -1,8 +1,8 @@
-"""Items encoded to stored bytes and decoded, and the two forms of responses.
+"""Encoding and decoding of stored items, and the two forms of responses.
 
-The stored body of an item is its canonical wire JSON. The wire form inserts it into the response unchanged; the
-Python form decodes it and turns binary into bytes. Bodies that may contain binary start with a blank, which JSON
-allows, so that reads need not search all other bodies for it.
+The stored body of an item is its canonical wire JSON. The wire form inserts it into the response unchanged. The Python
+form decodes it and converts binary values to bytes. Bodies that may contain binary values start with a space, which
+JSON allows, so that reads need not search other bodies for such values.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def encode(item: Item) -> bytes:
 def trace(name: str, value: AttributeValue, *, is_prefix: bool = False) -> bytes | None:
     """Return bytes that are part of the body of every item with this value in `name`, or None if unknown.
 
-    Equal names and scalars have the same bytes; with `is_prefix`, the bytes are those of every string that starts with
+    Equal names and scalars have the same bytes. With `is_prefix`, the bytes are those of every string that starts with
     the value. Other bodies may contain the bytes too, so callers must still test the item.
     """
     ((kind, content),) = value.items()
@@ -60,17 +60,17 @@ class Form(Protocol):
         """Return one stored item."""
 
     def page(self, bodies: Sequence[bytes], decoded: Sequence[Item] = ()) -> Any:
-        """Return a list of stored items; `decoded` are the same items if they are decoded already."""
+        """Return a list of stored items. `decoded` are the same items if they are already decoded."""
 
     def item(self, item: Item) -> Any:
-        """Return an item that is in the internal form."""
+        """Return an item from its internal form."""
 
     def items(self, items: Sequence[Item]) -> Any:
-        """Return a list of items that are in the internal form."""
+        """Return a list of items from their internal form."""
 
 
 class WireForm:
-    """Responses as JSON: stored bodies are inserted unchanged."""
+    """Responses as JSON, into which stored bodies are inserted unchanged."""
 
     wire = True
 
@@ -79,11 +79,11 @@ class WireForm:
         return orjson.Fragment(body)
 
     def page(self, bodies: Sequence[bytes], decoded: Sequence[Item] = ()) -> Any:  # noqa: ARG002 - for Python
-        """Return the stored JSON of all items as one array, as a fragment."""
+        """Return the stored JSON of all items as one array fragment."""
         return orjson.Fragment(b"[" + b",".join(bodies) + b"]")
 
     def item(self, item: Item) -> Any:
-        """Return the item itself: its binary is base64 text already."""
+        """Return the item itself, because its binary values are already base64 text."""
         return item
 
     def items(self, items: Sequence[Item]) -> Any:
@@ -92,7 +92,7 @@ class WireForm:
 
 
 class PythonForm:
-    """Responses as Python values: decoded, binary as bytes."""
+    """Responses as Python values, with stored items decoded and binary values as bytes."""
 
     wire = False
 
@@ -102,7 +102,7 @@ class PythonForm:
         return python_item(item) if body[0] == _BLANK else item
 
     def page(self, bodies: Sequence[bytes], decoded: Sequence[Item] = ()) -> Any:
-        """Return the decoded items; bodies are decoded with one call."""
+        """Return the decoded items, which are decoded in a single call."""
         items = list(decoded) or decode(b"[" + b",".join(bodies) + b"]")
         for at, body in enumerate(bodies):
             if body[0] == _BLANK:
@@ -110,11 +110,11 @@ class PythonForm:
         return items
 
     def item(self, item: Item) -> Any:
-        """Return a copy with binary as bytes."""
+        """Return a copy with binary values as bytes."""
         return python_item(item)
 
     def items(self, items: Sequence[Item]) -> Any:
-        """Return copies with binary as bytes."""
+        """Return copies with binary values as bytes."""
         return [python_item(item) for item in items]
 
 
@@ -123,14 +123,14 @@ PYTHON = PythonForm()
 
 
 def binary_text(content: Any) -> str:
-    """Return binary as base64 text, as the `default` of orjson. Raises TypeError for everything else."""
+    """Return binary data as base64 text, for use as the `default` of orjson. Raises TypeError for other values."""
     if isinstance(content, bytes | bytearray | memoryview):
         return b64encode(bytes(content)).decode()
     raise TypeError(type(content).__name__)
 
 
 def python_item(item: Item) -> dict[str, dict[str, Any]]:
-    """Return the item with binary as bytes; values without binary are shared."""
+    """Return the item with binary values as bytes, sharing all values without binary data."""
     return {name: _python_value(value) for name, value in item.items()}
 
 

@@ -1,16 +1,16 @@
-"""Key bytes: values encoded so that their bytes compare like the values, and the layout of stored keys.
+"""Encoding of key values to bytes that compare like the values, and the layout of stored keys.
 
 A stored key is
 
     hash (4) | length of the partition part (2) | partition part | sort part
 
-The hash of the partition part spreads partitions evenly and gives Scan a stable order whose ranges are
-the parallel segments. Inside a partition, byte order is sort key order. A key of an index ends in the
-key of the table item, which makes it unique. Every part that is followed by another one is escaped and
-terminated, so that no value runs into the next.
+The hash of the partition part distributes partitions evenly. It gives Scan a stable order, whose ranges are the
+segments of parallel scans. Within a partition, the order of bytes is the order of sort keys. The key of an index entry
+ends with the key of the table item, which makes it unique. Every part except the last is escaped and terminated, so
+that parts cannot be confused.
 
-Numbers have the form that the service itself is known to use: an exponent byte, then base-100 digits,
-all complemented for negative numbers.
+Numbers are encoded in the format that the service itself is known to use: an exponent byte and base-100 digits, all of
+which are complemented for negative numbers.
 """
 
 from __future__ import annotations
@@ -70,47 +70,48 @@ def number_key(text: str) -> bytes:
 
 
 def escaped(part: bytes) -> bytes:
-    """Return the part escaped and terminated, so that it sorts the same with more bytes after it."""
+    """Return the part escaped and terminated, so that it sorts correctly when more bytes follow."""
     return part.replace(b"\x00", b"\x00\xff") + _TERMINATOR
 
 
 def partition_prefix(part: bytes) -> bytes:
-    """Return the first bytes of every key of a partition."""
+    """Return the prefix of all keys in a partition."""
     digest: bytes = md5(_HASH_SALT + part).digest()  # noqa: S324 - spreads keys, protects nothing
     return digest[:HASH_BYTES] + len(part).to_bytes(2, "big") + part
 
 
 def tie_hash(key: bytes) -> bytes:
-    """Return the hash of an item's whole key, which orders entries of a global index with the same index key."""
+    """Return the hash of an item's complete key, which sorts global index entries with the same index key."""
     digest: bytes = md5(_HASH_SALT + key[_PARTITION_AT:]).digest()  # noqa: S324 - spreads keys, protects nothing
     return digest[:HASH_BYTES]
 
 
 def unescaped(part: bytes) -> bytes:
-    """Return the original part of an escaped one."""
+    """Return the original part for an escaped part."""
     return unterminated(part).replace(b"\x00\xff", b"\x00")
 
 
 def unterminated(part: bytes) -> bytes:
-    """Return the common prefix of the escaped part and of every longer part that starts with it."""
+    """Return the common prefix of the escaped part and all longer parts that start with it."""
     return part[: -len(_TERMINATOR)]
 
 
 def joined(parts: Iterable[bytes]) -> bytes:
-    """Return several key attributes as one part, each escaped."""
+    """Return several key attributes as one part, in which each of them is escaped."""
     return b"".join(map(escaped, parts))
 
 
 def successor(prefix: bytes) -> bytes:
-    """Return the smallest bytes above everything that starts with the prefix."""
+    """Return the smallest bytes greater than everything that starts with the prefix."""
     stripped = prefix.rstrip(b"\xff")
     return stripped[:-1] + bytes([stripped[-1] + 1])
 
 
 def after_value(prefix: bytes) -> bytes:
-    """Return the bound above one escaped value: keys with the value are below, keys with a greater one above.
+    """Return the bound above an escaped value.
 
-    `prefix` ends in the terminator that `escaped` writes.
+    Keys with the value are below it, and keys with a greater value are above it. `prefix` ends with the terminator that
+    `escaped` writes.
     """
     return unterminated(prefix) + _ABOVE_TERMINATOR
 
@@ -121,7 +122,7 @@ def hash_of(key: bytes) -> int:
 
 
 def segment_bounds(segment: int, total: int) -> tuple[bytes, bytes | None]:
-    """Return the lower and the upper key (exclusive; None: no bound) of one of `total` scan segments."""
+    """Return the inclusive lower key and the exclusive upper key (or None) of one of `total` scan segments."""
     low = HASH_SPACE * segment // total
     high = HASH_SPACE * (segment + 1) // total
     upper = None if high >= HASH_SPACE else high.to_bytes(HASH_BYTES, "big")

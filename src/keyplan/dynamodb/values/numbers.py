@@ -1,10 +1,10 @@
-"""Numbers as the service stores them: 38 significant digits, exact, in one canonical text.
+"""Exact numbers with 38 significant digits, in a canonical form like in the service.
 
-The canonical text is plain notation without exponent, leading or trailing zeros ("1E+3" becomes
-"1000", "-0" becomes "0"), so two numbers are equal exactly when their texts are.
+The canonical form is decimal notation without exponent, leading or trailing zeros. For example, "1E+3" becomes "1000"
+and "-0" becomes "0". Two numbers are equal if and only if their canonical forms are.
 
-Source: developer guide, "Naming rules and data types", Number: up to 38 digits of precision,
-magnitude 1E-130 to 9.9999999999999999999999999999999999999E+125.
+Source: developer guide, "Naming rules and data types", Number: up to 38 digits of precision, magnitude 1E-130 to
+9.9999999999999999999999999999999999999E+125.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LARGEST_LONG = 2**63 - 1
 
 
 def canonical(text: str) -> str:
-    """Return the canonical text of a number. Raises ValidationError with the service's text."""
+    """Return the canonical form of a number. Raises ValidationError with the service's message."""
     # Most numbers are canonical already, and a number this short is neither too large nor too precise.
     if len(text) <= limits.NUMBER_DIGITS and _CANONICAL(text):
         return text
@@ -55,7 +55,7 @@ def add(left: str, right: str) -> str:
 
 
 def subtract(left: str, right: str) -> str:
-    """Return the exact difference of two canonical numbers. Raises ValidationError as `add` does."""
+    """Return the exact difference of two canonical numbers. Raises the same errors as `add`."""
     if len(left) < 18 and len(right) < 18 and "." not in left and "." not in right:
         return str(int(left) - int(right))
     return _result(_EXACT.subtract(Decimal(left), Decimal(right)))
@@ -75,9 +75,9 @@ def _not_a_number(text: str) -> InvalidValueError:
 
 
 def _far_out_of_range(text: str, exponent: str) -> InvalidValueError:
-    """Return the error for an exponent of too many digits.
+    """Return the error for an exponent with too many digits.
 
-    The service parses exponents of 64 bits; its older layer wraps at 32 bits, as Java's parser does (seen on the
+    The service parses exponents with 64 bits. Its older layer overflows at 32 bits, like Java's parser (observed on the
     service, October 2026; the older message beyond 32 bits is inferred from Java's behaviour).
     """
     if len(exponent.lstrip("+-0")) > len(str(_LARGEST_LONG)) or not -_LARGEST_LONG <= int(exponent) <= _LARGEST_LONG:
@@ -103,7 +103,7 @@ def _checked(number: Decimal) -> Decimal:
 
 
 def significant_digits(number: Decimal) -> int:
-    """Return the number of digits without leading and trailing zeros; at least 1."""
+    """Return the number of digits without leading and trailing zeros, which is at least 1."""
     digits = "".join(map(str, number.as_tuple().digits)).strip("0")
     return max(len(digits), 1)
 

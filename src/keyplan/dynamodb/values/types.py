@@ -1,6 +1,6 @@
-"""The types of the internal form, and the equality and order of values.
+"""The types of the internal form of values, with their equality and order.
 
-The internal form is the wire's own JSON with binary as canonical base64 text.
+The internal form is the wire JSON with binary values as canonical base64 text.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def type_of(value: AttributeValue) -> str:
 
 
 class InvalidValueError(ValidationError):
-    """An invalid number or set. `older` is the older text of the message, the same as the newer one by default.
+    """Raised for an invalid number or set. `older` is the message of the older layer, if it differs.
 
-    BatchWriteItem and Scan check values in an older layer, partly with other texts than all other operations; the
-    service is moving transactions from one layer to the other (seen on the service, October 2026).
+    BatchWriteItem and Scan validate values in an older layer, in part with different messages. The service is moving
+    transactions from one layer to the other (observed on the service, October 2026).
     """
 
     def __init__(self, message: str, older: str | None = None) -> None:
@@ -48,9 +48,9 @@ class InvalidValueError(ValidationError):
 
 
 def in_order(kind: str, members: list[str]) -> list[str]:
-    """Return the canonical members of a set (SS, NS or BS) in the service's order.
+    """Return the canonical members of a set (SS, NS or BS) in the order of the service.
 
-    Strings and binary are ordered by bytes, numbers by value (observed on the service, October 2026).
+    Strings and binary values are sorted by bytes, and numbers by value (observed on the service, October 2026).
     """
     if len(members) == 1:
         return members
@@ -60,7 +60,7 @@ def in_order(kind: str, members: list[str]) -> list[str]:
 
 
 def listed_with_duplicates(kind: str, members: Sequence[str]) -> list[str]:
-    """Return members as a message about duplicates lists them: sorted up to the first repeat, then as given."""
+    """Return members in the order of a message about duplicates: sorted up to the first repetition, then as given."""
     repeat = next(at for at, member in enumerate(members) if member in members[:at])
     return [*in_order(kind, list(members[:repeat])), *members[repeat:]]
 
@@ -69,16 +69,17 @@ _SHORT_DIGITS = 18  # integers of up to this many characters are compared withou
 
 
 def comparable_number(text: str) -> int | Decimal:
-    """Return a canonical number as a value that compares exactly."""
+    """Return a canonical number as a Python number that compares exactly."""
     if len(text) < _SHORT_DIGITS and "." not in text:
         return int(text)
     return Decimal(text)
 
 
 def order_key(type_code: str, content: Any) -> Any:
-    """Return the sort key of a value of type S, N or B among values of the same type.
+    """Return a sort key for a value of type S, N or B among values of the same type.
 
-    Strings sort by code points, which is the order of their UTF-8 bytes; binary by unsigned bytes; numbers by value.
+    Strings sort by code points, which is the order of their UTF-8 bytes. Binary values sort by unsigned bytes, and
+    numbers by value.
     """
     if type_code == "N":
         return comparable_number(content)
@@ -95,7 +96,7 @@ def compare(left: AttributeValue, right: AttributeValue) -> int:
 
 
 def same(left: AttributeValue, right: AttributeValue) -> bool:
-    """Return True if two canonical values are equal: same type, same content, sets in any order."""
+    """Return True if two canonical values have the same type and content. The order of set members is ignored."""
     if left == right:
         return True
     ((type_code, content),) = left.items()

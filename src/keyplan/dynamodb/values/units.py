@@ -1,8 +1,8 @@
-"""Capacity units: the rounding rules, shared by the engine's metering and by cost predictions.
+"""Rounding rules for capacity units, shared by the engine's metering and by cost predictions.
 
-Source: developer guide, "Read and write capacity": a read unit is one strongly consistent read of up
-to 4 KB, eventual reads cost half, transactional ones twice; a write unit is one write of up to 1 KB,
-transactional ones cost twice.
+Source: developer guide, "Read and write capacity": a read unit is one strongly consistent read of up to 4 KB,
+eventually consistent reads cost half, and transactional reads cost twice as much; a write unit is one write of up to 1
+KB, and transactional writes cost twice as much.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ def transactional_read_units(size_bytes: int) -> float:
 
 
 def write_units(size_bytes: int) -> float:
-    """Return the write units of one item, at least 1; the size is the larger one of before and after."""
+    """Return the write units of one item, at least 1. The size is the larger size before or after the write."""
     return float(max(1, -(-size_bytes // limits.WRITE_UNIT_BYTES)))
 
 
 def index_write_units(old_bytes: int | None, new_bytes: int | None, *, same_key: bool, same_content: bool) -> float:
-    """Return the write units of one index for one write, from the sizes of its old and new entry.
+    """Return the write units of an index for one write, given the sizes of its old and new entry.
 
-    None stands for a missing entry (the index is sparse, or the item does not exist before or after).
+    None means that no entry exists, because the index is sparse or the item does not exist.
     """
     if old_bytes is None:
         return 0.0 if new_bytes is None else write_units(new_bytes)
