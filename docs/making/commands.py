@@ -121,7 +121,7 @@ def _spelling(option: _Parameter) -> str:
 
 def _kind(kind: Any) -> str:
     if get_origin(kind) is list:
-        return f"{_kind(get_args(kind)[0])}, may be repeated"
+        return f"{_kind(get_args(kind)[0])}, repeatable"
     if get_origin(kind) is Literal:
         return " or ".join(get_args(kind))
     if isinstance(kind, type) and issubclass(kind, Enum):
@@ -132,7 +132,8 @@ def _kind(kind: Any) -> str:
 def _meaning(parameter: _Parameter) -> str:
     choices = _kind(parameter.kind) if get_origin(parameter.kind) is Literal else ""
     is_argument = isinstance(parameter.told, ArgumentInfo)
-    return f"{parameter.told.help or ''} {f'One of {choices}.' if choices and is_argument else ''}".strip()
+    told = (parameter.told.help or "").removesuffix(" Can be repeated.")  # the spelling of an option shows it
+    return f"{told} {f'One of {choices}.' if choices and is_argument else ''}".strip()
 
 
 def _default(option: _Parameter) -> str:

@@ -1,4 +1,4 @@
-"""`keyplan check` and `keyplan rule`: findings in designs, and the page of a rule."""
+"""The commands `keyplan check`, `keyplan rule` and `keyplan explain`."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _check_again(arguments: list[str]) -> int:
 
 
 def _watch(designs: list[str]) -> None:
-    """Run this command without `--watch` in a new process, after each change of a file."""
+    """Run the command without `--watch` in a new process, each time that a file changes."""
     command = [sys.executable, "-m", "keyplan", *(part for part in sys.argv[1:] if part != "--watch")]
     folders = [_folder(target) for target in designs]
     try:
@@ -130,7 +130,7 @@ def _watch(designs: list[str]) -> None:
 
 
 def _folder(target: str) -> Path:
-    """Return the folder of a design's file or module. Exit the command with 2 if it does not exist."""
+    """Return the folder of a design's file or module. Exit with 2 if it does not exist."""
     from keyplan.design.declaring.design import is_file_path  # noqa: PLC0415 - `keyplan --help` needs no designs
 
     if is_file_path(target):
@@ -148,7 +148,7 @@ def _folder(target: str) -> Path:
 
 
 def _files(folders: list[Path]) -> dict[Path, int]:
-    """Return the Python files in these folders, at any depth, with the times of their last change in ns."""
+    """Return the Python files in these folders, recursively, with their modification times in ns."""
     changed = {}
     for folder in folders:
         for path in folder.rglob("*.py"):
@@ -160,7 +160,7 @@ def _files(folders: list[Path]) -> dict[Path, int]:
 
 
 def _codes(named: list[str] | None) -> set[str]:
-    """Return the codes of rules that are named by code, by the start of codes, or by slug, in lists with commas."""
+    """Return the codes of rules that are selected by code, code prefix or slug, in comma-separated lists."""
     from keyplan.check.checking import CHANGE_RULES, RULES  # noqa: PLC0415
 
     codes = set()
@@ -225,7 +225,7 @@ def explain(
 
 
 def _module_and_name(target: str) -> tuple[str, str]:
-    """Split a target into the design's module or file and the name in it; "" for the whole design."""
+    """Split a target into the module or file of the design and a name in it, or "" for the whole design."""
     from keyplan.design.declaring.design import is_file_path  # noqa: PLC0415 - `keyplan --help` needs no designs
 
     if ":" in target:
@@ -240,7 +240,7 @@ def _module_and_name(target: str) -> tuple[str, str]:
 
 
 def _is_module(name: str) -> bool:
-    """Return True if a dotted name is a module's. Imports its parents; `load` reports their errors."""
+    """Return True if a dotted name is a module. Imports its parents, whose errors `load` reports."""
     if "" not in sys.path:
         sys.path.insert(0, "")  # modules of the current folder, as with `python -m`
     try:

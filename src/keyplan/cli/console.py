@@ -1,4 +1,4 @@
-"""`keyplan console`: the web console of a file, an endpoint or DynamoDB, with or without a design."""
+"""The command `keyplan console`, which serves the web console for a database."""
 
 from __future__ import annotations
 
@@ -31,28 +31,40 @@ def is_installed() -> bool:
 
 def console(  # noqa: PLR0917 - one parameter per option, given by name
     module: Annotated[
-        str | None, typer.Argument(help="A design module (a.b.design) or Python file, for the design's pages.")
+        str | None,
+        typer.Argument(
+            help="Design to show: an importable module, such as app.design, or a Python file. If omitted, "
+            "pages that need a design are hidden."
+        ),
     ] = None,
-    db: Annotated[str | None, typer.Option("--db", help="Database file, or :memory:. Default: keyplan.db.")] = None,
+    db: Annotated[
+        str | None,
+        typer.Option("--db", help="Database file, or :memory: for a temporary database. Defaults to keyplan.db."),
+    ] = None,
     endpoint: Annotated[
-        str | None, typer.Option("--endpoint", help="URL of a server, such as http://127.0.0.1:8000.")
+        str | None,
+        typer.Option("--endpoint", help="URL of a DynamoDB-compatible server, such as http://127.0.0.1:8000."),
     ] = None,
-    aws: Annotated[str | None, typer.Option("--aws", metavar="REGION", help="Amazon DynamoDB in this Region.")] = None,
+    aws: Annotated[
+        str | None, typer.Option("--aws", metavar="REGION", help="Use Amazon DynamoDB in this AWS region.")
+    ] = None,
     against: Annotated[
         list[str] | None,
         typer.Option("--against", help="Another version of the design to compare with; may be repeated."),
     ] = None,
-    read_only: Annotated[bool, typer.Option("--read-only", help="Refuse every operation that writes.")] = False,
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 selects a free one.")] = 8001,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Reject all write operations.")] = False,
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="Port to listen on. 0 selects a free port.")
+    ] = 8001,
     host: Annotated[
         str,
         typer.Option(
-            "--host", help="Address to listen on; beyond loopback only with a token in KEYPLAN_CONSOLE_TOKEN."
+            "--host", help="Address to listen on. A non-loopback address requires a token in KEYPLAN_CONSOLE_TOKEN."
         ),
     ] = "127.0.0.1",
     allow_host: Annotated[
         list[str] | None,
-        typer.Option("--allow-host", help="Further name to accept in Host headers; may be repeated."),
+        typer.Option("--allow-host", help="Additional host name to accept in Host headers. Can be repeated."),
     ] = None,
 ) -> None:
     """Show tables, items, the design and its load in a browser. Prints the URL, which contains a token."""
@@ -106,7 +118,7 @@ def _source(db: str | None, endpoint: str | None, aws: str | None) -> Source:
 
 
 class Mounted:
-    """Console of `keyplan serve`: its pages are loaded when the first browser connects."""
+    """The console of `keyplan serve`, whose pages are loaded when the first browser connects."""
 
     def __init__(self, db: str, host: str, names: list[str], token: str) -> None:
         self._db, self._host, self._names, self._token = db, host, names, token
@@ -115,7 +127,7 @@ class Mounted:
     def at(cls, db: str, host: str, names: list[str]) -> Mounted | None:
         """Return the console for a server that listens on `host`, or None if it is not installed or not allowed there.
 
-        Raises ValueError for a chosen token that is too short.
+        Raises ValueError if the configured token is too short.
         """
         from keyplan.server.hosts import is_loopback  # noqa: PLC0415 - `keyplan --help` needs no server
 
@@ -127,11 +139,11 @@ class Mounted:
         return cls(db, host, names, token or secrets.token_urlsafe(24))
 
     def hint(self, url: str) -> str:
-        """Return the line with the console's URL."""
+        """Return the line that prints the console's URL."""
         return f"console {url}/console/?token={self._token}"
 
     def pages(self, engine: Engine, rest: DynamoDBApplication) -> Handover:
-        """Return the server of browsers; paths that are not the console's go to `rest`."""
+        """Return the handler for browser requests. Paths outside of the console are passed to `rest`."""
         from keyplan.console import Access, Console, Source  # noqa: PLC0415 - an extra
         from keyplan.console.serving import Handover  # noqa: PLC0415 - an extra
 

@@ -1,4 +1,4 @@
-"""Arguments that several commands take."""
+"""Arguments that several commands accept."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ Prefix: TypeAlias = Annotated[
 
 
 def refusal(text: str, *, code: int = 2) -> typer.Exit:
-    """Return the exit of a command that cannot continue, after printing the reason."""
+    """Print the reason why a command cannot continue, and return the exception that ends it."""
     typer.echo(text, err=True)
     return typer.Exit(code)
 
 
 def write(command: str, text: str, output: Path | None) -> None:
-    """Print a document, or write it to a file. Exit the command with 1 if the file cannot be written."""
+    """Print a document or write it to a file. Exit with 1 if the file cannot be written."""
     if output is None:
         typer.echo(text, nl=False)
         return
@@ -52,15 +52,15 @@ D = TypeVar("D")
 
 
 def load(target: str) -> Design:
-    """Return the design of a module or file, loaded by `load_by`."""
+    """Return the design of a module or file, using `load_by`."""
     return load_by(target, Design.load)
 
 
 def load_by(target: str, loader: Callable[[str], D]) -> D:
     """Return the loader's result for a module or file.
 
-    Output of the module's code goes to standard error: standard output is the command's. Exit the command on failure:
-    with 1 for a fault in the declarations, with 2 for a target that cannot be read.
+    Output of the module's code goes to standard error, because standard output is for the command. On failure, the
+    command exits with 1 for a fault in the declarations, and with 2 for a target that cannot be read.
     """
     if "" not in sys.path:
         sys.path.insert(0, "")  # modules of the current folder, as with `python -m`
@@ -87,7 +87,7 @@ def load_by(target: str, loader: Callable[[str], D]) -> D:
 
 
 def pattern_of(command: str, design: Design, name: str) -> Pattern[..., Any]:
-    """Return the pattern of a name. Exit the command with 2 if it does not exist."""
+    """Return the pattern with a name. Exit with 2 if it does not exist."""
     try:
         return design.pattern(name)
     except KeyError:

@@ -1,4 +1,4 @@
-"""`keyplan diff`: which changes between two designs are online, which need a backfill or a new table, and the cost."""
+"""The command `keyplan diff`, which compares two versions of a design and plans the migration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`keyplan docs`: a design as a Markdown document, or as an HTML page."""
+"""The command `keyplan docs`, which writes a design as a Markdown document or an HTML page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`keyplan export`: a design's tables for infrastructure tools."""
+"""The command `keyplan export`, which exports the tables of a design to infrastructure tools."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _resources(
     checkpoints: bool | None,
     refused: Callable[[Sequence[Table]], Iterable[Fault]] = lambda _: (),
 ) -> tuple[Design, list[TableResource]]:
-    """Return a design with its tables. Exit the command with 1 if a table cannot be created as declared."""
+    """Return a design with its tables. Exit with 1 if a table cannot be created as declared."""
     from keyplan.cli.designs import load  # noqa: PLC0415 - as above
     from keyplan.export.resources import is_prefix, obstacles, resources  # noqa: PLC0415
 
@@ -95,7 +95,7 @@ def _resources(
 
 
 def _needed(design: Design, *, checkpoints: bool | None) -> list[Table]:
-    """Return the design's tables, and the one where its consumers' runners keep checkpoints."""
+    """Return the design's tables, including the table for consumer checkpoints if it is needed."""
     from keyplan.streams.checkpoints_table import DEFAULT_NAME, checkpoint_table  # noqa: PLC0415 - as above
 
     tables = list(design.tables)
@@ -107,7 +107,7 @@ def _needed(design: Design, *, checkpoints: bool | None) -> list[Table]:
 
 
 def _tell(tables: Sequence[TableResource], more: Iterable[str] = ()) -> None:
-    """Print declarations that the output does not contain."""
+    """Print notes about declarations that the output does not contain."""
     from keyplan.export.resources import left_out  # noqa: PLC0415 - as above
 
     for note in (*left_out(tables), *_unread_streams(tables), *more):
@@ -115,7 +115,7 @@ def _tell(tables: Sequence[TableResource], more: Iterable[str] = ()) -> None:
 
 
 def _unread_streams(tables: Sequence[TableResource]) -> Iterable[str]:
-    """Return a note for each stream without a declared consumer, where no table of checkpoints is written."""
+    """Yield a note for each stream without a declared consumer, if no checkpoint table is written."""
     from keyplan.streams.checkpoints_table import DEFAULT_NAME  # noqa: PLC0415 - as above
 
     if any(resource.table.name == DEFAULT_NAME for resource in tables):

@@ -1,4 +1,4 @@
-"""`keyplan fsck`: check the consistency of a database file."""
+"""The command `keyplan fsck`, which checks the consistency of a database file."""
 
 from __future__ import annotations
 

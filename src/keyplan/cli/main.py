@@ -1,4 +1,4 @@
-"""The `keyplan` command: one file per subcommand."""
+"""The `keyplan` command, with one module per subcommand."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ _OF_THE_SYSTEMS = frozenset({"demo", "lake", "token", "up"})
 
 
 class _Commands(TyperGroup):
-    """Group of commands. A full output ends a command with 1 and a message; a closed pipe silently.
+    """Command group that handles output errors.
 
-    A file name that is too long ends a command with 2.
+    If the disk is full, a command exits with 1 and a message. If the output pipe is closed, it exits with 1 silently.
+    If a file name is too long, it exits with 2.
     """
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command; name the distribution that a command of the systems needs."""
+        """Return a command. Exit with a hint if the command requires the keyplan-systems distribution."""
         command = super().get_command(ctx, cmd_name)
         if command is None and cmd_name in _OF_THE_SYSTEMS:
             raise refusal(f"keyplan {cmd_name}: not installed; pip install keyplan-systems")

@@ -1,4 +1,4 @@
-"""Prices of a region that is named on the command line."""
+"""The command `keyplan price`, which estimates the monthly cost of a design."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LOADS: Final = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 
 def book_of(command: str, region: str) -> PriceBook:
-    """Return the newest prices of a region. Exit the command with 2 if none are included."""
+    """Return the newest prices of a region. Exit with 2 if none are included."""
     from keyplan.cost.prices import PriceDataError, book  # noqa: PLC0415 - `keyplan --help` needs no prices
 
     try:
@@ -49,7 +49,7 @@ def price(
         ),
     ] = None,
     items: Annotated[
-        str, typer.Option("--items", help="Multiply all declared numbers of items by this factor, such as 10x.")
+        str, typer.Option("--items", help="Multiply all declared item counts by this factor, such as 10x.")
     ] = "1x",
     size: Annotated[str, typer.Option("--size", help="Multiply all item sizes by this factor, such as 2x.")] = "1x",
     format: Annotated[
@@ -86,7 +86,7 @@ def price(
 
 
 def _factor(option: str, text: str) -> float:
-    """Parse the value of an option that is a factor. Raises ValueError."""
+    """Parse the factor in an option. Raises ValueError."""
     try:
         factor = float(text.removesuffix("x"))
     except ValueError:
@@ -97,7 +97,7 @@ def _factor(option: str, text: str) -> float:
 
 
 def _rate(text: str) -> tuple[str, Rate]:
-    """Parse one `--rate pattern=calls`. Raises ValueError."""
+    """Parse the value of one `--rate pattern=calls` option. Raises ValueError."""
     from keyplan.design.workload import Rate  # noqa: PLC0415
 
     name, _, value = text.partition("=")
@@ -185,7 +185,7 @@ def _book(region: str, path: Path | None, changes: list[str]) -> PriceBook:
 
 
 def _change(text: str) -> tuple[str, float]:
-    """Parse one `--set name=price`. Raises ValueError."""
+    """Parse the value of one `--set name=price` option. Raises ValueError."""
     name, _, value = text.partition("=")
     try:
         return name, float(value)

@@ -1,4 +1,4 @@
-"""A small sample table: films, by director and year, with an index by genre and rating."""
+"""A small sample table of films by director and year, with an index by genre and rating."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FILMS = (
 
 
 def load(engine: Engine) -> None:
-    """Create and fill the table, unless it exists."""
+    """Create and fill the sample table, unless it exists."""
     try:
         engine.call(
             "CreateTable",

@@ -1,4 +1,4 @@
-"""`keyplan serve`: the engine behind an HTTP endpoint that every AWS SDK can use."""
+"""The command `keyplan serve`, which serves the engine over HTTP for all AWS SDKs."""
 
 from __future__ import annotations
 

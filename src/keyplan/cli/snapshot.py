@@ -1,4 +1,4 @@
-"""`keyplan snapshot`: a consistent copy of a database that may be in use."""
+"""The command `keyplan snapshot`, which makes a consistent copy of a database that may be in use."""
 
 from __future__ import annotations
 

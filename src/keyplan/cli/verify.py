@@ -1,4 +1,4 @@
-"""`keyplan verify`: a design's patterns run on generated data; declared, predicted and measured cost side by side."""
+"""The command `keyplan verify`, which runs the patterns of a design on generated data."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def verify(  # noqa: PLR0917 - each is an option on the command line
 
 @contextmanager
 def _bar() -> Iterator[tuple[OnProgress, OnProgress]]:
-    """Show progress of loading and of running on standard error: a bar on a terminal, else lines."""
+    """Show the progress of loading and running on standard error, as a bar in a terminal or else as lines."""
     from rich.console import Console  # noqa: PLC0415
     from rich.progress import Progress  # noqa: PLC0415
 

@@ -60,7 +60,7 @@ class PatternCost:
 
     @property
     def per_million(self) -> float:
-        """Return the price of a million calls, or 0 if there are no calls."""
+        """Return the price of a million calls, or 0 without calls."""
         return 0.0 if not self.calls else self.requests / self.calls * 1e6
 
 

@@ -154,7 +154,7 @@ CALL_SOURCES = (Param, Each, EveryShard)
 def annotation_of(source: Source) -> Any:
     """Return the annotation of a parameter, or of the model attribute that it leads to, without Unset.
 
-    Returns None if there is no annotation.
+    Returns None without an annotation.
     """
     return without_unset(_declared_annotation(source))
 

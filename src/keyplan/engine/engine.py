@@ -45,7 +45,7 @@ class Engine:
     * `state_delay_s=0.0`: number of seconds for which tables and indexes are CREATING, UPDATING or DELETING.
     * `stream_shards=1`: number of shards of a new stream; None: one for each initial partition of the service.
     * `ttl_delay_s=0.0`: number of seconds for which expired items remain.
-    * `ttl_sweep_s=1.0`: seconds between background sweeps of expired items; None: only explicit calls of `sweep` remove them.
+    * `ttl_sweep_s=1.0`: seconds between background sweeps of expired items; None: only calls of `sweep` remove them.
     * `faults=None`: a `Faults` object that specifies the faults to inject.
     * `buckets=None`: a folder, "s3://" or `S3Buckets` for exports and imports.
 

@@ -39,7 +39,7 @@ Filter = Callable[[ItemChange[Any]], bool]
 
 
 def filter_of(declared: ChangeFilter | None) -> Filter | None:
-    """Return the function that filters changes, or None if there is no filter. Raises ConsumerSetupError."""
+    """Return the function that filters changes, or None without a filter. Raises ConsumerSetupError."""
     if declared is None:
         return None
     if isinstance(declared, Changed):

@@ -3,7 +3,7 @@
     KeyplanError
     └── ChangesError
         ├── ConsumerSetupError      a consumer cannot run as declared
-        ├── ConsumerStoppedError    a record failed permanently and there is no destination; see `failure`
+        ├── ConsumerStoppedError    a record without a destination failed permanently; see `failure`
         └── LeaseLostError          another runner has acquired a shard
 
 If the service cannot be reached, a RunError from `keyplan.client` is raised.
@@ -24,7 +24,7 @@ class ConsumerSetupError(ChangesError):
 
 
 class ConsumerStoppedError(ChangesError):
-    """Raised if a record failed permanently and there is no destination. The record was not skipped."""
+    """Raised if a record without a destination failed permanently. The record was not skipped."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(

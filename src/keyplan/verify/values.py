@@ -63,8 +63,8 @@ class NothingFitsError(KeyplanError):
 def examples_of(model: type[BaseModel]) -> tuple[BaseModel, ...]:
     """Return the examples in a model's `json_schema_extra`, by field or alias.
 
-    Raises SampleError for an invalid example. Inherited examples may lack fields of the model, so invalid ones among
-    them are skipped.
+    Raises SampleError for an invalid example. Inherited examples may not have all fields of the model, so invalid ones
+    among them are skipped.
     """
     examples = []
     inherited = any(

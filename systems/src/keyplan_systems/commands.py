@@ -131,32 +131,33 @@ def demo(  # noqa: PLR0917 - one parameter per option, given by name
         str | None,
         typer.Option("--url", help="URL of a running `keyplan up`. If omitted, the demo starts its own server."),
     ] = None,
-<<<<<<< HEAD
-    folder: Annotated[Path | None, typer.Option("--folder", help="The folder of the running `keyplan up`.")] = None,
-    system: Annotated[list[str] | None, typer.Option("--system", help="Run only this system; may be repeated.")] = None,
+    folder: Annotated[Path | None, typer.Option("--folder", help="Data folder of the running `keyplan up`.")] = None,
+    system: Annotated[list[str] | None, typer.Option("--system", help="Run only this system. Can be repeated.")] = None,
     stay: Annotated[
         bool | None,
         typer.Option(
             "--stay/--no-stay",
-            help="Keep the demo's own systems running until Ctrl-C, so that its links work. Default: in a terminal.",
+            help="Keep the demo's own server running until Ctrl-C, so that the printed links work. Enabled by default"
+            " in a terminal.",
         ),
     ] = None,
     browser: Annotated[
-        bool, typer.Option("--browser", help="Play in a browser, in windows side by side; requires Playwright.")
+        bool, typer.Option("--browser", help="Show the scenario in browser windows, side by side. Requires Playwright.")
     ] = False,
     pace: Annotated[
-        float, typer.Option("--pace", min=0, max=60, help="Seconds of a step in the browser; 0 is as fast as it can.")
+        float,
+        typer.Option(
+            "--pace", min=0, max=60, help="Seconds to wait for each step in the browser. 0 runs without waiting."
+        ),
     ] = 1.0,
-    headless: Annotated[bool, typer.Option("--headless", help="Play in a browser that shows no windows.")] = False,
-=======
-    folder: Annotated[Path | None, typer.Option("--folder", help="Data folder of the running `keyplan up`.")] = None,
-    system: Annotated[list[str] | None, typer.Option("--system", help="Run only this system. Can be repeated.")] = None,
->>>>>>> e54f0374 (Reword command help in complete sentences)
+    headless: Annotated[
+        bool, typer.Option("--headless", help="Run the scenario in a browser without showing windows.")
+    ] = False,
 ) -> None:
-    """Run a scripted scenario against the systems, print each step, and link what it made.
+    """Run a scripted scenario against the systems, and print each step and links to the results.
 
-    With --browser, the scenario plays in the systems' pages: people sign in, write and decide at a pace that you can
-    follow.
+    With --browser, the scenario runs in the web pages of the systems, where users sign in, write and decide at a pace
+    that you can follow.
     """
     from keyplan_systems.up.demo import Show  # noqa: PLC0415 - loaded when run
     from keyplan_systems.up.demo import demo as play  # noqa: PLC0415

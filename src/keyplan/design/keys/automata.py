@@ -205,7 +205,7 @@ def _overlap(text: str, delimiter: str) -> int:
 
 
 def shared_words(left: Automaton, right: Automaton, *, visits: int = 1, variety: int = 1) -> Iterator[str]:
-    """Yield words that both automata accept, shortest first. It yields none only if there is no such word.
+    """Yield words that both automata accept, shortest first. It yields none only if no such word exists.
 
     Higher limits for visits per pair of states (`visits`) and for characters (`variety`) yield more words, but not all.
     """

@@ -107,7 +107,7 @@ class RangeRequest:
 
     @property
     def filter(self) -> str:
-        """The longest possible filter expression, or an empty string if there is no filter."""
+        """The longest possible filter expression, or an empty string without a filter."""
         return "" if self._filter is None else self._filter.longest
 
     def partitions(self, arguments: Arguments) -> list[Arguments]:

@@ -1,6 +1,6 @@
 """Copies of a table's rows as of one point in time, filled in chunks while other clients read and write the table.
 
-A copy begins with a short transaction and contains the rows as of that transaction. From then on, the first change of
+A copy starts with a short transaction and contains the rows as of that transaction. From then on, the first change of
 each item saves the earlier version of the item in a separate tree. The document of the table names this tree, so that
 every process writes to it. A chunk uses the saved version instead of the current row. Each chunk is read and written in
 one transaction, so writers wait for one chunk at most. A copy as of an earlier time then reverts later changes, using

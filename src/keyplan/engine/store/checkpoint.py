@@ -2,7 +2,7 @@
 
 A checkpoint during a commit stalls the writer for tens of milliseconds. With this thread, writers only append to the
 log. PASSIVE checkpoints do not block other connections, but they cannot restart the log while a client writes. If the
-log has grown far beyond its threshold, a RESTART checkpoint waits until there are no readers and restarts the log. With
+log has grown far beyond its threshold, a RESTART checkpoint waits until no readers are left and restarts the log. With
 a continuous writer, or a disk slower than the writer, the log would still grow. Beyond a second threshold, writers
 therefore wait until the checkpoint is complete.
 

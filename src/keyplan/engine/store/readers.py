@@ -92,7 +92,7 @@ class Connected:
         """Return the number of rows and the sum of their sizes, for the whole tree or a span.
 
         A whole tree is counted in parts, so that no read outside a transaction holds the log for long. Each part sees
-        the rows as of the time of its own read.
+        the rows as of the time of its read.
         """
         if low is not None:
             of_span: tuple[int, int] = self._get(tree.span_totals, low, high)
@@ -139,7 +139,7 @@ class Connected:
         return self._get(statements.GET_SEQUENCE, name) or 0
 
     def _get(self, statement: str, *given: Any) -> Any:
-        """Return the row of a query, or the value of its only column, or None if there is no row."""
+        """Return the row of a query, or the value of its only column, or None if no row matches."""
         return self._cursor.execute(statement, given).get
 
     def _all(self, statement: str, *given: Any) -> list[Any]:

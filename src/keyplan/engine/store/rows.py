@@ -21,7 +21,7 @@ Row = tuple[bytes, int, bytes]
 
 
 class StoreView(Protocol):
-    """Reads that are all as of one point in time, or each as of its own time."""
+    """Reads that are all as of one point in time, or each as of a different time."""
 
     def point(self, tree: Tree, key: bytes) -> tuple[int, bytes] | None:
         """Return the size and body of the row with a key, or None."""
