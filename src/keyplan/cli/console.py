@@ -50,7 +50,7 @@ def console(  # noqa: PLR0917 - one parameter per option, given by name
     ] = None,
     against: Annotated[
         list[str] | None,
-        typer.Option("--against", help="Another version of the design to compare with; may be repeated."),
+        typer.Option("--against", help="Another version of the design to compare with. Can be repeated."),
     ] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Reject all write operations.")] = False,
     port: Annotated[
@@ -67,7 +67,7 @@ def console(  # noqa: PLR0917 - one parameter per option, given by name
         typer.Option("--allow-host", help="Additional host name to accept in Host headers. Can be repeated."),
     ] = None,
 ) -> None:
-    """Show tables, items, the design and its load in a browser. Prints the URL, which contains a token."""
+    """Show tables, items, a design and its load in a web console. The printed URL contains an access token."""
     if not is_installed():
         raise refusal("keyplan console: not installed; pip install 'keyplan[console]'")
     chosen = [option for option in (db, endpoint, aws) if option is not None]
