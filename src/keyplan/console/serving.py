@@ -38,6 +38,7 @@ class _Server(uvicorn.Server):
 
 def run(console: Console, bound: socket.socket, say: Callable[[str], None]) -> None:
     """Serve a console on a bound socket until SIGINT or SIGTERM. `say` gets each line for the user."""
+    bound.listen()  # the URL works as soon as it is printed
     say(f"{console.source.name}{' (read-only)' if console.source.read_only else ''}; stop with Ctrl-C")
     say(f"open {console.url(url_of(bound))}")
     _Server(_config(console.site())).run(sockets=[bound])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -106,7 +106,7 @@ def json_of(items: Iterator[Mapping[str, Any]], kind: str) -> Iterator[str]:
 
 
 def csv_of(
-    items: Iterator[Mapping[str, Any]], first: list[Mapping[str, Any]], keys: list[str], chosen: list[str]
+    items: Iterator[Mapping[str, Any]], first: Sequence[Mapping[str, Any]], keys: list[str], chosen: list[str]
 ) -> Iterator[str]:
     """Return CSV rows; the columns are those of the first page, any further attributes go into one more column.
 

@@ -52,7 +52,8 @@ from keyplan.console.source import Source
 from keyplan.errors import ConditionalCheckFailedError, ServiceError
 from keyplan.pages import redirect
 
-_MOST_CHANGES: Final = 200
+_MOST_CHANGES: Final = 100
+"""Attributes of one update: each needs two of the 300 operators of a condition."""
 _MOST_DELETED: Final = 1000
 _VIEWS: Final = (("form", "Form"), ("plain", "JSON"), ("dynamodb", "DynamoDB JSON"))
 

@@ -1,0 +1,107 @@
+"""The console as a command and as a part of `keyplan serve`, in processes of their own."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import boto3
+import httpx
+import pytest
+
+RUN = [sys.executable, "-m", "keyplan"]
+
+
+@pytest.fixture
+def started() -> Iterator[Callable[..., tuple[str, subprocess.Popen[str]]]]:
+    """Yield a function that starts a command and returns its console's URL, with the token, and the process."""
+    with ExitStack() as stack:
+
+        def start(*arguments: str) -> tuple[str, subprocess.Popen[str]]:
+            process = subprocess.Popen([*RUN, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            stack.callback(process.communicate)
+            stack.callback(process.kill)
+            assert process.stdout is not None
+            for line in process.stdout:
+                url = re.search(r"http://\S+/console/\?token=\S+", line)
+                if url:
+                    return url[0], process
+            raise AssertionError("no URL was printed")
+
+        yield start
+
+
+@contextmanager
+def visitor(url: str) -> Iterator[httpx.Client]:
+    """Yield a client that has opened the link with the token."""
+    with httpx.Client(base_url=f"http://{urlsplit(url).netloc}", timeout=60) as client:
+        assert client.get(url).status_code == 303
+        yield client
+
+
+@contextmanager
+def client_of(url: str) -> Iterator[Any]:
+    """Yield a boto3 client of the server."""
+    client = boto3.client(
+        "dynamodb",
+        endpoint_url=f"http://{urlsplit(url).netloc}",
+        region_name="us-east-1",
+        aws_access_key_id="a",
+        aws_secret_access_key="b",
+    )
+    yield client
+    client.close()
+
+
+def test_a_served_database_has_a_console_next_to_the_protocol(
+    started: Callable[..., tuple[str, subprocess.Popen[str]]],
+) -> None:
+    url, process = started("serve", "--db", ":memory:", "--port", "0", "--sample")
+    with client_of(url) as client, visitor(url) as visit, httpx.Client(timeout=60) as stranger:
+        assert client.list_tables()["TableNames"] == ["sample-films"]
+        home = url.partition("?")[0]
+        assert stranger.get(home.removesuffix("console/")).text.startswith("healthy")
+        assert stranger.get(home).status_code == 401
+        assert "sample-films" in visit.get("/console/data/").text
+        assert client.scan(TableName="sample-films", Select="COUNT")["Count"] == 10
+    process.send_signal(signal.SIGTERM)
+    out, _ = process.communicate(timeout=60)
+    assert out.splitlines()[-1].startswith("keyplan serve: stopped")
+    assert process.returncode == 0
+
+
+def test_the_console_runs_alone_against_an_endpoint(
+    started: Callable[..., tuple[str, subprocess.Popen[str]]],
+) -> None:
+    served, _ = started("serve", "--db", ":memory:", "--port", "0", "--sample")
+    endpoint = f"http://{urlsplit(served).netloc}"
+    url, process = started("console", "--endpoint", endpoint, "--read-only", "--port", "0")
+    with visitor(url) as visit:
+        text = visit.get("/console/data/tables/sample-films/").text
+    assert "Seven Samurai" in text
+    assert "read-only" in text
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert out.splitlines()[-1] == "keyplan console: stopped"
+    assert process.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--db", "a.db", "--aws", "eu-west-1"], "give one of --db, --endpoint and --aws"),
+        (["--db", ":memory:", "--host", "0.0.0.0"], "choose a token and pass it in KEYPLAN_CONSOLE_TOKEN"),
+        (["--endpoint", "ftp://x"], "is not supported"),
+        (["no_such_design"], "no_such_design"),
+    ],
+)
+def test_a_console_that_cannot_start_says_why(arguments: list[str], message: str) -> None:
+    done = subprocess.run([*RUN, "console", *arguments], check=False, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 2
+    assert message in done.stderr
