@@ -40,7 +40,7 @@ from keyplan.verify.values import MissingGeneratorError
 
 ITEMS_READ: Final = 200
 """Items that one request reads for the view of item collections."""
-COLLECTIONS_SHOWN: Final = 20
+COLLECTIONS_SHOWN: Final = 15
 _UNIQUE: Final = {"csrf", "run", "confirmed", "cursor", "fill"}
 """Fields of a pattern's form that are not parameters."""
 
@@ -93,9 +93,8 @@ class _Pages:
     def overview(self, request: Request) -> Response:
         if self._room is None:
             return self._missing(request)
-        drawn = [draw(panel, number) for number, panel in enumerate(self._room.panels)]
         return self._render(
-            request, "overview", "picture", drawn=drawn, doc=self._room.design.doc, first_line=first_line
+            request, "overview", "picture", drawn=self._room.pictures, doc=self._room.design.doc, first_line=first_line
         )
 
     # Item collections.
@@ -107,18 +106,16 @@ class _Pages:
         table = _table(self._room.design, query.get("table", ""))
         index = _index(table, query.get("index", ""))
         is_stored = query.get("from") == "stored"
-        entities = collections.EntityFinder(table.entities)
         problem, problems, read, start = "", [], None, query.get("start", "")
         found: list[collections.Collection] = []
         try:
             if is_stored:
                 read, following = self._stored(table, index, start)
-                found = collections.collections(table.schema, index, read, entities)
+                found = collections.collections(table.schema, index, read, collections.EntityFinder(table.entities))
             else:
                 following, sample = "", self._room.sample()
                 problems = sample.problems
-                generated = collections.entries(table.schema, index, sample.items(table))
-                found = collections.by_variety(collections.collections(table.schema, index, generated, entities))
+                found = self._room.collections(table, index)
         except MissingGeneratorError as error:
             following, problem = "", str(error)
         except ServiceError as error:

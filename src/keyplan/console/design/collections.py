@@ -23,7 +23,7 @@ SHOWN_CHARACTERS: Final = 64
 """Characters of a value that a cell shows; its tooltip shows more."""
 _TOOLTIP_CHARACTERS: Final = 600
 _KEY_CHARACTERS: Final = 300
-ITEMS_SHOWN: Final = 12
+ITEMS_SHOWN: Final = 8
 """Items of a collection that are shown at once."""
 
 

@@ -344,7 +344,7 @@ def _draw_section(drawn: _Drawn, panel: Panel, section: PanelSection, x: float, 
         _rect(x, y, _MIDDLE, _height(section), f"section {_kind_class(section)} {section.mark}"),
         _text(x + 14, y + 19, f"{_SIGNS[section.mark]}{section.name}", "name", most=_MIDDLE - 120),
         _text(
-            x + 14, y + 36, f"{section.keys}{'   ' + section.note if section.note else ''}", "dim", most=_MIDDLE - 28
+            x + 14, y + 36, ", ".join(part for part in (section.keys, section.note) if part), "dim", most=_MIDDLE - 28
         ),
         _text(x + _MIDDLE - 14, y + 19, section.kind, "kind", anchor="end"),
     ]

@@ -17,8 +17,9 @@ from keyplan.check.finding import Finding
 from keyplan.check.rule import Rule
 from keyplan.clock import SystemClock
 from keyplan.console.design.claims import Verification
+from keyplan.console.design.collections import Collection, EntityFinder, by_variety, collections, entries
 from keyplan.console.design.costs import Costs, WhatIf, costs
-from keyplan.console.design.picture import SEVERITIES, Panel, colors_of, panels, worst_by_subject
+from keyplan.console.design.picture import SEVERITIES, Panel, colors_of, draw, panels, worst_by_subject
 from keyplan.console.design.running import PatternRunner, request_text
 from keyplan.console.design.sample import Sample
 from keyplan.console.source import Source
@@ -27,9 +28,10 @@ from keyplan.cost.expected import Expected, expected
 from keyplan.cost.prices import PriceBook, book
 from keyplan.design.declaring.design import Design
 from keyplan.design.declaring.patterns import Pattern
+from keyplan.design.declaring.tables import Table
 from keyplan.design.errors import Fault, Place, line_number
 from keyplan.design.planning.indexes import all_faults
-from keyplan.errors import KeyplanError, ServiceError
+from keyplan.design.schema import Index
 from keyplan.export.conditions import condition, key_condition, written_only_if
 from keyplan.export.examples import command, example_request
 from keyplan.export.explain import claim_lines, plan_lines
@@ -88,11 +90,12 @@ class Room:
         self._clock = SystemClock()
         self._costs: dict[WhatIf, Costs] = {}
         """By the factors that were asked for: as many as the pages offer."""
+        self._collections: dict[tuple[Table, Index | None], list[Collection]] = {}
         self._generating = threading.Lock()
 
     def warm(self) -> None:
         """Compute the findings and the estimate in another thread, so that the first page is fast."""
-        threading.Thread(target=lambda: (self.report, self.month), name="design", daemon=True).start()
+        threading.Thread(target=lambda: (self.pictures, self.summaries), name="design", daemon=True).start()
 
     @cached_property
     def report(self) -> Report:
@@ -122,6 +125,11 @@ class Room:
         return panels(self.design, self.report.findings)
 
     @cached_property
+    def pictures(self) -> list[Markup]:
+        """The panels, drawn."""
+        return [draw(panel, number) for number, panel in enumerate(self.panels)]
+
+    @cached_property
     def verification(self) -> Verification:
         """The verification in the background."""
         return Verification(self.design, self.book)
@@ -139,6 +147,15 @@ class Room:
     @cached_property
     def _sample(self) -> Sample:
         return Sample(self.design, self._clock.now())
+
+    def collections(self, table: Table, index: Index | None) -> list[Collection]:
+        """Return the collections of generated items, those with the most entities first."""
+        known = self._collections.get((table, index))
+        if known is None:
+            generated = entries(table.schema, index, self.sample().items(table))
+            found = collections(table.schema, index, generated, EntityFinder(table.entities))
+            known = self._collections[table, index] = by_variety(found)
+        return known
 
     def pattern(self, name: str) -> Pattern[..., Any] | None:
         """Return the pattern with a name, or None."""
@@ -207,22 +224,6 @@ class Room:
             tuple(claim_lines(pattern, expectation)),
             tuple(all_faults(plan)),
         )
-
-    # The source.
-
-    def missing_tables(self) -> list[str] | None:
-        """Return the tables that the source does not have; None if it cannot be asked."""
-        missing = []
-        for table in self.design.tables:
-            try:
-                self.source.call("DescribeTable", {"TableName": table.name})
-            except ServiceError as error:
-                if error.code != "ResourceNotFoundException":
-                    return None
-                missing.append(table.name)
-            except KeyplanError:
-                return None
-        return missing
 
 
 def first_line(text: str) -> str:
