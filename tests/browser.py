@@ -208,6 +208,8 @@ class Site:
     folder: Path
     pages: frozenset[str] = frozenset()
     """Paths of routes below the systems' pages that answer GET, such as /todo/app/tasks/{task_id}."""
+    console: str = ""
+    """Link that opens the web console; empty without one."""
 
     def unvisited(self, paths: Iterable[str], parts: Iterable[str] = ()) -> set[str]:
         """Return the routes to which none of these paths leads.
@@ -250,6 +252,7 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Si
             url = stack.enter_context(Running(host, settings.get("port", 0))).url
             stack.callback(host.workers.stop)
             routes = [path for entry in host.hosted for path in _routes(entry.built.app, entry.system.name)]
-            return Site(url, folder, frozenset(routes))
+            console = "" if host.console is None else host.console.url(url)
+            return Site(url, folder, frozenset(routes), console)
 
         yield run

@@ -42,6 +42,7 @@ class Console:
         design: Design | None = None,
         designs: Mapping[str, Design] | None = None,
         against: Mapping[str, Design] = MappingProxyType({}),
+        overview: home.OverviewSource | None = None,
         token: str | None = None,
         read_only: bool = False,
         access: Access | None = None,
@@ -50,7 +51,7 @@ class Console:
 
         `token` admits a browser; by default a random one. `read_only` refuses every operation that writes. `access`
         replaces the check of token, Host and Origin. Each of `designs` has its own pages below designs/NAME/. `against`
-        names other versions of `design` to compare it with.
+        names other versions of `design` to compare it with. `overview` returns the systems that the home page shows.
         """
         if read_only:
             source.read_only = True
@@ -60,7 +61,15 @@ class Console:
         every = [*(() if design is None else (design,)), *self._designs.values()]
         self.load = LoadRoom(source, every)
         """What the Load room shows."""
-        self.frame = Frame(source, self.access, design, load=self.load, designs=self._designs, against=against)
+        self.frame = Frame(
+            source,
+            self.access,
+            design,
+            load=self.load,
+            designs=self._designs,
+            overview=overview,
+            against=against,
+        )
         self.app: ASGIApp = self.access.guard(self.frame, self._rooms())
         """ASGI application to mount at /console."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from http import HTTPStatus
 from types import MappingProxyType
@@ -70,6 +70,7 @@ class Frame:
         *,
         load: LoadRoom | None = None,
         designs: Mapping[str, Design] = MappingProxyType({}),
+        overview: Callable[[Request], Awaitable[Any]] | None = None,
         depth: int = 0,
         against: Mapping[str, Design] = MappingProxyType({}),
     ) -> None:
@@ -79,6 +80,8 @@ class Frame:
         """Designs with their own pages, by name; and the path from these pages to the console's root."""
         self.against = against
         """Other versions of the design to compare it with, by name."""
+        self.overview = overview
+        """Returns the systems of the home page; None for a page about the source alone."""
         self.load = load if load is not None else LoadRoom(source, () if design is None else (design,))
         """What the Load room shows; consoles of several designs share it."""
         self.pages = Pages(
@@ -121,7 +124,7 @@ class Frame:
         **context: Any,
     ) -> Response:
         """Return a page. Its template extends console.html.j2, and sees `source`, `design` and `receipts`."""
-        shared = {"source": self.source, "design": self.design, "receipts": receipts_of_page()}
+        shared = {"source": self.source, "design": self.design, "designs": self.designs, "receipts": receipts_of_page()}
         return self.pages.render(request, template, status, headers=headers, **{**shared, **context})
 
     def failed(self, request: Request, error: KeyplanError) -> Response:

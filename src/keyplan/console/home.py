@@ -1,18 +1,133 @@
-"""Home room: the source, its systems and where to start."""
+"""Home room: where to start. A server of several systems shows them, with their health, workers and people."""
 
 from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from keyplan.console.frame import Frame
+from keyplan.errors import KeyplanError
+
+if TYPE_CHECKING:
+    from keyplan.console.frame import Frame
+
+TEMPLATE = "home/systems.html.j2"
+"""Template of an `Overview`, with `overview` and `is_admitted`: True if the person may open the other rooms."""
+_TABLES = 100
+
+
+@dataclass(frozen=True)
+class WorkerCard:
+    """Background work of a system."""
+
+    name: str
+    done: int
+    """Units completed since the start."""
+    lag: str
+    """How far it is behind, such as "up to date"."""
+    error: str = ""
+    """Kind of the last failure; empty if it works."""
+
+
+@dataclass(frozen=True)
+class PersonCard:
+    """Sample person, as whom one signs in with a click."""
+
+    subject: str
+    name: str
+    about: str
+    roles: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class SystemCard:
+    """System that runs in the server."""
+
+    name: str
+    title: str
+    summary: str
+    status: str
+    """"ok", "degraded" or "failing"."""
+    checks: Mapping[str, str]
+    start: str
+    """URL of its pages; empty if it has none."""
+    api: str
+    """URL of the description of its API."""
+    tables: Sequence[str]
+    patterns: Sequence[Mapping[str, str]]
+    """Name, doc, operation, where, key, read and write units of each pattern."""
+    findings: Sequence[Any]
+    suppressed: int
+    month: str
+    """Monthly cost at the declared rates."""
+    workers: Sequence[WorkerCard] = ()
+    people: Sequence[PersonCard] = ()
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What a server of several systems shows first."""
+
+    systems: Sequence[SystemCard]
+    workers: Sequence[WorkerCard] = ()
+    """All workers, also those of no system."""
+    endpoint: str = ""
+    """URL at which the server answers as DynamoDB; empty if it does not."""
+    csrf: str = field(default="", repr=False)
+    """Token of the forms that sign in."""
+    console: str = ""
+    """URL of the console, without its token; empty without a console."""
+
+
+OverviewSource: TypeAlias = Callable[[Request], Awaitable[Overview]]
 
 
 def routes(console: Frame) -> list[Route]:
     """Return the routes of the room."""
+    is_of_systems = console.overview is not None
+    routes = [Route("/", _systems(console)) if is_of_systems else console.route("/", _start(console))]
+    if console.designs and console.design is None:
+        routes.append(console.route("/design/", _designs(console)))
+    return routes
 
-    def overview(request: Request) -> Response:
-        return console.render(request, "home.html.j2")
 
-    return [console.route("/", overview)]
+def _systems(console: Frame) -> Callable[[Request], Awaitable[Response]]:
+    async def page(request: Request) -> Response:
+        assert console.overview is not None, "routes found it"
+        return console.render(request, TEMPLATE, overview=await console.overview(request), is_admitted=True)
+
+    return page
+
+
+def _start(console: Frame) -> Callable[[Request], Response]:
+    def page(request: Request) -> Response:
+        source, load = console.source, console.load
+        window = load.window("1h")
+        try:
+            answer, failure = source.call("ListTables", {"Limit": _TABLES}), ""
+        except KeyplanError as error:
+            answer, failure = {}, str(error)
+        return console.render(
+            request,
+            "home/start.html.j2",
+            tables=answer.get("TableNames", []),
+            has_more="LastEvaluatedTableName" in answer,
+            failure=failure,
+            window=window,
+            total=window.total,
+            undeclared=len(window.totals("undeclared")) if load.matcher.tables else 0,
+            keys=load.recorder.hottest_keys(5),
+        )
+
+    return page
+
+
+def _designs(console: Frame) -> Callable[[Request], Response]:
+    def page(request: Request) -> Response:
+        return console.render(request, "home/designs.html.j2")
+
+    return page

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from keyplan.clock import ManualClock
 from keyplan_systems.up.workers import State, Workers
 from keyplan_systems.web.system import UnfinishedError, Worker
 
@@ -103,6 +104,24 @@ def test_failures_are_shown_by_kind_and_logged_in_full(caplog: pytest.LogCapture
     assert workers.stop()
     assert workers.states[0].last_error == "UnfinishedError: KeyError, ValueError"
     assert all(text in caplog.text for text in ("item 42", "item 43", "item 44"))
+
+
+def test_a_worker_is_behind_since_it_last_had_no_work() -> None:
+    clock, todo = ManualClock(), [0, 1, 0]
+    workers = Workers([Worker("steps", todo.pop, every_s=1.0)], clock)
+    (state,) = workers.states
+    assert workers.lag_s(state) is None
+    workers._once(state)
+    clock.advance(4)
+    assert workers.lag_s(state) == 0.0
+    workers._once(state)
+    clock.advance(16)
+    assert workers.lag_s(state) == 20.0
+    workers._once(state)
+    assert workers.lag_s(state) == 0.0
+    state.failures = 1
+    clock.advance(3)
+    assert workers.lag_s(state) == 3.0, "a worker that fails is never up to date"
 
 
 def test_a_worker_that_does_not_end_is_reported() -> None:

@@ -85,7 +85,7 @@ class _Pages:
         )
 
     def _window(self, request: Request) -> LoadWindow:
-        return self._room.recorder.window(request.query_params.get("span", SPANS[0].name))
+        return self._room.window(request.query_params.get("span", SPANS[0].name))
 
     def overview(self, request: Request) -> Response:
         window = self._window(request)

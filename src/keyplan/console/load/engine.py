@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from keyplan.engine.observing import Observation
     from keyplan.engine.tables.catalog import Index, Table
 
+_OWN_TABLES: Final = ("keyplan-checkpoints", "keyplan-failures")
 _STATEMENTS: Final = frozenset({"ExecuteStatement", "BatchExecuteStatement", "ExecuteTransaction"})
 
 
@@ -104,7 +105,7 @@ class EngineLoad:
         places = dict.fromkeys((*read, *write)) or dict.fromkeys(_named_places(items))
         sums = sum(read.values()), sum(write.values())
         parts = [LoadPart(TOTAL, *sums, throttled)]
-        name = self._matcher.pattern(operation, items)
+        name = self._matcher.pattern(operation, items) or _bookkeeping(items)
         if name is not None:
             parts.append(LoadPart(("pattern", name), *sums, throttled))
         elif error is None or items:
@@ -186,6 +187,13 @@ class EngineLoad:
             return ()
         with self._lock:
             return self._model.resource(known.table, known.index, self._clock.now()).partitions.lows
+
+
+def _bookkeeping(items: Sequence[Touched]) -> str | None:
+    """Return a name for requests of keyplan's own tables, such as consumers' checkpoints, which need no pattern."""
+    tables = {one.table for one in items}
+    is_own = tables and all(table.startswith(_OWN_TABLES) for table in tables)
+    return f"bookkeeping in {min(tables)}" if is_own else None
 
 
 def _form(operation: str, request: Mapping[str, Any], items: Sequence[Touched]) -> tuple[str, str]:

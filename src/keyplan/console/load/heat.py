@@ -16,6 +16,7 @@ _LEVELS: Final = 5
 _ROUNDING: Final = 1e-9
 _WIDTH: Final = 640
 _ROW: Final = 14
+_TALL_ROWS: Final = 6
 _ROWS: Final = 24
 """Rows of a map; further partitions share the last row."""
 
@@ -80,11 +81,12 @@ def _map(
     scale: float,
 ) -> Markup:
     shown = min(len(rows), _ROWS)
-    height = shown * _ROW
+    row_height = _ROW if shown <= _TALL_ROWS else _ROW // 2
+    height = shown * row_height
     cell = _WIDTH / len(window.buckets)
     drawn = [Markup('<rect class="heat-ground" x="0" y="0" width="{}" height="{}" rx="4"/>').format(_WIDTH, height)]
     for number, row in enumerate(rows):
-        y = min(number, shown - 1) * _ROW
+        y = min(number, shown - 1) * row_height
         for place_x, (counts, length) in enumerate(zip(row, lengths, strict=True)):
             if counts is None:
                 continue
@@ -99,7 +101,7 @@ def _map(
                     cell * place_x + 0.4,
                     y + 1,
                     cell - 0.8,
-                    _ROW - 2,
+                    row_height - 2,
                     counts.units / length,
                     use,
                     f", {counts.throttled} over the limit" if counts.throttled else "",

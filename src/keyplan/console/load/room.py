@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from keyplan.client.reporting import document
 from keyplan.console.load.engine import EngineLoad
 from keyplan.console.load.forecast import PatternForecast, compare
 from keyplan.console.load.heat import Heat, heat_of
@@ -15,6 +17,7 @@ from keyplan.console.source import is_own_call
 from keyplan.cost.prices import book
 
 if TYPE_CHECKING:
+    from keyplan.client.requests import Meter
     from keyplan.console.source import Source
     from keyplan.design.declaring.design import Design
 
@@ -31,11 +34,22 @@ class LoadRoom:
         clock = source.engine.clock if source.engine is not None else None
         self.recorder = LoadRecorder(clock)
         self.reports = MeterReports(self.recorder)
+        self._meters: list[tuple[Meter, str, str]] = []
         self.matcher = Matcher(self.designs)
         self.engine: EngineLoad | None = None
         if source.engine is not None:
             self.engine = EngineLoad(source.engine, self.recorder, self.matcher, is_own_call)
             self.engine.start()
+
+    def watch(self, meter: Meter, program: str) -> None:
+        """Count the figures of a meter in this process, besides those that programs report."""
+        self._meters.append((meter, program, secrets.token_hex(8)))
+
+    def window(self, span: str = "5m") -> LoadWindow:
+        """Return the counts of a span, with the latest figures of watched meters."""
+        for meter, program, run in self._meters:
+            self.reports.add(document(meter.read(), program, run))
+        return self.recorder.window(span)
 
     def heat(self, window: LoadWindow, most: int = _HEAT_MAPS) -> list[Heat]:
         """Return the heat of the tables and indexes with the most units; empty without an embedded engine."""

@@ -1,48 +1,87 @@
-"""Home page: systems, patterns, findings, costs, background work."""
+"""Home page: systems with their health, workers, people, patterns, findings and costs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-import jinja2
+from starlette.requests import Request
 
+from keyplan.console.home import Overview, PersonCard, SystemCard, WorkerCard
 from keyplan.cost.expected import expected
 from keyplan.design.declaring.patterns import Pattern
 from keyplan.export.conditions import key_condition
+from keyplan.pages import root_of
+from keyplan_systems.up.health import health_of_all
 from keyplan_systems.up.registry import Hosted
-from keyplan_systems.up.workers import State
+from keyplan_systems.up.workers import State, Workers
+from keyplan_systems.web.sessions import session_of
+
+
+async def overview(
+    hosted: Sequence[Hosted],
+    workers: Workers,
+    request: Request,
+    *,
+    has_endpoint: bool,
+    has_console: bool,
+    signs_in_samples: bool,
+) -> Overview:
+    """Return what the home page shows.
+
+    `has_endpoint`: True if this address also serves DynamoDB. `signs_in_samples`: True if sample people can sign in.
+    """
+    health = await health_of_all([entry.built for entry in hosted], workers)
+    root = root_of(request)
+    session = session_of(request) if signs_in_samples else None
+    return Overview(
+        [
+            _system(entry, state.body, root, _cards(workers, entry.built.workers))
+            for entry, state in zip(hosted, health, strict=True)
+        ],
+        endpoint=f"{request.url.scheme}://{request.url.netloc}" if has_endpoint else "",
+        csrf=session.csrf() if session is not None else "",
+        console=f"{root}/console/" if has_console else "",
+    )
+
+
+def _system(hosted: Hosted, health: Mapping[str, Any], root: str, workers: Sequence[WorkerCard]) -> SystemCard:
+    system, base = hosted.system, f"{root}/{hosted.system.name}"
+    return SystemCard(
+        name=system.name,
+        title=system.title,
+        summary=hosted.design.doc.partition("\n\n")[0],
+        status=str(health["status"]),
+        checks=health["checks"],
+        start="" if system.start is None else f"{base}/{system.start}",
+        api=f"{base}/{system.page}",
+        tables=[table.name for table in hosted.design.tables],
+        patterns=[_pattern(pattern) for pattern in hosted.design.patterns],
+        findings=hosted.report.findings,
+        suppressed=len(hosted.report.suppressed),
+        month=f"${hosted.month.total:,.2f}",
+        workers=workers,
+        people=[PersonCard(person.subject, person.name, person.about, person.roles) for person in system.people],
+    )
+
+
+def _cards(workers: Workers, own: Iterable[object]) -> list[WorkerCard]:
+    mine = list(own)
+    return [_worker(state, workers.lag_s(state)) for state in workers.states if state.worker in mine]
+
+
+def _worker(state: State, lag_s: float | None) -> WorkerCard:
+    return WorkerCard(state.worker.name, state.done, _lag(lag_s), state.last_error)
+
+
+def _lag(lag_s: float | None) -> str:
+    if lag_s is None:
+        return "not caught up yet"
+    return f"behind for {lag_s:,.0f} s" if lag_s else "up to date"
 
 
 @cache
-def _template() -> jinja2.Template:
-    loader = jinja2.PackageLoader("keyplan_systems.up", ".")
-    return jinja2.Environment(loader=loader, autoescape=True).get_template("home.html.j2")
-
-
-def page(hosted: Sequence[Hosted], workers: Sequence[State], url: str, *, has_endpoint: bool) -> str:
-    """Return the page as HTML; `has_endpoint` is True if this address also serves DynamoDB."""
-    systems = [_system(system) for system in hosted]
-    return _template().render(url=url, has_endpoint=has_endpoint, workers=workers, systems=systems)
-
-
-def _system(hosted: Hosted) -> Mapping[str, Any]:
-    return {
-        "name": hosted.system.name,
-        "title": hosted.system.title,
-        "page": hosted.system.page,
-        "start": hosted.system.start,
-        "people": [person.name for person in hosted.system.people],
-        "summary": hosted.design.doc.partition("\n\n")[0],
-        "tables": hosted.design.tables,
-        "patterns": [_pattern(pattern) for pattern in hosted.design.patterns],
-        "findings": hosted.report.findings,
-        "suppressed": len(hosted.report.suppressed),
-        "month": f"${hosted.month.total:,.2f}",
-    }
-
-
 def _pattern(pattern: Pattern[..., Any]) -> Mapping[str, str]:
     plan, units = pattern.plan, expected(pattern).units
     return {

@@ -16,16 +16,19 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from keyplan.pages import ASSETS, assets_of
+from keyplan.console import Console
+from keyplan.console.home import TEMPLATE, Overview
+from keyplan.pages import ASSETS, Pages, assets_of
 from keyplan_systems.up import home
 from keyplan_systems.up.health import SystemHealth, health_of_all, overall
 from keyplan_systems.up.registry import Hosted
 from keyplan_systems.up.workers import Workers
 from keyplan_systems.web.authentication import install_verifier, principal_of
+from keyplan_systems.web.browsing import viewer_of
 from keyplan_systems.web.health import health_answer, hide_details
-from keyplan_systems.web.pages import html_page, with_security_headers
+from keyplan_systems.web.pages import with_security_headers
 from keyplan_systems.web.problems import Problem, ProblemStyle, framework_problem, problem_response
-from keyplan_systems.web.sign_in import SignIn
+from keyplan_systems.web.sign_in import SampleSignIn, SignIn
 from keyplan_systems.web.tokens import TokenVerifier
 
 _API_DOCS: Final = ("/docs", "/redoc", "/openapi.json", "/schema.graphql")
@@ -44,15 +47,19 @@ class Host:
         dynamodb: ASGIApp | None,
         guard: TokenVerifier | None = None,
         *,
+        console: Console | None = None,
         sign_in: SignIn | None = None,
         sessions: Callable[[ASGIApp], ASGIApp] = lambda app: app,
     ) -> None:
         """Mount the systems.
 
         With a `guard`, home page, API docs and health details need a token that it accepts, or a signed-in session.
-        `sign_in` adds its pages; `sessions` wraps everything but the DynamoDB endpoint.
+        `console` is served at /console. `sign_in` adds its pages; `sessions` wraps everything but the DynamoDB
+        endpoint.
         """
-        self.hosted, self.workers, self._dynamodb = hosted, workers, dynamodb
+        self.hosted, self.workers, self._dynamodb, self.console = hosted, workers, dynamodb, console
+        self._signs_in_samples = isinstance(sign_in, SampleSignIn)
+        self._home_pages = Pages("keyplan.console", "keyplan", static="console/static", viewer=viewer_of)
         own = [
             Route("/", self._home),
             Route("/health", self._health),
@@ -60,6 +67,8 @@ class Host:
             Route("/health/{system}", self._system_health),
             *(sign_in.routes() if sign_in is not None else ()),
             Mount(ASSETS, app=assets_of("keyplan.pages"), name="assets"),
+            Mount("/console/static", app=self._home_pages.assets(), name="console-assets"),
+            *(() if console is None else (Mount("/console", app=console.app, name="console"),)),
         ]
         names = [entry.system.name for entry in hosted]
         self._pages = Starlette(
@@ -99,8 +108,21 @@ class Host:
             yield
 
     async def _home(self, request: Request) -> Response:
-        url, has_endpoint = str(request.base_url).rstrip("/"), self._dynamodb is not None
-        return html_page(home.page(self.hosted, self.workers.states, url, has_endpoint=has_endpoint))
+        overview = await self.overview(request)
+        return self._home_pages.render(
+            request, TEMPLATE, layout="keyplan/base.html.j2", overview=overview, is_admitted=False
+        )
+
+    async def overview(self, request: Request) -> Overview:
+        """Return what the home page shows, here and in the console."""
+        return await home.overview(
+            self.hosted,
+            self.workers,
+            request,
+            has_endpoint=self._dynamodb is not None,
+            has_console=self.console is not None,
+            signs_in_samples=self._signs_in_samples,
+        )
 
     async def _health(self, request: Request) -> Response:
         systems = await health_of_all([entry.built for entry in self.hosted], self.workers)

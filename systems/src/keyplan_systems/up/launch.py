@@ -19,9 +19,14 @@ from starlette.requests import Request
 import keyplan
 from keyplan.check.checking import Report, check
 from keyplan.check.report import text
+from keyplan.client.connect import target_of
 from keyplan.client.connection import Connection
 from keyplan.client.errors import UnreadableItemError
+from keyplan.client.requests import Meter
 from keyplan.clock import Clock, SystemClock
+from keyplan.console import Access, Console, Source
+from keyplan.console.access import TOKEN_VARIABLE
+from keyplan.console.home import Overview
 from keyplan.cost.estimate import estimate
 from keyplan.cost.prices import book
 from keyplan.design.declaring.design import Design
@@ -154,15 +159,54 @@ def prepare(
             _load_sample(system, built, say)
         design = designs[system.name]
         hosted.append(Hosted(system, design, reports[system.name], estimate(design, prices), built))
-    workers = Workers([worker for system in hosted for worker in system.built.workers])
+    workers = Workers([worker for system in hosted for worker in system.built.workers], clock)
     dynamodb = DynamoDBApplication(engine) if engine is not None and _is_private(settings) else None
     public_url = (settings.public_url or address).rstrip("/")
     key = secret or key_of(settings.folder)
     sign_in = _sign_in(settings, systems, key, public_url, partial(_id_tokens, settings, verifier, stack, clock))
     sessions = partial(Sessions, key=key.derived("sessions"), clock=clock, is_secure=public_url.startswith("https://"))
-    return Host(
-        hosted, workers, dynamodb, verifier if _is_guarded(settings) else None, sign_in=sign_in, sessions=sessions
+    console = _console(settings, designs, connection, engine, stack)
+    host = Host(
+        hosted,
+        workers,
+        dynamodb,
+        verifier if _is_guarded(settings) else None,
+        console=console,
+        sign_in=sign_in,
+        sessions=sessions,
     )
+    if console is not None:
+        console.frame.overview = host.overview
+    return host
+
+
+def _console(
+    settings: Settings, designs: dict[str, Design], connection: Connection, engine: Engine | None, stack: ExitStack
+) -> Console | None:
+    """Return the web console, or None where every client that reaches the server could open it. Raises UpError."""
+    token = os.environ.get(TOKEN_VARIABLE)
+    if token is None and not _is_private(settings):
+        return None
+    try:
+        access = Access(token, host=settings.host)
+        if engine is not None:
+            source = Source.of_engine(engine, str(settings.folder / "keyplan.db"))
+        else:
+            assert settings.url is not None, "without an engine there is a URL"
+            target = target_of(settings.url)
+            source = Source.endpoint_url(settings.url) if target.region is None else Source.aws(target.region)
+            stack.callback(source.close)
+    except (ValueError, ImportError) as error:
+        raise UpError(str(error)) from error
+    console = Console(source, designs=designs, access=access, overview=_no_overview)
+    if connection.context.meter is not None:
+        console.load.watch(connection.context.meter, "keyplan up")
+    return console
+
+
+async def _no_overview(_request: object) -> Overview:
+    """Return an empty overview, until the host exists."""
+    return Overview(())
 
 
 def _sign_in(
@@ -246,7 +290,8 @@ def _connection(
         # Cursors remain valid across restarts, and between processes of one folder or one secret.
         cursor_key = (secret or key_of(settings.folder)).derived("cursors")
         if settings.url is not None:
-            return stack.enter_context(keyplan.connect(settings.url, clock=clock, cursor_key=cursor_key)), None
+            connection = keyplan.connect(settings.url, clock=clock, cursor_key=cursor_key, meter=Meter())
+            return stack.enter_context(connection), None
         engine = stack.enter_context(
             keyplan.Engine.open(settings.folder / "keyplan.db", durability="full", clock=clock)
         )
@@ -338,6 +383,8 @@ def _first_page(system: System) -> str:
 
 def _hints(host: Host, address: str, settings: Settings) -> list[str]:
     lines = [f"home page {address}/"]
+    if host.console is not None:
+        lines.append(f"console {host.console.url(address)}")
     lines += [
         f"{entry.system.title}: {address}/{entry.system.name}/{_first_page(entry.system)}" for entry in host.hosted
     ]

@@ -7,11 +7,14 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from keyplan.clock import Clock, SystemClock
 from keyplan.errors import UnknownOperationError
 from keyplan_systems.web.system import UnfinishedError, Worker
 
 _log = logging.getLogger("keyplan_systems.workers")
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
+_UP_TO_DATE_S = 5.0
+"""Seconds beyond its pause within which a worker counts as up to date."""
 _UNFINISHED_PAUSE_S = 5.0
 """Longest pause after a partial failure, unless the worker's own pause is longer: other units can be completed."""
 
@@ -29,6 +32,8 @@ class State:
     """True if the last failure concerned only a part of the work."""
     last_error: str = ""
     """Kind of the last failure; the log has the details, which may quote stored values."""
+    caught_up_s: float | None = None
+    """Time when no work was left, in seconds since 1970; None: not since the start."""
 
 
 @dataclass
@@ -36,6 +41,7 @@ class Workers:
     """Workers of all systems; `start` and `stop` them together."""
 
     workers: Sequence[Worker]
+    clock: Clock = field(default_factory=SystemClock)
     states: list[State] = field(init=False)
     _stopping: threading.Event = field(init=False, default_factory=threading.Event)
     _threads: list[threading.Thread] = field(init=False, default_factory=list)
@@ -49,6 +55,13 @@ class Workers:
             thread = threading.Thread(target=self._run, args=(state,), name=f"keyplan-{state.worker.name}", daemon=True)
             thread.start()
             self._threads.append(thread)
+
+    def lag_s(self, state: State) -> float | None:
+        """Return how long a worker has had work left, in seconds; 0 if it is up to date, None if it never was."""
+        if state.caught_up_s is None:
+            return None
+        age_s = self.clock.now() - state.caught_up_s
+        return 0.0 if not state.failures and age_s <= state.worker.every_s + _UP_TO_DATE_S else age_s
 
     def stop(self, timeout_s: float = 20.0) -> bool:
         """Let each worker finish its pending work; return False if one did not end in time."""
@@ -77,6 +90,8 @@ class Workers:
             did = error.done if isinstance(error, UnfinishedError) else 0
         else:
             state.failures, state.last_error = 0, ""
+            if not did:
+                state.caught_up_s = self.clock.now()
         state.done += did
         return did
 
