@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 from tests.browser import PHONE, Window
 
 from keyplan import connect
+from keyplan.console import Source
 from keyplan.design.declaring.design import Design
 from keyplan.engine.engine import Engine
 
@@ -93,6 +94,47 @@ def test_missing_tables_are_created_with_generated_items(visit: Visit, engine: E
     assert engine.call("Scan", {"TableName": "app", "Select": "COUNT"})["Count"] > 50
     window.goto("/console/design/items?index=open&from=stored")
     expect(page.locator("table.collections tbody").first).to_contain_text("OPEN#")
+
+
+def test_one_stored_collection_is_queried_by_its_partition_key(visit: Visit, engine: Engine, tasks: Design) -> None:
+    store(engine, tasks)
+    window = visit(engine, design=tasks, scripts=False)
+    page = window.goto("/console/design/items?from=stored&index=open")
+    page.get_by_label("GSI1PK").fill("OPEN#ada")
+    page.get_by_role("button", name="Show collection").click()
+    expect(page.get_by_text("2 items in 1 collection, from one Query")).to_be_visible()
+    page.get_by_label("GSI1PK").fill("OPEN#bob")
+    page.get_by_role("button", name="Show collection").click()
+    expect(page.get_by_text("No item has this partition key.")).to_be_visible()
+    window.check_layout()
+
+
+def test_a_missing_table_of_a_run_leads_to_its_creation(visit: Visit, engine: Engine, tasks: Design) -> None:
+    page = visit(engine, design=tasks).goto("/console/design/patterns/tasks_due?run=yes&user_id=a&before=2030-01-01")
+    page.get_by_role("link", name="Create the design's tables").click()
+    expect(page.get_by_role("button", name="Create tables", exact=True)).to_be_visible()
+
+
+def test_a_lost_endpoint_is_reported_and_the_design_stays_visible(visit: Visit, tasks: Design) -> None:
+    window = visit(Source.endpoint_url("http://127.0.0.1:9"), design=tasks)
+    window.expected.append("502")
+    page = window.goto("/console/design/items?from=stored")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("cannot be reached")
+    window.goto("/console/design/patterns/tasks_due?run=yes&user_id=a&before=2030-01-01")
+    expect(page.get_by_role("alert")).to_be_visible()
+    window.goto("/console/design/")
+    expect(page.locator("svg.design")).to_be_visible()
+
+
+def test_pages_are_light_and_paint_fast(visit: Visit, engine: Engine, tasks: Design) -> None:
+    window = visit(engine, design=tasks)
+    for path in PAGES:
+        page = window.goto(f"/console/design/{path}")
+        page.wait_for_function('performance.getEntriesByName("first-contentful-paint").length > 0')
+        measured = window.weight()
+        assert measured["bytes"] < 100_000
+        assert measured["paint_ms"] < 5_000, "the figure for an idle machine is in the documentation"
+        print(f"{path or 'picture'}: {measured}")
 
 
 def test_a_read_shows_items_and_measured_units_next_to_predicted_ones(

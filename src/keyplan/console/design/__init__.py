@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from starlette.exceptions import HTTPException
@@ -108,9 +108,11 @@ class _Pages:
         is_stored = query.get("from") == "stored"
         problem, problems, read, start = "", [], None, query.get("start", "")
         found: list[collections.Collection] = []
+        partition = (table.schema.partition,) if index is None else index.partition
+        keys = [query.get(f"key{number}", "") for number in range(len(partition))]
         try:
             if is_stored:
-                read, following = self._stored(table, index, start)
+                read, following = self._stored(table, index, keys, start)
                 found = collections.collections(table.schema, index, read, collections.EntityFinder(table.entities))
             else:
                 following, sample = "", self._room.sample()
@@ -137,20 +139,33 @@ class _Pages:
             columns=collections.columns(found[:COLLECTIONS_SHOWN]) if entity else [],
             entity=entity,
             is_stored=is_stored,
+            partition=partition,
+            keys=keys,
             following=following,
             problem=problem,
             problems=problems,
             limit=ITEMS_READ,
         )
 
-    def _stored(self, table: Table, index: Index | None, start: str) -> tuple[list[dict[str, Any]], str]:
-        """Return one page of stored items, or index entries, and the start of the next page."""
+    def _stored(
+        self, table: Table, index: Index | None, keys: Sequence[str], start: str
+    ) -> tuple[list[dict[str, Any]], str]:
+        """Return one page of stored items, or index entries, and the start of the next page.
+
+        With the values of a partition key it is queried, otherwise the table or index is scanned.
+        """
         request: dict[str, Any] = {"TableName": table.name, "Limit": ITEMS_READ}
         if index is not None:
             request["IndexName"] = index.name
         if start:
             request["ExclusiveStartKey"] = _start_key(start)
-        answer = self._console.source.call("Scan", request)
+        operation = "Query" if all(keys) else "Scan"
+        if all(keys):
+            try:
+                request |= collections.of_partition(table, index, keys)
+            except ValueError:
+                raise HTTPException(400, "The partition key is binary: enter base64.") from None
+        answer = self._console.source.call(operation, request)
         last = answer.get("LastEvaluatedKey")
         return answer["Items"], json.dumps(_key_json(last)) if last else ""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -11,8 +11,10 @@ from typing import Any, Final
 import orjson
 
 from keyplan.client.codec import Sorter
+from keyplan.client.tables import key_types
 from keyplan.console.design.picture import COLORS
 from keyplan.cost.units import entry_of
+from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import OWNER, EntitySpec
 from keyplan.design.schema import Index, Schema
 from keyplan.dynamodb.values.attribute import item_bytes
@@ -122,6 +124,25 @@ def entries(schema: Schema, index: Index | None, items: Iterable[Item]) -> list[
     stored = [canonical(item) for item in items]
     held = [(entry, item) for item in stored if (entry := item if index is None else entry_of(schema, index, item))]
     return [entry for entry, item in sorted(held, key=lambda pair: place_in(schema, index, pair[1]))]
+
+
+def of_partition(table: Table, index: Index | None, values: Sequence[str]) -> dict[str, Any]:
+    """Return the members of a Query for one partition key, whose values are given as a person types them."""
+    names = (table.schema.partition,) if index is None else index.partition
+    types = key_types(table)
+    typed = {
+        name: {types.get(name, "S"): _typed(types.get(name, "S"), text)}
+        for name, text in zip(names, values, strict=True)
+    }
+    return {
+        "KeyConditionExpression": " AND ".join(f"#k{number} = :k{number}" for number in range(len(names))),
+        "ExpressionAttributeNames": {f"#k{number}": name for number, name in enumerate(names)},
+        "ExpressionAttributeValues": {f":k{number}": value for number, value in enumerate(typed.values())},
+    }
+
+
+def _typed(kind: str, text: str) -> str | bytes:
+    return b64decode(text) if kind == "B" else text
 
 
 def by_variety(found: Sequence[Collection]) -> list[Collection]:
