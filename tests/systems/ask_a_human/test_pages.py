@@ -11,6 +11,7 @@ from tests.systems.ask_a_human.page_site import PageSite, page_site
 from tests.systems.ask_a_human.stage import CHOICE, Stage
 
 from keyplan.clock import ManualClock
+from keyplan_systems.ask_a_human.domain import scoring
 
 pytestmark = pytest.mark.embedded("the pages are the same wherever the tables are")
 EVIL = '"><script>alert(1)</script><img src=x onerror=alert(2)> javascript:alert(3)'
@@ -279,6 +280,17 @@ def test_points_belong_to_the_browser_and_another_browser_is_another_person(site
 def test_reading_the_list_registers_no_device(site: PageSite) -> None:
     window = site.open()
     assert "aah_device" not in {cookie["name"] for cookie in window.context.cookies()}
+
+
+def test_a_day_brings_a_limited_number_of_points(site: PageSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scoring, "DAILY_CAP", 12)
+    page = site.open().page
+    for points in ("+12 points", "+0 points"):
+        page.goto(f"{site.url}/ask_a_human/app/questions/{site.asked('How many points are enough?', min_responses=3)}")
+        page.get_by_label("Your answer").fill("As many as a day has")
+        page.get_by_role("button", name="Send answer").click()
+        expect(page.locator(".earned")).to_have_text(points)
+    expect(page.get_by_text("Answers still count for badges and your streak.")).to_be_visible()
 
 
 # Statistics and leaderboards.

@@ -106,3 +106,21 @@ def test_a_question_of_another_agent_is_not_found(site: PageSite) -> None:
     window.expected.append("404")
     window.goto(f"agents/questions/{question}")
     expect(window.page.get_by_role("heading", name="Not found")).to_be_visible()
+
+
+def test_the_name_of_an_agent_is_shown_as_text(site: PageSite) -> None:
+    name = '"><script>alert(1)</script>'
+    window = site.open("agents")
+    page = window.page
+    page.get_by_label("Name").fill(name)
+    page.get_by_role("button", name="Register").click()
+    expect(page.locator("code").first).to_have_text(name)
+    window.goto("agents")
+    expect(page.get_by_role("heading", level=1)).to_have_text(f"Questions of {name}")
+    assert page.locator("main script").count() == 0
+    page.get_by_role("button", name="Disconnect").click()
+    window.expected.append("409")
+    page.get_by_label("Name").fill(name)
+    page.get_by_role("button", name="Register").click()
+    expect(page.get_by_label("Name")).to_have_value(name)
+    assert page.locator("main script").count() == 0

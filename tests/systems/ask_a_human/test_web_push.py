@@ -264,6 +264,39 @@ def test_a_subscription_renewed_by_the_browser_replaces_the_old_one(
 
 
 @embedded
+def test_a_subscription_renewed_without_an_open_page_keeps_its_interval(
+    site: PageSite, browser_keys: FakeBrowser, tmp_path: Path, clock: ManualClock
+) -> None:
+    window = settings(site, browser_keys, "default", "granted")
+    page = window.page
+    page.get_by_role("button", name="Turn on notifications").click()
+    page.get_by_role("dialog").get_by_role("button", name="Continue").click()
+    expect(page.get_by_text("Notifications are on in this browser.")).to_be_visible()
+    page.get_by_label("How often").select_option("60")
+    expect(page.get_by_text("Saved.")).to_be_visible()
+    page.evaluate("navigator.serviceWorker.ready.then(() => null)")
+    renewed = FakeBrowser("https://fcm.googleapis.com/fcm/send/renewed")
+    window.expected.append("404")
+    (worker,) = window.context.service_workers
+    for old in (browser_keys.subscription, browser_keys.subscription, None):
+        worker.evaluate(CHANGE, [old, renewed.subscription])  # repeated, and without the old one: nothing changes
+    service = FakePushService()
+    pusher = site.stage.pusher(WebPushNotifier(web_push.server_key(tmp_path), clock, client=service.client()))
+    question = site.asked("Can you still hear me?")
+    pusher.run_once()
+    assert [str(request.url) for request in service.requests] == [renewed.endpoint]
+    assert renewed.read(service.requests[0].content)["question_id"] == question
+
+
+CHANGE = """([oldSubscription, newSubscription]) => new Promise((resolve, reject) => {
+  const event = new Event("pushsubscriptionchange");
+  Object.assign(event, {oldSubscription, newSubscription, waitUntil: (work) => work.then(() => resolve(), reject)});
+  self.dispatchEvent(event);
+})"""
+"""Event of the browser when it replaces a subscription."""
+
+
+@embedded
 def test_not_now_requests_no_permission(site: PageSite, browser_keys: FakeBrowser) -> None:
     page = settings(site, browser_keys, "default", "granted").page
     page.get_by_role("button", name="Turn on notifications").click()

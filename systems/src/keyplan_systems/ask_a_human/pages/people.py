@@ -162,6 +162,7 @@ def _add_question(router: APIRouter, parts: _Parts) -> None:
             reply=reply,
             badges=[badges.NAMES[badge] for badge in reply.new_badges],
             record=record,
+            daily_cap=scoring.DAILY_CAP,
         )
 
 

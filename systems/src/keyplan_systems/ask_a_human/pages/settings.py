@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 from keyplan.pages import Pages
 from keyplan_systems.ask_a_human import serializers
 from keyplan_systems.ask_a_human.devices import Identity
-from keyplan_systems.ask_a_human.domain import badges, limits, requests, scoring
+from keyplan_systems.ask_a_human.domain import badges, limits, notifications, requests, scoring
 from keyplan_systems.ask_a_human.domain.requests import Audience, SubscribeRequest, SubscriptionChange
 from keyplan_systems.ask_a_human.domain.timestamps import as_datetime
 from keyplan_systems.ask_a_human.pages.visitors import Visitors, zone_of
@@ -80,6 +80,15 @@ def _add_notifications(router: APIRouter, service: Service, visitors: Visitors) 
         if token is not None:
             visitors.remember(request, response, token)
         return response
+
+    @router.put("/notifications")
+    def renew(request: Request, visit: Visit, body: dict[str, Any]) -> Response:
+        """Replace the subscription that the browser had by the new one; the interval stays."""
+        person = _owner(request, visit)
+        old, new = Target.read(body.get("old")), Target.read(body.get("subscription"))
+        wishes = requests.parse(SubscriptionChange, {"fcm_token": new.text})
+        known = notifications.subscription_id(old.text)
+        return JSONResponse(_shown(service.subscriptions.change(person, known, wishes)))
 
     @router.put("/notifications/{subscription_id}")
     def change(request: Request, visit: Visit, subscription_id: str, body: dict[str, Any]) -> Response:

@@ -80,3 +80,21 @@ self.addEventListener("notificationclick", (event) => {
   event.notification.close();
   event.waitUntil(self.clients.openWindow(event.notification.data.url));
 });
+
+// The browser has replaced its subscription: send the new one to the server, although no page may be open. The settings
+// page compares them again at its next visit.
+const renew = async ({ oldSubscription, newSubscription }) => {
+  const made = newSubscription ?? (oldSubscription && (await self.registration.pushManager.subscribe(oldSubscription.options)));
+  if (!made) return;
+  const { csrf } = await (await fetch(new URL("session", base))).json();
+  const send = (method, body) =>
+    fetch(new URL("notifications", base), {
+      method,
+      headers: { Accept: "application/json", "Content-Type": "application/json", "X-CSRF-Token": csrf },
+      body: JSON.stringify(body),
+    });
+  const isReplaced = oldSubscription && (await send("PUT", { old: oldSubscription, subscription: made })).ok;
+  if (!isReplaced) await send("POST", { subscription: made });
+};
+
+self.addEventListener("pushsubscriptionchange", (event) => event.waitUntil(renew(event)));
