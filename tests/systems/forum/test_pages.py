@@ -16,25 +16,31 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, WebSocketRoute, expect
 from tests.browser import DESKTOP, PHONE, Site, Window, Windows
 from websockets import Origin
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
+import keyplan
+from keyplan_systems.forum import design
+from keyplan_systems.forum.entities import Notification
 from keyplan_systems.forum.sample import (
     ANN,
     BEN,
     CLEO,
     DICTIONARIES,
+    DINA,
     FUNCTIONS,
     LISTS,
     LOOPS,
     RECURSION,
     SORTING,
     TEACHER,
+    TEACHERS,
     TEAM,
     TUTOR,
+    VARIABLES,
 )
 from keyplan_systems.web.development import development_key, issue_development_token
 
@@ -429,7 +435,7 @@ def test_a_foreign_page_cannot_connect_with_the_session(windows: Windows, site: 
 def test_markup_in_names_and_titles_is_escaped(windows: Windows, site: Site) -> None:
     markup = "<img src=x onerror=alert(1)>'\"><b>"
     with closing(sqlite3.connect(site.folder / "forum" / "forum.db")) as database, database:
-        database.execute("UPDATE groups SET name = ? WHERE id IN (?, ?)", (markup, TEAM, CLEO))
+        database.execute("UPDATE groups SET name = ? WHERE id IN (?, ?, ?)", (markup, TEAM, CLEO, TEACHERS))
         database.execute("UPDATE items SET title = ? WHERE id = ?", (markup, SORTING))
     ben = windows.open(site.url)
     ben.sign_in("forum", BEN)
@@ -437,6 +443,12 @@ def test_markup_in_names_and_titles_is_escaped(windows: Windows, site: Site) -> 
     for path in paths:
         page = ben.goto(f"/forum/app/{path}")
         expect(page.locator("main")).to_contain_text("onerror=alert(1)")
+        assert page.locator("main img, main b").count() == 0, path
+    teacher = windows.open(site.url)
+    teacher.sign_in("forum", TEACHER)
+    for path in ("others", "ask", "permissions", f"threads/{SORTING}/{TEAM}"):
+        page = teacher.goto(f"/forum/app/{path}")
+        assert "onerror=alert(1)" in page.locator("main").inner_text(), path
         assert page.locator("main img, main b").count() == 0, path
     wait_until_live(ben.page)
     write_as(site, CLEO, SORTING, TEAM, "named by markup")
@@ -503,3 +515,111 @@ def close_as(site: Site, participant: str, item: str) -> None:
         trust_env=False,
     )
     assert answer.status_code == 200, answer.text
+
+
+def test_the_participant_follows_an_opened_thread_until_asking_to_stop(windows: Windows, site: Site) -> None:
+    ann = windows.open(site.url, scripts=False)
+    page = ann.sign_in("forum", ANN, f"/forum/app/threads/{LOOPS}/{ANN}")
+    page.get_by_role("button", name="Stop following").click()
+    expect(page.get_by_role("button", name="Follow this thread")).to_be_visible()
+    page.get_by_role("button", name="Follow this thread").click()
+    expect(page.get_by_role("button", name="Stop following")).to_be_visible()
+
+
+def test_a_thread_stays_marked_as_unread_behind_many_newer_notifications(windows: Windows, site: Site) -> None:
+    first_ms = 1_700_000_000_000
+    with keyplan.connect(site.url) as db:
+        for number in range(130):
+            is_old = number == 0
+            db.run(
+                design.notify(
+                    Notification(
+                        user_id=TUTOR,
+                        at_ms=first_ms + number,
+                        event_id=f"many-{number}",
+                        participant_id=DINA if is_old else BEN,
+                        item_id=DICTIONARIES if is_old else VARIABLES,
+                        author_id=BEN,
+                        excerpt="an old one" if is_old else "a newer one",
+                        is_read=not is_old,
+                        ttl=4_000_000_000,
+                    )
+                )
+            )
+    tutor = windows.open(site.url, scripts=False)
+    page = tutor.sign_in("forum", TUTOR, "/forum/app/others")
+    expect(page.locator("a.thread", has_text="Dictionaries · Dina")).to_contain_text("1 new")
+    page.get_by_role("link", name="Dictionaries · Dina").click()
+    page.goto(f"{site.url}/forum/app/others")
+    expect(page.locator("a.thread", has_text="Dictionaries · Dina")).not_to_contain_text("new")
+
+
+def test_the_list_to_answer_is_read_again_from_time_to_time(windows: Windows, site: Site) -> None:
+    tutor = windows.open(site.url)
+    tutor.page.clock.install()
+    page = tutor.sign_in("forum", TUTOR, "/forum/app/others?status=waiting_for_trainer")
+    wait_until_live(page)
+    ann = windows.open(site.url, scripts=False)
+    ann.sign_in("forum", ANN, f"/forum/app/threads/{RECURSION}/{ANN}")
+    ann.page.get_by_label("Whom to ask").select_option("Tutors")
+    ann.page.get_by_label("What do you need help with?").fill("How does it end?")
+    ann.page.get_by_role("button", name="Ask").click()
+    expect(ann.page.locator(".message")).to_have_count(1)
+    page.clock.run_for(25_000)
+    expect(page.get_by_role("link", name="Recursion · Ann")).to_be_visible()
+
+
+def test_a_silent_connection_is_given_up_and_opened_again_with_growing_pauses(windows: Windows, site: Site) -> None:
+    ann = windows.open(site.url)
+    page, opened, heartbeats = ann.page, list[int](), list[str]()
+    mode = {"is_silent": False, "is_refusing": False}
+
+    def proxy(route: WebSocketRoute) -> None:
+        opened.append(1)
+        if mode["is_refusing"]:
+            route.close()
+            return
+        server = route.connect_to_server()
+
+        def to_server(message: str | bytes) -> None:
+            if "heartbeat" in str(message):
+                heartbeats.append(str(message))
+            server.send(message)
+
+        route.on_message(to_server)
+        server.on_message(lambda message: None if mode["is_silent"] else route.send(message))
+
+    page.route_web_socket("**/forum/ws", proxy)
+    page.clock.install()
+    ann.sign_in("forum", ANN, f"/forum/app/threads/{LOOPS}/{ANN}")
+    wait_until_live(page)
+    page.clock.pause_at(page.evaluate("Date.now() / 1000 + 1"))
+    sent = len(heartbeats)
+    mode.update(is_silent=True, is_refusing=True)
+    page.clock.run_for(25_000)
+    until(page, lambda: len(heartbeats) > sent)
+    expect(page.locator("body")).to_have_attribute("data-connection", "live")
+    page.clock.run_for(10_000)
+    expect(page.locator("body")).to_have_attribute("data-connection", "reconnecting")
+    started_ms, waited_ms = page.evaluate("Date.now()"), list[int]()
+    for tries in range(len(opened), len(opened) + 5):
+        until(page, lambda tries=tries: len(opened) > tries)  # type: ignore[misc]
+        now_ms = page.evaluate("Date.now()")
+        waited_ms.append(now_ms - started_ms)
+        started_ms = now_ms
+    # Each pause is 50 to 100 % of 500 ms, 1 s, 2 s, 4 s, 8 s; a busy machine reports each attempt later.
+    assert all(pause_ms > 200 * 2**number for number, pause_ms in enumerate(waited_ms)), waited_ms
+    assert waited_ms[-1] - waited_ms[0] > 3_000, waited_ms
+    mode.update(is_silent=False, is_refusing=False)
+    page.clock.resume()
+    page.clock.run_for(30_000)
+    wait_until_live(page)
+
+
+def until(page: Page, holds: Callable[[], bool]) -> None:
+    """Wait until a condition holds; the page's clock, which stands still, advances by 20 ms each time."""
+    for _ in range(PATIENCE_MS // 10):
+        if holds():
+            return
+        page.clock.run_for(20)
+    raise AssertionError("the condition does not hold")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from contextlib import suppress
+from itertools import islice
 from typing import Final
 
 from keyplan import Page
@@ -23,7 +24,10 @@ CLOSED_FOLLOW_SECONDS: Final = 14 * _DAY
 NOTIFICATION_SECONDS: Final = 60 * _DAY
 EXCERPT_CHARACTERS: Final = 200
 MAX_COUNTED: Final = 100
-"""Number of a user's newest notifications among which unread ones are counted."""
+"""Number of unread notifications from which the badge shows no exact count."""
+MAX_READ: Final = 1_000
+"""Number of a user's newest notifications among which unread ones are found."""
+_READ_PAGE: Final = 100
 
 _PASSED = (ConditionFailedError, NotFoundError)
 """Condition failure: the item has this change or a later change already, or is deleted."""
@@ -141,9 +145,9 @@ class Followers:
         return self._db.run(design.notifications(user_id), limit=limit, cursor=cursor, unreadable=omit_unreadable)
 
     def unread(self, user_id: str) -> list[Notification]:
-        """Return the unread notifications among the user's newest MAX_COUNTED, newest first."""
-        page = self._db.run(design.notifications(user_id), limit=MAX_COUNTED, unreadable=omit_unreadable)
-        return [one for one in page if not one.is_read]
+        """Return the unread notifications among the user's newest MAX_READ, newest first."""
+        newest = self._db.iterate(design.notifications(user_id), page_size=_READ_PAGE, unreadable=omit_unreadable)
+        return [one for one in islice(newest, MAX_READ) if not one.is_read]
 
     def mark_all(self, notifications: Iterable[Notification]) -> int:
         """Mark notifications as read and return their number; deleted ones stay deleted."""
