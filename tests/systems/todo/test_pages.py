@@ -181,8 +181,53 @@ def test_stored_text_is_escaped(windows: Windows, site: Site) -> None:
     page.get_by_role("link", name="onerror").first.click()
     expect(page.get_by_label("Title")).to_have_value(HOSTILE)
     page.get_by_label("Description").fill(HOSTILE)
+    page.get_by_label("Category").fill('"><img src=x onerror=alert(1)>')
     page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("status").first).to_contain_text("Saved")
+    for query in ("view=all", f"view=all&q={HOSTILE}&category={HOSTILE}&status={HOSTILE}"):
+        page.goto(f"{site.url}/todo/app/?{query}")
+        assert page.locator("main img, main script").count() == 0
     assert page.title() not in {"1", "2"}
+
+
+def test_tasks_are_found_by_text_status_priority_category_and_date(windows: Windows, site: Site) -> None:
+    page = as_ada(windows, site, scripts=False).page
+    add(page, "Find the compass tomorrow !urgent #hiking")
+    add(page, "Find the map !low #hiking")
+    for query, titles in {
+        "q=compass": ["Find the compass"],
+        "category=hiking&priority=low": ["Find the map"],
+        "category=hiking&priority=urgent&status=pending": ["Find the compass"],
+        "category=hiking&status=completed": [],
+    }.items():
+        page.goto(f"{site.url}/todo/app/?view=all&{query}")
+        expect(page.locator(".task .title")).to_have_text(titles)
+    page.goto(f"{site.url}/todo/app/?view=all")
+    page.get_by_label("Search").fill("the map")
+    page.get_by_role("button", name="Filter").click()
+    expect(page.locator(".task .title")).to_have_text(["Find the map"])
+    page.goto(f"{site.url}/todo/app/?view=week")
+    expect(page.locator(".task", has_text="Find the compass")).to_have_count(1)
+    expect(page.locator(".task", has_text="Find the map")).to_have_count(0)
+
+
+def test_completed_tasks_are_reopened_or_deleted_together(windows: Windows, site: Site) -> None:
+    grace = windows.open(site.url)
+    page = grace.sign_in("todo", "grace")
+    for title in ("Sweep the yard", "Rake the leaves"):
+        add(page, title)
+        page.get_by_role("button", name=f"Complete “{title}”").click()
+        expect(page.locator(".task:visible", has_text=title)).to_have_count(0)
+    page.goto(f"{site.url}/todo/app/?view=all&status=completed")
+    page.get_by_label("Select “Sweep the yard”").check()
+    page.get_by_role("button", name="Reopen", exact=True).click()
+    expect(page.locator(".task:visible", has_text="Sweep the yard")).to_have_count(0)
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Delete completed tasks").click()
+    expect(page.get_by_role("status").first).to_contain_text("eleted")
+    page.goto(f"{site.url}/todo/app/?view=all")
+    expect(page.locator(".task", has_text="Rake the leaves")).to_have_count(0)
+    expect(page.locator(".task", has_text="Sweep the yard")).to_have_count(1)
 
 
 def test_the_overdue_list_shows_the_samples_task(windows: Windows, site: Site) -> None:
