@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
+from tests.browser import Site
 from tests.systems.readme_parts import SYSTEMS, block, costs_of, patterns_of, readme_of
-from tests.systems.trace import check_trace
+from tests.systems.trace import check_pages, check_trace
 
 
 @pytest.mark.parametrize(
@@ -23,6 +25,19 @@ def test_every_requirement_is_listed_once_with_existing_tests(
     system: str, ids: str, stated: int, behaviour: int, faults: int
 ) -> None:
     check_trace(system, ids, stated=stated, behaviour=behaviour, faults=faults)
+
+
+@pytest.fixture(scope="module")
+def site(serve: Callable[..., Site]) -> Site:
+    return serve(*SYSTEMS, sample=False)
+
+
+@pytest.mark.parametrize(
+    ("system", "ids"),
+    [("ask_a_human", "AH"), ("forum", "FO"), ("thinking_trainer", "CT"), ("todo", "TD"), ("venue_booking", "BK")],
+)
+def test_every_requirement_that_people_can_see_has_a_page_and_a_browser_test(site: Site, system: str, ids: str) -> None:
+    check_pages(system, ids, {route for route in site.pages if route.startswith(f"/{system}/")})
 
 
 @pytest.mark.parametrize("system", SYSTEMS)

@@ -106,6 +106,7 @@ def with_ids(window: Window, path: str) -> str:
 def test_scenarios_are_grouped_by_difficulty_and_filtered(windows: Windows, site: Site) -> None:
     page = signed_in(windows, site).page
     expect(page.get_by_role("heading", level=2)).to_have_text(["Beginner", "Intermediate", "Advanced"])
+    expect(page.locator("main li > a.card")).to_have_count(20)
     page.get_by_role("link", name="Advanced").click()
     expect(page.get_by_role("heading", level=2)).to_have_text(["Advanced"])
 
