@@ -1,1 +1,1 @@
-"""To-do system: its service and its data lake."""
+"""The to-do system: its service and its data lake."""

@@ -1,4 +1,4 @@
-"""REST API: FastAPI with verified tokens, one error format, health and an OpenAPI document."""
+"""The REST API: FastAPI with verified tokens, a uniform error format, health checks and OpenAPI."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def application(
     checks: Mapping[str, Check],
     dashboard: Dashboard | None = None,
 ) -> FastAPI:
-    """Return API and pages over a service; `checks` are its health checks, `dashboard` reads its lake."""
+    """Return the API and pages for a service. `checks` are its health checks, and `dashboard` reads its lake."""
     app = web_application("To-do", translations=TRANSLATIONS, verifier=verifier, checks=checks, clock=clock)
     for router in (user_routes(service), task_routes(service), administration_routes(service)):
         app.include_router(router)

@@ -1,4 +1,4 @@
-"""Shared parts of the routes: authentication, idempotency keys, and translation of answers and refusals to HTTP."""
+"""Common parts of routes: authentication, idempotency keys, and conversion of results and errors to HTTP."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _USER_ID: TypeAdapter[str] = TypeAdapter(UserId)
 
 
 def person_of(caller: Caller) -> Person:
-    """Return the caller as a user, named by name, user name or e-mail address.
+    """Return the caller as a user, with the name from the name, user name or email claim.
 
     Raises problem 401 for other subjects.
     """
@@ -78,12 +78,12 @@ def request_of(
 
 
 def version_of(seen_version: str | None) -> int | None:
-    """Return the version that If-Match names."""
+    """Return the version in If-Match, or None."""
     return None if seen_version is None else int(seen_version.strip('"'))
 
 
 def answer_response(answer: Answer) -> Response:
-    """Return an answer as HTTP, byte for byte as it was first given."""
+    """Return a response, byte for byte the same as the first time."""
     add_log_field("replayed", answer.replayed)
     headers = {"Idempotency-Replayed": "true"} if answer.replayed else None
     media = "application/json" if answer.body else None
@@ -91,7 +91,7 @@ def answer_response(answer: Answer) -> Response:
 
 
 def json_response(body: object) -> Response:
-    """Return a value that was read, as HTTP."""
+    """Return a value as a JSON response."""
     return Response(orjson.dumps(body), 200, {"Cache-Control": "no-store"}, "application/json")
 
 

@@ -1,4 +1,4 @@
-"""Requests and answers of the API as pydantic models: validation, and the OpenAPI document with examples."""
+"""Request and response models of the API for validation and for the OpenAPI document, with examples."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CategoryInput = Annotated[str, Field(min_length=1, max_length=50, pattern=r"^[^#
 
 
 def _written_out(value: object) -> object:
-    """Accept only text as a date; pydantic also accepts numbers and timestamps."""
+    """Accept only strings as dates, because pydantic also accepts numbers and timestamps."""
     if isinstance(value, str) and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
         return value
     raise ValueError("write a date as 2025-11-30")
@@ -55,7 +55,7 @@ def _example(*examples: dict[str, Any]) -> ConfigDict:
 
 
 class NewTask(BaseModel):
-    """Task to create. Defaults: status pending, priority medium."""
+    """A task to create. Defaults: status pending, priority medium."""
 
     model_config = _example({"title": "Water the plants", "priority": "high", "due_date": "2025-11-30"})
 
@@ -68,7 +68,7 @@ class NewTask(BaseModel):
 
 
 class TaskChanges(BaseModel):
-    """Changes of a task; null clears a field, omitted fields stay unchanged."""
+    """Changes of a task. Null clears a field, and omitted fields stay unchanged."""
 
     model_config = _example({"status": "completed"}, {"due_date": None, "category": "garden"})
 
@@ -81,7 +81,7 @@ class TaskChanges(BaseModel):
 
 
 class BulkStatus(BaseModel):
-    """Tasks to set to a status."""
+    """A request to set the status of several tasks."""
 
     model_config = _example({"task_ids": [TASK_EXAMPLE["task_id"]], "status": "completed"})
 
@@ -90,7 +90,7 @@ class BulkStatus(BaseModel):
 
 
 class NewUser(BaseModel):
-    """User of the caller; omitted fields are copied from the token."""
+    """The caller's new user. Omitted fields are copied from the token."""
 
     model_config = _example({"email": "ada@example.org", "name": "Ada"})
 
@@ -99,7 +99,7 @@ class NewUser(BaseModel):
 
 
 class UserChanges(BaseModel):
-    """Changes of the caller's user; omitted fields stay unchanged."""
+    """Changes of the caller's user. Omitted fields stay unchanged."""
 
     model_config = _example({"name": "Ada Lovelace"})
 
@@ -108,7 +108,7 @@ class UserChanges(BaseModel):
 
 
 class TaskAnswer(BaseModel):
-    """Task; times are Unix seconds."""
+    """A task. Times are in Unix seconds."""
 
     model_config = _example(TASK_EXAMPLE)
 
@@ -126,9 +126,10 @@ class TaskAnswer(BaseModel):
 
 
 class TaskPage(BaseModel):
-    """Page of tasks. `cursor` continues after them, null at the end; a page may be shorter than requested.
+    """A page of tasks.
 
-    `unreadable` is the number of items omitted because they cannot be read, if any.
+    `cursor` continues after them and is null at the end. A page can be shorter than requested. `unreadable` is the
+    number of omitted unreadable items, if any.
     """
 
     model_config = _example({"tasks": [TASK_EXAMPLE], "cursor": None})
@@ -139,7 +140,7 @@ class TaskPage(BaseModel):
 
 
 class Several(BaseModel):
-    """Existing tasks among the requested ones."""
+    """The existing tasks among the requested tasks."""
 
     model_config = _example({"tasks": [TASK_EXAMPLE]})
 
@@ -147,7 +148,7 @@ class Several(BaseModel):
 
 
 class Counts(BaseModel):
-    """Number of tasks per status and per priority, and of items that could not be counted, if any."""
+    """The number of tasks per status and per priority, and of items that could not be counted, if any."""
 
     model_config = _example({"status": {"pending": 3}, "priority": {"urgent": 1}})
 
@@ -157,14 +158,14 @@ class Counts(BaseModel):
 
 
 class Result(BaseModel):
-    """Result for one task of a bulk request."""
+    """The result for one task of a bulk request."""
 
     task_id: str
     outcome: Literal["updated", "unchanged", "deleted", "kept", "missing"]
 
 
 class BulkAnswer(BaseModel):
-    """Results for each task."""
+    """The results for all tasks of a bulk request."""
 
     model_config = _example({"results": [{"task_id": TASK_EXAMPLE["task_id"], "outcome": "updated"}]})
 
@@ -172,7 +173,7 @@ class BulkAnswer(BaseModel):
 
 
 class DeletedCompleted(BaseModel):
-    """Results for each completed task; `more`: further completed tasks exist, for another request."""
+    """The results for each completed task. `more` is True if more completed tasks exist, for another request."""
 
     model_config = _example({"results": [{"task_id": TASK_EXAMPLE["task_id"], "outcome": "deleted"}], "more": False})
 
@@ -181,7 +182,7 @@ class DeletedCompleted(BaseModel):
 
 
 class UserAnswer(BaseModel):
-    """User; times are Unix seconds."""
+    """A user. Times are in Unix seconds."""
 
     model_config = _example(USER_EXAMPLE)
 
@@ -197,7 +198,7 @@ class UserAnswer(BaseModel):
 
 
 class UserPage(BaseModel):
-    """Page of users; `unreadable` as in a page of tasks."""
+    """A page of users. `unreadable` has the same meaning as in a page of tasks."""
 
     model_config = _example({"users": [USER_EXAMPLE], "cursor": None})
 
@@ -207,7 +208,7 @@ class UserPage(BaseModel):
 
 
 class Leaving(BaseModel):
-    """Deletion that has started."""
+    """A deletion that has started."""
 
     model_config = _example({"user_id": "ada", "status": "deleting"})
 

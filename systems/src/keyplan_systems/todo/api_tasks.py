@@ -1,4 +1,4 @@
-"""Routes of tasks."""
+"""The routes for tasks."""
 
 from __future__ import annotations
 
@@ -138,7 +138,10 @@ def _add_reads(router: APIRouter, service: Service) -> None:
 
 
 def _add_one(router: APIRouter, service: Service) -> None:
-    """Add the route of one task last, because its path accepts any word; then the lists under the user's path."""
+    """Add the route for a single task last, because its path matches any word.
+
+    The lists under the user's path follow it.
+    """
 
     @router.get("/tasks/{task_id}", response_model=TaskAnswer, summary="One task")
     def task(person: CurrentPerson, task_id: TheTask) -> Response:
@@ -174,5 +177,5 @@ def _own(caller: str, user_id: str) -> None:
 
 
 def _json(body: NewTask | TaskChanges | BulkStatus) -> Any:
-    """Return a body for comparison: only the sent fields, as plain values."""
+    """Return only the fields that were sent, as plain values, for comparison."""
     return body.model_dump(mode="json", exclude_unset=True)

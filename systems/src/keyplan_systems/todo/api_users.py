@@ -1,4 +1,4 @@
-"""Routes of users, and of administration."""
+"""The routes for users and administration."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ADMINISTRATORS = "administrators"
 
 
 def user_routes(service: Service) -> APIRouter:
-    """Return the routes of the caller's own user."""
+    """Return the routes for the caller's own user."""
     router = APIRouter(prefix=PREFIX, tags=["users"])
 
     @router.post("/users", status_code=201, response_model=UserAnswer, summary="Create the caller's user")
@@ -69,7 +69,7 @@ def user_routes(service: Service) -> APIRouter:
 
 
 def administration_routes(service: Service) -> APIRouter:
-    """Return the routes that read the whole table, where the document uses scans; for administrators only."""
+    """Return the routes that read the whole table, as in the documented scans. They require an administrator."""
     router = APIRouter(
         prefix=f"{PREFIX}/admin", tags=["administration"], dependencies=[Depends(require_role(ADMINISTRATORS))]
     )

@@ -1,4 +1,4 @@
-"""Wiring of the to-do system: API, deletion job, feed of the lake."""
+"""Assembly of the to-do system: API, deletion job, and lake feed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REFRESHED_EVERY_S = 15.0
 
 
 def build(resources: Resources) -> Built:
-    """Build the system on its resources. Raises ValueError for invalid settings."""
+    """Build the system with its resources. Raises ValueError for invalid settings."""
     service = Service.over(resources.connection, resources.clock, _policy())
 
     table = in_thread(resources.connection.run, answer_given("health", "health"))
@@ -51,7 +51,7 @@ def _policy() -> Policy:
 def _lake(resources: Resources) -> tuple[list[Worker], Dashboard | None, Callable[[], None]]:
     """Return the lake's workers, its dashboard and its close function.
 
-    Without its libraries (keyplan-systems[lake]) no lake is kept.
+    Without the libraries of the lake (keyplan-systems[lake]), no lake is kept.
     """
     if find_spec("pyarrow") is None or find_spec("duckdb") is None:
         return [], None, lambda: None

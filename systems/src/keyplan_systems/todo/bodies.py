@@ -1,4 +1,4 @@
-"""Users and tasks as the API shows them: members of its JSON, times as Unix seconds."""
+"""API representations of users and tasks: JSON members with times in Unix seconds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from keyplan_systems.todo.entities import Task, User
 
 
 def task_body(task: Task) -> dict[str, Any]:
-    """Return a task; missing values are null."""
+    """Return the representation of a task. Missing values are null."""
     return {
         "task_id": task.task_id,
         "title": task.title,
@@ -26,7 +26,10 @@ def task_body(task: Task) -> dict[str, Any]:
 
 
 def user_body(user: User) -> dict[str, Any]:
-    """Return a user; `email_verified` is false while the address is only claimed, and absent otherwise."""
+    """Return the representation of a user.
+
+    `email_verified` is false while the address is only claimed, and absent otherwise.
+    """
     verified = {} if user.email is not None else {"email_verified": False}
     return {
         "user_id": user.user_id,

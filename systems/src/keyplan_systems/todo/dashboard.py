@@ -1,4 +1,4 @@
-"""Figures of one person's tasks from the data lake: throughput, completion time, categories."""
+"""Statistics about one user's tasks from the data lake: throughput, completion time and categories."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ _BY_CATEGORY = """
 
 
 class Lake(Protocol):
-    """Lake that answers queries, as `keyplan_systems.todo.lake.lake.Lake` does."""
+    """Interface of a lake that runs queries, such as `keyplan_systems.todo.lake.lake.Lake`."""
 
     def query(self, sql: str, parameters: Mapping[str, Any] | None = None) -> Any:
-        """Return an Arrow table."""
+        """Run a query and return an Arrow table."""
 
 
 @dataclass(frozen=True)
 class Figures:
-    """Figures of one person. Days are UTC."""
+    """Statistics for one user. Days are in UTC."""
 
     total: int
     open: int
@@ -68,13 +68,13 @@ class Figures:
 
 
 class Dashboard:
-    """Reader of figures; threads may share it."""
+    """Reader of the statistics. Threads can share it."""
 
     def __init__(self, lake: Lake, clock: Clock) -> None:
         self._lake, self._clock = lake, clock
 
     def of_user(self, user_id: str) -> Figures:
-        """Return the figures of the last four weeks. Raises LakeError if the lake cannot be read."""
+        """Return the statistics of the last four weeks. Raises LakeError if the lake cannot be read."""
         day = today(self._clock)
         days = [day - timedelta(days=_DAYS - 1 - number) for number in range(_DAYS)]
         of_user = {"user_id": user_id}

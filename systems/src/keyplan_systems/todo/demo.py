@@ -1,4 +1,4 @@
-"""To-do part of the demo: a task created once by two equal requests, completed, and counted in the lake."""
+"""The to-do part of the demo: a task that is created once by two equal requests, completed, and counted in the lake."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from keyplan_systems.web.tour import Tour
 
 
 def play(stage: DemoStage) -> None:
-    """Play the part. Raises httpx.HTTPError if the system refuses."""
+    """Run the to-do part of the demo. Raises httpx.HTTPError if the system rejects a request."""
     with stage.client("ada", email="ada@example.org", name="Ada") as ada:
         wish = {"title": "Hang the lamp", "priority": "high", "due_date": _tomorrow().isoformat()}
         headers = {"Idempotency-Key": uuid.uuid4().hex}
@@ -32,7 +32,7 @@ def play(stage: DemoStage) -> None:
 
 
 def show(tour: Tour) -> None:
-    """Play the part in a browser: Ada adds a task in one line, completes it, takes that back, and sees her figures."""
+    """Run the to-do part of the demo in a browser: Ada adds, completes and reopens a task, and views her statistics."""
     ada, title = tour.open("ada"), f"Hang the lamp {uuid.uuid4().hex[:4]}"
     tour.say(ada, "Ada adds a task in one line: date, priority and category are read from it")
     ada.write(ada.page.get_by_label("New task"), f"{title} tomorrow !high #home")

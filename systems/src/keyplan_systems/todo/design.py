@@ -1,18 +1,16 @@
-"""Design of the to-do system: one table with four indexes by user, its access patterns and its load.
+"""The design of the to-do system: one table with four indexes by user, its access patterns and its load.
 
-Table, keys and key formats are the published ones. Differences, and reasons:
+The table, keys and key formats are those of the published design. The differences are:
 
-* one attribute for expiry, `expiration_timestamp`, for every kind that expires: a table has one;
-* an e-mail address is held by a guard item, written and deleted in one transaction with its user;
-* idempotency records belong to a user, so that a user never gets another user's reply; they contain the
-  request's fingerprint and are written in one transaction with its effects;
-* users and tasks have a version, so that an item is replaced only if unchanged since it was read;
-* an index key exists only while its field does: a task without due date is in no list by due date;
-* exact values are queried with begins_with and ranges end after their last day, because every sort key
-  ends with the task's id;
-* overdue means pending or in progress, and tasks are counted in the index of the field, not by a scan;
-* bulk changes are conditional writes, task by task: a batch would overwrite concurrent changes;
-* a deletion job is a separate item, so that an interrupted deletion continues.
+* `expiration_timestamp` is the TTL attribute of all entities, because a table has only one; * an email address is
+reserved by a guard item, which is written and deleted in one transaction with its user; * idempotency records belong to
+a user, so that a user never gets another user's response. They contain the fingerprint of the request and are written
+in one transaction with its effects; * users and tasks have a version, so that an item is replaced only if unchanged
+since it was read; * an index key exists only while its field has a value: a task without a due date is not in lists by
+due date; * exact values are queried with begins_with and ranges end after their last day, because every sort key ends
+with the task's id; * only pending or in-progress tasks can be overdue, and tasks are counted in an index instead of by
+a scan; * bulk changes are conditional writes, task by task: a batch would overwrite concurrent changes; * a deletion
+job is a separate item, so that an interrupted deletion continues.
 """
 
 from __future__ import annotations
@@ -54,7 +52,7 @@ UpTo100 = Annotated[list[str], Field(max_length=100)]
 
 @app.get(User, consistent=True, after=USER_WRITES, rate=Rate(average=20, peak=200))
 def user_by_id(user_id: str) -> ItemKey:
-    """Fetch user by user_id."""
+    """Fetch a user by user_id."""
     return item(user_id=user_id)
 
 
@@ -66,7 +64,7 @@ def all_users() -> KeyCondition:
 
 @app.get(Task, consistent=True, after=TASK_WRITES, rate=Rate(average=20, peak=200))
 def task_by_id(user_id: str, task_id: str) -> ItemKey:
-    """Fetch task by user and task_id."""
+    """Fetch a task by user and task_id."""
     return item(user_id=user_id, task_id=task_id)
 
 
@@ -78,7 +76,7 @@ def tasks_by_id(user_id: str, task_ids: UpTo100) -> ItemKey:
 
 @app.query(Task, consistent=True, after=TASK_WRITES, rate=Rate(average=20, peak=200), expected_items=25)
 def tasks_of_user(user_id: str) -> KeyCondition:
-    """Fetch all tasks for user, oldest first, including every acknowledged write."""
+    """Fetch all tasks of a user, oldest first, including every acknowledged write."""
     return pk(user_id=user_id)
 
 
@@ -90,92 +88,92 @@ def every_task_of_user(user_id: str) -> KeyCondition:
 
 @app.query(Task, index="GSI1", rate=Rate(average=1), expected_items=25)
 def tasks_by_status(user_id: str) -> KeyCondition:
-    """Fetch tasks for user, grouped by status in alphabetical order."""
+    """Fetch the tasks of a user, grouped by status in alphabetical order."""
     return pk(user_id=user_id)
 
 
 @app.query(Task, index="GSI1", rate=Rate(average=10, peak=100), claims=FEW, expected_items=25)
 def tasks_with_status(user_id: str, status: Status) -> KeyCondition:
-    """Fetch tasks by specific status for user; with completed: the completed tasks."""
+    """Fetch the tasks of a user with a status, such as completed tasks."""
     return pk(user_id=user_id).sk(status=status)
 
 
 @app.query(Task, index="GSI2", rate=Rate(average=5, peak=50), claims=FEW, expected_items=25)
 def tasks_by_due_date(user_id: str) -> KeyCondition:
-    """Fetch all tasks with due dates for user, earliest first."""
+    """Fetch all tasks of a user with due dates, earliest first."""
     return pk(user_id=user_id)
 
 
 @app.query(Task, index="GSI2", rate=Rate(average=5, peak=50), claims=FEW, expected_items=5)
 def tasks_due_on(user_id: str, day: date) -> KeyCondition:
-    """Fetch tasks by specific due date for user."""
+    """Fetch the tasks of a user that are due on a date."""
     return pk(user_id=user_id).sk(due_date=day)
 
 
 @app.query(Task, index="GSI2", rate=Rate(average=5, peak=50), claims=FEW, expected_items=25)
 def tasks_due_between(user_id: str, first: date, last: date) -> KeyCondition:
-    """Fetch tasks by date range for user, both days included."""
+    """Fetch the tasks of a user in a range of due dates, including both days."""
     return pk(user_id=user_id).sk.between(due_date=(first, last))
 
 
 @app.query(Task, index="GSI2", rate=Rate(average=5, peak=50), claims=FEW, expected_items=5, expected_scanned=40)
 def overdue_tasks(user_id: str, today: date) -> KeyCondition:
-    """Fetch overdue tasks for user: due before today, and pending or in progress."""
+    """Fetch the overdue tasks of a user, which are due before today and pending or in progress."""
     is_open = F.status.is_in(Status.PENDING, Status.IN_PROGRESS)
     return pk(user_id=user_id).sk.lt(due_date=today).filter(is_open)
 
 
 @app.query(Task, index="GSI3", rate=Rate(average=1), expected_items=25)
 def tasks_by_priority(user_id: str) -> KeyCondition:
-    """Fetch tasks by priority for user, grouped in alphabetical order."""
+    """Fetch the tasks of a user, grouped by priority in alphabetical order."""
     return pk(user_id=user_id)
 
 
 @app.query(Task, index="GSI3", rate=Rate(average=5, peak=50), claims=FEW, expected_items=25)
 def tasks_with_priority(user_id: str, priority: Priority) -> KeyCondition:
-    """Fetch tasks by specific priority for user; four queries in sequence give a list by urgency."""
+    """Fetch the tasks of a user with a priority. Four queries in sequence return a list by urgency."""
     return pk(user_id=user_id).sk(priority=priority)
 
 
 @app.query(Task, index="GSI4", rate=Rate(average=1), claims=FEW, expected_items=25)
 def tasks_by_category(user_id: str) -> KeyCondition:
-    """Fetch tasks by category for user, grouped in the order of their bytes."""
+    """Fetch the tasks of a user by category, grouped in byte order."""
     return pk(user_id=user_id)
 
 
 @app.query(Task, index="GSI4", rate=Rate(average=5, peak=50), claims=FEW, expected_items=10)
 def tasks_in_category(user_id: str, category: str) -> KeyCondition:
-    """Fetch tasks by specific category for user."""
+    """Fetch the tasks of a user in a category."""
     return pk(user_id=user_id).sk(category=category)
 
 
 @app.count(Task, index="GSI1", rate=Rate(average=1), expected_items=25)
 def count_with_status(user_id: str, status: Status) -> KeyCondition:
-    """Count tasks by status, for user."""
+    """Count the tasks of a user with a status."""
     return pk(user_id=user_id).sk(status=status)
 
 
 @app.count(Task, index="GSI3", rate=Rate(average=1), expected_items=25)
 def count_with_priority(user_id: str, priority: Priority) -> KeyCondition:
-    """Count tasks by priority, for user."""
+    """Count the tasks of a user with a priority."""
     return pk(user_id=user_id).sk(priority=priority)
 
 
 @app.query(Task, rate=Rate(average=0.5), expected_items=5, expected_scanned=100)
 def search_of_user(user_id: str, text: str) -> KeyCondition:
-    """Search tasks of a user by title or description, case-sensitively, by reading all of them."""
+    """Search the tasks of a user by title or description, case-sensitively, by reading all of them."""
     return pk(user_id=user_id).filter(F.title.contains(text) | F.description.contains(text))
 
 
 @app.scan(Task, rate=Rate.monthly(30), expected_items=50, expected_scanned=1_000_000)
 def search_of_all(text: str) -> KeyCondition:
-    """Search tasks by title or description as documented, by reading the whole table. The lake answers it cheaper."""
+    """Search all tasks by title or description as documented, by reading the whole table. The lake is cheaper."""
     return everything().filter(F.title.contains(text) | F.description.contains(text))
 
 
 @app.scan(Task, rate=Rate.monthly(4), expected_items=1_000_000)
 def all_tasks() -> KeyCondition:
-    """Analyse tasks of all users as documented, by reading the whole table. The lake answers it cheaper."""
+    """Read the tasks of all users as documented, by reading the whole table. The lake is cheaper."""
     return everything()
 
 
@@ -184,19 +182,19 @@ def all_tasks() -> KeyCondition:
 
 @app.create(User, rate=Rate(average=0.1))
 def create_user(user: User) -> ItemWrite:
-    """Create user, with the guard of the e-mail address."""
+    """Create a user, with the guard of the email address."""
     return item(user)
 
 
 @app.replace(User, rate=Rate(average=0.1))
 def replace_user(user: User) -> ItemWrite:
-    """Update user if unchanged since it was read; the guard moves to a new e-mail address."""
+    """Update a user if it is unchanged since it was read. The guard moves to a new email address."""
     return item(user)
 
 
 @app.check(User)
 def user_is_active(user_id: str) -> ItemWrite:
-    """Check that the user exists and is not being deleted, as a condition of creating a task."""
+    """Check that the user exists and is not being deleted, as a condition for creating a task."""
     return item(user_id=user_id).condition(F.deleting_since.missing())
 
 
@@ -205,19 +203,19 @@ def user_is_active(user_id: str) -> ItemWrite:
 
 @app.create(Task, rate=Rate(average=5, peak=50))
 def create_task(task: Task) -> ItemWrite:
-    """Create task."""
+    """Create a task."""
     return item(task)
 
 
 @transaction(rate=Rate(average=5, peak=50))
 def create_task_of_user(task: Task) -> list[WriteCall[Any]]:
-    """Create task of a user who exists and is not being deleted."""
+    """Create a task for a user who exists and is not being deleted."""
     return [user_is_active(task.user_id), create_task(task)]
 
 
 @app.replace(Task, rate=Rate(average=5, peak=50))
 def replace_task(task: Task) -> ItemWrite:
-    """Update task if unchanged since it was read, with all its index keys."""
+    """Update a task with all its index keys if it is unchanged since it was read."""
     return item(task)
 
 
@@ -232,7 +230,7 @@ def change_status(
     completed_at: datetime | None,
     expiration_timestamp: datetime | None,
 ) -> ItemWrite:
-    """Update the status of one task of a bulk request, if the task is unchanged since it was read."""
+    """Update the status of a task in a bulk request if the task is unchanged since it was read."""
     return (
         item(user_id=user_id, task_id=task_id)
         .if_version(seen)
@@ -247,13 +245,13 @@ def change_status(
 
 @app.delete(Task, rate=Rate(average=2, peak=20))
 def delete_task(user_id: str, task_id: str, seen: int) -> ItemWrite:
-    """Delete task if unchanged since it was read."""
+    """Delete a task if it is unchanged since it was read."""
     return item(user_id=user_id, task_id=task_id).if_version(seen)
 
 
 @app.delete(Task, rate=Rate(average=1, peak=100))
 def delete_completed_task(user_id: str, task_id: str) -> ItemWrite:
-    """Delete one completed task of a bulk request, while it is completed."""
+    """Delete a task in a bulk request if it is still completed."""
     return item(user_id=user_id, task_id=task_id).condition(F.status == Status.COMPLETED)
 
 
@@ -262,19 +260,22 @@ def delete_completed_task(user_id: str, task_id: str) -> ItemWrite:
 
 @app.get(Idempotency, consistent=True, after=["remember_answer"], rate=Rate(average=15, peak=150))
 def answer_given(user_id: str, request_key: str) -> ItemKey:
-    """Fetch the answer to a request by its idempotency key, unless its 24 hours have passed."""
+    """Fetch the response to a request by its idempotency key, unless it is older than 24 hours."""
     return item(user_id=user_id, request_key=request_key)
 
 
 @app.create(Idempotency, rate=Rate(average=13, peak=170))
 def remember_answer(record: Idempotency) -> ItemWrite:
-    """Store the answer, unless one is stored: the first of two equal requests wins. An expired one is overwritten."""
+    """Store the response unless one is stored, so that the first of two equal requests wins.
+
+    An expired response is overwritten.
+    """
     return item(record)
 
 
 @app.create(Idempotency, rate=Rate(average=0.5))
 def finish_answer(record: Idempotency) -> ItemWrite:
-    """Store the answer of multi-step work in place of the claim that it is in progress (status 102)."""
+    """Replace the claim that multi-step work is in progress (status 102) by the response."""
     return item(record).replace_if(F.http_status_code == 102)
 
 
@@ -297,7 +298,7 @@ def deletions() -> KeyCondition:
 
 @app.check(User)
 def user_is_leaving(user_id: str, since: datetime) -> ItemWrite:
-    """Check that the user is the one whose deletion started then, and not a user created again."""
+    """Check that the user is the same whose deletion started at this time, and not a recreated user."""
     return item(user_id=user_id).condition(F.deleting_since == since)
 
 
@@ -315,7 +316,7 @@ def remove_tasks(user_id: str, since: datetime, task_ids: UpTo50) -> list[WriteC
 
 @app.delete(User, rate=Rate.monthly(100))
 def remove_user(user_id: str, since: datetime) -> ItemWrite:
-    """Delete user, and the guard of the e-mail address."""
+    """Delete a user and the guard of the email address."""
     return item(user_id=user_id).condition(F.deleting_since == since)
 
 
@@ -327,7 +328,7 @@ def end_deletion(user_id: str, since: datetime) -> ItemWrite:
 
 @transaction(rate=Rate.monthly(100))
 def finish_deletion(user_id: str, since: datetime) -> list[WriteCall[Any]]:
-    """Delete user, guard and job, once no task is left."""
+    """Delete a user with its guard and job after all tasks have been deleted."""
     return [remove_user(user_id, since), end_deletion(user_id, since)]
 
 

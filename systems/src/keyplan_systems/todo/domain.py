@@ -1,4 +1,4 @@
-"""Rules of tasks and users as plain functions: effects of a change, overdue tasks, IDs, e-mail addresses."""
+"""Rules for tasks and users as plain functions: changes, overdue tasks, IDs and email addresses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_DAYS_KEPT = 36_500
 
 @dataclass(frozen=True)
 class Policy:
-    """Decisions of the operator."""
+    """Settings that the operator decides."""
 
     completed_retention_days: int | None = None
     """Number of days after which completed tasks are deleted from the table; None: never. The lake keeps them."""
@@ -40,12 +40,12 @@ class Policy:
 
 
 def utc_now(clock: Clock) -> datetime:
-    """Return the current time in whole seconds, as it is stored."""
+    """Return the current time in whole seconds, in the precision of stored times."""
     return datetime.fromtimestamp(int(clock.now()), UTC)
 
 
 def new_task_id(clock: Clock) -> str:
-    """Return a UUID of version 7 (RFC 9562): the first 48 bits are the time in ms, so that IDs sort by creation."""
+    """Return a version 7 UUID (RFC 9562), which starts with the time in ms, so that IDs sort by creation."""
     value = (int(clock.now() * 1000) & (1 << 48) - 1) << 80 | clock.random.getrandbits(80)
     value = value & ~(0xF << 76) | 7 << 76
     value = value & ~(0x3 << 62) | 2 << 62
@@ -53,10 +53,11 @@ def new_task_id(clock: Clock) -> str:
 
 
 def stored_email(address: str) -> str:
-    """Return the form in which addresses are stored and compared: one spelling of its domain, in lower case.
+    """Return the normalized form in which an address is stored and compared.
 
-    The domain is converted to lower case without case folding: faß.example and fass.example are two domains. Raises
-    InvalidError for an invalid address, or one that is too long in that form: some letters become several.
+    It is in lower case with one spelling of the domain. The domain is lowercased without case folding, because
+    faß.example and fass.example are two different domains. Raises InvalidError for an invalid address, or if the
+    normalized form is too long, because some letters become several.
     """
     try:
         validated = validate_email(address.strip(), check_deliverability=False)
@@ -69,7 +70,7 @@ def stored_email(address: str) -> str:
 
 
 def changed_task(task: Task, changes: Mapping[str, Any], now: datetime, policy: Policy) -> Task:
-    """Return the task with changed fields; completion sets its time and its expiry, reopening removes both."""
+    """Return the task with changed fields. Completion sets its time and expiry, and reopening removes both."""
     values = {**task.model_dump(), **changes, "updated_at": now}
     status = Status(values["status"])
     if status is not task.status:
@@ -78,7 +79,7 @@ def changed_task(task: Task, changes: Mapping[str, Any], now: datetime, policy: 
 
 
 def completion(status: Status, now: datetime, policy: Policy) -> dict[str, datetime | None]:
-    """Return the fields that follow from a new status of a task."""
+    """Return the fields that depend on a new status of a task."""
     if status is not Status.COMPLETED:
         return {"completed_at": None, "expiration_timestamp": None}
     days = policy.completed_retention_days
@@ -86,7 +87,7 @@ def completion(status: Status, now: datetime, policy: Policy) -> dict[str, datet
 
 
 def today(clock: Clock, zone: str = "UTC") -> date:
-    """Return the current day in a zone of the IANA data base. Raises InvalidError for an unknown zone."""
+    """Return the current day in an IANA time zone. Raises InvalidError for an unknown zone."""
     if zone not in _zones():
         raise InvalidError(f"Unknown time zone {zone!r}.")
     return datetime.fromtimestamp(clock.now(), ZoneInfo(zone)).date()
@@ -94,5 +95,5 @@ def today(clock: Clock, zone: str = "UTC") -> date:
 
 @cache
 def _zones() -> frozenset[str]:
-    """Return the names of the data base. Its folder also contains the machine's own zone, and placeholders."""
+    """Return the names of the IANA time zones, without the machine's own zone and placeholders."""
     return frozenset(available_timezones()) - {"localtime", "posixrules", "Factory"}

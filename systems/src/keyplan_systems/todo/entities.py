@@ -1,4 +1,4 @@
-"""Table of the to-do system and its entities: users, tasks, idempotency records, deletion jobs."""
+"""The table of the to-do system and its entities: users, tasks, idempotency records and deletion jobs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ RequestKey = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[ -~]
 
 
 class Status(StrEnum):
-    """Status of a task."""
+    """The status of a task."""
 
     PENDING = "pending"
     IN_PROGRESS = "in_progress"
@@ -46,7 +46,7 @@ class Status(StrEnum):
 
 
 class Priority(StrEnum):
-    """Priority of a task."""
+    """The priority of a task."""
 
     LOW = "low"
     MEDIUM = "medium"
@@ -62,7 +62,7 @@ class Priority(StrEnum):
     store_key_fields=False,
 )
 class User(Entity):
-    """User; created on first use."""
+    """A user, who is created on first use."""
 
     user_id: UserId
     email: Address | None = None
@@ -103,7 +103,7 @@ class User(Entity):
     store_key_fields=False,
 )
 class Task(Entity):
-    """Task of a user."""
+    """A task of a user."""
 
     user_id: UserId
     task_id: TaskId
@@ -127,7 +127,7 @@ class Task(Entity):
     store_key_fields=False,
 )
 class Idempotency(Entity):
-    """Answer to a request, for 24 hours; of a bulk request also the result for each task."""
+    """The response to a request, kept for 24 hours. For a bulk request, it includes the result for each task."""
 
     user_id: UserId
     request_key: RequestKey
@@ -145,7 +145,7 @@ class Idempotency(Entity):
     key=key("JOB#DELETE_USER", "USER#{user_id}"), volume=Volume(count=5, bytes=Bytes(90)), store_key_fields=False
 )
 class Deletion(Entity):
-    """Deletion of a user in progress: the worker finds it and finishes it, however often it is interrupted."""
+    """A deletion of a user in progress, which the worker finds and finishes, however often it is interrupted."""
 
     user_id: UserId
     since: Timestamp

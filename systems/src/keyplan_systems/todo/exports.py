@@ -1,4 +1,4 @@
-"""Full export of the table as the service writes it to S3, copied into a folder: its time and its items."""
+"""Reader of a full export of the table in the service's S3 format, copied into a folder."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _FORMAT = "DYNAMODB_JSON"
 
 
 class ExportError(Exception):
-    """Unreadable export; the text says what is wrong."""
+    """Raised if an export is unreadable. The message contains the reason."""
 
 
 def moment_of_export(folder: Path) -> datetime:
-    """Return the time that the export shows. Raises ExportError."""
+    """Return the time of the data in the export. Raises ExportError."""
     summary = _summary(folder)
     try:
         return datetime.fromisoformat(summary["exportTime"])
@@ -28,7 +28,7 @@ def moment_of_export(folder: Path) -> datetime:
 
 
 def items_of_export(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield every item, as attribute values. Raises ExportError, at the end also for missing items."""
+    """Yield every item as attribute values. Raises ExportError, also at the end if items are missing."""
     summary, count = _summary(folder), 0
     for path in sorted((folder / "data").glob("*.json.gz")):
         try:

@@ -1,12 +1,12 @@
-"""Consumer that feeds the lake: every change of the table's stream into bronze, and a full export after gaps.
+"""The consumer that feeds the lake with every change from the table's stream, and a full export after gaps.
 
-Delivery is at least once: a batch is stored, then the checkpoint moves. The lake recognizes records that are delivered
-again, after a kill or by a second consumer, by their sequence number. Checkpoints contain a lease for each shard, so
-that consumers with the same checkpoints share the shards.
+Records are delivered at least once: a batch is stored, and then the checkpoint moves. If records are delivered again,
+after a crash or by a second consumer, the lake recognizes them by their sequence number. Checkpoints contain a lease
+for each shard, so that consumers with the same checkpoints share the shards.
 
-The stream drops records after 24 hours. If records were trimmed before they could be read, if the stream was off for a
-while, and before the very first record, the feed reads the whole table (or an export of it is passed in) as the new
-basis of the lake; changes from the start of that reading on are applied on top, or those of the newly enabled stream.
+The stream drops records after 24 hours. The feed reads the whole table, or a given export, as the new basis of the lake
+in three cases: before the first record, if records were trimmed before they were read, and if the stream was disabled
+for a while. Changes since the start of that read, or those of the newly enabled stream, are applied to this basis.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _SERVICE = {"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"}
 
 @dataclass
 class _Reader:
-    """Shard that this feed reads."""
+    """A shard that this feed reads."""
 
     cursor: ShardCursor
     lane: Lane
@@ -63,7 +63,7 @@ class _Reader:
 
 
 class Feed:
-    """Feed of one lake from one table. One thread at a time may drive it."""
+    """The feed of one lake from one table. Use it from one thread at a time."""
 
     def __init__(
         self,
@@ -79,10 +79,10 @@ class Feed:
     ) -> None:
         """Create the feed.
 
-        `checkpoints`: by default in the table keyplan-checkpoints of the same database. `failures`: destination of
-        records that the lake refuses; without it such a record stops the feed. `lease_s`: time without renewal after
-        which its shards are free for other feeds. `streams`: a boto3 client of dynamodbstreams, by default that of the
-        connection.
+        `checkpoints` are stored by default in the table keyplan-checkpoints of the same database. `failures` is the
+        destination for records that the lake rejects. Without it, such a record stops the feed. `lease_s` is the time
+        without renewal after which other feeds can acquire its shards. `streams` is a boto3 dynamodbstreams client, by
+        default that of the connection.
         """
         self._service = StreamService(connection, streams=streams, clock=clock)
         self._table = self._service.table_name(app)
@@ -95,13 +95,13 @@ class Feed:
 
     @property
     def consumer(self) -> str:
-        """Name of the consumer in checkpoints and failures."""
+        """The name of the consumer in checkpoints and failures."""
         return self._consumer
 
     def run_once(self) -> int:
-        """Store all pending records; return the number of records that were read.
+        """Store all pending records, and return the number of records read.
 
-        Raises ConsumerSetupError, LakeError, RunError; records stored before the error stay.
+        Raises ConsumerSetupError, LakeError or RunError. Records that were stored before the error are kept.
         """
         total = 0
         while True:
@@ -113,7 +113,7 @@ class Feed:
                 return total
 
     def close(self) -> None:
-        """Release its shards to other feeds. It may be driven again."""
+        """Release the shards to other feeds. The feed can be used again."""
         try:
             for reader in self._readers.values():
                 self._keeping(reader.lane, done=False)
@@ -128,9 +128,9 @@ class Feed:
         *,
         ended: str | None = None,
     ) -> None:
-        """Rebuild the lake on all items of the table: those of an export at a given time, or as they are now read.
+        """Rebuild the lake from all items of the table, either current items or an export as of a time.
 
-        `ended`: the label of a stream that has ended. The items that are now read include all its changes.
+        `ended` is the label of a stream that has ended, whose changes the current items include.
         """
         if items is not None:
             assert as_of is not None, "an export has a time"
@@ -185,7 +185,7 @@ class Feed:
             self._readers[shard.key] = _Reader(ShardCursor(self._service.call, shard, lane.position), lane, looked_s)
 
     def _bury(self, board: Board, streams: Sequence[TableStream]) -> None:
-        """Recover the changes of shards that were removed before they were read to their end."""
+        """Recover the changes of shards that were removed before they were completely read."""
         listed = {shard.key for stream in streams for shard in stream.shards}
         unlisted = [lane for lane in board.lanes.values() if not lane.done and lane.shard not in listed]
         gone = [lane for lane in unlisted if self._is_gone(lane, streams[-1].arn)]
@@ -202,14 +202,14 @@ class Feed:
             self._keeping(lane, done=True)
 
     def _is_gone(self, lane: Lane, arn: str) -> bool:
-        """Return True if a shard is removed, asking the shard itself: another feed may have found it later."""
+        """Return True if a shard is removed, asking the service again because another feed may have found it later."""
         label, _, name = lane.shard.partition("/")
         return is_gone(self._service.call, f"{arn.rpartition('/')[0]}/{label}", name)
 
     # Records.
 
     def _drained(self, key: str) -> int:
-        """Drain a shard. On failure, records that were read and not stored are read again."""
+        """Drain a shard. After a failure, records that were read but not stored are read again."""
         reader = self._readers[key]
         try:
             return self._drain(key, reader)
@@ -251,7 +251,7 @@ class Feed:
         return records
 
     def _store(self, records: Sequence[StreamRecord], arn: str) -> None:
-        """Write records into bronze; refused records go to the failure destination."""
+        """Write records to bronze, and rejected records to the failure destination."""
         remaining = list(records)
         while remaining:
             try:
@@ -267,7 +267,7 @@ class Feed:
         return Failure(self._consumer, record, f"{type(error).__name__}: {error}", "", 1, self._clock.now())
 
     def _all_items(self) -> Iterator[Mapping[str, Any]]:
-        """Yield every item of the table, each as it is when its page is read: an export without S3."""
+        """Yield every item of the table, as of the time when its page is read."""
         request: dict[str, Any] = {"TableName": self._table, "ConsistentRead": True}
         while True:
             answer = self._service.call("Scan", request)
@@ -279,7 +279,7 @@ class Feed:
     # Checkpoints.
 
     def _save(self, reader: _Reader) -> bool:
-        """Move the checkpoint after the stored records; return False if another feed has taken the shard over."""
+        """Move the checkpoint past the stored records. Return False if another feed has acquired the shard."""
         until_s = self._clock.now() + self._lease_s
         reader.lane = replace(reader.lane, position=reader.cursor.position, until_s=until_s)
         try:
@@ -290,13 +290,13 @@ class Feed:
         return True
 
     def _renew(self, reader: _Reader) -> bool:
-        """Renew the lease of the shard; return False if another feed has it."""
+        """Renew the lease of the shard. Return False if another feed holds it."""
         return reader.lane.until_s - self._clock.now() >= self._lease_s / 2 or self._save(reader)
 
     def _keeping(self, lane: Lane, *, done: bool) -> None:
-        """Release a shard by ending its lease now, which also records its last read.
+        """Release a shard by ending its lease, which also records its last read.
 
-        A shard that another feed has taken over is only forgotten.
+        A shard that another feed has acquired is only removed from this feed.
         """
         try:
             self._kept.save(replace(lane, done=done, until_s=self._clock.now()))
@@ -305,12 +305,12 @@ class Feed:
 
 
 def label_of_key(key: str) -> str:
-    """Return the label of a shard's stream, by the shard's key; labels sort in the order of the streams."""
+    """Return the stream label in a shard key. Labels sort in the order of the streams."""
     return key.partition("/")[0]
 
 
 def as_delivered(record: StreamRecord) -> dict[str, Any]:
-    """Return a record in the service's form, as the lake accepts it."""
+    """Return a record in the service's format, which the lake accepts."""
     body: dict[str, Any] = {
         "ApproximateCreationDateTime": record.at_s,
         "Keys": record.keys,

@@ -1,4 +1,4 @@
-"""Idempotency keys of the to-do system: its records, and multi-step work, which claims its key first."""
+"""Idempotency keys of the to-do system, including multi-step work, which claims its key first."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _STALE = (AlreadyExistsError, VersionConflictError, NotFoundError, ConditionFail
 
 
 class IdempotencyKeys(idempotency.IdempotencyKeys):
-    """Service that answers each request once. Threads and processes may share the table."""
+    """Service that applies each request once. Threads and processes can share the table."""
 
     refusals = RefusalError
 
     def begin(self, request: Request) -> Answer | None:
-        """Claim the key for multi-step work; return the answer if one exists. Raises KeyReusedError."""
+        """Claim the key for multi-step work, or return the existing response. Raises KeyReusedError."""
         try:
             self._connection.run(self.keep(request, Work([], IN_PROGRESS), self.now()))
         except AlreadyExistsError:
@@ -41,7 +41,7 @@ class IdempotencyKeys(idempotency.IdempotencyKeys):
         return None
 
     def finish(self, request: Request, body: object) -> Answer:
-        """Answer multi-step work with 200, unless an equal request has been first."""
+        """Store a 200 response for multi-step work, unless an equal request was faster."""
         work = Work([], 200, body)
         try:
             self._connection.run(design.finish_answer(_record(request, work, self.now())))
@@ -57,11 +57,11 @@ class IdempotencyKeys(idempotency.IdempotencyKeys):
         return design.answer_given(request.user_id, request.key)
 
     def keep(self, request: Request, work: Work, now: datetime) -> WriteCall[Any]:
-        """Return the write that stores the answer unless one is stored; an expired record is overwritten."""
+        """Return the write that stores the response unless one is stored. An expired record is overwritten."""
         return design.remember_answer(_record(request, work, now))
 
     def check(self, work: Work, failed: TransactionFailedError) -> None:  # noqa: ARG002 - every work is repeated alike
-        """Raise AddressTakenError or the failure; return if the work should be repeated on the current items."""
+        """Raise AddressTakenError or the failure, or return if the work should be repeated on the current items."""
         for reason in failed.reasons:
             if isinstance(reason, UniqueTakenError):
                 raise AddressTakenError.of(reason) from failed
@@ -69,11 +69,11 @@ class IdempotencyKeys(idempotency.IdempotencyKeys):
                 raise reason from failed
 
     def key_reused(self) -> KeyReusedError:
-        """Return the refusal of a key that was sent with another request before."""
+        """Return the error for a key that was already used for a different request."""
         return KeyReusedError("This Idempotency-Key was sent with another request before.")
 
     def busy(self) -> ConflictError:
-        """Return the refusal of a request whose items change concurrently too often."""
+        """Return the error for a request whose items change concurrently too often."""
         return ConflictError("The same items are changed concurrently; send the request again.")
 
 

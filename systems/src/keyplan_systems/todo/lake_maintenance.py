@@ -1,4 +1,4 @@
-"""Maintenance of the lake: update silver and gold, merge small files, remove unused files."""
+"""Maintenance of the lake: updates of silver and gold, merges of small files, and removal of unused files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class LakeMaintenance:
         self._lake = lake
 
     def run_once(self) -> int:
-        """Bring the lake up to date; return 0, so that the worker runs it at intervals and not continuously."""
+        """Update the lake and return 0, so that the worker runs it at intervals and not continuously."""
         if not self._lake.snapshot.pending():
             return 0
         done = self._lake.refresh()

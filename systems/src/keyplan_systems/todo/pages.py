@@ -1,8 +1,8 @@
-"""Pages of the to-do system: tasks, one task, the dashboard on the data lake.
+"""The web pages of the to-do system: tasks, one task, and the dashboard of the data lake.
 
-Every form carries an idempotency key, so a form that is sent twice, by a double click or after a lost connection, is
-processed once. static/todo.js sends the forms without a new page, keeps those that cannot be sent, and sends them
-again with their key.
+Every form contains an idempotency key. If a form is sent twice, by a double click or after a lost connection, it is
+processed only once. static/todo.js sends forms without loading a new page, keeps forms that cannot be sent, and sends
+them again with their key.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _EDITED: Final = ("title", "description", "status", "priority", "category", "due
 
 
 def page_routes(service: Service, clock: Clock, dashboard: Dashboard | None) -> APIRouter:
-    """Return the routes of the pages; without a lake, `dashboard` is None."""
+    """Return the routes of the pages. `dashboard` is None without a lake."""
     router = page_router(PAGES)
     _add_lists(router, service, clock)
     _add_writes(router, service, clock)
@@ -97,7 +97,7 @@ def _add_lists(router: APIRouter, service: Service, clock: Clock) -> None:
 
 @dataclass(frozen=True)
 class Choice:
-    """List that a person chose."""
+    """A list that the user has selected."""
 
     view: str
     filters: Mapping[str, str]
@@ -106,7 +106,7 @@ class Choice:
     day: date
 
     def sections(self, lists: Lists, user_id: str) -> Sequence[tuple[str, Page[Task]]]:
-        """Return titled lists of tasks. Each list is one query of an index, page by page."""
+        """Return lists of tasks with titles. Each list is one query of an index, in pages."""
         if self.view == "open":
             titles = {Status.IN_PROGRESS: "In progress", Status.PENDING: "To do"}
             return [(title, self._page(lists, user_id, TaskSelection(status))) for status, title in titles.items()]
@@ -180,7 +180,7 @@ def _deleted_completed(service: Service, user_id: str, form: FormFields) -> str:
 
 
 def _delete(service: Service, user_id: str, task_id: str, form: FormFields) -> bool:
-    """Delete a task, and return False if it is gone already."""
+    """Delete a task. Return False if it no longer exists."""
     once = Once(user_id, f"{_key(form)}-{task_id}", fingerprint("FORM", "delete", task_id))
     try:
         service.tasks.delete(once, user_id, task_id, None)
@@ -236,7 +236,7 @@ def _add_task(router: APIRouter, service: Service) -> None:
 
 
 def _once(user_id: str, form: FormFields, action: str, content: Any) -> Once:
-    """Return the request that a form stands for: sent again with its key, it gets the first answer."""
+    """Return the request for a form. If it is sent again with its key, it gets the first response."""
     return Once(user_id, _key(form), fingerprint("FORM", action, content))
 
 
@@ -252,7 +252,7 @@ def _new_key() -> str:
 
 
 def _back(request: Request, form: FormFields) -> str:
-    """Return the list that the form was on, from its field `back`; the first list for anything else."""
+    """Return the list that the form was on, from its field `back`, or the first list for an invalid value."""
     start = f"{request.scope.get('root_path', '')}/app/"
     back = local_path(form.get("back"))
     return back if back.startswith(start) else start
@@ -263,7 +263,7 @@ def _zone(request: Request) -> str:
 
 
 def _today(request: Request, clock: Clock) -> date:
-    """Return the day in the person's time zone; in UTC if the browser's zone is unknown here."""
+    """Return the current day in the user's time zone, or in UTC if the browser's zone is unknown here."""
     try:
         return today(clock, _zone(request))
     except InvalidError:

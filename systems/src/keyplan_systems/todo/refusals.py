@@ -1,4 +1,4 @@
-"""Refusals of requests: one error for each unsuccessful answer."""
+"""The errors of rejected requests, one for each error response."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from keyplan.client.errors import UniqueTakenError
 
 
 class RefusalError(Exception):
-    """Refused request; the message is for the caller."""
+    """Base class of errors for rejected requests. The message is intended for the caller."""
 
 
 class MissingError(RefusalError):
-    """Item that does not exist, or belongs to another user."""
+    """Raised if an item does not exist or belongs to another user."""
 
 
 class ConflictError(RefusalError):
-    """Conflict with the current state, or with concurrent changes."""
+    """Raised if a request conflicts with the current state or with concurrent changes."""
 
 
 class AddressTakenError(ConflictError):
-    """E-mail address of another user; `owner_id` is their ID."""
+    """Raised if an email address belongs to another user, whose ID is `owner_id`."""
 
     def __init__(self, owner_id: str | None) -> None:
         super().__init__("The e-mail address is another user's.")
@@ -26,14 +26,14 @@ class AddressTakenError(ConflictError):
 
     @classmethod
     def of(cls, error: UniqueTakenError) -> AddressTakenError:
-        """Return the refusal for a failed write of an address that is in use."""
+        """Return the error for a failed write of an address that is in use."""
         key = None if error.owner is None else error.owner.get("PK")
         return cls(None if key is None else str(key).removeprefix("USER#"))
 
 
 class InvalidError(RefusalError):
-    """Request that violates a rule."""
+    """Raised if a request violates a rule."""
 
 
 class KeyReusedError(InvalidError):
-    """Idempotency key of another request."""
+    """Raised if an idempotency key was used for another request."""

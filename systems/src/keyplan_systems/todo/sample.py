@@ -43,7 +43,10 @@ def _tasks(day: date) -> tuple[dict[str, Any], ...]:
 
 
 def load_sample(service: Service, clock: Clock) -> None:
-    """Load two users with tasks; skip a user who has tasks already, is being deleted, or has another user's address."""
+    """Load two users with tasks.
+
+    A user is skipped if they already have tasks, are being deleted, or have the address of another user.
+    """
     for person in _PEOPLE:
         if service.lists.page(person.user_id, TaskSelection(), 1, None).items:
             continue

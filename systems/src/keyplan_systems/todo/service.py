@@ -16,7 +16,7 @@ from keyplan_systems.todo.service_users import Users
 
 @dataclass(frozen=True)
 class Service:
-    """All operations, one method each. Threads may share it."""
+    """All operations, with one method each. Threads can share it."""
 
     users: Users
     tasks: Tasks
@@ -25,7 +25,7 @@ class Service:
 
     @classmethod
     def over(cls, connection: Connection, clock: Clock, policy: Policy | None = None) -> Service:
-        """Return the service on the tables of a connection."""
+        """Return the service for the tables of a connection."""
         idempotency = IdempotencyKeys(connection, clock)
         users = Users(connection, clock, idempotency)
         tasks = Tasks(connection, clock, idempotency, users, policy or Policy())

@@ -1,6 +1,7 @@
-"""Job that deletes users in steps, in transactions that require that the user is being deleted.
+"""The job that deletes users in steps, with transactions that require that the user is being deleted.
 
-It may be killed anywhere and run several times at once. Remaining work is found again from the table.
+The job can be killed at any point and can run several times concurrently. The remaining work is determined from the
+table.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ class Deletions:
         self._connection = connection
 
     def run_once(self) -> int:
-        """Finish all pending deletions; return their number.
+        """Finish all pending deletions and return their number.
 
-        Raises RunError if the table is unavailable, and, once the others are finished, the first failure.
+        Raises RunError if the table is unavailable and, after the others are finished, the first failure.
         """
         finished, held_up = 0, list[Exception]()
         for deletion in self._connection.all(design.deletions()):
@@ -47,7 +48,7 @@ class Deletions:
         return finished
 
     def _finish(self, deletion: Deletion) -> int:
-        """Remove the user's tasks, then user, guard and job; return 0 if another worker does or has done so."""
+        """Remove the user's tasks, and then the user, guard and job. Return 0 if another worker does this."""
         try:
             self._remove_tasks(deletion)
             self._connection.run(design.finish_deletion(deletion.user_id, deletion.since))
@@ -58,10 +59,10 @@ class Deletions:
         return 1
 
     def _remove_tasks(self, deletion: Deletion) -> None:
-        """Remove every task, in smaller and smaller transactions while others write some of them.
+        """Remove all tasks, in increasingly small transactions if others write some of them.
 
-        The connection repeats a conflicting transaction, later and later; the more items it has, the more likely a
-        conflict is.
+        The connection retries a conflicting transaction with increasing delays. The more items a transaction has, the
+        more likely is a conflict.
         """
         at_once = TASKS_AT_ONCE
         while task_ids := self._some_tasks(deletion.user_id, at_once):
@@ -73,7 +74,7 @@ class Deletions:
                 at_once = len(task_ids) // 2
 
     def _some_tasks(self, user_id: str, at_once: int) -> list[str]:
-        """Return IDs of remaining tasks; of an unreadable task, which another program has written, its key."""
+        """Return the IDs of remaining tasks, or the key of an unreadable task that another program has written."""
         try:
             page = self._connection.run(design.every_task_of_user(user_id), limit=at_once)
         except UnreadableItemError as error:

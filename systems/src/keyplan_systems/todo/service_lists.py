@@ -1,4 +1,4 @@
-"""Lists and counts of a user's tasks: the choice of the index, and pages that continue where they ended."""
+"""Lists and counts of a user's tasks: selection of the index, and pages that continue where they ended."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ORDERS = {
 
 @dataclass(frozen=True)
 class TaskSelection:
-    """Criteria of a list; None matches all tasks."""
+    """The criteria of a list. None matches all tasks."""
 
     status: Status | None = None
     priority: Priority | None = None
@@ -44,11 +44,11 @@ class TaskSelection:
     """`created`: in the order of the answering index. An index shows only tasks that have its field."""
 
     def call(self, user_id: str) -> Call[Page[Task]]:
-        """Return the pattern that reads the fewest unwanted tasks, among those in the requested order."""
+        """Return the pattern that reads the fewest unwanted tasks, among those with the requested order."""
         return self._due(user_id) or self._exact(user_id) or _ORDERS[self.order](user_id)
 
     def _due(self, user_id: str) -> Call[Page[Task]] | None:
-        """Return the query of a date or a range of dates, in the order of dates."""
+        """Return the query for a date or a range of dates, in date order, or None."""
         if self.order not in {"created", "due_date"}:
             return None
         if self.due_on is not None:
@@ -58,7 +58,7 @@ class TaskSelection:
         return None
 
     def _exact(self, user_id: str) -> Call[Page[Task]] | None:
-        """Return the query of one value of a field, unless the order requires another index."""
+        """Return the query for one value of a field, unless the order requires another index."""
         if self.category is not None and self.order in {"created", "category"}:
             return design.tasks_in_category(user_id, self.category)
         if self.priority is not None and self.order in {"created", "priority"}:
@@ -68,7 +68,7 @@ class TaskSelection:
         return None
 
     def matches(self, task: Task) -> bool:
-        """Return True if a task matches: an index covers one criterion, the others filter its results."""
+        """Return True if a task matches all criteria. An index covers only one of them."""
         day = task.due_date
         return (
             self.status in {None, task.status}
@@ -81,7 +81,7 @@ class TaskSelection:
 
 
 class Lists:
-    """Reads of many tasks. Reads through indexes may lag behind the last writes."""
+    """Reads of many tasks. Reads through indexes can lag behind the most recent writes."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection, self._clock = connection, clock
@@ -97,11 +97,11 @@ class Lists:
         return self._read(design.overdue_tasks(user_id, today(self._clock, zone)), limit, cursor)
 
     def search(self, user_id: str, text: str, limit: int, cursor: str | None) -> Page[Task]:
-        """Return tasks of a user whose title or description contains a text; every task of the user is read."""
+        """Return the tasks of a user whose title or description contains a text, by reading all of them."""
         return self._read(design.search_of_user(user_id, text), limit, cursor)
 
     def search_all(self, text: str, limit: int, cursor: str | None) -> Page[Task]:
-        """Return tasks of all users whose title or description contains a text; the whole table is read."""
+        """Return the tasks of all users whose title or description contains a text, by reading the whole table."""
         return self._read(design.search_of_all(text), limit, cursor)
 
     def counts(self, user_id: str) -> dict[str, dict[str, int]]:
@@ -113,7 +113,7 @@ class Lists:
         }
 
     def counts_of_all(self) -> dict[str, dict[str, int]]:
-        """Count all users' tasks per status and per priority; the whole table is read."""
+        """Count the tasks of all users per status and per priority, by reading the whole table."""
         statuses = {status.value: 0 for status in Status}
         priorities = {priority.value: 0 for priority in URGENCY}
         for task in self._connection.iterate(design.all_tasks(), unreadable=omit_unreadable):
@@ -123,13 +123,13 @@ class Lists:
         return {"status": statuses, "priority": priorities}
 
     def _read(self, call: Call[Page[Task]], limit: int, cursor: str | None) -> Page[Task]:
-        """Read a page; unreadable items are omitted, and the answer states their number."""
+        """Read a page. Unreadable items are omitted, and the response reports their number."""
         return self._connection.run(call, limit=limit, cursor=cursor, unreadable=omit_unreadable)
 
     def _filtered_page(
         self, call: Call[Page[Task]], selection: TaskSelection, limit: int, cursor: str | None
     ) -> Page[Task]:
-        """Return matching tasks among those that a pattern finds; fewer than requested after a number of reads."""
+        """Return matching tasks from a pattern's results, possibly fewer than requested after a number of reads."""
         tasks: list[Task] = []
         for _ in range(_READS_AT_MOST):
             page = self._read(call, limit - len(tasks), cursor)
@@ -140,7 +140,7 @@ class Lists:
         return Page(tuple(tasks), cursor)
 
     def _by_urgency(self, user_id: str, selection: TaskSelection, limit: int, cursor: str | None) -> Page[Task]:
-        """Return the four priorities in sequence; the cursor contains the current one."""
+        """Return the four priorities in sequence. The cursor contains the current priority."""
         rank, inner = _urgency_place(cursor)
         tasks: list[Task] = []
         while rank < len(URGENCY):

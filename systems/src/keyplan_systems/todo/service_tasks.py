@@ -43,12 +43,12 @@ class Tasks:
         return task
 
     def read_several(self, user_id: str, task_ids: Sequence[str]) -> list[Task]:
-        """Return the existing tasks among the IDs, in the order of the request."""
+        """Return the existing tasks with these IDs, in the order of the request."""
         tasks = self._connection.run(design.tasks_by_id(user_id, list(task_ids)))
         return [task for task in tasks if task is not None]
 
     def create(self, request: Request, person: Person, fields: Mapping[str, Any]) -> Answer:
-        """Create a task; the caller's user is created on first use."""
+        """Create a task. The caller's user is created on first use."""
         tried = False
 
         def work() -> Work:
@@ -64,7 +64,10 @@ class Tasks:
     def change(
         self, request: Request, user_id: str, task_id: str, changes: Mapping[str, Any], seen_version: int | None
     ) -> Answer:
-        """Change some fields of a task; None clears a field. `seen_version`: only at this version."""
+        """Change some fields of a task. None clears a field.
+
+        With `seen_version`, change the task only if it still has this version.
+        """
 
         def work() -> Work:
             task = self._read_at_version(user_id, task_id, seen_version)
@@ -75,7 +78,7 @@ class Tasks:
         return self._idempotency.answer(request, work)
 
     def delete(self, request: Request, user_id: str, task_id: str, seen_version: int | None) -> Answer:
-        """Delete a task. `seen_version`: only at this version."""
+        """Delete a task. With `seen_version`, delete it only if it still has this version."""
 
         def work() -> Work:
             task = self._read_at_version(user_id, task_id, seen_version)
@@ -86,7 +89,7 @@ class Tasks:
     # Bulk.
 
     def change_statuses(self, request: Request, user_id: str, task_ids: Sequence[str], status: Status) -> Answer:
-        """Set the status of some tasks individually, and report for each: updated, unchanged or missing."""
+        """Set the status of several tasks individually, and report for each of them: updated, unchanged or missing."""
         answer = self._idempotency.begin(request)
         if answer is not None:
             return answer
@@ -97,10 +100,10 @@ class Tasks:
         return self._idempotency.finish(request, {"results": results})
 
     def delete_completed(self, request: Request, user_id: str) -> Answer:
-        """Delete completed tasks individually, and report for each: deleted, kept (reopened concurrently) or missing.
+        """Delete completed tasks individually, and report the result for each of them.
 
-        The tasks are selected first and the selection is stored, so that a repeated request continues with the same
-        tasks.
+        The results are deleted, kept (reopened concurrently) or missing. The tasks are selected first, and the
+        selection is stored, so that a repeated request continues with the same tasks.
         """
         answer = self._idempotency.begin(request)
         if answer is not None:
@@ -113,7 +116,10 @@ class Tasks:
         return self._idempotency.finish(request, {"results": results, "more": chosen["more"]})
 
     def _part(self, request: Request, part: str, work: Callable[[], Work]) -> Any:
-        """Return the result of a part of a request, decided once: request keys have no spaces, keys of parts do."""
+        """Return the result of a part of a request, which is decided once.
+
+        Request keys contain no spaces, but the keys of parts do.
+        """
         return orjson.loads(self._idempotency.first(replace(request, key=f"{request.key} {part}"), work).body)
 
     def _change_status(self, user_id: str, task_id: str, status: Status) -> Work:

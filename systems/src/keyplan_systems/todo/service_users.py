@@ -1,7 +1,7 @@
-"""Operations on users: creation on first use, reads, changes, start of a deletion, ownership of e-mail addresses.
+"""Operations on users: creation on first use, reads, changes, start of a deletion, and email addresses.
 
-An address belongs to a user only if the issuer of their token has verified it (`email_verified`). Any other is a claim
-that reserves nothing.
+An address belongs to a user only if the issuer of their token has verified it (`email_verified`). Any other address is
+only claimed and not reserved.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LEAVING = "The user is being deleted."
 
 @dataclass(frozen=True)
 class Person:
-    """User that a verified token names, with the address and name of its claims."""
+    """The user that a verified token identifies, with the address and name in its claims."""
 
     user_id: str
     email: str | None
@@ -39,7 +39,7 @@ class Person:
     """True if the issuer has verified the address."""
 
     def address(self) -> str | None:
-        """Return the verified address in its stored form; None if the token has no valid address."""
+        """Return the verified address in its normalized form, or None if the token has no valid address."""
         if self.email is None or not self.email_is_verified:
             return None
         try:
@@ -55,7 +55,7 @@ class Users:
         self._connection, self._clock, self._idempotency = connection, clock, idempotency
 
     def current(self, person: Person) -> User:
-        """Return the caller's user, created on first use. Raises RefusalError if that fails."""
+        """Return the caller's user, who is created on first use. Raises RefusalError if that fails."""
         user = self._connection.run(design.user_by_id(person.user_id))
         if user is None:
             user = self._create_user(person)
@@ -64,7 +64,7 @@ class Users:
         return user
 
     def create(self, request: Request, person: Person, fields: Mapping[str, Any]) -> Answer:
-        """Create the caller's user from the request's fields, and from the token's where the request has none."""
+        """Create the caller's user from the fields of the request, or else from the token."""
 
         def work() -> Work:
             if self._connection.run(design.user_by_id(person.user_id)) is not None:
@@ -75,9 +75,10 @@ class Users:
         return self._answer(request, work)
 
     def change(self, request: Request, person: Person, changes: Mapping[str, Any], seen_version: int | None) -> Answer:
-        """Change e-mail address or name of the caller's user; `seen_version`: only at this version.
+        """Change the email address or name of the caller's user.
 
-        An address that the caller's token verifies is reserved for the user. Any other is only claimed.
+        With `seen_version`, change the user only if it still has this version. An address that the caller's token
+        verifies is reserved for the user. Any other address is only claimed.
         """
 
         def work() -> Work:
@@ -97,7 +98,7 @@ class Users:
     def release_address(self, request: Request, user_id: str) -> Answer:
         """Release a user's reserved address on behalf of an administrator, so that its owner can verify it.
 
-        The user keeps it as a claim that reserves nothing.
+        The user keeps it as a claimed address that is not reserved.
         """
 
         def work() -> Work:
@@ -113,7 +114,7 @@ class Users:
         return self._idempotency.answer(request, work)
 
     def delete(self, request: Request, user_id: str) -> Answer:
-        """Start the deletion of the caller's user: from now on writes are refused, and a job removes the tasks."""
+        """Start the deletion of the caller's user. From now on, writes are rejected, and a job removes the tasks."""
 
         def work() -> Work:
             user = self._connection.run(design.user_by_id(user_id))
@@ -129,7 +130,7 @@ class Users:
         return self._idempotency.answer(request, work)
 
     def page(self, limit: int, cursor: str | None) -> Page[User]:
-        """List users, for administration, with a scan."""
+        """List users with a scan, for administration."""
         return self._connection.run(design.all_users(), limit=limit, cursor=cursor, unreadable=omit_unreadable)
 
     def _create_user(self, person: Person) -> User:
@@ -153,7 +154,7 @@ class Users:
             return stored
 
     def _answer(self, request: Request, work: Callable[[], Work]) -> Answer:
-        """Answer a request; if a user who never verified its address holds it, release it first."""
+        """Process a request. If a user who never verified the requested address holds it, release it first."""
         try:
             return self._idempotency.answer(request, work)
         except AddressTakenError as error:
@@ -195,7 +196,7 @@ class Users:
 
 
 def _address(person: Person, email: str, now: datetime) -> dict[str, Any]:
-    """Return the fields of a user's address: reserved if the person's token verifies it, else only claimed."""
+    """Return the fields for a user's address, which is reserved if the token verifies it, or else only claimed."""
     address = stored_email(email)
     if address == person.address():
         return {"email": address, "email_verified_at": now, "claimed_email": None}

@@ -1,1 +1,1 @@
-"""Process that runs all systems: `keyplan up`."""
+"""The process of `keyplan up`, which runs all systems."""

@@ -1,4 +1,4 @@
-"""Implementation of `keyplan demo`: a scripted scenario on the running systems, over their APIs or in a browser."""
+"""The implementation of `keyplan demo`, a scripted scenario that uses the APIs or a browser."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Show:
-    """Browser in which the demo plays."""
+    """Settings for running the demo in a browser."""
 
     pace_s: float = 1.0
     """Time of one step, in seconds; 0 plays as fast as the browser can."""
@@ -39,10 +39,10 @@ def demo(
     stays: bool = False,
     show: Show | None = None,
 ) -> None:
-    """Play every system's part. Without a URL, run the systems in a temporary folder for the duration.
+    """Run the scenario of every system. Without a URL, run the systems in a temporary folder.
 
-    `stays` keeps those systems running until Ctrl-C; `show` plays in a browser instead of over the APIs.
-    Raises UpError if no server answers, or if it answers differently than expected.
+    With `stays`, these systems keep running until Ctrl-C. With `show`, the scenario runs in a browser instead of using
+    the APIs. Raises UpError if no server responds, or if it responds differently than expected.
     """
     with ExitStack() as stack:
         kept = None if url is None else folder  # a temporary folder is deleted after the demo
@@ -87,7 +87,10 @@ def _play(system: System, stage: DemoStage, folder: Path, say: Say) -> None:
 
 
 def _show(show: Show, url: str, systems: Sequence[System], say: Say) -> None:
-    """Play in a browser. Raises UpError. The windows of the last system stay open until people close them."""
+    """Run the scenario in a browser. Raises UpError.
+
+    The windows of the last system stay open until the user closes them.
+    """
     try:
         with started(headless=show.headless) as browser:
             from playwright.sync_api import Error  # noqa: PLC0415 - `started` has checked that it is installed

@@ -1,6 +1,6 @@
-"""Health of the systems in one process.
+"""The health of the systems in one process.
 
-A system is `failing` if a check of its API fails, and `degraded` if its API serves but a worker fails.
+A system is `failing` if a check of its API fails, and `degraded` if only a worker fails.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Status: TypeAlias = Literal["ok", "degraded", "failing"]
 
 @dataclass(frozen=True)
 class SystemHealth:
-    """Health of one system."""
+    """The health of one system."""
 
     status: Status
     body: dict[str, object]
@@ -28,7 +28,7 @@ class SystemHealth:
 
     @classmethod
     async def of(cls, built: Built, workers: Workers) -> SystemHealth:
-        """Run the checks of a system's API, and read the state of its workers."""
+        """Run the checks of a system's API, and get the state of its workers."""
         checks = await run_checks(checks_of(built.app))
         states = [state for state in workers.states if state.worker in built.workers]
         status = _status("failing" in checks.values(), states)
@@ -39,12 +39,12 @@ class SystemHealth:
 
 
 async def health_of_all(systems: Iterable[Built], workers: Workers) -> list[SystemHealth]:
-    """Return the health of each system; all checks run concurrently."""
+    """Return the health of each system. All checks run concurrently."""
     return await asyncio.gather(*(SystemHealth.of(built, workers) for built in systems))
 
 
 def overall(systems: Sequence[SystemHealth]) -> Status:
-    """Return `failing` if no system serves, `ok` if all are ok, else `degraded`."""
+    """Return `failing` if no system works, `ok` if all are ok, or else `degraded`."""
     statuses = {system.status for system in systems}
     return statuses.pop() if len(statuses) == 1 else "degraded"
 

@@ -1,4 +1,4 @@
-"""Application that serves every system under its name, the DynamoDB endpoint, a home page and health."""
+"""The application that serves each system under its name, the DynamoDB endpoint, a home page and health."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _log = logging.getLogger("keyplan_systems.up")
 
 
 class Host:
-    """ASGI application that contains all systems."""
+    """The ASGI application that contains all systems."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Host:
         self._application = sessions(self._pages)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one scope; requests signed for DynamoDB go to the endpoint."""
+        """Handle one scope. Requests that are signed for DynamoDB are passed to the endpoint."""
         if scope["type"] != "lifespan":
             send = with_security_headers(send)
         if self._dynamodb is not None and scope["type"] == "http" and _for_dynamodb(scope):
@@ -95,7 +95,7 @@ class Host:
 
     @asynccontextmanager
     async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
-        """Start the systems, then the workers.
+        """Start the systems and then the workers.
 
         The caller stops the workers after the last write, so that they process it.
         """
@@ -140,7 +140,7 @@ class Host:
 
 
 class _Guard:
-    """Middleware that answers 401 to requests for home page and API docs without a valid token."""
+    """Middleware that responds with 401 to requests for the home page and API docs without a valid token."""
 
     def __init__(self, app: ASGIApp, names: Sequence[str]) -> None:
         self._app = app
@@ -148,7 +148,7 @@ class _Guard:
         self._reduced = {"/health", *(f"/health/{name}" for name in names), *(f"/{name}/health" for name in names)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check the token where it is required; everything else passes, because the systems check it themselves."""
+        """Check the token if it is required. Other requests are passed through, because the systems check them."""
         if scope["type"] == "http" and scope["path"] in self._closed | self._reduced:
             request = Request(scope)
             try:
@@ -169,7 +169,7 @@ async def _liveness(request: Request) -> Response:
 
 
 async def _not_found(_request: Request, error: Exception) -> Response:
-    """Return the error of an address outside all systems, such as 404, in the systems' error format."""
+    """Return an error such as 404 for an address outside of all systems, in the error format of the systems."""
     problem = error if isinstance(error, Problem) else framework_problem(cast("HTTPException", error))
     return problem_response(problem, ProblemStyle())
 

@@ -1,4 +1,4 @@
-"""Steps of `keyplan up`; every failure is reported in one sentence."""
+"""The steps of `keyplan up`, in which every failure is reported in one sentence."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ _GRACE_S = 10
 
 
 class UpError(Exception):
-    """Failure to start; the text says why and what to do."""
+    """Raised if the systems cannot start. The message contains the reason and the fix."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of `keyplan up`."""
+    """The settings of `keyplan up`."""
 
     folder: Path
     """Folder of the database, keys and the systems' own files. Created, readable by its owner only, if it is
@@ -93,7 +93,7 @@ class Settings:
 
 
 class _Server(uvicorn.Server):
-    """Server that stops on SIGINT and SIGTERM, and lets the command continue, to drain the workers and report."""
+    """A server that stops on SIGINT and SIGTERM, after which the command drains the workers and reports."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -108,7 +108,7 @@ class _Server(uvicorn.Server):
 
 
 def up(settings: Settings, say: Callable[[str], None]) -> None:
-    """Run until stopped by a signal. Raises UpError."""
+    """Run until a signal stops the process. Raises UpError."""
     with ExitStack() as stack:
         listener = stack.enter_context(_socket(settings.host, settings.port))
         address = f"http://{settings.host}:{listener.getsockname()[1]}"
@@ -132,7 +132,7 @@ def prepare(
 ) -> Host:
     """Check the designs, create the tables, build the systems and load the samples. Raises UpError.
 
-    `stack` releases the resources; `address` is the URL that the server listens on.
+    `stack` releases the resources. `address` is the URL that the server listens on.
     """
     clock = clock or SystemClock()
     systems = _systems(settings.systems)
@@ -216,7 +216,7 @@ def _sign_in(
     public_url: str,
     id_tokens: Callable[[], TokenVerifier],
 ) -> SignIn:
-    """Return the way in which people sign in to the pages. Raises UpError."""
+    """Return the sign-in method of the pages. Raises UpError."""
     wordings = {system.name: system.wording for system in systems if system.wording is not None}
 
     def wording(request: Request) -> Wording:
@@ -238,7 +238,7 @@ def _sign_in(
 
 
 def _id_tokens(settings: Settings, verifier: TokenVerifier, stack: ExitStack, clock: Clock) -> TokenVerifier:
-    """Return the verifier of ID tokens, whose audience is the client ID. Raises UpError."""
+    """Return the verifier for ID tokens, whose audience is the client ID. Raises UpError."""
     assert settings.client_id, "only a client has ID tokens"
     assert settings.issuer, "_verifier requires it"
     assert settings.keys, "_verifier requires them"
@@ -252,15 +252,18 @@ def _id_tokens(settings: Settings, verifier: TokenVerifier, stack: ExitStack, cl
 
 
 def _is_private(settings: Settings) -> bool:
-    """Return True if only this machine's user can connect, so that signatures of any key may access every table.
+    """Return True if only local users can connect, so that signatures with any key can access every table.
 
-    With an external issuer the server usually runs behind a proxy that forwards requests from other machines.
+    With an external issuer, the server usually runs behind a proxy that forwards requests from other machines.
     """
     return is_loopback(settings.host) and settings.issuer is None
 
 
 def _is_guarded(settings: Settings) -> bool:
-    """Return True if home page, API docs and health details need a token: an issuer is set and the address public."""
+    """Return True if the home page, API docs and health details require a token.
+
+    This is the case if an issuer is set and the address is public.
+    """
     return settings.issuer is not None and not is_loopback(settings.host)
 
 
@@ -276,7 +279,7 @@ def _systems(names: Sequence[str]) -> list[System]:
 
 
 def _secret() -> Secret | None:
-    """Return the secret that replicas share, or None if it is unset. Raises UpError."""
+    """Return the secret that replicas share, or None if it is not set. Raises UpError."""
     try:
         return secret_from()
     except ValueError as error:
@@ -327,7 +330,7 @@ def _load_sample(system: System, built: Built, say: Callable[[str], None]) -> No
 
 
 def _reason(error: Exception) -> str:
-    """Return the reason of a failure, with instructions for common mistakes."""
+    """Return the reason for a failure, with instructions for common mistakes."""
     if type(error).__name__ == "NoCredentialsError":
         return "no AWS credentials found: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
     return str(error) or type(error).__name__
@@ -355,7 +358,7 @@ def _issuers_keys(source: str, stack: ExitStack, clock: Clock) -> KeySource:
 
 
 def key_of(folder: Path) -> DevelopmentKey:
-    """Return the folder's own key; generate it if it is missing. Raises UpError."""
+    """Return the key in a folder, or generate it if it is missing. Raises UpError."""
     try:
         return development_key(folder / "keys")
     except KeyFileError as error:

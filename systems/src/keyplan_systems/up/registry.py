@@ -1,4 +1,4 @@
-"""Systems that `keyplan up` can run."""
+"""The systems that `keyplan up` can run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAMES: tuple[str, ...] = ("ask_a_human", "venue_booking", "forum", "thinking_tra
 
 @dataclass(frozen=True)
 class Hosted:
-    """System that runs in this process."""
+    """A system that runs in this process."""
 
     system: System
     design: Design

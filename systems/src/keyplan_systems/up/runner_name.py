@@ -1,4 +1,7 @@
-"""Name of the process on a folder, the same for the next process, which continues the leases of a killed one."""
+"""The name of the process that uses a folder.
+
+The next process has the same name and continues the leases of a killed process.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ NAME_FILE = "runner"
 
 @contextmanager
 def runner_name(folder: Path) -> Iterator[str | None]:
-    """Yield the folder's name; None while another process holds it, or if the file system does not support locks.
+    """Yield the name for the folder, or None if another process holds it or locks are not supported.
 
     The operating system releases the lock when the process ends. The name contains the machine and the file's inode
     number, so that a copy of the folder has a different name.

@@ -1,4 +1,4 @@
-"""Background work: each worker in its own thread, drained before the process ends."""
+"""Background work, with each worker in its own thread, drained before the process ends."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _UNFINISHED_PAUSE_S = 5.0
 
 @dataclass
 class State:
-    """State of a worker."""
+    """The state of a worker."""
 
     worker: Worker
     done: int = 0
@@ -38,7 +38,7 @@ class State:
 
 @dataclass
 class Workers:
-    """Workers of all systems; `start` and `stop` them together."""
+    """The workers of all systems, which `start` and `stop` together."""
 
     workers: Sequence[Worker]
     clock: Clock = field(default_factory=SystemClock)
@@ -50,7 +50,7 @@ class Workers:
         self.states = [State(worker) for worker in self.workers]
 
     def start(self) -> None:
-        """Start the threads; return immediately."""
+        """Start the threads without waiting for them."""
         for state in self.states:
             thread = threading.Thread(target=self._run, args=(state,), name=f"keyplan-{state.worker.name}", daemon=True)
             thread.start()
@@ -64,7 +64,7 @@ class Workers:
         return 0.0 if not state.failures and age_s <= state.worker.every_s + _UP_TO_DATE_S else age_s
 
     def stop(self, timeout_s: float = 20.0) -> bool:
-        """Let each worker finish its pending work; return False if one did not end in time."""
+        """Let all workers finish their pending work. Return False if a worker did not end in time."""
         self._stopping.set()
         for thread in self._threads:
             thread.join(timeout_s)
@@ -103,7 +103,10 @@ class Workers:
 
 
 def _log_failure(error: Exception, state: State) -> None:
-    """Log the failure with its traceback; an operation that the endpoint does not support is explained by its text."""
+    """Log the failure with its traceback.
+
+    If the endpoint does not support an operation, only the message is logged.
+    """
     about = {"worker": state.worker.name, "failures": state.failures}
     if getattr(error, "code", None) == UnknownOperationError.code:
         _log.error("worker failed: %s", error, extra=about)
@@ -112,7 +115,7 @@ def _log_failure(error: Exception, state: State) -> None:
 
 
 def _kind(error: Exception) -> str:
-    """Return the error's class, and the classes of the errors that it groups."""
+    """Return the error's class, and the classes of the errors in an exception group."""
     if not isinstance(error, ExceptionGroup):
         return type(error).__name__
     return f"{type(error).__name__}: {', '.join(sorted({_kind(cause) for cause in error.exceptions}))}"

@@ -1,1 +1,1 @@
-"""Parts that the APIs of all systems share: tokens, rate limits, errors, logs, request IDs, health and serving."""
+"""Common parts of all system APIs: tokens, rate limits, errors, logs, request IDs, health and serving."""

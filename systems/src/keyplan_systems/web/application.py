@@ -1,4 +1,4 @@
-"""FastAPI application with everything the systems share: errors, request IDs, logs, tokens and health."""
+"""The common FastAPI application of the systems, with errors, request IDs, logs, tokens and health."""
 
 from __future__ import annotations
 
@@ -31,10 +31,11 @@ def web_application(
     body_limit_bytes: int = DEFAULT_BODY_LIMIT_BYTES,
     lifespan: Callable[[FastAPI], AbstractAsyncContextManager[Any]] | None = None,
 ) -> FastAPI:
-    """Return an application to which a system adds its routers. Its pages at /docs and /redoc load only its own files.
+    """Return an application to which a system adds its routers.
 
-    With a verifier, each user's requests are limited as KEYPLAN_REQUEST_LIMIT says. Middleware that a system adds later
-    runs outside of the request middleware: its responses carry no request ID. Raises ValueError for a malformed limit.
+    Its documentation pages at /docs and /redoc load only its own files. With a verifier, the requests of each user are
+    limited by KEYPLAN_REQUEST_LIMIT. Middleware that a system adds later runs outside of the request middleware, so its
+    responses have no request ID. Raises ValueError for a malformed limit.
     """
     shapes: dict[int | str, dict[str, Any]] = {"default": {"model": ErrorAnswer, "description": "Any problem"}}
     app = FastAPIOffline(None, None, title=title, version=version, lifespan=lifespan, responses=shapes)

@@ -1,13 +1,13 @@
-"""Authentication of a route's caller: a dependency that verifies the bearer token and answers 401 or 403 without it.
+"""Authentication of callers: a dependency that verifies the bearer token, or responds with 401 or 403.
 
-A request without a token that comes from one of the server's own pages is authenticated by its session.
+Requests without a token that come from the server's own pages are authenticated by their session.
 
     @router.get("/me")
     async def me(caller: Caller) -> ...
 
     @router.post("/close", dependencies=[Depends(require_role("administrators"))])
 
-The verifier lies in the application's state, where `web_application` puts it, so routes need no globals.
+`web_application` stores the verifier in the application's state, so routes need no globals.
 """
 
 from __future__ import annotations
@@ -36,24 +36,30 @@ _bearer = HTTPBearer(auto_error=False, description="A JSON Web Token of the conf
 
 
 def install_verifier(app: Starlette, verifier: TokenVerifier) -> None:
-    """Set the token verifier of the application's routes."""
+    """Set the token verifier for the routes of an application."""
     app.state.token_verifier = verifier
 
 
 def install_limiter(app: Starlette, limiter: Buckets) -> None:
-    """Set the rate limiter for requests of authenticated callers."""
+    """Set the rate limiter for requests of authenticated users."""
     app.state.request_limiter = limiter
 
 
 def admit(connection: HTTPConnection, subject: str) -> None:
-    """Count a request of a verified user. Raises TooManyRequestsError; without a limiter every request passes."""
+    """Count a request of a verified user. Raises TooManyRequestsError.
+
+    Without a limiter, all requests are accepted.
+    """
     limiter: Buckets | None = getattr(connection.app.state, "request_limiter", None)
     if limiter is not None:
         limiter.take(subject)
 
 
 def admitted(connection: HTTPConnection, principal: Principal) -> Principal:
-    """Return the sender of a request, after naming them in its log line and counting it. Raises as `admit` does."""
+    """Return the sender of a request after counting the request and adding the sender to its log line.
+
+    Raises the same errors as `admit`.
+    """
     set_user(principal.subject)
     admit(connection, principal.subject)
     return principal
@@ -68,7 +74,7 @@ def verifier_of(connection: HTTPConnection) -> TokenVerifier:
 
 
 async def authenticate(connection: HTTPConnection, token: str) -> Principal:
-    """Return the principal of a token from a header or from a websocket's query string.
+    """Return the principal of a token from a header or from the query string of a websocket.
 
     Raises problem 401 or 503, and TooManyRequestsError for a user who has sent too many requests.
     """
@@ -87,7 +93,10 @@ async def authenticate(connection: HTTPConnection, token: str) -> Principal:
 async def current_principal(
     request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
 ) -> Principal:
-    """Return the sender of the request. Raises problem 401 without a valid bearer token or a signed-in session."""
+    """Return the sender of the request.
+
+    Raises problem 401 if the request has neither a valid bearer token nor a signed-in session.
+    """
     if credentials is None:
         principal = principal_of_session(request)
         if principal is None:
@@ -97,7 +106,7 @@ async def current_principal(
 
 
 async def principal_of(request: Request) -> Principal:
-    """Return the sender of a request that does not reach a FastAPI route. Raises as `current_principal` does."""
+    """Return the sender of a request outside of FastAPI routes. Raises the same errors as `current_principal`."""
     return await current_principal(request, await _bearer(request))
 
 
@@ -105,7 +114,7 @@ Caller: TypeAlias = Annotated[Principal, Depends(current_principal)]
 
 
 def require_role(role: str) -> Callable[..., Awaitable[Principal]]:
-    """Return a dependency that passes callers with this role and answers 403 to others."""
+    """Return a dependency that accepts callers with a role and responds to others with 403."""
 
     async def principal_with_role(caller: Annotated[Principal, Depends(current_principal)]) -> Principal:
         if not caller.has_role(role):
@@ -116,9 +125,9 @@ def require_role(role: str) -> Callable[..., Awaitable[Principal]]:
 
 
 def unauthorized(reason: str | None = None) -> Problem:
-    """Return problem 401 with the challenge of RFC 6750; the reason is omitted when no token was sent.
+    """Return problem 401 with the challenge of RFC 6750. The reason is omitted if no token was sent.
 
-    The header contains only the characters of the reason that are valid there: ASCII without quotes or line ends.
+    The header contains only the valid characters of the reason, which are ASCII without quotes or line breaks.
     """
     challenge = f'Bearer realm="{REALM}"'
     if reason is not None:
@@ -127,6 +136,6 @@ def unauthorized(reason: str | None = None) -> Problem:
 
 
 def forbidden(role: str) -> Problem:
-    """Return problem 403: the token is valid but does not grant the role."""
+    """Return problem 403 for a valid token without the role."""
     challenge = f'Bearer realm="{REALM}", error="insufficient_scope"'
     return Problem(403, f"Missing role: {role}.", headers={"WWW-Authenticate": challenge})

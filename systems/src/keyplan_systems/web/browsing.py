@@ -1,4 +1,4 @@
-"""Routes that answer with pages: the person behind a request, forms, and errors as pages.
+"""Support for routes that return web pages: the signed-in user, forms, and error pages.
 
     router = page_router()
 
@@ -8,8 +8,8 @@
     @router.post("/tasks")
     def add(request: Request, person: Person, form: Form) -> Response: ...
 
-A page for signed-in people redirects others to /sign-in. An error of the application becomes a page with its message
-and status; a script that asks for JSON receives the API's own error. `Form` has checked that one of the server's pages
+Pages that require sign-in redirect other users to /sign-in. An application error becomes a page with its message and
+status, but a script that requests JSON receives the API's own error. `Form` checks that one of the server's own pages
 sent the request.
 """
 
@@ -40,11 +40,14 @@ logger = logging.getLogger(__name__)
 
 
 class SignInNeededError(Exception):
-    """Request for a page of signed-in people by somebody else."""
+    """Raised if a page requires sign-in and the user is not signed in."""
 
 
 class FormFields(dict[str, str]):
-    """Fields of a submitted form without surrounding spaces; of a repeated field the last value, `all` has the rest."""
+    """The fields of a submitted form without surrounding spaces.
+
+    For a repeated field, the mapping has the last value, and `all` returns all values.
+    """
 
     def __init__(self, data: FormData) -> None:
         texts = [(name, value) for name, value in data.multi_items() if not isinstance(value, UploadFile)]
@@ -52,7 +55,7 @@ class FormFields(dict[str, str]):
         self._texts = texts
 
     def all(self, name: str) -> list[str]:
-        """Return all values of a field, such as those of checkboxes with one name."""
+        """Return all values of a field, such as those of checkboxes with the same name."""
         return [value for field, value in self._texts if field == name]
 
 
@@ -65,7 +68,7 @@ def current_session(request: Request) -> Session:
 
 
 def current_person(request: Request) -> Principal:
-    """Return the signed-in person. Raises SignInNeededError, which becomes a redirect to the sign-in page."""
+    """Return the signed-in user. Raises SignInNeededError, which redirects to the sign-in page."""
     principal = current_session(request).principal
     if principal is None:
         raise SignInNeededError
@@ -94,16 +97,16 @@ def site(
     scripts: Sequence[str] = (),
     wording: Callable[[Request], Wording] = lambda _request: Wording(),
 ) -> Pages:
-    """Return the pages of a system, which know the signed-in person."""
+    """Return the pages of a system, which show the signed-in user."""
     return Pages(package, title, nav=nav, accent=accent, viewer=viewer_of, scripts=scripts, wording=wording)
 
 
 def page_router(
     pages: Pages, problem: Callable[[Request, Exception], Problem | None] = lambda _request, _error: None
 ) -> APIRouter:
-    """Return a router for pages below `PREFIX`, whose errors become pages.
+    """Return a router for pages below `PREFIX` that shows errors as pages.
 
-    `problem` returns what people read about an error in place of the API's own answer, or None to keep that.
+    `problem` returns the error text for users, or None to keep the API's own error.
     """
 
     class PageRoute(APIRoute):
@@ -126,7 +129,7 @@ def page_router(
 
 
 def install_pages(app: FastAPI, pages: Pages, router: APIRouter) -> None:
-    """Add pages and their files to a system's application; the system's own path leads to the first page."""
+    """Add pages and their static files to a system's application. The root path redirects to the first page."""
 
     @app.get("/", include_in_schema=False)
     def start(request: Request) -> Response:
@@ -137,7 +140,7 @@ def install_pages(app: FastAPI, pages: Pages, router: APIRouter) -> None:
 
 
 def viewer_of(request: Request) -> Viewer:
-    """Return the person who looks at a page, with the token of their session."""
+    """Return the user who views a page, with the token of the session."""
     session = session_of(request)
     if session is None:
         return Viewer()

@@ -1,6 +1,7 @@
-r"""JSON of data that callers sent: invalid Unicode text does not prevent a response or a log line.
+r"""JSON encoding of data from callers, which also supports invalid Unicode text.
 
-JSON can spell half of a surrogate pair ("\ud800"), which orjson rejects. Such text is returned as it was sent.
+JSON can contain half of a surrogate pair ("\ud800"), which orjson rejects. Such text is returned as it was sent, so
+that it cannot prevent a response or a log line.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import orjson
 
 
 def encoded(value: object) -> bytes:
-    """Return the value as JSON; values without a JSON form become their text."""
+    """Return a value as JSON. Values without a JSON representation are converted to strings."""
     try:
         return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS)
     except orjson.JSONEncodeError:

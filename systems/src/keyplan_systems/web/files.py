@@ -1,4 +1,4 @@
-"""Files that are written once and completely, readable by their owner only, such as the keys that sign tokens."""
+"""Files that are written once, completely, and readable only by their owner, such as signing keys."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ _DRAFT_BYTES: Final = 8
 
 
 class KeyFileError(Exception):
-    """A key file cannot be used; the message says what to do."""
+    """Raised if a key file cannot be used. The message describes how to fix this."""
 
 
 def put_once(path: Path, content: bytes) -> bool:
-    """Write a file unless it exists, creating its folder; return True if this call wrote it.
+    """Write a file unless it exists, and create its folder. Return True if this call wrote the file.
 
-    The content is written under a temporary name and then linked: of several concurrent writers the first one wins.
+    The content is written under a temporary name and then linked. If several processes write concurrently, the first
+    one wins.
     """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(_DRAFT_BYTES)}")
@@ -47,7 +48,7 @@ def put_once(path: Path, content: bytes) -> bool:
 
 
 def clear_drafts(folder: Path) -> None:
-    """Delete the drafts that killed writers left in a folder."""
+    """Delete temporary files of killed writers in a folder."""
     before = SystemClock().now() - ABANDONED_S
     for draft in folder.glob(".*." + "[0-9a-f]" * 2 * _DRAFT_BYTES):
         with suppress(FileNotFoundError):  # a concurrent process may delete it first
@@ -66,7 +67,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def private_key(path: Path) -> Ed25519PrivateKey:
-    """Return the key in a file; generate it if the file is missing.
+    """Return the key in a file, or generate it if the file is missing.
 
     Raises KeyFileError if the file cannot be created, is readable by others, or does not contain an Ed25519 key.
     """

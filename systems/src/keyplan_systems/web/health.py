@@ -1,4 +1,4 @@
-"""Health of an application: `GET /health` runs its checks, `GET /health/live` only answers."""
+"""Health checks of an application: `GET /health` runs the checks, and `GET /health/live` only responds."""
 
 from __future__ import annotations
 
@@ -29,21 +29,22 @@ def in_thread(function: Callable[..., object], *arguments: object) -> Check:
 
 
 def install_health(app: FastAPI, checks: Mapping[str, Check] | None = None) -> None:
-    """Add the health routes with these checks to an application, and make the checks known to `checks_of`."""
+    """Add the health routes with these checks to an application, and register the checks for `checks_of`."""
     app.state.health_checks = dict(checks or {})
     app.include_router(health_router(checks))
 
 
 def checks_of(app: ASGIApp) -> Mapping[str, Check]:
-    """Return the checks that `install_health` gave to an application; none without it."""
+    """Return the checks that `install_health` added to an application, or an empty mapping."""
     checks: Mapping[str, Check] = getattr(getattr(app, "state", None), "health_checks", {})
     return checks
 
 
 def health_router(checks: Mapping[str, Check] | None = None, timeout_s: float | None = None) -> APIRouter:
-    """Return the routes that report whether the application works; see `run_checks` for `timeout_s`.
+    """Return the health routes. See `run_checks` for `timeout_s`.
 
-    The status is 200 if all checks pass; otherwise it is 503, the answer names the part, and the log has the reason.
+    The status is 200 if all checks pass. Otherwise it is 503, the response names the failing part, and the log contains
+    the reason.
     """
     router = APIRouter(tags=["health"])
     named = dict(checks or {})
@@ -62,9 +63,10 @@ def health_router(checks: Mapping[str, Check] | None = None, timeout_s: float | 
 
 
 async def run_checks(checks: Mapping[str, Check], timeout_s: float | None = None) -> dict[str, CheckState]:
-    """Run all checks concurrently, each for at most `timeout_s` seconds (None: DEFAULT_TIMEOUT_S); return their states.
+    """Run all checks concurrently and return their states.
 
-    A check that raises or times out is reported as failing, and logged.
+    Each check may take up to `timeout_s` seconds, or DEFAULT_TIMEOUT_S if it is None. A check that raises an error or
+    times out is reported as failing and logged.
     """
     most_s = DEFAULT_TIMEOUT_S if timeout_s is None else timeout_s
     states = await asyncio.gather(*(_state(name, check, most_s) for name, check in checks.items()))
@@ -82,12 +84,15 @@ async def _state(name: str, check: Check, timeout_s: float) -> CheckState:
 
 
 def hide_details(scope: Scope) -> None:
-    """Reduce what `health_answer` sends for this request to the status."""
+    """Reduce the response of `health_answer` to the status for this request."""
     scope.setdefault("state", {})["hides_health_details"] = True
 
 
 def health_answer(request: Request, body: Mapping[str, object], status: int) -> Response:
-    """Return health as JSON with `Cache-Control: no-store`; without details only the `status` of the body."""
+    """Return the health as JSON with `Cache-Control: no-store`.
+
+    If details are hidden, the response contains only the `status`.
+    """
     if getattr(request.state, "hides_health_details", False):
         body = {"status": body["status"]}
     return Response(orjson.dumps(body), status, {"Cache-Control": "no-store"}, "application/json")

@@ -1,12 +1,13 @@
-"""Idempotency keys: a write happens once however often it is requested, because its transaction stores the answer.
+"""Idempotency keys, which ensure that a repeated request is applied only once.
 
     answer = once.answer(request, work)
 
-`work` returns the writes and the answer from its reads. It may be called several times and writes nothing itself.
-The request that commits first decides: every other request with the same key reads that answer. Refusals and failures
-are not kept, so that a corrected request can use the key again.
+The transaction of the writes also stores the response. `work` reads what it needs and returns the writes and the
+response. It may be called several times and writes nothing itself. The first request to commit wins, and every other
+request with the same key returns the same response. Rejections and failures are not stored, so that a corrected request
+can use the key again.
 
-A system subclasses `IdempotencyKeys` with the patterns of its table and its refusals.
+Each system subclasses `IdempotencyKeys` with the patterns of its table and its errors.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ ANSWER_RETENTION: Final = timedelta(seconds=86_400)
 
 @dataclass(frozen=True)
 class Request:
-    """Request: its user, its idempotency key, and a fingerprint of its content."""
+    """A request with its user, its idempotency key, and a fingerprint of its content."""
 
     user_id: str
     key: str
@@ -45,7 +46,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """Answer to a request, given for the first time or again."""
+    """A response to a request, either new or repeated."""
 
     status: int
     body: bytes
@@ -55,7 +56,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Work:
-    """Writes that fulfil a request, and the answer."""
+    """The writes that fulfil a request, with the response."""
 
     calls: Sequence[WriteCall[Any] | TransactionCall[Any]]
     status: int
@@ -66,14 +67,14 @@ class Work:
 
     @property
     def content(self) -> bytes:
-        """Body as JSON."""
+        """The body of the response as JSON."""
         if self.body is None or isinstance(self.body, bytes):
             return self.body or b""
         return orjson.dumps(self.body)
 
 
 class Record(Protocol):
-    """Stored answer, as each system's entity defines it."""
+    """A stored response, as defined by the entity of each system."""
 
     fingerprint: str
     response_data: str
@@ -81,13 +82,13 @@ class Record(Protocol):
 
 
 def fingerprint(method: str, path: str, body: Any) -> str:
-    """Return a hash of a request's method, path and content, used to compare requests with the same key."""
+    """Return a hash of a request's method, path and content, to compare requests with the same key."""
     content = orjson.dumps(body, option=orjson.OPT_SORT_KEYS)
     return hashlib.sha256(b"%s %s\n%s" % (method.encode(), path.encode(), content)).hexdigest()
 
 
 class IdempotencyKeys(ABC):
-    """Service that answers each request once. Threads and processes may share the table."""
+    """Service that applies each request once. Threads and processes can share the table."""
 
     refusals: ClassVar[type[Exception]]
     """Base class of the system's refusals, which `work` may raise."""
@@ -98,29 +99,29 @@ class IdempotencyKeys(ABC):
 
     @abstractmethod
     def read_record(self, request: Request) -> Call[Any]:
-        """Return the read of the request's record."""
+        """Return the read of a request's record."""
 
     @abstractmethod
     def keep(self, request: Request, work: Work, now: datetime) -> WriteCall[Any]:
-        """Return the write that stores the answer unless a record exists; an expired record is overwritten."""
+        """Return the write that stores the response unless a record exists. An expired record is overwritten."""
 
     @abstractmethod
     def check(self, work: Work, failed: TransactionFailedError) -> None:
-        """Raise the refusal for a failed transaction; return if the work should be repeated.
+        """Raise the error for a failed transaction, or return if the work should be repeated.
 
-        The last of the reasons belongs to the stored answer.
+        The last failure reason belongs to the stored response.
         """
 
     @abstractmethod
     def key_reused(self) -> Exception:
-        """Return the refusal of a key that was sent with another request before."""
+        """Return the error for a key that was already used for a different request."""
 
     @abstractmethod
     def busy(self) -> Exception:
-        """Return the refusal of a request whose items change concurrently too often."""
+        """Return the error for a request whose items change concurrently too often."""
 
     def answer(self, request: Request, work: Callable[[], Work]) -> Answer:
-        """Return the stored answer, or do the work. Raises the system's refusals, and RunError for failures."""
+        """Return the stored response, or do the work. Raises the system's errors, and RunError for failures."""
         answer = self.stored_answer(request)
         if answer is not None:
             return answer
@@ -134,19 +135,22 @@ class IdempotencyKeys(ABC):
             return answer
 
     def stored_answer(self, request: Request) -> Answer | None:
-        """Return the stored answer to the request. Raises the refusal of a key that another request was sent with."""
+        """Return the stored response to the request, or None.
+
+        Raises the error for a key that was used for a different request.
+        """
         record = self._connection.run(self.read_record(request))
         answer = None if record is None else self.replay(record, request)
         return None if answer is None or answer.status == IN_PROGRESS else answer
 
     def replay(self, record: Record, request: Request) -> Answer:
-        """Return a stored answer if it belongs to the request; otherwise raise the refusal of a reused key."""
+        """Return a stored response if it belongs to the request, or raise the error for a reused key."""
         if record.fingerprint != request.fingerprint:
             raise self.key_reused()
         return Answer(record.http_status_code, record.response_data.encode(), replayed=True)
 
     def first(self, request: Request, work: Callable[[], Work]) -> Answer:
-        """Do work that an equal request cannot make fail, so that the stored answer need not be read first."""
+        """Do work that an equal request cannot make fail, so that the stored response need not be read first."""
         for attempt in range(MAX_ATTEMPTS):
             result = work()
             try:
@@ -164,9 +168,9 @@ class IdempotencyKeys(ABC):
         raise self.busy()
 
     def now(self) -> datetime:
-        """Return the current time in whole seconds, as records store it."""
+        """Return the current time in whole seconds, in the precision of stored records."""
         return datetime.fromtimestamp(int(self._clock.now()), UTC)
 
     def _back_off(self, attempt: int) -> None:
-        """Wait for a random, growing time, so that concurrent writers of the same items finish first."""
+        """Wait for a random and increasing time, so that concurrent writers of the same items finish first."""
         self._clock.wait(self._never, self._clock.random.uniform(0, 0.005 * 2 ** min(attempt, 6)))

@@ -1,7 +1,7 @@
-"""Sources of the public keys that verify tokens: a JWKS file or a JWKS URL.
+"""Sources of public keys for token verification: a JWKS file or a JWKS URL.
 
-`find(kid)` reads a key set. Sources raise `KeysUnavailableError` when they hold no usable keys at all: that is the
-server's failure (503), never the caller's (401).
+`find(kid)` searches a key set. Sources raise `KeysUnavailableError` if they have no usable keys at all. This is a
+failure of the server (503) and not of the caller (401).
 """
 
 from __future__ import annotations
@@ -25,25 +25,26 @@ JWKS_LIMIT_BYTES: Final = 256 * 1024
 
 
 class KeysUnavailableError(Exception):
-    """Failure of a source to provide any usable keys."""
+    """Raised if a source cannot provide any usable keys."""
 
 
 class KeySource(Protocol):
-    """Source of keys by their ID."""
+    """Interface of a source of keys by key ID."""
 
     @property
     def may_block(self) -> bool:
-        """True if `find` may wait for the network, so that event loops call it in a thread."""
+        """Whether `find` may wait for the network, so that event loops must call it in a thread."""
 
     def find(self, key_id: str | None) -> PyJWK | None:
-        """Return the key with this ID, or None. Without an ID, return the key if only one exists."""
+        """Return the key with an ID, or None. Without an ID, return the key if there is exactly one."""
 
 
 def parse_keys(document: bytes | str, source: str) -> dict[str | None, PyJWK]:
-    """Return the usable public signing keys of a JWKS document, by ID.
+    """Return the usable public signing keys of a JWKS document by ID.
 
-    Keys of other kinds (secrets, encryption keys, unknown curves, short RSA keys) are ignored, because a set may
-    contain keys for other programs. Raises KeysUnavailableError if the document is not a key set or has no usable keys.
+    Keys of other kinds (secrets, encryption keys, unknown curves, short RSA keys) are ignored, because a key set can
+    contain keys for other programs. Raises KeysUnavailableError if the document is not a key set or contains no usable
+    keys.
     """
     try:
         entries = orjson.loads(document)["keys"]
@@ -72,7 +73,7 @@ def _usable_key(entry: object) -> PyJWK | None:
 
 
 def _public_part(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the entry without private members: a key set that wrongly contains them must still only verify."""
+    """Return the entry without private members. A key set that contains private keys must only be used to verify."""
     private = {"d", "p", "q", "dp", "dq", "qi", "oth", "k"}
     return {name: value for name, value in entry.items() if name not in private}
 
@@ -84,7 +85,7 @@ def _pick(keys: Mapping[str | None, PyJWK], key_id: str | None) -> PyJWK | None:
 
 
 class StaticKeys:
-    """Fixed set of keys."""
+    """A fixed set of keys."""
 
     may_block = False
 
@@ -92,12 +93,12 @@ class StaticKeys:
         self._keys = parse_keys(document, source)
 
     def find(self, key_id: str | None) -> PyJWK | None:
-        """Return the key with this ID, or the only key."""
+        """Return the key with an ID, or the only key."""
         return _pick(self._keys, key_id)
 
 
 class FileKeys:
-    """Keys of a JWKS file, read again when the file has changed."""
+    """The keys in a JWKS file, which is read again after it has changed."""
 
     may_block = False
 
@@ -109,7 +110,7 @@ class FileKeys:
         self._refresh()
 
     def find(self, key_id: str | None) -> PyJWK | None:
-        """Return the key with this ID, or the only key. Raises KeysUnavailableError if the file cannot be read."""
+        """Return the key with an ID, or the only key. Raises KeysUnavailableError if the file cannot be read."""
         self._refresh()
         return _pick(self._keys, key_id)
 
@@ -126,10 +127,10 @@ class FileKeys:
 
 
 class UrlKeys:
-    """Keys of a JWKS URL: cached, and fetched again when old or when a key is unknown.
+    """The keys at a JWKS URL, which are cached and fetched again when they are old or a key is unknown.
 
-    Tokens with unknown IDs may come from attackers, so they cause at most one fetch every `pause_s` seconds. When a
-    fetch fails, the cached keys remain in use for up to `stale_s` seconds after the last success.
+    Tokens with unknown key IDs may come from attackers, so they cause at most one fetch every `pause_s` seconds. If a
+    fetch fails, the cached keys stay in use for up to `stale_s` seconds after the last success.
     """
 
     may_block = True
@@ -158,7 +159,7 @@ class UrlKeys:
         self._failure: KeysUnavailableError | None = None
 
     def find(self, key_id: str | None) -> PyJWK | None:
-        """Return the key with this ID, or the only key. Raises KeysUnavailableError without fresh keys."""
+        """Return the key with an ID, or the only key. Raises KeysUnavailableError without current keys."""
         now_s = self._clock.monotonic()
         key = _pick(self._keys, key_id)
         if key is not None and self._age_s(now_s) < self._fresh_s:

@@ -1,8 +1,8 @@
-"""Structured logs: one JSON object per line, with the ID of its request and without secrets.
+"""Structured logs with one JSON object per line, which includes the request ID but no secrets.
 
     {"time": "...", "level": "info", "logger": "...", "message": "request", "request_id": "...", ...}
 
-Fields are hidden by name; tokens inside texts by their form.
+Secret fields are redacted by name, and tokens inside strings by their form.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _STANDARD_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asc
 
 
 def redact(name: str, value: object) -> object:
-    """Return the value as it may be logged: hidden by its name, or with the tokens inside it hidden."""
+    """Return the value in a form that can be logged, with secrets redacted by name or form."""
     if _SECRET_NAME.search(name):
         return REDACTED
     if isinstance(value, str):
@@ -43,10 +43,10 @@ def redact(name: str, value: object) -> object:
 
 
 class JsonFormatter(logging.Formatter):
-    """Formatter that writes a log record as one line of JSON; fields given as `extra` become members."""
+    """Formatter that writes log records as lines of JSON. Fields passed as `extra` become members."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the record as JSON, without a line end."""
+        """Return the record as JSON without a line break."""
         line: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -73,9 +73,9 @@ def _request_fields() -> dict[str, object]:
 
 
 def configure_logs(level: int | str = logging.INFO, stream: IO[str] | None = None) -> logging.Handler:
-    """Send every log of the process as JSON lines to the stream (default: standard error); return the new handler.
+    """Send all logs of the process as JSON lines to a stream, by default standard error. Return the new handler.
 
-    Handlers that the root logger had before are removed.
+    Existing handlers of the root logger are removed.
     """
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter())

@@ -1,7 +1,7 @@
-"""Outermost layer of an application: request ID, one log line per request, body limit, unhandled errors.
+"""The outermost middleware: request IDs, one log line per request, body limit, and unhandled errors.
 
-Pure ASGI: it wraps `receive` and `send` and leaves the response's stream alone, so that streaming,
-websockets and context variables work as if it were not there.
+It is pure ASGI middleware that wraps `receive` and `send` without buffering the response. Streaming, websockets and
+context variables work as without it.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _LOGGED_PATH_CHARACTERS: Final = 200
 
 
 def request_id_from(header: str | None, new_id: Callable[[], str]) -> str:
-    """Return the caller's ID if it is well formed (8 to 128 letters, digits, dots, dashes), else a new ID."""
+    """Return the caller's ID if it is well-formed (8 to 128 letters, digits, dots, dashes), or else a new ID."""
     if header is not None and _WELL_FORMED_ID.fullmatch(header):
         return header
     return new_id()
 
 
 class RequestMiddleware:
-    """Wrapper of an application; add it last, so that it is outermost."""
+    """Middleware that wraps an application. Add it last, so that it is outermost."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class RequestMiddleware:
         self._body_limit_bytes = body_limit_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request or websocket; lifespan events pass through."""
+        """Handle one request or websocket. Lifespan events are passed through."""
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
@@ -79,7 +79,7 @@ class RequestMiddleware:
             access_log.info("request", extra={**_line(scope, sender), "duration_ms": elapsed_ms, **notes.extra})
 
     async def _guarded(self, scope: Scope, receive: Receive, sender: _Sender) -> None:
-        """Run the application; an unhandled error becomes a 500 unless the response has already started."""
+        """Run the application, and respond to an unhandled error with 500 unless the response has already started."""
         if scope["type"] == "http":
             receive = _LimitedBody(scope, receive, self._body_limit_bytes)
         try:
@@ -96,8 +96,8 @@ class RequestMiddleware:
 class _Sender:
     """Sender that adds headers to the response (request ID, omitted items, caching, security) and records its status.
 
-    A response without Cache-Control and without an entity tag is marked `no-store`: it is for its caller only, and not
-    every application identifies its callers by the one header that caches respect.
+    A response without Cache-Control and without an entity tag is marked `no-store`. It is intended only for its caller,
+    and not every application identifies callers by the one header that caches respect.
     """
 
     def __init__(self, send: Send, notes: RequestContext) -> None:
@@ -126,7 +126,7 @@ class _Sender:
 
 
 class _LimitedBody:
-    """Request body up to a number of bytes; a longer one raises problem 413."""
+    """A request body with a maximum size, which raises problem 413 if it is exceeded."""
 
     def __init__(self, scope: Scope, receive: Receive, limit_bytes: int) -> None:
         self._receive = receive
@@ -150,9 +150,10 @@ class _LimitedBody:
 
 
 def _line(scope: Scope, sender: _Sender) -> dict[str, object]:
-    """Return the log fields of a request, with its declared route, so that lines group and path values stay private.
+    """Return the log fields of a request.
 
-    Only an address without a route is logged itself, and never the query string.
+    They contain the declared route instead of the path, so that lines can be grouped and path values stay private. Only
+    an address without a route is logged itself, and never the query string.
     """
     route = getattr(scope.get("route"), "path", None)
     line: dict[str, object] = {

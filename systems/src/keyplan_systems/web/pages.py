@@ -1,9 +1,9 @@
-"""HTML pages with the Content-Security-Policy that each needs, and the security headers of every response.
+"""HTML pages with a specific Content-Security-Policy, and the security headers of every response.
 
     return html_page("<style>p { color: #222 }</style><p>...</p>")
 
-By default an answer may load nothing and may not be framed. A page may also use the scripts and styles that it
-contains, by their hashes, and the sources that are given for it. No page loads anything from another host.
+By default, a response cannot load any resources and cannot be framed. A page can also use its inline scripts and
+styles, which are allowed by their hashes, and the given sources. No page loads anything from another host.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def add_security_headers(message: Message) -> None:
 
 
 def with_security_headers(send: Send) -> Send:
-    """Return a `send` that adds the security headers to each response."""
+    """Return a `send` function that adds the security headers to each response."""
 
     async def send_with_headers(message: Message) -> None:
         add_security_headers(message)
@@ -78,7 +78,7 @@ def with_security_headers(send: Send) -> Send:
 
 
 def html_page(html: str, sources: Mapping[str, str] = MappingProxyType({})) -> HTMLResponse:
-    """Return a page whose policy allows its inline scripts and styles, `data:` images, and these sources."""
+    """Return a page whose policy allows its inline scripts and styles, `data:` images, and the given sources."""
     policy = {**_NOTHING, "img-src": "data:", **sources}
     for directive, element in (("script-src", "script"), ("style-src", "style")):
         allowed = policy.get(directive, "")
@@ -89,13 +89,13 @@ def html_page(html: str, sources: Mapping[str, str] = MappingProxyType({})) -> H
 
 
 def _hashes(html: str, element: str) -> list[str]:
-    """Return the CSP sources of the inline elements of this name that have no attributes."""
+    """Return the CSP sources of all inline elements with this name and without attributes."""
     contents = re.findall(f"<{element}>(.*?)</{element}>", html, re.DOTALL)
     return [f"'sha256-{b64encode(hashlib.sha256(content.encode()).digest()).decode()}'" for content in contents]
 
 
 def install_docs(app: FastAPI) -> None:
-    """Add Swagger UI at /docs and ReDoc at /redoc to an application that serves the files of fastapi-offline."""
+    """Add Swagger UI at /docs and ReDoc at /redoc, using the files of fastapi-offline."""
 
     @app.get("/docs", include_in_schema=False)
     async def swagger(request: Request) -> HTMLResponse:
@@ -129,6 +129,6 @@ def install_docs(app: FastAPI) -> None:
 
 @cache
 def _redoc_script() -> bytes:
-    """Return ReDoc without the logo that it loads from its vendor's host."""
+    """Return the ReDoc script without the logo that it loads from its vendor's host."""
     script = files("fastapi_offline").joinpath("static/redoc.standalone.js").read_bytes()
     return script.replace(_REDOC_LOGO, _EMPTY_IMAGE)

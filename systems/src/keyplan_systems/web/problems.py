@@ -1,9 +1,9 @@
-"""Error format of an application: code, message, details and request ID.
+"""The error format of an application: code, message, details and request ID.
 
 {"error": {"code": "not_found", "message": "...", "details": [...], "request_id": "..."}}
 
-Rules and services raise `Problem`, or their own errors, which a table translates into problems. Status codes and code
-names differ between applications; `ProblemStyle` holds them.
+Rules and services raise `Problem`, or their own exceptions, which are mapped to problems. `ProblemStyle` contains the
+status codes and code names, which differ between applications.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ UPPER_CODES: Mapping[int, str] = {status: code.upper() for status, code in LOWER
 
 
 class Problem(HTTPException):
-    """Error response, raised from the code that detects the error.
+    """An error response that can be raised as an exception.
 
     It is an `HTTPException`, so that the framework passes it through instead of wrapping it. Without a code, the
     style's name for the status is used. `headers` are added to the response.
@@ -79,7 +79,7 @@ Handler: TypeAlias = Callable[[HTTPConnection, Exception], Awaitable[Response | 
 
 
 class ErrorContent(BaseModel):
-    """Content of an error response; used only for documentation."""
+    """The content of an error response, used only for documentation."""
 
     code: str
     message: str
@@ -88,17 +88,17 @@ class ErrorContent(BaseModel):
 
 
 class ErrorAnswer(BaseModel):
-    """Format of every error response, for the OpenAPI document."""
+    """The format of every error response, for the OpenAPI document."""
 
     error: ErrorContent
 
 
 @dataclass(frozen=True)
 class ProblemStyle:
-    """Status codes and names that one application uses.
+    """The status codes and code names that one application uses.
 
-    `invalid_status` and `invalid_code` are for readable input that violates a rule, `malformed_status` is for a body
-    that is not JSON. `codes` names every other status.
+    `invalid_status` and `invalid_code` are for readable input that violates a rule. `malformed_status` is for a body
+    that is not JSON. `codes` contains the names for all other statuses.
     """
 
     invalid_status: int = 422
@@ -110,12 +110,12 @@ class ProblemStyle:
     codes: Mapping[int, str] = field(default_factory=lambda: LOWER_CODES)
 
     def code_of(self, status: int) -> str:
-        """Return the name of a status for a problem without a code."""
+        """Return the code name of a status, for a problem without a code."""
         return self.codes.get(status, f"http_{status}")
 
 
 def problem_body(code: str, message: str, details: Details, request_id: str | None) -> dict[str, object]:
-    """Return the body of an error response; empty details are omitted."""
+    """Return the body of an error response. Empty details are omitted."""
     error: dict[str, object] = {"code": code, "message": message}
     if details:
         error["details"] = details
@@ -133,7 +133,7 @@ def problem_response(problem: Problem, style: ProblemStyle) -> Response:
 
 
 def server_problem(style: ProblemStyle) -> Problem:
-    """Return the problem for an unexpected error: it contains only the request ID."""
+    """Return the problem for an unexpected error, which contains only the request ID."""
     return Problem(500, "The server failed to process this request.", code=style.server_code)
 
 
@@ -152,7 +152,7 @@ def too_many_problem(error: TooManyRequestsError) -> Problem:
 
 
 def validation_details(errors: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Return where and why input was rejected; never the rejected value, which may be private."""
+    """Return where and why input was rejected, but never the rejected value, which may be private."""
     return [_validation_detail(error) for error in errors]
 
 
@@ -167,7 +167,7 @@ def _validation_detail(error: Mapping[str, Any]) -> dict[str, str]:
 
 
 def validation_problem(errors: Sequence[Mapping[str, Any]], style: ProblemStyle) -> Problem:
-    """Return the problem for pydantic's errors; a body that is not JSON counts as malformed."""
+    """Return the problem for pydantic errors. A body that is not JSON counts as malformed."""
     details = validation_details(errors)
     if any(error.get("type") == "json_invalid" for error in errors):
         message = "The body is not valid JSON."
@@ -179,11 +179,11 @@ def validation_problem(errors: Sequence[Mapping[str, Any]], style: ProblemStyle)
 def install_problems(
     app: FastAPI, style: ProblemStyle, translations: Mapping[type[Exception], Translation] | None = None
 ) -> None:
-    """Format every error of this application as a problem.
+    """Format all errors of an application as problems.
 
-    `translations` names the application's own exception classes, subclasses included, and the function that makes a
-    `Problem` of each. Unreadable items and rate limits are translated for every application. `RequestMiddleware`
-    answers all other exceptions.
+    `translations` maps the application's own exception classes, including their subclasses, to functions that return a
+    `Problem`. Unreadable items and rate limits are translated for every application. `RequestMiddleware` handles all
+    other exceptions.
     """
     handlers: dict[type[Exception], Translation] = {
         UnreadableItemError: partial(unreadable_problem, style=style),
@@ -208,7 +208,7 @@ def install_problems(
 
 
 def problem_of(app: FastAPI, error: Exception) -> Problem | None:
-    """Return the problem that an application with `install_problems` makes of an error; None for an unexpected one."""
+    """Return the problem that an application with `install_problems` returns for an error, or None."""
     if isinstance(error, Problem):
         return error
     if isinstance(error, HTTPException):
@@ -231,7 +231,7 @@ def _translated(translate: Translation, style: ProblemStyle) -> Handler:
 
 
 async def _answer(connection: HTTPConnection, problem: Problem, style: ProblemStyle) -> Response | None:
-    """Return the response for the problem; an open websocket is closed with a reason instead."""
+    """Return the response for the problem. An open websocket is closed with a reason instead."""
     if isinstance(connection, WebSocket) and connection.application_state is not WebSocketState.CONNECTING:
         code = 1011 if problem.status_code >= 500 else 1008
         await connection.close(
@@ -248,6 +248,6 @@ _FRAMEWORK_MESSAGES: Mapping[int, str] = {
 
 
 def framework_problem(error: HTTPException) -> Problem:
-    """Return the problem for an error of the framework: unknown route, wrong method, unreadable form."""
+    """Return the problem for a framework error, such as an unknown route, a wrong method or an unreadable form."""
     message = _FRAMEWORK_MESSAGES.get(error.status_code, str(error.detail))
     return Problem(error.status_code, message, headers=error.headers)

@@ -1,4 +1,4 @@
-"""Rate limits per caller: token buckets in this process, and counts in DynamoDB that hold across replicas.
+"""Rate limits per caller, with token buckets in this process or counts in DynamoDB for all replicas.
 
 | class        | counts                                | holds for       | use it for                              |
 |--------------|---------------------------------------|-----------------|-----------------------------------------|
@@ -6,8 +6,8 @@
 | `Slots`      | open resources                       | one process     | sockets                                 |
 | `SharedLimit`| an item per caller and window         | all processes   | paid operations, such as graded answers|
 
-Each raises TooManyRequestsError, which every application answers with 429 and Retry-After. `limit_from` reads a limit
-from the environment, written as REQUESTS/SECONDS ("60/3600"), or "off".
+Each class raises TooManyRequestsError, for which every application responds with 429 and Retry-After. `limit_from`
+reads a limit from the environment in the format REQUESTS/SECONDS ("60/3600"), or "off".
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ rate_limits = Table(TABLE, pk="window", ttl="expires_at")
 
 @rate_limits.entity(key=key(attr("window")), volume=Volume(count=10_000, bytes=Bytes(130)), store_key_fields=False)
 class Count(Entity):
-    """Number of requests of one caller in one window of one limit."""
+    """The number of requests of one caller in one time window of a limit."""
 
     window: str
     requests: int = 0
@@ -47,14 +47,14 @@ class Count(Entity):
 
 @rate_limits.update(Count, upsert=True, rate=Rate.monthly(100_000))
 def count_request(window: str, allowed: int, expires_at: datetime) -> ItemWrite:
-    """Count a request unless the window already has the allowed number."""
+    """Count a request, unless the window already has the allowed number."""
     below = F.requests.missing() | (F.requests < allowed)
     return item(window=window).add(requests=1).set(expires_at=expires_at).condition(below)
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """Limit of `allowed` requests in `window_s` seconds. The name appears in messages and keys, `per` in messages."""
+    """A limit of `allowed` requests in `window_s` seconds. The name appears in messages and keys, `per` in messages."""
 
     name: str
     allowed: int
@@ -67,7 +67,7 @@ REQUESTS: Final = Limit("requests", 1_200, 60)
 
 
 class TooManyRequestsError(Exception):
-    """Refusal of a caller that has used up a limit; `retry_after_s` is when the next request can succeed."""
+    """Raised if a caller exceeds a limit. `retry_after_s` is the time until the next request can succeed."""
 
     def __init__(self, message: str, retry_after_s: float) -> None:
         super().__init__(message)
@@ -75,9 +75,9 @@ class TooManyRequestsError(Exception):
 
 
 def limit_from(variable: str, default: Limit, environment: Mapping[str, str] | None = None) -> Limit | None:
-    """Return the limit of an environment variable, the default if it is unset or empty, None if it is "off".
+    """Return the limit in an environment variable, or the default if it is unset or empty.
 
-    Raises ValueError for any other text than REQUESTS/SECONDS.
+    Returns None for "off". Raises ValueError for text in any other format than REQUESTS/SECONDS.
     """
     text = (os.environ if environment is None else environment).get(variable)
     if not text:
@@ -91,20 +91,20 @@ def limit_from(variable: str, default: Limit, environment: Mapping[str, str] | N
 
 
 class Buckets:
-    """Token bucket per caller, in this process. Threads may share it.
+    """Token buckets per caller in this process. Threads can share them.
 
-    A bucket holds `allowed` tokens and fills within `window_s`. Only its filling time is stored (the generic cell rate
-    algorithm): the monotonic time in seconds when the bucket will be full again.
+    A bucket holds `allowed` tokens and refills within `window_s`. Only the monotonic time in seconds at which the
+    bucket will be full again is stored (generic cell rate algorithm).
     """
 
     def __init__(self, limit: Limit | None, clock: Clock) -> None:
-        """Create the buckets. Without a limit every request passes."""
+        """Create the buckets. Without a limit, all requests are accepted."""
         self._limit, self._clock = limit, clock
         self._full_at_s: dict[str, float] = {}
         self._lock = threading.Lock()
 
     def take(self, caller: str) -> None:
-        """Take a token. Raises TooManyRequestsError if the bucket is empty; a refused request does not take a token."""
+        """Take a token. Raises TooManyRequestsError if the bucket is empty. A rejected request takes no token."""
         limit = self._limit
         if limit is None:
             return
@@ -121,17 +121,20 @@ class Buckets:
 
 
 class Slots:
-    """Open resources of each caller, in this process. Threads may share it."""
+    """Limits on the open resources of each caller in this process. Threads can share them."""
 
     def __init__(self, name: str, most: int, retry_after_s: float) -> None:
-        """Create the slots. `retry_after_s` is the delay sent to a refused caller."""
+        """Create the slots. `retry_after_s` is the delay sent to a rejected caller."""
         self._name, self._most, self._retry_after_s = name, most, retry_after_s
         self._held: Counter[str] = Counter()
         self._lock = threading.Lock()
 
     @contextmanager
     def held(self, caller: str) -> Iterator[None]:
-        """Hold a slot for the duration of the block. Raises TooManyRequestsError if the caller already holds `most`."""
+        """Hold a slot for the duration of the block.
+
+        Raises TooManyRequestsError if the caller already holds `most` slots.
+        """
         with self._lock:
             if self._held[caller] >= self._most:
                 message = f"At most {self._most} {self._name} per user can be open at a time: close one."
@@ -147,20 +150,23 @@ class Slots:
 
 
 class SharedLimit:
-    """Limit that all processes on one database share: a conditional update per request, so that races cannot exceed it.
+    """A limit that all processes on one database share, enforced by a conditional update per request.
 
-    Windows are fixed and aligned to the epoch. Across the border of two windows a caller can send twice the allowed
-    requests within `window_s`; that is the price of one item instead of a log of requests.
+    Windows are fixed and aligned to the epoch. Across the boundary of two windows, a caller can send twice the allowed
+    requests within `window_s`. In return, the limit needs only one item instead of a log of requests.
     """
 
     def __init__(self, connection: Connection, clock: Clock, limit: Limit | None) -> None:
-        """Create the table of counts if it is missing. Without a limit every request passes, and no table is needed."""
+        """Create the table of counts if it is missing.
+
+        Without a limit, all requests are accepted and no table is needed.
+        """
         self._connection, self._clock, self._limit = connection, clock, limit
         if limit is not None:
             connection.create_tables(rate_limits)
 
     def take(self, caller: str) -> None:
-        """Count a request. Raises TooManyRequestsError if the window is used up, RunError if it cannot be counted."""
+        """Count a request. Raises TooManyRequestsError if the limit is reached, and RunError if counting fails."""
         limit = self._limit
         if limit is None:
             return

@@ -1,4 +1,4 @@
-"""Notes on the current request: its ID, its authenticated sender, and the number of items that the response omits."""
+"""Information about the current request: its ID, its authenticated sender, and the number of omitted items."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ _log = logging.getLogger(__name__)
 
 @dataclass
 class RequestContext:
-    """Notes on one request.
+    """Information about one request.
 
-    One object for the whole request and not one variable per fact: threads and tasks started for the request
-    copy the context, so they see this object, and what they add to it is seen by the log line at the end.
+    A single object is used for the whole request instead of one context variable per fact. Threads and tasks that are
+    started for the request copy the context, so they share this object, and the log line at the end contains what they
+    add to it.
     """
 
     request_id: str
@@ -29,34 +30,34 @@ _notes: ContextVar[RequestContext | None] = ContextVar("keyplan_request_notes", 
 
 
 def current_context() -> RequestContext | None:
-    """Return the notes on the current request, or None outside a request."""
+    """Return the information about the current request, or None outside of a request."""
     return _notes.get()
 
 
 def current_request_id() -> str | None:
-    """Return the ID of the current request, or None outside a request."""
+    """Return the ID of the current request, or None outside of a request."""
     notes = _notes.get()
     return None if notes is None else notes.request_id
 
 
 def set_user(user_id: str) -> None:
-    """Record the request's sender for the log; do nothing outside a request."""
+    """Record the sender of the current request for the log. Does nothing outside of a request."""
     notes = _notes.get()
     if notes is not None:
         notes.user_id = user_id
 
 
 def add_log_field(name: str, value: object) -> None:
-    """Add a field to the request's log line; do nothing outside a request."""
+    """Add a field to the log line of the current request. Does nothing outside of a request."""
     notes = _notes.get()
     if notes is not None:
         notes.extra[name] = value
 
 
 def omit_unreadable(error: Exception) -> None:
-    """Log and count an unreadable item: pass this as `unreadable` where a list is returned without the item.
+    """Log and count an unreadable item. Pass this function as `unreadable` if a list is returned without the item.
 
-    The response reports the count: in the header X-Unreadable-Items, and with `with_unreadable` in its body.
+    The response reports the count in the header X-Unreadable-Items and, with `with_unreadable`, in its body.
     """
     _log.error("an item cannot be read and is left out", exc_info=error)
     notes = _notes.get()
@@ -65,16 +66,16 @@ def omit_unreadable(error: Exception) -> None:
 
 
 def with_unreadable(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the body of a list, with the number of omitted items as `unreadable` if there are any."""
+    """Return the body of a list, with the number of omitted items as `unreadable` if any were omitted."""
     notes = _notes.get()
     return body if notes is None or not notes.unreadable else {**body, "unreadable": notes.unreadable}
 
 
 def enter_context(notes: RequestContext) -> Token[RequestContext | None]:
-    """Set the notes of the current request; pass the returned token to `leave_context`."""
+    """Set the information about the current request. Pass the returned token to `leave_context`."""
     return _notes.set(notes)
 
 
 def leave_context(token: Token[RequestContext | None]) -> None:
-    """Restore the notes from before `enter_context`."""
+    """Restore the information from before `enter_context`."""
     _notes.reset(token)

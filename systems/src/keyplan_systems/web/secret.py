@@ -1,8 +1,8 @@
-"""Secret that replicas share: keys that sign cursors and tokens are derived from it, a separate key per purpose.
+"""A secret that replicas share, from which separate keys for cursors and tokens are derived.
 
     KEYPLAN_SECRET="$(openssl rand -base64 48)" keyplan up ...
 
-Without it each folder has its own keys, and replicas with separate folders reject each other's cursors and tokens.
+Without it, each folder has its own keys, and replicas with different folders reject each other's cursors and tokens.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ class Secret:
     material: bytes = field(repr=False)
 
     def derived(self, purpose: str) -> bytes:
-        """Return 32 secret bytes, the same for each replica."""
+        """Return 32 secret bytes for a purpose, which are the same for all replicas."""
         return HKDF(algorithm=SHA256(), length=_KEY_BYTES, salt=None, info=purpose.encode()).derive(self.material)
 
     def signing_key(self, purpose: str) -> Ed25519PrivateKey:
-        """Return a key that signs tokens, the same for each replica."""
+        """Return a key that signs tokens, which is the same for all replicas."""
         return Ed25519PrivateKey.from_private_bytes(self.derived(purpose))
 
 
 def secret_from(environment: Mapping[str, str] | None = None) -> Secret | None:
-    """Return the secret of KEYPLAN_SECRET, or None if it is unset or empty. Raises ValueError for a short one."""
+    """Return the secret in KEYPLAN_SECRET, or None if it is unset or empty. Raises ValueError if it is too short."""
     text = (os.environ if environment is None else environment).get(SECRET_VARIABLE)
     if not text:
         return None

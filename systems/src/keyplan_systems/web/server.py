@@ -1,9 +1,9 @@
-"""HTTP server for an application on a real socket: used for every system, and in a thread for tests and scripts.
+"""The HTTP server of the systems, which can also run in a thread for tests and scripts.
 
     with Running(app) as server:
         httpx.get(f"{server.url}/health")
 
-Both use the same uvicorn configuration, so tests exercise the production server.
+Both uses have the same uvicorn configuration, so tests exercise the production server.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ MESSAGE_BYTES: Final = 128 * 1024
 
 
 class ServingError(Exception):
-    """Failure to start the application, or to stop it in time."""
+    """Raised if the application cannot be started, or does not stop in time."""
 
 
 class _Server(uvicorn.Server):
-    """Server that reports when it accepts connections, so that callers need not poll."""
+    """A server that signals when it accepts connections, so that callers need not poll."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -42,10 +42,10 @@ class _Server(uvicorn.Server):
 
 
 class Running:
-    """ASGI application that runs in a thread for the duration of the `with` block, on a free port of this machine."""
+    """An ASGI application that runs in a thread during a `with` block, on a free port of this machine."""
 
     def __init__(self, app: Any, port: int = 0) -> None:
-        """Serve on this port; 0 selects a free port."""
+        """Create the server for a port. 0 selects a free port."""
         self._wanted_port = port
         self._server = _Server(server_config(app))
         self._socket: socket.socket | None = None
@@ -53,7 +53,7 @@ class Running:
         self._thread = threading.Thread(target=self._run, name="keyplan-web", daemon=True)
 
     def __enter__(self) -> Running:
-        """Start the server; return once it accepts connections. Raises ServingError if the startup fails."""
+        """Start the server, and return when it accepts connections. Raises ServingError if the startup fails."""
         self._socket = socket.create_server((_HOST, self._wanted_port))
         self._thread.start()
         settled = self._server.settled.wait(START_TIMEOUT_S)
@@ -65,14 +65,14 @@ class Running:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Answer the current requests, then end the application's lifespan."""
+        """Answer the current requests, and then end the lifespan of the application."""
         self._stop()
         if self._thread.is_alive() and error is None:
             raise ServingError(f"the application did not stop within {STOP_TIMEOUT_S:g} seconds")
 
     @property
     def port(self) -> int:
-        """Port that the server listens on."""
+        """The port that the server listens on."""
         if self._socket is None:
             raise ServingError("the application is not running")
         port: int = self._socket.getsockname()[1]
@@ -80,7 +80,7 @@ class Running:
 
     @property
     def url(self) -> str:
-        """URL without a trailing slash, such as http://127.0.0.1:40123."""
+        """The URL without a trailing slash, such as http://127.0.0.1:40123."""
         return f"http://{_HOST}:{self.port}"
 
     def _run(self) -> None:
@@ -103,7 +103,7 @@ class Running:
 
 
 def server_config(app: Any, *, grace_s: float = STOP_TIMEOUT_S / 2) -> uvicorn.Config:
-    """Return the server configuration; `grace_s` is the time that current requests have when the server stops."""
+    """Return the server configuration. `grace_s` is the time for current requests when the server stops."""
     # The application logs each request itself, and the server's name is not published. By default uvicorn reads the
     # caller's address from X-Forwarded-For on every connection from this machine, so that any local program, or any
     # client of a proxy that forwards the header, could forge its address. Trusted proxies are a setting.

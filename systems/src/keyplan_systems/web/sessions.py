@@ -1,9 +1,9 @@
-"""Sessions of people in a browser: a signed cookie, protection against forged requests, the person behind a request.
+"""Browser sessions with signed cookies, and protection against cross-site request forgery.
 
-The cookie holds what a token would say about the person (subject, roles, e-mail address), signed with a key that the
-server's replicas share, so no replica stores sessions. It is HttpOnly and SameSite=Lax. Requests that change something
-must also repeat a token that only the server's own pages know, in the form field `csrf` or the header `X-CSRF-Token`,
-and must not come from another site.
+The cookie contains the same claims about the user as a token (subject, roles, email address). It is signed with a key
+that all replicas share, so no replica stores sessions. The cookie is HttpOnly and SameSite=Lax. Requests that change
+data must also send a token that only the server's own pages know, in the form field `csrf` or the header
+`X-CSRF-Token`. They must not come from another site.
 
 Sources: OWASP Cheat Sheets, "Session Management" and "Cross-Site Request Forgery Prevention" (signed double-submit
 values bound to the session, and Fetch Metadata).
@@ -37,7 +37,7 @@ _CLAIMS: Final = ("email", "email_verified", "name")
 
 
 class Session:
-    """Session of one browser; `principal` is None until the person signs in."""
+    """The session of one browser. `principal` is None until the user signs in."""
 
     def __init__(self, key: bytes, session_id: str, principal: Principal | None, *, is_new: bool = False) -> None:
         self.id, self.principal, self.is_new = session_id, principal, is_new
@@ -46,18 +46,18 @@ class Session:
         self._token = hmac.new(key, f"csrf {session_id}".encode(), hashlib.sha256).hexdigest()
 
     def csrf(self) -> str:
-        """Return the token that the forms of this session's pages send back."""
+        """Return the token that forms on this session's pages send back."""
         self.is_used = True
         return self._token
 
     def check(self, token: str | None) -> None:
-        """Raise problem 403 unless this is the session's token."""
+        """Raise problem 403 unless the token is that of the session."""
         if self.is_new or not hmac.compare_digest((token or "").encode(), self._token.encode()):
             raise Problem(403, "This page is out of date. Reload it and try again.", code="csrf")
 
     @property
     def name(self) -> str:
-        """Display name of the signed-in person, or an empty string."""
+        """The display name of the signed-in user, or an empty string."""
         if self.principal is None:
             return ""
         name = self.principal.claims.get("name")
@@ -65,14 +65,14 @@ class Session:
 
 
 class Sessions:
-    """Middleware that reads and sets the session cookie, around all applications of a server."""
+    """Middleware that reads and sets the session cookie for all applications of a server."""
 
     def __init__(self, app: ASGIApp, key: bytes, clock: Clock | None = None, *, is_secure: bool = False) -> None:
-        """Sign with `key`. `is_secure` sends cookies over HTTPS only."""
+        """Create the middleware. Cookies are signed with `key`. With `is_secure`, they are sent over HTTPS only."""
         self._app, self._key, self._clock, self.is_secure = app, key, clock or SystemClock(), is_secure
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Set `request.state.session`; answer 403 to requests from other sites that would change something."""
+        """Set `request.state.session`. Requests from other sites that change data are rejected with 403."""
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
@@ -96,7 +96,7 @@ class Sessions:
         await self._app(scope, receive, send_with_cookie)
 
     def cookie(self, session_id: str | None = None, claims: Mapping[str, Any] | None = None) -> str:
-        """Return the Set-Cookie header of a session, signed in with these claims of a token if they are given."""
+        """Return the Set-Cookie header of a session. With `claims`, the session is signed in."""
         now_s = int(self._clock.now())
         kept = {name: claims[name] for name in _CLAIMS if name in claims} if claims else {}
         person = {"sub": claims["sub"], "roles": list(claims.get("roles", [])), **kept} if claims else {}
@@ -119,7 +119,7 @@ class Sessions:
         return Session(self._key, secrets.token_urlsafe(18), None, is_new=True)
 
     def _read(self, value: str | None) -> Session:
-        """Return the session of a cookie; a new one without a valid cookie."""
+        """Return the session in a cookie, or a new session if the cookie is invalid."""
         if not value:
             return self._new()
         try:
@@ -143,9 +143,9 @@ def session_of(connection: HTTPConnection) -> Session | None:
 
 
 def principal_of_session(connection: HTTPConnection) -> Principal | None:
-    """Return the person of the request's session, for requests without a bearer token.
+    """Return the user of the request's session, for requests without a bearer token.
 
-    Raises problem 403 if the request changes something and does not repeat the session's token in `X-CSRF-Token`.
+    Raises problem 403 if the request changes data without the session's token in `X-CSRF-Token`.
     """
     session = session_of(connection)
     if session is None or session.principal is None:
@@ -156,7 +156,7 @@ def principal_of_session(connection: HTTPConnection) -> Principal | None:
 
 
 def _is_same_origin(scope: Scope) -> bool:
-    """Return False if a browser says that another site's page sent the request."""
+    """Return False if the browser states that a page of another site sent the request."""
     headers = Headers(scope=scope)
     site = headers.get("sec-fetch-site")
     if site is not None and scope["type"] == "http":

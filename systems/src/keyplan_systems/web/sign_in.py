@@ -1,8 +1,8 @@
-"""Sign-in of people: sample people on the development issuer, or the authorization code flow of an OpenID provider.
+"""Sign-in, either as a sample user or with the authorization code flow of an OpenID provider.
 
-The code flow uses PKCE, `state` and `nonce`, and follows OpenID Connect Core 1.0 (section 3.1) and RFC 9700. Tokens
-travel in the response of the provider's token endpoint only, never in an address; the session's cookie keeps only the
-claims that the systems read.
+The code flow uses PKCE, `state` and `nonce`, and follows OpenID Connect Core 1.0 (section 3.1) and RFC 9700. Tokens are
+transferred only in the response of the provider's token endpoint and never in a URL. The session cookie contains only
+the claims that the systems use.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _TIMEOUT_S: Final = 10.0
 
 @dataclass(frozen=True)
 class Provider:
-    """OpenID provider, and this server as its client."""
+    """An OpenID provider, with this server's client settings."""
 
     issuer: str
     client_id: str
@@ -52,23 +52,23 @@ class Provider:
 
 
 class _RefusedError(Exception):
-    """Refusal of a code by the provider, with the provider's error code."""
+    """Raised if the provider rejects a code, with the provider's error code."""
 
 
 class SignIn(Protocol):
-    """Way to sign in."""
+    """Interface of a sign-in method."""
 
     def routes(self) -> Sequence[Route]:
-        """Return the routes below the server's root."""
+        """Return the routes below the root of the server."""
 
 
 def system_at(request: Request) -> str:
-    """Return the name of the system at which a person continues after signing in; empty without one."""
+    """Return the name of the system to continue to after sign-in, or an empty string."""
     return local_path(request.query_params.get("next")).lstrip("/").partition("/")[0]
 
 
 class _Base:
-    """Routes that all ways share."""
+    """Routes that all sign-in methods share."""
 
     def __init__(self, wording: Callable[[Request], Wording]) -> None:
         self._pages = Pages("keyplan_systems.web", "keyplan", viewer=viewer_of, wording=wording)
@@ -85,7 +85,7 @@ class _Base:
 
 
 class SampleSignIn(_Base):
-    """Sign-in as a sample person with one click, for servers that only this machine reaches."""
+    """Sign-in as a sample user with one click, for servers that only this machine can reach."""
 
     def __init__(
         self,
@@ -93,15 +93,16 @@ class SampleSignIn(_Base):
         is_local: Callable[[str], bool],
         wording: Callable[[Request], Wording] = lambda _request: Wording(),
     ) -> None:
-        """Offer people by system: its name, its title and its sample people.
+        """Create the method. `people` lists the name, title and sample users of each system.
 
-        `is_local` returns True for host names that reach only this machine; `wording` returns the page's language.
+        `is_local` returns True for host names that only this machine can reach. `wording` returns the language of a
+        page.
         """
         super().__init__(wording)
         self._people, self._is_local = dict(people), is_local
 
     def routes(self) -> Sequence[Route]:
-        """Return the sign-in page, its form and sign-out."""
+        """Return the routes of the sign-in page, its form, and sign-out."""
         return [
             Route("/sign-in", self._page, methods=["GET"]),
             Route("/sign-in", self._start, methods=["POST"]),
@@ -128,14 +129,14 @@ class SampleSignIn(_Base):
         return _signed_in(request, claims, target if target != "/" else own)
 
     def _require_local(self, request: Request) -> None:
-        """Raise problem 403 for a host name that another site could point at this machine."""
+        """Raise problem 403 for a host name that another site could resolve to this machine."""
         if not self._is_local(request.url.hostname or ""):
             message = "Sample people can sign in at this machine's own address only, such as http://127.0.0.1."
             raise Problem(403, message)
 
 
 class ProviderSignIn(_Base):
-    """Sign-in by an OpenID provider."""
+    """Sign-in with an OpenID provider."""
 
     def __init__(
         self,
@@ -144,14 +145,17 @@ class ProviderSignIn(_Base):
         clock: Clock | None = None,
         wording: Callable[[Request], Wording] = lambda _request: Wording(),
     ) -> None:
-        """Sign the state of a running sign-in with `flow_key`; `wording` returns the page's language."""
+        """Create the method.
+
+        `flow_key` signs the state of a sign-in in progress. `wording` returns the language of a page.
+        """
         super().__init__(wording)
         self._provider, self._key, self._clock = provider, flow_key, clock or SystemClock()
         self._redirect_uri = f"{provider.public_url}/sign-in/callback"
         self._metadata: dict[str, Any] | None = None
 
     def routes(self) -> Sequence[Route]:
-        """Return the sign-in page, the two steps of the flow, and sign-out."""
+        """Return the routes of the sign-in page, the two steps of the flow, and sign-out."""
         return [
             Route("/sign-in", self._page, methods=["GET"]),
             Route("/sign-in/start", self._start, methods=["GET"]),
@@ -227,7 +231,10 @@ class ProviderSignIn(_Base):
         }
 
     async def _id_token(self, metadata: Mapping[str, Any], code: str, verifier: str) -> str:
-        """Return the ID token for a code. Raises _RefusedError, and httpx.HTTPError if the provider fails."""
+        """Return the ID token for a code.
+
+        Raises _RefusedError, or httpx.HTTPError if the provider fails.
+        """
         provider = self._provider
         form = {
             "grant_type": "authorization_code",
@@ -246,7 +253,7 @@ class ProviderSignIn(_Base):
         return str(response.raise_for_status().json().get("id_token", ""))
 
     async def _discovered(self) -> dict[str, Any]:
-        """Return the provider's metadata. Raises httpx.HTTPError, or ValueError if it is for another issuer."""
+        """Return the provider's metadata. Raises httpx.HTTPError, or ValueError if it belongs to another issuer."""
         if self._metadata is None:
             url = f"{self._provider.issuer.rstrip('/')}/.well-known/openid-configuration"
             async with httpx.AsyncClient(timeout=_TIMEOUT_S) as client:
@@ -267,14 +274,14 @@ class ProviderSignIn(_Base):
 
 
 class NoSignIn(_Base):
-    """Page of servers on which people cannot sign in, with the reason."""
+    """A page for servers without sign-in that shows the reason."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(lambda _request: Wording())
         self._reason = reason
 
     def routes(self) -> Sequence[Route]:
-        """Return the page, and sign-out."""
+        """Return the routes of the page and of sign-out."""
         return [Route("/sign-in", self._page, methods=["GET"]), self._sign_out_route()]
 
     async def _page(self, request: Request) -> Response:
@@ -282,14 +289,14 @@ class NoSignIn(_Base):
 
 
 def local_path(path: str | None) -> str:
-    """Return a path of this server to continue at; "/" for anything else, such as another host's address."""
+    """Return the path on this server to continue to, or "/" for other values, such as URLs of other hosts."""
     if not path or not path.startswith("/") or path.startswith(("//", "/\\")) or not path.isprintable():
         return "/"
     return path
 
 
 def _signed_in(request: Request, claims: Mapping[str, Any], path: str) -> Response:
-    """Return the redirect that starts a new session, so that a session ID known before is useless."""
+    """Return the redirect after sign-in, with a new session, so that a previously known session ID is useless."""
     response = RedirectResponse(path, 303)
     response.headers.append("Set-Cookie", _sessions(request).cookie(claims=claims))
     return response

@@ -1,4 +1,4 @@
-"""Interface between a system and the process that runs it."""
+"""The interface between a system and the process that runs it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from keyplan_systems.web.tour import Tour
 
 @dataclass(frozen=True)
 class Resources:
-    """Resources that a system runs on."""
+    """The resources that a system uses."""
 
     connection: Connection
     """Connection to DynamoDB, embedded or remote; the tables exist."""
@@ -39,18 +39,18 @@ class Resources:
 
     @property
     def dead_letters(self) -> Destination:
-        """Destination for records that failed permanently: the table keyplan-failures, which replicas share."""
+        """The destination for records that failed permanently, the table keyplan-failures, which replicas share."""
         return TableDestination(self.connection, create=True, clock=self.clock)
 
 
 class UnfinishedError(ExceptionGroup[Exception]):
-    """Partial failure of a worker: its errors, and the number of units it completed."""
+    """Raised if a worker partially failed. It contains the errors and the number of completed units."""
 
     done: int = 0
 
     @classmethod
     def of(cls, errors: Sequence[Exception], done: int) -> UnfinishedError:
-        """Return the error for these errors; at least one is required."""
+        """Return the exception for a list of errors, which must not be empty."""
         error = cls(f"{len(errors)} steps failed; they are tried again", errors)
         error.done = done
         return error
@@ -58,7 +58,7 @@ class UnfinishedError(ExceptionGroup[Exception]):
 
 @dataclass(frozen=True)
 class Worker:
-    """Background work in small units: a sweeper, a stream consumer."""
+    """Background work in small units, such as a sweeper or a stream consumer."""
 
     name: str
     run_once: Callable[[], int]
@@ -73,7 +73,7 @@ class Worker:
 
 @dataclass(frozen=True)
 class Built:
-    """Assembled system."""
+    """A system that has been assembled."""
 
     app: ASGIApp
     """API, mounted under the system's name."""
@@ -86,7 +86,7 @@ class Built:
 
 @dataclass(frozen=True)
 class DemoStage:
-    """Environment in which a system plays its part of `keyplan demo`: the running system, used over its public API."""
+    """The environment in which a system runs its part of `keyplan demo`, using its public API."""
 
     url: str
     """System's URL, without a trailing slash."""
@@ -105,7 +105,7 @@ class DemoStage:
         return httpx.Client(base_url=self.url, headers=headers, timeout=30)
 
     def link(self, path: str, person: str = "") -> None:
-        """Print the address of a page that shows what was made, and the sample person who may see it."""
+        """Print the URL of a page with the result, and the sample user who may view it."""
         if self.has_links:
             self.say(f"see {self.url}/app/{path}{f' as {person}' if person else ''}")
 
@@ -117,7 +117,7 @@ def json_of(answer: httpx.Response) -> Any:
 
 @dataclass(frozen=True)
 class SamplePerson:
-    """Person of the sample data, as whom a developer can sign in with one click."""
+    """A sample user as whom a developer can sign in with one click."""
 
     subject: str
     """User ID: the subject of the person's tokens."""
@@ -131,7 +131,7 @@ class SamplePerson:
 
 @dataclass(frozen=True)
 class System:
-    """System as it registers itself."""
+    """The registration of a system."""
 
     name: str
     """Its path and folder name: todo, ask_a_human."""

@@ -1,9 +1,9 @@
-"""Verification of bearer tokens: the request's sender, proved by a JWT of the configured issuer for this audience.
+"""Verification of bearer tokens, which are JWTs of the configured issuer for this audience.
 
-The order of checks: form, algorithm on the list, known key, signature, issuer, audience, times, subject.
-Times are compared here and not by PyJWT, because PyJWT reads only the machine's clock.
+The order of checks is: format, allowed algorithm, known key, signature, issuer, audience, times, subject. Times are
+compared here instead of in PyJWT, because PyJWT can only use the system clock.
 
-Access tokens of Amazon Cognito carry no `aud` claim unless the client asked for a resource binding. They name the app
+Access tokens of Amazon Cognito have no `aud` claim unless the client requested a resource binding. They contain the app
 client in `client_id` and their purpose in `token_use`, which is `access`. Their `client_id` is compared with the
 audience instead. Source: Amazon Cognito Developer Guide, "Understanding the access token" and "Verifying JSON web
 tokens" (the `aud` claim of an ID token and the `client_id` claim of an access token match the app client's id).
@@ -39,12 +39,12 @@ _OPTIONS: Options = {
 
 
 class TokenError(Exception):
-    """Rejection of a token; the message gives the reason without quoting the token."""
+    """Raised if a token is rejected. The message contains the reason but not the token."""
 
 
 @dataclass(frozen=True)
 class Principal:
-    """Verified subject of a token, with its roles and all its claims."""
+    """The verified subject of a token, with its roles and all claims."""
 
     subject: str
     claims: Mapping[str, Any]
@@ -52,9 +52,9 @@ class Principal:
 
     @property
     def verified_email(self) -> str | None:
-        """E-mail address that the issuer has verified (`email_verified`), as the token spells it; else None.
+        """The email address that the issuer has verified (`email_verified`), in its original spelling, or None.
 
-        Amazon Cognito writes booleans of some tokens as text.
+        Amazon Cognito writes booleans as strings in some tokens.
         """
         email, verified = self.claims.get("email"), self.claims.get("email_verified")
         return email if isinstance(email, str) and email and (verified is True or verified == "true") else None
@@ -66,11 +66,11 @@ class Principal:
 
 @dataclass(frozen=True)
 class TokenRules:
-    """Requirements on a token.
+    """The requirements for a token.
 
     `audience` is compared with the claim `aud`, or with `client_id` of a Cognito access token without `aud`. `leeway_s`
-    is the allowed difference between clocks; all `required_claims` must be present; `roles_claims` are the claims that
-    list roles (a list of texts, or one text with spaces), combined.
+    is the allowed clock difference. All `required_claims` must be present. `roles_claims` are the claims that contain
+    roles (a list of strings, or one string with spaces), which are combined.
     """
 
     audience: str | tuple[str, ...]
@@ -89,7 +89,7 @@ class TokenRules:
 
 
 class TokenVerifier:
-    """Verifier of tokens by rules and keys; threads may share it."""
+    """Verifier of tokens with rules and keys. Threads can share it."""
 
     def __init__(self, rules: TokenRules, keys: KeySource, clock: Clock | None = None) -> None:
         self.rules = rules
@@ -98,13 +98,13 @@ class TokenVerifier:
 
     @property
     def may_block(self) -> bool:
-        """True if `verify` may wait for the network."""
+        """Whether `verify` may wait for the network."""
         return self._keys.may_block
 
     def verify(self, token: str) -> Principal:
         """Return the principal of a token.
 
-        Raises TokenError if the token is not valid, KeysUnavailableError if the issuer's keys are unavailable.
+        Raises TokenError if the token is invalid, and KeysUnavailableError if the issuer's keys are unavailable.
         """
         claims = self._signed_claims(token)
         self._check_audience(claims)
@@ -195,5 +195,5 @@ def _roles(claims: Mapping[str, Any], names: Sequence[str]) -> frozenset[str]:
 
 
 def development_keys(key: DevelopmentKey) -> StaticKeys:
-    """Return the public half of a development key as a source of keys."""
+    """Return the public key of a development key as a key source."""
     return StaticKeys(key.jwks(), "the development key")

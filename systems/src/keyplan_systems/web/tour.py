@@ -1,4 +1,4 @@
-"""Browser windows in which the systems play for `keyplan demo --browser`, at a pace that people can follow.
+"""Browser windows for `keyplan demo --browser`, which run a scenario at a pace that viewers can follow.
 
     ada = tour.open("ada")                               # signed in, in a window at the left
     tour.say(ada, "Ada adds a task")
@@ -48,24 +48,24 @@ _OUTLINE: Final = """(element) => {
 
 
 class BrowserMissingError(Exception):
-    """Playwright or a browser is not installed, or no display exists; the text says what to do."""
+    """Raised if Playwright, a browser or a display is missing. The message describes how to fix this."""
 
 
 @dataclass
 class Actor:
-    """Person in a browser window."""
+    """A user in a browser window."""
 
     page: Page
     pace_s: float
 
     def click(self, target: Locator) -> None:
-        """Point at an element, then click it."""
+        """Point at an element and click it."""
         self._point(target)
         target.click()
         self.pause()
 
     def write(self, target: Locator, text: str) -> None:
-        """Type a text into a field."""
+        """Type text into a field."""
         self._point(target)
         target.fill("")
         target.press_sequentially(text[:_TYPED], delay=self.pace_s * 40)
@@ -74,12 +74,12 @@ class Actor:
         self.pause()
 
     def see(self, target: Locator) -> None:
-        """Wait until an element is shown, and point at it."""
+        """Wait until an element is visible, and point at it."""
         target.wait_for()
         self._point(target)
 
     def pause(self, steps: float = 1) -> None:
-        """Wait for the time of some steps."""
+        """Wait for the duration of some steps."""
         self.page.wait_for_timeout(steps * self.pace_s * 1000)
 
     def _point(self, target: Locator) -> None:
@@ -91,7 +91,7 @@ class Actor:
 
 @dataclass
 class Tour:
-    """Windows of the people of one system."""
+    """The browser windows of the users of one system."""
 
     browser: Browser
     url: str
@@ -106,9 +106,9 @@ class Tour:
     actors: list[Actor] = field(default_factory=list)
 
     def open(self, person: str = "", path: str = "app/") -> Actor:
-        """Open a window at a path of the system, signed in as a sample person if one is named.
+        """Open a window at a path of the system, signed in as a sample user if one is given.
 
-        Windows stand side by side, the first at the left.
+        Windows are placed side by side, starting at the left.
         """
         # A shown window has the size of its screen part; a headless one that of a desktop.
         context = self.browser.new_context(no_viewport=True if self.has_windows else None, locale="en-GB")
@@ -132,7 +132,7 @@ class Tour:
         return actor
 
     def say(self, actor: Actor, text: str) -> None:
-        """Print a line, and show it in the window for as long as reading takes."""
+        """Print a line, and show it in the window for as long as it takes to read."""
         self.report(text)
         for other in self.actors:
             if other is not actor:
@@ -147,7 +147,7 @@ class Tour:
             actor.page.context.close()
 
     def wait_until_closed(self) -> None:
-        """Wait until people have closed all windows."""
+        """Wait until all windows have been closed by the user."""
         for actor in self.actors:
             if not actor.page.is_closed():
                 actor.page.wait_for_event("close", timeout=0)
@@ -165,7 +165,7 @@ class Tour:
 
 @contextmanager
 def started(*, headless: bool) -> Iterator[Browser]:
-    """Yield a Chromium, the system's if one is installed. Raises BrowserMissingError."""
+    """Yield a Chromium browser, preferably the system's own. Raises BrowserMissingError."""
     try:
         from playwright.sync_api import Error, sync_playwright  # noqa: PLC0415 - an extra
     except ModuleNotFoundError as error:
@@ -191,5 +191,5 @@ def started(*, headless: bool) -> Iterator[Browser]:
 
 
 def chromium_path() -> str | None:
-    """Return the installed Chromium; None if Playwright's own is to be used."""
+    """Return the path of the installed Chromium, or None to use Playwright's own."""
     return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

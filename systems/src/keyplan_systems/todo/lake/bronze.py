@@ -1,8 +1,8 @@
-"""Bronze: every change event once, as Parquet by the event's date (UTC).
+"""The bronze layer, which stores every change event once in Parquet files by date (UTC).
 
-Delivery is at least once and in batches that differ from one reading to the next, so a replay may contain both stored
-and new events. `write` looks for the batch's events in the files whose positions overlap with the batch, which are few:
-the newest of each shard.
+Events are delivered at least once and in varying batches, so a replay can contain both stored and new events. `write`
+searches for the events of a batch in the files with overlapping positions, which are only the newest ones of each
+shard.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ Identity = tuple[str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Result of a batch."""
+    """The result of writing a batch."""
 
     received: int
     dropped: int
@@ -68,7 +68,7 @@ class Written:
 
 
 class Bronze:
-    """Writer of change events. Several threads, processes and machines may write the same lake."""
+    """Writer of change events. Several threads, processes and machines can write to the same lake."""
 
     def __init__(self, storage: Storage, versions: Versions) -> None:
         self._storage = storage
@@ -77,11 +77,11 @@ class Bronze:
         self._lock = Lock()
 
     def write(self, records: Sequence[Mapping[str, Any]], *, stream: str = "") -> Written:
-        """Store the events of a batch of stream records, each once; when it returns, they are durable.
+        """Store the events in a batch of stream records once, and return when they are durable.
 
         `stream` is the ARN or label of the stream of the records. Pass it always or never: sequence numbers are
-        compared within a stream, and a later stream of the table counts as later. Raises BadRecordError, and then
-        nothing of the batch is stored; LakeBusyError; OSError.
+        compared within a stream, and a later stream of the table counts as later. Raises BadRecordError (nothing of the
+        batch is stored), LakeBusyError or OSError.
         """
         events = [event_of(record, index, stream) for index, record in enumerate(records)]
         by_identity = {event.identity: event for event in events if event is not None}
@@ -110,7 +110,7 @@ class Bronze:
         return [by_identity[identity] for identity in sorted(by_identity.keys() - known)]
 
     def _known(self, file: DataFile, by_identity: Mapping[Identity, Event]) -> Iterable[Identity]:
-        """Return the identities that a file contains."""
+        """Return the identities of the events in a file."""
         if file.rows <= _CACHED_ROWS:
             identities = self._identities.get(file.path)
             if identities is None:
@@ -122,7 +122,7 @@ class Bronze:
         return by_identity.keys() & set(_identities(self._storage, file, between))
 
     def _put(self, base: Snapshot, events: Sequence[Event]) -> list[DataFile]:
-        """Write sorted events, a file for each date."""
+        """Write sorted events, with one file for each date."""
         by_day: dict[int, list[Event]] = {}
         for event in events:
             by_day.setdefault(event.at_us // _DAY_US, []).append(event)

@@ -1,4 +1,4 @@
-"""Answers of the lake in a terminal: a table, with a bar next to each row for comparisons."""
+"""Terminal output of lake results: tables, with bars for comparisons."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _NOTHING = "none"
 
 
 def render(answer: Any, report: Report) -> Table:
-    """Return a report's answer, with bars if it compares values."""
+    """Return the result of a report, with bars if it compares values."""
     if not report.value:
         return table(answer, report.title)
     return bars(answer, report.label, report.value, report.title)
 
 
 def table(answer: Any, title: str = "") -> Table:
-    """Return an answer, an Arrow table, with all its columns; a single row is shown vertically."""
+    """Return an Arrow table with all its columns. A single row is shown vertically."""
     if answer.num_rows == 1:
         return _downwards(answer.to_pylist()[0], title)
     shown = Table(title=Text(title) if title else None)
@@ -36,9 +36,9 @@ def table(answer: Any, title: str = "") -> Table:
 
 
 def bars(answer: Any, label: str, value: str, title: str = "") -> Table:
-    """Return one column of an answer as bars, labelled by another; null values have no bar. Raises ValueError.
+    """Return one column as bars that are labelled by another column. Raises ValueError.
 
-    Bars start at zero, so that lengths are comparable; a negative value cannot be drawn.
+    Null values have no bar. Bars start at zero, so that lengths are comparable. A negative value cannot be drawn.
     """
     values = answer[value].to_pylist()
     if any(number is not None and number < 0 for number in values):
@@ -73,6 +73,6 @@ def _cell(value: Any) -> Text:
 
 
 def _digits(number: Decimal) -> str:
-    """Return all digits, without trailing zeros: `normalize` would round to 28."""
+    """Return all digits without trailing zeros, because `normalize` would round to 28 digits."""
     text = f"{number:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,7 +1,7 @@
-"""Columns of users and tasks, read from an item's image; unfit values are reported, never converted.
+"""Columns of users and tasks from item images. Unsuitable values are reported but never converted.
 
-An item whose attribute has another type, or a number beyond the column's range, keeps its row: the column is null,
-`problems` gives the reason, and `item` contains the whole image.
+If an attribute has another type, or a number is outside of the column's range, the row is kept. The column is null,
+`problems` contains the reason, and `item` contains the whole image.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def text(name: str, item: Mapping[str, Any], problems: Problems) -> str | None:
 
 
 def number(name: str, item: Mapping[str, Any], problems: Problems) -> Decimal | None:
-    """Return a number attribute, exactly."""
+    """Return a number attribute with its exact value."""
     value = _content(name, "N", item, problems)
     if value is None:
         return None
@@ -58,7 +58,7 @@ def number(name: str, item: Mapping[str, Any], problems: Problems) -> Decimal | 
 
 
 def day(name: str, item: Mapping[str, Any], problems: Problems) -> date | None:
-    """Return a date written YYYY-MM-DD."""
+    """Return a date in the format YYYY-MM-DD."""
     value = text(name, item, problems)
     if value is None:
         return None
@@ -72,7 +72,7 @@ def day(name: str, item: Mapping[str, Any], problems: Problems) -> date | None:
 
 
 def one_of(allowed: tuple[str, ...]) -> Reader:
-    """Return a reader of a string attribute with few values; other values are kept, and reported."""
+    """Return a reader for a string attribute with few values. Other values are kept and reported."""
 
     def read(name: str, item: Mapping[str, Any], problems: Problems) -> str | None:
         value = text(name, item, problems)
@@ -114,7 +114,7 @@ FIELDS = {
 
 
 def read(kind: str, image: str | None) -> dict[str, Any]:
-    """Return the columns of an item of a kind, including `item` and `problems`; all null without an image."""
+    """Return the columns of an item, including `item` and `problems`. All are null without an image."""
     row: dict[str, Any] = {name: None for name, _ in FIELDS[kind]}
     row |= {"item": image, "problems": []}
     if image is None:
@@ -130,12 +130,12 @@ def read(kind: str, image: str | None) -> dict[str, Any]:
 
 
 def expires_s(image: str | None) -> Decimal | None:
-    """Return when an item expires, in Unix seconds; None: never, or unreadable."""
+    """Return the expiry time of an item in Unix seconds, or None if it never expires or is unreadable."""
     return None if image is None else number("expiration_timestamp", orjson.loads(image), [])
 
 
 def date_of(seconds: Decimal | None) -> date | None:
-    """Return the date (UTC) of Unix seconds; None beyond the years that a date can have."""
+    """Return the UTC date of Unix seconds, or None outside of the supported years."""
     if seconds is None or not _YEARS_S[0] <= seconds <= _YEARS_S[1]:
         return None
     days = (seconds / 86_400).to_integral_value(ROUND_FLOOR)
@@ -143,7 +143,7 @@ def date_of(seconds: Decimal | None) -> date | None:
 
 
 def _content(name: str, kind: str, item: Mapping[str, Any], problems: Problems) -> Any:
-    """Return the content of an attribute of that type; None if it is missing, NULL or of another type."""
+    """Return the content of an attribute, or None if it is missing, NULL or of another type."""
     value = item.get(name)
     if value is None or "NULL" in value:
         return None

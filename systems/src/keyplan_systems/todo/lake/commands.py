@@ -1,4 +1,4 @@
-"""Actions of `keyplan lake todo ...`, by name, from arguments to displayed output."""
+"""Actions of `keyplan lake todo ...` by name, from arguments to displayed output."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from keyplan_systems.todo.lake.reports import REPORTS
 
 
 class CommandError(Exception):
-    """Invalid arguments for the action; the text says what to do."""
+    """Raised if the arguments are invalid for the action. The message describes how to fix them."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """Arguments of the command line."""
+    """The command line arguments."""
 
     lake: str
     """Folder or s3://bucket/prefix."""
@@ -42,7 +42,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Shown:
-    """Result of an action: rows, and their form in a terminal."""
+    """The result of an action: its rows, and their form in a terminal."""
 
     rows: Any
     """An Arrow table."""
@@ -55,7 +55,7 @@ ERRORS: tuple[type[Exception], ...] = (CommandError, ExportError, KeyplanError, 
 
 
 def query(order: Order) -> Shown:
-    """Answer one reading SQL statement."""
+    """Run one read-only SQL statement."""
     rows = _existing(order).query(_require(order.text, "the SQL statement"), dict(order.parameters or {}))
     try:
         return Shown(rows, charts.table(rows))
@@ -64,7 +64,7 @@ def query(order: Order) -> Shown:
 
 
 def report(order: Order) -> Shown:
-    """Answer a named report; with bars if it compares values."""
+    """Run a named report, with bars if it compares values."""
     name, lake = _require(order.text, "the name of a report"), _existing(order)
     parameters = _typed(name, order.parameters or {})
     rows = lake.report(name, **parameters)
@@ -86,17 +86,17 @@ def reports(_order: Order) -> Shown:
 
 
 def refresh(order: Order) -> Shown:
-    """Update silver and gold to the events in bronze."""
+    """Update silver and gold with the events in bronze."""
     return _state(_existing(order), lambda lake: lake.refresh())
 
 
 def compact(order: Order) -> Shown:
-    """Merge small files, and remove files that no version in use names."""
+    """Merge small files, and remove files that no version in use refers to."""
     return _state(_existing(order), lambda lake: (lake.compact(), lake.vacuum()))
 
 
 def feed(order: Order) -> Shown:
-    """Read the table's stream into the lake, once, up to its end, and refresh."""
+    """Read the table's stream into the lake once, up to its end, and refresh the lake."""
     lake = Lake.open(order.lake)
     with _feed(order, lake) as fed:
         fed.feed.run_once()
@@ -104,7 +104,7 @@ def feed(order: Order) -> Shown:
 
 
 def catch_up(order: Order) -> Shown:
-    """Rebuild the lake on a full export, or on all current items of the table."""
+    """Rebuild the lake from a full export, or from all current items of the table."""
     lake = Lake.open(order.lake)
     if order.export is not None:
         lake.rebuild_from_items(items_of_export(order.export), moment_of_export(order.export))
@@ -126,7 +126,7 @@ ACTIONS: Mapping[str, Callable[[Order], Shown]] = {
 
 
 class _FeedOf:
-    """Feed with its connection."""
+    """A feed with its connection."""
 
     def __init__(self, database: str, lake: Lake) -> None:
         clock = SystemClock()
@@ -156,7 +156,7 @@ def _require(value: str | None, name: str) -> str:
 
 
 def _typed(name: str, texts: Mapping[str, str]) -> dict[str, Any]:
-    """Convert parameters of a report to the type of their defaults; text otherwise."""
+    """Convert report parameters to the types of their defaults, or else to strings."""
     known = REPORTS[name].parameters if name in REPORTS else {}
     typed: dict[str, Any] = dict(texts)
     for key, value in texts.items():

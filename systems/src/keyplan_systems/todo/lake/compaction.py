@@ -1,10 +1,10 @@
-"""Housekeeping: merge small bronze files, and remove files that no version in use names.
+"""Maintenance that merges small bronze files and removes files that no version in use refers to.
 
-Compaction changes files, never rows: a version names either the small files or the large one.
+Compaction changes files but never rows: a version refers either to the small files or to the large one.
 
-Vacuum must not remove a file that a slow writer is about to commit. So it first raises the lake's generation, which is
-part of every new file's name; from then on no future version can name a file of an older generation that the current
-version does not name. Such files that no version in use names are permanently garbage.
+Vacuum must not remove a file that a slow writer is about to commit. Therefore it first increments the lake's
+generation, which is part of every new file name. From then on, no future version can refer to a file of an older
+generation that the current version does not refer to. Such files can be removed if no version in use refers to them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _FULL_ROWS = 500_000
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """Result of compaction."""
+    """The result of compaction."""
 
     files_before: int
     files_after: int
@@ -43,7 +43,7 @@ class Compacted:
 
 @dataclass(frozen=True, slots=True)
 class Vacuumed:
-    """Result of vacuum."""
+    """The result of vacuum."""
 
     versions: int
     files: int
@@ -60,7 +60,7 @@ class Housekeeper:
         self._refresh = refresh
 
     def compact(self, *, min_files: int = 8) -> Compacted:
-        """Merge the small bronze files of each date that has at least so many. Raises LakeBusyError.
+        """Merge the small bronze files of each date that has at least `min_files` of them. Raises LakeBusyError.
 
         Only events that silver contains are merged, so silver and gold are refreshed first.
         """
@@ -73,9 +73,9 @@ class Housekeeper:
         return Compacted(before, after, version.version)
 
     def vacuum(self, *, retention_s: float = RETENTION_S) -> Vacuumed:
-        """Remove versions that were replaced so long ago, and all files that no remaining version names.
+        """Remove versions that were replaced before the retention time, and all files without a remaining version.
 
-        A query that reads a version for longer than that fails, and starts over on the newest one.
+        A query that reads a version for longer than that fails and starts over with the newest version.
         """
         raised = self._versions.commit(lambda base: replace(base, generation=base.generation + 1))
         now = self._clock.now()
@@ -97,7 +97,7 @@ class Housekeeper:
         return Vacuumed(len(old), len(garbage), self._storage.sweep(now - max(retention_s, _UNFINISHED_S)))
 
     def _paths(self, generation: int) -> Iterable[str]:
-        """Yield the lake's files of earlier generations; other files in the folder are not the lake's."""
+        """Yield the lake's files of earlier generations, without other files in the folder."""
         for folder in parquet.DATA_FOLDERS:
             for path in self._storage.names(folder):
                 file_generation = parquet.generation_of(path) if path.endswith(".parquet") else None
@@ -125,7 +125,7 @@ class Housekeeper:
 
 
 def _groups(snapshot: Snapshot, min_files: int) -> Iterable[list[DataFile]]:
-    """Yield small files to merge: of one date, in order of their positions, up to a full file."""
+    """Yield groups of small files to merge, with the same date and in order of positions, up to a full file."""
     by_date: dict[str, list[DataFile]] = {}
     for file in sorted(snapshot.of("bronze"), key=lambda file: file.first):
         if file.added <= snapshot.folded and file.size_bytes < _FULL_BYTES and file.rows < _FULL_ROWS:

@@ -1,13 +1,13 @@
-"""Errors of the lake.
+"""The exceptions of the lake.
 
 KeyplanError
 └── LakeError
-    ├── BadRecordError         a stream record or exported item that is not what the service sends
-    ├── LakeFormatError        files that this version of the lake cannot read
-    ├── LakeBusyError          too many concurrent writers, or one that invalidated this call's work
-    ├── StaleExportError       an export that is not newer than the one already applied
-    └── QueryError             SQL that is refused or fails
-        └── QueryTimeoutError  SQL that ran for too long
+    ├── BadRecordError         a stream record or exported item is invalid
+    ├── LakeFormatError        this version of the lake cannot read the files
+    ├── LakeBusyError          other writers prevented this call from committing
+    ├── StaleExportError       an export is not newer than the applied one
+    └── QueryError             SQL is rejected or fails
+        └── QueryTimeoutError  SQL ran for too long
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from keyplan.errors import KeyplanError
 
 
 class LakeError(KeyplanError):
-    """Root of the lake's errors."""
+    """Base class of the lake's errors."""
 
 
 class BadRecordError(LakeError):
-    """Malformed record of a batch; nothing of the batch was written."""
+    """Raised for a malformed record in a batch. Nothing of the batch was written."""
 
     def __init__(self, reason: str, *, index: int) -> None:
         super().__init__(f"record {index} of the batch: {reason}")
@@ -30,20 +30,20 @@ class BadRecordError(LakeError):
 
 
 class LakeFormatError(LakeError):
-    """Damaged version file, or one that a newer program wrote."""
+    """Raised for a damaged version file, or one that a newer program wrote."""
 
 
 class LakeBusyError(LakeError):
-    """Work that was not done because of other writers; doing it again is safe."""
+    """Raised if work was not done because of other writers. It can safely be repeated."""
 
 
 class StaleExportError(LakeError):
-    """Export that shows an earlier time than one that was applied before."""
+    """Raised if an export is older than one that was already applied."""
 
 
 class QueryError(LakeError):
-    """Refused or failed SQL; the text says why."""
+    """Raised if SQL is rejected or fails. The message contains the reason."""
 
 
 class QueryTimeoutError(QueryError):
-    """SQL that ran longer than allowed."""
+    """Raised if SQL ran longer than allowed."""

@@ -1,11 +1,11 @@
-"""Stream records of the to-do table as change events: validated, identified, and complete.
+"""Change events from the stream records of the to-do table, with validation and unique identities.
 
-Records come in the service's form, with attribute values as `{"S": ...}`, `{"N": "..."}`, `{"B": bytes}`. Both
-spellings of `userIdentity` are read: GetRecords says `Type` and `PrincipalId`, a Lambda event `type` and
-`principalId`. Numbers stay the text that they are, images become JSON in wire form.
+Records are in the service's format, with attribute values as `{"S": ...}`, `{"N": "..."}`, `{"B": bytes}`. Both forms
+of `userIdentity` are supported: GetRecords uses `Type` and `PrincipalId`, and Lambda events use `type` and
+`principalId`. Numbers stay strings, and images become JSON in wire format.
 
-Source: API reference, "Record" and "StreamRecord" of DynamoDB Streams; developer guide, "DynamoDB Streams
-and Time to Live".
+Source: API reference, "Record" and "StreamRecord" of DynamoDB Streams; developer guide, "DynamoDB Streams and Time to
+Live".
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SETS = frozenset(("SS", "NS", "BS"))
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Change of one item."""
+    """A change of one item."""
 
     stream: str
     """Label of the stream, its creation time; empty if unknown. A later stream of the table starts a new numbering."""
@@ -57,20 +57,20 @@ class Event:
 
     @property
     def identity(self) -> tuple[str, str, str, str]:
-        """Key that is unique among a table's events."""
+        """A key that is unique among the events of a table."""
         return self.stream, self.sequence, self.pk, self.sk
 
 
 def position_of(stream: str, sequence: str) -> str:
-    """Return text that sorts in the order of an item's events."""
+    """Return a string that sorts in the order of an item's events."""
     return f"{stream} {sequence}"
 
 
 def event_of(record: Mapping[str, Any], index: int, stream: str = "") -> Event | None:
-    """Return the change of a record; None for an idempotency item. Raises BadRecordError.
+    """Return the change in a record, or None for an idempotency item. Raises BadRecordError.
 
-    `index` is the record's position in its batch, for the error; `stream` the label of its stream, for records that do
-    not name it themselves.
+    `index` is the position of the record in its batch, for errors. `stream` is the label of its stream, for records
+    that do not contain it.
     """
     try:
         return _event(record, stream)
@@ -79,7 +79,7 @@ def event_of(record: Mapping[str, Any], index: int, stream: str = "") -> Event |
 
 
 def entity_of(pk: str, sk: str) -> tuple[str, str | None, str | None]:
-    """Return entity, user ID and task ID of the keys."""
+    """Return the entity, user ID and task ID from the keys."""
     prefix, _, rest = pk.partition("#")
     if prefix == "USER" and rest and sk == "METADATA":
         return "user", rest, None
@@ -91,7 +91,7 @@ def entity_of(pk: str, sk: str) -> tuple[str, str | None, str | None]:
 
 
 def is_idempotency(pk: str) -> bool:
-    """Return True for an item that records an answer: such items contain response bodies and stay out of the lake."""
+    """Return True for an idempotency record. These contain response bodies and are not stored in the lake."""
     return pk.startswith("IDEMPOTENCY#")
 
 
@@ -107,7 +107,10 @@ def key_of(keys: Any) -> tuple[str, str]:
 
 
 def image_json(image: Any) -> str:
-    """Return an item as JSON in wire form: members in order, binary as base64, numbers as text. Raises ValueError."""
+    """Return an item as JSON in wire format, with ordered members, binary as base64 and numbers as strings.
+
+    Raises ValueError.
+    """
     if not isinstance(image, Mapping):
         raise _MalformedError("an image must be a map of attribute values")
     for name, value in image.items():
@@ -125,7 +128,7 @@ def stream_label(text: str) -> str:
 
 
 class _MalformedError(ValueError):
-    """Reason why a record is malformed."""
+    """Raised internally with the reason why a record is malformed."""
 
 
 def _event(record: Mapping[str, Any], stream: str) -> Event | None:
@@ -206,7 +209,7 @@ def _text(text: Any, name: str) -> str:
 
 
 def _is_plain(value: Any) -> bool:
-    """Return True for plain text or numbers: nearly all values are, and this check is most of the work per event."""
+    """Return True for plain strings or numbers. Most values are plain, and this check dominates the work per event."""
     if type(value) is not dict or len(value) != 1:
         return False
     content = value.get("S") or value.get("N")
@@ -214,7 +217,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _check(value: Any, name: str) -> None:
-    """Raise unless the value is an attribute value; numbers must be text."""
+    """Raise an error unless the value is an attribute value. Numbers must be strings."""
     if not isinstance(value, Mapping) or len(value) != 1:
         raise _MalformedError(f"attribute {name} is {value!r}, which is not an attribute value")
     ((kind, content),) = value.items()

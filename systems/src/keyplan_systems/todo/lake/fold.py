@@ -1,13 +1,13 @@
-"""Facts about each user and task: the latest event, the latest image, and the number of events.
+"""Facts about each user and task: its latest event, its latest image, and the number of events.
 
-Facts are combined by *merging*, which does not depend on order: the state comes from the fact with the greatest
-position, the image from the greatest position that has one. So batches may come late, and in any order, and silver ends
-up the same.
+Facts are combined by *merging*, which does not depend on order. The state comes from the fact with the greatest
+position, and the image from the greatest position with an image. Therefore batches can arrive late and in any order,
+and silver is the same in the end.
 
-A position is (era, stream, sequence). The era counts the full exports that are older than the event: an export shows
-everything that happened before it, so it outranks all earlier events and is outranked by all later ones. A user or task
-known only from earlier eras is missing in a later export and so is deleted; its expiry time shows whether it expired,
-and the standing's `source` records that the state is concluded.
+A position is (era, stream, sequence). The era is the number of full exports that are older than the event. An export
+includes everything that happened before it, so it takes precedence over all earlier events, and all later events take
+precedence over it. If a user or task is known only from earlier eras, it is missing in a later export and therefore
+deleted. Its expiry time shows whether it expired, and the `source` of the standing records that the state was inferred.
 
 Source of the rule to read an export together with the stream: developer guide, "DynamoDB data export to Amazon S3".
 """
@@ -37,7 +37,7 @@ Position = tuple[int, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Facts about one user or task."""
+    """The facts about one user or task."""
 
     at: Position
     state: str
@@ -59,7 +59,7 @@ def merge(one: Fact, other: Fact) -> Fact:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """State of a user or task, from facts and exports together."""
+    """The state of a user or task, based on facts and exports together."""
 
     state: str
     """State: `current`, `deleted` or `expired`."""
@@ -69,7 +69,7 @@ class Standing:
 
 
 def standing(fact: Fact, baselines: Sequence[Baseline]) -> Standing:
-    """Return the state of a user or task: a conclusion from exports without it is not a fact, and never merged."""
+    """Return the state of a user or task. A state inferred from an export is not a fact and is never merged."""
     if fact.state != CURRENT or fact.at[0] == len(baselines):
         return Standing(fact.state, fact.source, fact.changed_us)
     as_of_us = baselines[fact.at[0]].as_of_us
@@ -95,7 +95,7 @@ def event_facts(rows: Iterable[Mapping[str, Any]], baselines: Sequence[Baseline]
 
 
 def shown_fact(image: str, era: int, as_of_us: int) -> Fact:
-    """Return the fact of an item in the export of that number, from 1."""
+    """Return the fact for an item in the export with this number, starting at 1."""
     at = (era, "", SHOWN)
     return Fact(at, CURRENT, as_of_us, "export", image, at, 0)
 
@@ -114,7 +114,7 @@ def _event_fact(row: Mapping[str, Any], baselines: Sequence[Baseline]) -> Fact:
 
 
 def _is_after(stream: str, sequence: str, at_us: int, baseline: Baseline) -> bool:
-    """Return True if an event may be missing in an export; by time, in whole seconds, the precision of events."""
+    """Return True if an event may be missing in an export, compared by time in whole seconds."""
     if baseline.position:
         return position_of(stream, sequence) > baseline.position
     return at_us // _SECOND_US >= baseline.as_of_us // _SECOND_US

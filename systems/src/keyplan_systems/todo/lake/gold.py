@@ -1,7 +1,7 @@
-"""Gold: the documented figures, computed from silver and committed together with it.
+"""The gold layer with the documented statistics, computed from silver and committed together with it.
 
-Totals count existing items: deleted users and tasks do not count, and tasks that expired after their retention are
-counted separately, as archived.
+Totals count only existing items. Deleted users and tasks do not count, and tasks that expired after their retention
+period are counted separately as archived.
 """
 
 # ruff: noqa: S608 - SQL put together from this file's own words, and nothing else
@@ -100,7 +100,7 @@ QUERIES = {
 
 
 def put(storage: Storage, snapshot: Snapshot) -> list[DataFile]:
-    """Write the gold of a version that is about to be committed, from its silver files.
+    """Write the gold files of a version that is about to be committed, computed from its silver files.
 
     Raises FileNotFoundError if vacuum removed them concurrently.
     """

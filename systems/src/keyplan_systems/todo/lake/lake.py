@@ -1,9 +1,7 @@
-"""Data lake of the to-do system, opened at a folder or on S3.
+"""The data lake of the to-do system, in a folder or on S3.
 
-lake = Lake.open("data/lake", clock=SystemClock())
-lake.bronze.write(records)           # as often as the stream delivers
-lake.refresh()                       # to update silver and gold
-lake.query("SELECT * FROM gold.kpis")
+lake = Lake.open("data/lake", clock=SystemClock()) lake.bronze.write(records) # as often as the stream delivers
+lake.refresh() # to update silver and gold lake.query("SELECT * FROM gold.kpis")
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ _IDENTITY = "_identity"
 
 
 class Lake:
-    """Lake of one table. It keeps no files open; several threads may share it, and several processes may open it."""
+    """The lake of one table, which keeps no files open. Threads can share it, and several processes can open it."""
 
     def __init__(self, storage: Storage, clock: Clock, *, timeout_s: float = 60, memory_limit_mb: int = 1024) -> None:
         self._storage = storage
@@ -49,25 +47,26 @@ class Lake:
         timeout_s: float = 60,
         memory_limit_mb: int = 1024,
     ) -> Lake:
-        """Return the lake at a path, `file://` URL or `s3://bucket/prefix`; the first write creates it.
+        """Return the lake at a path, `file://` URL or `s3://bucket/prefix`. The first write creates it.
 
-        Raises LakeError. `options` go to s3fs. Queries run for at most `timeout_s` seconds in `memory_limit_mb` MB.
+        Raises LakeError. `options` are passed to s3fs. Queries can run for up to `timeout_s` seconds and use up to
+        `memory_limit_mb` MB.
         """
         storage = open_storage(url, options)
         return cls(storage, clock or SystemClock(), timeout_s=timeout_s, memory_limit_mb=memory_limit_mb)
 
     def identity(self) -> str:
-        """Return the lake's identity, which changes if the lake is deleted and created again; a copy keeps it."""
+        """Return the identity of the lake. It changes if the lake is deleted and created again, and a copy keeps it."""
         self._storage.create(_IDENTITY, uuid.uuid4().hex.encode())
         return self._storage.read(_IDENTITY).decode()
 
     @property
     def snapshot(self) -> Snapshot:
-        """Newest version: its files, and how far silver is."""
+        """The newest version: its files, and how far silver has progressed."""
         return self._versions.latest()
 
     def refresh(self) -> Snapshot:
-        """Fold all events stored before the call into silver, and compute gold again. Raises LakeBusyError."""
+        """Fold all events that were stored before the call into silver, and recompute gold. Raises LakeBusyError."""
         return self._refresher.refresh()
 
     def rebuild(self) -> Snapshot:
@@ -77,23 +76,23 @@ class Lake:
     def rebuild_from_items(
         self, items: Iterable[Mapping[str, Any]], as_of: datetime, *, sequence: str = "", stream: str = ""
     ) -> Snapshot:
-        """Rebuild silver on a full export, see `Refresher.rebuild_from_items`."""
+        """Rebuild silver from a full export. See `Refresher.rebuild_from_items`."""
         return self._refresher.rebuild_from_items(items, as_of, sequence=sequence, stream=stream)
 
     def compact(self, *, min_files: int = 8) -> Compacted:
-        """Merge small bronze files, see `Housekeeper.compact`."""
+        """Merge small bronze files. See `Housekeeper.compact`."""
         return self._keeper.compact(min_files=min_files)
 
     def vacuum(self, *, retention_s: float = RETENTION_S) -> Vacuumed:
-        """Remove files that no version in use names, see `Housekeeper.vacuum`."""
+        """Remove files that no version in use refers to. See `Housekeeper.vacuum`."""
         return self._keeper.vacuum(retention_s=retention_s)
 
     def query(self, sql: str, parameters: Mapping[str, Any] | None = None) -> Any:
-        """Return the answer to one reading SQL statement, as an Arrow table, see `Reader.query`."""
+        """Run one read-only SQL statement and return an Arrow table. See `Reader.query`."""
         return self._reader.query(sql, parameters)
 
     def report(self, name: str, **parameters: Any) -> Any:
-        """Return the answer to a named report of `reports`, as an Arrow table. Raises QueryError."""
+        """Run a named report in `reports` and return an Arrow table. Raises QueryError."""
         if name not in REPORTS:
             raise QueryError(f"unknown report {name}; available: {', '.join(REPORTS)}")
         report = REPORTS[name]

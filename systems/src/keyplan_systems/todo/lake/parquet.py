@@ -1,7 +1,7 @@
-"""Arrow tables as the lake's Parquet files, and back.
+"""Conversion between Arrow tables and the lake's Parquet files.
 
-A file's name contains its first position or bucket, a digest of its content and the generation of the lake, so the same
-rows written again use the same file.
+A file name contains the first position or bucket, a digest of the content, and the generation of the lake. If the same
+rows are written again, the same file is used.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ def put(storage: Storage, base: Snapshot, table: Any, kind: str, partition: str,
 
 
 def generation_of(path: str) -> int | None:
-    """Return the generation in a data file's name; None for a file that is not the lake's own."""
+    """Return the generation in the name of a data file, or None for other files."""
     generation = path.removesuffix(".parquet").rpartition("-g")[2]
     return int(generation) if generation.isdecimal() else None
 
 
 def encode(table: Any) -> bytes:
-    """Return a table as the bytes of a Parquet file; the same table gives the same bytes."""
+    """Return a table in Parquet format. The same table always gives the same bytes."""
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd", row_group_size=_ROW_GROUP)
     body: bytes = sink.getvalue().to_pybytes()
@@ -56,7 +56,7 @@ def read(storage: Storage, file: DataFile, columns: Sequence[str] | None = None,
 
 
 def dataset(storage: Storage, files: Iterable[DataFile], schema: Any, partition: str | None = None) -> Any:
-    """Return data files as one dataset; with `partition`, each file's partition is a column of that name."""
+    """Return data files as one dataset. With `partition`, the partition of each file is a column with that name."""
     form = ds.ParquetFileFormat()
     fragments = [
         form.make_fragment(
@@ -72,7 +72,7 @@ def dataset(storage: Storage, files: Iterable[DataFile], schema: Any, partition:
 
 
 def rows(storage: Storage, files: Iterable[DataFile], schema: Any, partition: str | None = None) -> Any:
-    """Return the rows of `dataset`, read at once into a table. Raises FileNotFoundError."""
+    """Return the rows of `dataset` as an in-memory table. Raises FileNotFoundError."""
     tables = []
     for file in files:
         stored = pq.read_table(pa.BufferReader(storage.read(file.path)))

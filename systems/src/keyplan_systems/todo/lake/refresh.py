@@ -1,4 +1,4 @@
-"""Updates of silver and gold: by new events, from all events, or from a full export."""
+"""Updates of silver and gold from new events, from all events, or from a full export."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _BASELINE_SCHEMA = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """Silver and gold computed for a version that may not be the newest any more."""
+    """Silver and gold that were computed for a version that may no longer be the newest."""
 
     base: Snapshot
     added: tuple[DataFile, ...]
@@ -60,14 +60,14 @@ class _Work:
 
 
 class Refresher:
-    """Builder of silver and gold. Several may run concurrently; each version's silver and gold belong together."""
+    """Builder of silver and gold. Several can run concurrently, and silver and gold of a version belong together."""
 
     def __init__(self, storage: Storage, versions: Versions) -> None:
         self._storage = storage
         self._versions = versions
 
     def refresh(self) -> Snapshot:
-        """Fold all events stored before the call into silver, and compute gold again. Raises LakeBusyError."""
+        """Fold all events that were stored before the call into silver, and recompute gold. Raises LakeBusyError."""
         goal = self._versions.latest().version
         while True:
             done = self._commit(self._fold_next, _same_silver)
@@ -81,13 +81,13 @@ class Refresher:
     def rebuild_from_items(
         self, items: Iterable[Mapping[str, Any]], as_of: datetime, *, sequence: str = "", stream: str = ""
     ) -> Snapshot:
-        """Rebuild silver on a full export, if the stream no longer contains all changes since the last event stored.
+        """Rebuild silver from a full export, if the stream no longer contains all changes since the last event.
 
-        `items` are the table's items as attribute values (`Item` of each line of an export, or a scan); `as_of` is the
-        time they show, with a zone. Events of that second and later are applied on top of them, so the stream must have
-        been read from before that time on: start the consumer at TRIM_HORIZON first, export then. If the last sequence
-        number that the export includes is known (one shard, or a paused table), it decides instead. Raises
-        BadRecordError (nothing is changed), StaleExportError, LakeBusyError.
+        `items` are the items of the table as attribute values (`Item` of each line of an export, or a scan). `as_of` is
+        the time of the data, with a time zone. Events of that second and later are applied on top of it, so the stream
+        must have been read since before that time: start the consumer at TRIM_HORIZON first, and then export. If the
+        last sequence number in the export is known (one shard, or a paused table), it decides instead. Raises
+        BadRecordError (nothing is changed), StaleExportError or LakeBusyError.
         """
         baseline = _baseline(as_of, sequence, stream)
         self._require_newer(self._versions.latest(), baseline)
@@ -102,7 +102,7 @@ class Refresher:
     def _commit(
         self, make: Callable[[Snapshot], _Work | None], still_fits: Callable[[Snapshot, Snapshot], bool]
     ) -> Snapshot:
-        """Commit the result of `make`; call it again only if its basis has changed concurrently."""
+        """Commit the result of `make`, calling it again only if its basis has changed concurrently."""
         work: _Work | None = None
 
         def change(newest: Snapshot) -> Snapshot | None:
@@ -114,7 +114,7 @@ class Refresher:
         return self._versions.commit(change)
 
     def _fold_next(self, base: Snapshot) -> _Work | None:
-        """Return the next pending events, folded into silver; all bronze files of a version at once."""
+        """Return silver with the next pending events folded in, covering all bronze files of a version at once."""
         if not base.pending() and base.of("kpis"):
             return None
         chunk = next(_chunks(base.pending()), [])
@@ -123,7 +123,7 @@ class Refresher:
         return self._work(base, buckets, chunk[-1].added if chunk else base.folded)
 
     def _afresh(self, base: Snapshot, baselines: tuple[Baseline, ...], extra: tuple[DataFile, ...] = ()) -> _Work:
-        """Return all of silver, from the exports and bronze; `extra` are export files that become part of it."""
+        """Rebuild silver from the exports and bronze. `extra` are export files that become part of it."""
         buckets = Buckets(self._storage, base, baselines, afresh=True)
         for file in (*base.of("baseline"), *extra):
             for kind, facts in self._shown(file, baselines):
@@ -152,7 +152,7 @@ class Refresher:
         return replace(work, replaced=(*work.replaced, *base.of("staged")))  # others belong to imports that were killed
 
     def _require_newer(self, base: Snapshot, baseline: Baseline) -> bool:
-        """Return True if this export was applied already. Raises StaleExportError if it is another, or older, one."""
+        """Return True if this export was already applied. Raises StaleExportError if a newer export was applied."""
         if not base.baselines or base.baselines[-1].as_of_us < baseline.as_of_us:
             return False
         last = base.baselines[-1]
@@ -164,9 +164,9 @@ class Refresher:
         )
 
     def _stage(self, items: Iterable[Mapping[str, Any]], partition: str, staged: list[DataFile]) -> str:
-        """Write an export's items and return their digest.
+        """Write the items of an export and return their digest.
 
-        A version names each file at once, so that vacuum keeps it.
+        A version refers to each file at once, so that vacuum keeps it.
         """
         digest = hashlib.sha256()
         for rows in _batches(items):
@@ -189,7 +189,7 @@ class Refresher:
         staged.append(file)
 
     def _unstage(self, staged: list[DataFile]) -> None:
-        """Forget the files of an import that failed, or that was applied before."""
+        """Remove the files of an import that failed or that was already applied."""
         paths = {file.path for file in staged}
 
         def change(base: Snapshot) -> Snapshot | None:
@@ -211,7 +211,7 @@ class Refresher:
 
 
 def _chunks(files: Iterable[DataFile]) -> Iterator[list[DataFile]]:
-    """Yield bronze files in their order, in groups; those of one version together."""
+    """Yield groups of bronze files in order. The files of one version stay together."""
     chunk: list[DataFile] = []
     for _, group in itertools.groupby(files, key=lambda file: file.added):
         chunk += group
@@ -223,12 +223,12 @@ def _chunks(files: Iterable[DataFile]) -> Iterator[list[DataFile]]:
 
 
 def _same_silver(base: Snapshot, newest: Snapshot) -> bool:
-    """Return True if silver is unchanged, so that the folded events are still valid."""
+    """Return True if silver has not changed, so that the folded events are still valid."""
     return _same_ground(base, newest) and base.folded == newest.folded and _silver(base) == _silver(newest)
 
 
 def _same_history(base: Snapshot, newest: Snapshot) -> bool:
-    """Return True if the bronze files up to `base` are unchanged: no compaction, no other export."""
+    """Return True if the bronze files up to `base` have not changed, by compaction or another export."""
     before = {file.path for file in newest.of("bronze") if file.added <= base.version}
     return _same_ground(base, newest) and before == {file.path for file in base.of("bronze")}
 
@@ -251,7 +251,7 @@ def _baseline(as_of: datetime, sequence: str, stream: str) -> Baseline:
 
 
 def _batches(items: Iterable[Mapping[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """Yield rows of users and tasks among the items; at least one list, so that an empty export is valid too."""
+    """Yield batches of users and tasks among the items. At least one batch is yielded, even for an empty export."""
     rows: list[dict[str, Any]] = []
     for index, item in enumerate(items):
         row = _baseline_row(item, index)

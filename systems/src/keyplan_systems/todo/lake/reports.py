@@ -1,4 +1,4 @@
-"""Documented reports of the lake, by name."""
+"""The documented reports of the lake, by name."""
 
 # ruff: noqa: S608 - SQL put together from this file's own words, and nothing else
 
@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Report in SQL."""
+    """A report in SQL."""
 
     title: str
     sql: str

@@ -1,7 +1,7 @@
-"""Silver: one row per user and task, in Parquet files by bucket of the user ID; each file is replaced as a whole.
+"""The silver layer, with one row per user and task in Parquet files by bucket of the user ID.
 
-A refresh folds the bronze files since the last one into their buckets. Rows of removed users and tasks stay, with the
-state `deleted` or `expired` and their last known values.
+A refresh folds new bronze files into the buckets, and each file is replaced as a whole. Rows of removed users and tasks
+are kept, with the state `deleted` or `expired` and their last known values.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _FACT_COLUMNS = (
 
 
 class Buckets:
-    """Silver during an update: the buckets read or changed so far."""
+    """Silver during an update, with the buckets that were read or changed so far."""
 
     def __init__(
         self, storage: Storage, base: Snapshot, baselines: tuple[Baseline, ...], *, afresh: bool = False
@@ -100,7 +100,7 @@ class Buckets:
             self._tables[kind, bucket] = self._merged(kind, self._table(kind, bucket), group)
 
     def put(self) -> tuple[list[DataFile], list[DataFile]]:
-        """Write the changed buckets; return the new files, and those that they replace."""
+        """Write the changed buckets. Return the new files and the files that they replace."""
         changed = sorted(self._tables.items())
         added = [
             parquet.put(self._storage, self._base, _sorted(kind, table), kind, bucket)
@@ -117,7 +117,7 @@ class Buckets:
         return SCHEMAS[kind].empty_table()
 
     def _merged(self, kind: str, table: Any, facts: dict[Key, Fact]) -> Any:
-        """Return a bucket's rows with facts added; unaffected rows are never decoded."""
+        """Return the rows of a bucket with facts added. Unaffected rows are never decoded."""
         keys = pa.array([_joined(kind, key) for key in facts], pa.string())
         concerned = pc.is_in(pc.binary_join_element_wise(*(table[name] for name in _KEYS[kind]), "\n"), keys)
         for key, fact in _facts_in(kind, table.filter(concerned)):
@@ -127,7 +127,7 @@ class Buckets:
 
 
 def bucket_of(user_id: str) -> str:
-    """Return the bucket of a user and all of that user's tasks."""
+    """Return the bucket of a user, which also contains the user's tasks."""
     return f"{zlib.crc32(user_id.encode()) % BUCKETS:02d}"
 
 

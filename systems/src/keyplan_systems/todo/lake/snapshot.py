@@ -1,4 +1,4 @@
-"""Content of one version of the lake: its data files, its exports, and its folding position."""
+"""The content of one version of the lake: its data files, its exports, and its folding position."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """Parquet file."""
+    """A Parquet file."""
 
     path: str
     kind: str
@@ -34,7 +34,7 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """Full export that silver is based on."""
+    """A full export that silver is based on."""
 
     as_of_us: int
     """Time that it shows, in microseconds since the Unix epoch."""
@@ -46,7 +46,7 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Version; immutable once committed."""
+    """A version of the lake, which is immutable once committed."""
 
     version: int = 0
     committed_at: float = 0.0
@@ -70,17 +70,17 @@ class Snapshot:
         return replace(self, files=(*remaining, *added.values()))
 
     def pending(self) -> list[DataFile]:
-        """Return bronze files that silver does not contain yet, in their order."""
+        """Return bronze files that silver does not contain yet, in order."""
         return sorted((file for file in self.of("bronze") if file.added > self.folded), key=lambda file: file.added)
 
 
 def dump(snapshot: Snapshot) -> bytes:
-    """Return a snapshot as the content of a version file."""
+    """Return a snapshot in the format of a version file."""
     return orjson.dumps({"format": FORMAT} | {field.name: getattr(snapshot, field.name) for field in fields(snapshot)})
 
 
 def load(body: bytes, name: str) -> Snapshot:
-    """Return the snapshot in a version file of that name. Raises LakeFormatError."""
+    """Parse a version file. Raises LakeFormatError."""
     try:
         members = orjson.loads(body)
         number = members.pop("format")

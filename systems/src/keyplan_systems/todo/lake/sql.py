@@ -1,7 +1,7 @@
-"""SQL over the lake for users who may read all of it, and do nothing else.
+"""Read-only SQL access to the lake, for users who can read all of it.
 
-One statement that reads, no settings, no files: only the views of one version are visible. It runs with bounded memory
-and for a bounded time.
+A query is a single read-only statement without settings or file access. Only the views of one version are visible.
+Memory and run time are limited.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _READING = frozenset((duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
 
 
 class Reader:
-    """SQL reader of the newest version of a lake."""
+    """SQL reader for the newest version of a lake."""
 
     def __init__(
         self, storage: Storage, versions: Versions, *, timeout_s: float = 60, memory_limit_mb: int = 1024
@@ -34,12 +34,13 @@ class Reader:
         self._memory_limit_mb = memory_limit_mb
 
     def query(self, sql: str, parameters: Mapping[str, Any] | None = None) -> Any:
-        """Return the answer to one SELECT (or WITH, VALUES, EXPLAIN, DESCRIBE), as an Arrow table.
+        """Return the result of one SELECT (or WITH, VALUES, EXPLAIN, DESCRIBE) as an Arrow table.
 
-        Parameters are named in the SQL as `$name`. The whole answer shows one version of the lake. Of columns of one
-        name, as of a join, the second is called `name_2`, and so on. Views:
+        Parameters are written as `$name` in SQL. The whole result is based on one version of the lake. If several
+        columns have the same name, for example in a join, the second is called `name_2`, and so on. Views:
+
         bronze.events; silver.users, silver.tasks, silver.removed_users, silver.removed_tasks; gold.user_totals,
-        gold.category_totals, gold.kpis. Raises QueryError, QueryTimeoutError, LakeBusyError.
+        gold.category_totals, gold.kpis. Raises QueryError, QueryTimeoutError or LakeBusyError.
         """
         for _ in range(_ATTEMPTS):
             try:
@@ -69,7 +70,7 @@ class Reader:
 
 
 def _unique_names(names: Iterable[str]) -> list[str]:
-    """Return each column's name, with a number if it is not unique."""
+    """Return the column names, with a number appended to repeated names."""
     unique: dict[str, None] = {}
     for name in names:
         numbered = (name if number == 1 else f"{name}_{number}" for number in itertools.count(1))
@@ -78,7 +79,7 @@ def _unique_names(names: Iterable[str]) -> list[str]:
 
 
 def _statement(connection: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
-    """Return the only reading statement of a text. Raises QueryError."""
+    """Return the only statement of a text, which must be read-only. Raises QueryError."""
     if not sql.isascii() and any("\ud800" <= char <= "\udfff" for char in sql):  # DuckDB rejects such text
         raise QueryError("the text is not valid UTF-8")
     statements = connection.extract_statements(sql)

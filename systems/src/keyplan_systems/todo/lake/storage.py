@@ -1,8 +1,8 @@
-"""Storage of the lake's files: a local folder or an S3 bucket behind the same calls.
+"""Storage of the lake's files in a local folder or an S3 bucket, with the same interface.
 
-All paths are relative to the lake's root and use `/`. A file appears whole or not at all, and `create` is the one
-atomic decision that everything else depends on: of several callers that create the same path, exactly one succeeds.
-Locally that is a hard link to a finished file, on S3 a conditional put (`If-None-Match: *`).
+All paths are relative to the root of the lake and use `/`. A file appears completely or not at all. `create` is the
+atomic operation that everything else depends on: if several callers create the same path, exactly one succeeds. In a
+folder, it is a hard link to a finished file. On S3, it is a conditional put (`If-None-Match: *`).
 """
 
 from __future__ import annotations
@@ -25,39 +25,39 @@ _CONFLICTS = 50
 
 
 class Storage(Protocol):
-    """Files of one lake."""
+    """Interface of the storage of one lake."""
 
     @property
     def arrow(self) -> Any:
-        """Same files as a pyarrow filesystem."""
+        """The same files as a pyarrow filesystem."""
 
     @property
     def is_native(self) -> bool:
-        """True if Arrow reads the files by itself; if it calls Python for them, scanning engines must not use it."""
+        """Whether Arrow reads the files itself. If it calls Python for them, scanning engines must not use it."""
 
     def read(self, path: str) -> bytes:
         """Return a file's content. Raises FileNotFoundError."""
 
     def put(self, path: str, body: bytes) -> None:
-        """Write a whole file, or replace it; readers see the old or the new one."""
+        """Write a whole file, replacing any existing file. Readers see either the old or the new file."""
 
     def create(self, path: str, body: bytes) -> bool:
-        """Write a whole file unless it exists; return True if it was written. Raises LakeBusyError."""
+        """Write a whole file unless it exists. Return True if it was written. Raises LakeBusyError."""
 
     def names(self, folder: str) -> list[str]:
-        """Return the paths of all files below a folder, in order; none if the folder is missing."""
+        """Return the paths of all files below a folder in order, or an empty list if the folder is missing."""
 
     def remove(self, path: str) -> None:
-        """Delete a file; a missing file is not an error."""
+        """Delete a file if it exists."""
 
     def sweep(self, older_than: float) -> int:
-        """Delete unfinished files last written before that time (Unix seconds); return their number."""
+        """Delete unfinished files that were last written before a time (Unix seconds). Return their number."""
 
 
 def open_storage(url: str | Path, options: Mapping[str, Any] | None = None) -> Storage:
-    """Return the storage at a path, a `file://` URL or `s3://bucket/prefix`. Raises LakeError.
+    """Return the storage at a path, `file://` URL or `s3://bucket/prefix`. Raises LakeError.
 
-    `options` go to s3fs: `key`, `secret`, `endpoint_url`, `client_kwargs` and so on.
+    `options` are passed to s3fs: `key`, `secret`, `endpoint_url`, `client_kwargs` and so on.
     """
     text = str(url)
     if text.startswith("s3://"):
@@ -70,7 +70,7 @@ def open_storage(url: str | Path, options: Mapping[str, Any] | None = None) -> S
 
 
 class Folder:
-    """Lake in a local folder. The filesystem must support hard links, as all common ones do."""
+    """A lake in a local folder. The filesystem must support hard links, as all common ones do."""
 
     is_native = True
 
@@ -88,13 +88,13 @@ class Folder:
         return (self._root / path).read_bytes()
 
     def put(self, path: str, body: bytes) -> None:
-        """Write a whole file, or replace it; readers see the old or the new one."""
+        """Write a whole file, replacing any existing file. Readers see either the old or the new file."""
         target = self._target(path)
         self._spooled(body).replace(target)
         _sync(target.parent)
 
     def create(self, path: str, body: bytes) -> bool:
-        """Write a whole file unless it exists; return True if it was written."""
+        """Write a whole file unless it exists. Return True if it was written."""
         target = self._target(path)
         spooled = self._spooled(body)
         try:
@@ -107,7 +107,7 @@ class Folder:
         return True
 
     def names(self, folder: str) -> list[str]:
-        """Return the paths of all files below a folder, in order; none if the folder is missing."""
+        """Return the paths of all files below a folder in order, or an empty list if the folder is missing."""
         files = [
             (Path(where) / name).relative_to(self._root).as_posix()
             for where, _, names in os.walk(self._root / folder)
@@ -116,11 +116,11 @@ class Folder:
         return sorted(files)
 
     def remove(self, path: str) -> None:
-        """Delete a file; a missing file is not an error."""
+        """Delete a file if it exists."""
         (self._root / path).unlink(missing_ok=True)
 
     def sweep(self, older_than: float) -> int:
-        """Delete unfinished files last written before that time (Unix seconds); return their number."""
+        """Delete unfinished files that were last written before a time (Unix seconds). Return their number."""
         swept = 0
         for path in (self._root / _SPOOL).iterdir():
             try:
@@ -132,7 +132,7 @@ class Folder:
         return swept
 
     def _target(self, path: str) -> Path:
-        """Return the path of a file, in a folder that is as durable as the file."""
+        """Return the path of a file, after making its folder durable."""
         target = self._root / path
         _make(target.parent)
         if target.parent not in self._settled:
@@ -143,7 +143,7 @@ class Folder:
         return target
 
     def _spooled(self, body: bytes) -> Path:
-        """Return a finished, synced file on the same filesystem, so that naming it is one atomic step."""
+        """Return the path of a synced temporary file on the same filesystem, which can be named in one atomic step."""
         path = self._root / _SPOOL / uuid.uuid4().hex
         with path.open("xb") as file:
             file.write(body)
@@ -153,7 +153,7 @@ class Folder:
 
 
 class Bucket:
-    """Lake on S3, or on a compatible service with conditional puts."""
+    """A lake on S3, or on a compatible service with conditional puts."""
 
     is_native = False
 
@@ -177,11 +177,11 @@ class Bucket:
         return body
 
     def put(self, path: str, body: bytes) -> None:
-        """Write a whole file, or replace it; readers see the old or the new one."""
+        """Write a whole file, replacing any existing file. Readers see either the old or the new file."""
         self._fs.pipe_file(f"{self._root}/{path}", body)
 
     def create(self, path: str, body: bytes) -> bool:
-        """Write a whole file unless it exists; return True if it was written."""
+        """Write a whole file unless it exists. Return True if it was written."""
         for _ in range(_CONFLICTS):
             try:
                 self._fs.pipe_file(f"{self._root}/{path}", body, mode="create")
@@ -199,20 +199,20 @@ class Bucket:
         return sorted(path.removeprefix(f"{self._root}/") for path in self._fs.find(f"{self._root}/{folder}"))
 
     def remove(self, path: str) -> None:
-        """Delete a file; a missing file is not an error."""
+        """Return the paths of all files below a folder in order, or an empty list if the folder is missing."""
         try:
             self._fs.rm_file(f"{self._root}/{path}")
         except FileNotFoundError:
             return
 
     def sweep(self, older_than: float) -> int:
-        """Do nothing: S3 shows no unfinished objects."""
+        """Do nothing, because S3 has no visible unfinished objects."""
         del older_than
         return 0
 
 
 def _make(folder: Path) -> None:
-    """Create a folder and its missing parents, each durable."""
+    """Create a folder and its missing parents, and make each of them durable."""
     if not folder.is_dir():
         _make(folder.parent)
         folder.mkdir(exist_ok=True)
@@ -220,7 +220,7 @@ def _make(folder: Path) -> None:
 
 
 def _is_conflict(error: OSError) -> bool:
-    """Return True if S3 reports a concurrent request for the same object: the outcome is open, so ask again.
+    """Return True if S3 reports a concurrent request for the same object, so that the request must be repeated.
 
     Source: API reference, "PutObject", If-None-Match: "On a 409 failure you should retry the upload."
     """
@@ -229,7 +229,7 @@ def _is_conflict(error: OSError) -> bool:
 
 
 def _sync(folder: Path) -> None:
-    """Make the folder's entries durable, so that a named file keeps its name after a power failure."""
+    """Sync a folder, so that its files keep their names after a power failure."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,18 +1,17 @@
-"""Versions of the lake: how many writers, compactors and readers use the same files without a lock.
+"""Versions of the lake, which let many writers, compactors and readers share files without locks.
 
-Every change of the lake is one new file `_versions/<number>.json` that names all data files of that version. Data files
-are written first, under unique names, and never changed; a version is committed by *creating* its file, which succeeds
-for exactly one of several writers. The others read the committed version and apply their change again on top of it.
+Every change of the lake is a new file `_versions/<number>.json` that lists all data files of that version. Data files
+are written first, under unique names, and never changed. A version is committed by *creating* its file, which succeeds
+for exactly one of several writers. The others read the committed version and apply their change again on top of it. A
+killed writer therefore leaves at most unused data files. A reader uses the newest version until it has finished, and
+sees the work of each writer completely or not at all. The files of an old version are kept until vacuum finds that it
+is no longer in use.
 
-So a killed writer leaves at most data files that no version names, and a reader, who uses the newest version until the
-end, sees the work of each writer completely or not at all. Files that an old version names stay until vacuum finds that
-version out of use.
-
-One case needs care. A writer that was suspended during the removal of old version files may create one of them again,
-and would mistake that for a commit. The version it built on reveals this: vacuum removes in ascending order, so if that
-version is missing while later ones exist, the commit does not count and the change is applied again. Applying a change
-again is harmless, because every change first checks whether its work is done. So that the first commit builds on a
-version too, an empty lake gets a number 0.
+One case needs special handling. A writer that was suspended during the removal of old version files could create one of
+them again and mistake this for a commit. The version that it is based on reveals this. Vacuum removes versions in
+ascending order, so if that version is missing while later ones exist, the commit is invalid and the change is applied
+again. Applying a change again is harmless, because every change first checks whether its work is already done. An empty
+lake has version 0, so that the first commit is based on a version, too.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def name_of(version: int) -> str:
 
 
 class Versions:
-    """Versions of one lake. Threads and processes may share it."""
+    """The versions of one lake. Threads and processes can share it."""
 
     def __init__(self, storage: Storage, clock: Clock) -> None:
         self._storage = storage
@@ -47,7 +46,7 @@ class Versions:
         self._last = Snapshot()
 
     def latest(self) -> Snapshot:
-        """Return the newest version; an empty one, number 0, for a lake without versions."""
+        """Return the newest version, or an empty version 0 for a lake without versions."""
         for _ in range(_ATTEMPTS):
             names = self._storage.names(FOLDER)
             if not names:
@@ -69,9 +68,9 @@ class Versions:
         return snapshots
 
     def commit(self, change: Change) -> Snapshot:
-        """Apply a change to the newest version; return the resulting newest version.
+        """Apply a change to the newest version, and return the resulting version.
 
-        Raises LakeBusyError; FileNotFoundError if the newest version names a missing file.
+        Raises LakeBusyError, or FileNotFoundError if the newest version refers to a missing file.
         """
         for _ in range(_ATTEMPTS):
             base = self.latest()
@@ -93,7 +92,7 @@ class Versions:
         raise LakeBusyError(f"other writers were faster {_ATTEMPTS} times; nothing was changed")
 
     def _counts(self, base: Snapshot, number: int) -> bool:
-        """Return True if a version just created is a real successor, see the module's docstring."""
+        """Return True if a version that was just created is a valid successor, as described in the module."""
         names = self._storage.names(FOLDER)
         return name_of(base.version) in names or names[-1] == name_of(number)
 

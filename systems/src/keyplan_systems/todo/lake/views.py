@@ -1,7 +1,7 @@
-"""SQL view of the lake: an in-memory engine that can access only the views of one version.
+"""SQL views of the lake in an in-memory engine that can access only one version.
 
-The engine never opens a file itself: it receives the files as Arrow data sets (of a bucket as tables, read whole), and
-its own access to files, networks, extensions and settings is disabled before any SQL of a caller runs.
+The engine never opens files itself. It receives the files as Arrow datasets, or for a bucket as in-memory tables. Its
+own access to files, networks, extensions and settings is disabled before any SQL of a caller runs.
 """
 
 # ruff: noqa: S608 - SQL put together from this file's own words, and nothing else
@@ -47,7 +47,7 @@ _VIEWS = {
 def connect(
     storage: Storage, snapshot: Snapshot, gold: dict[str, Any], *, memory_limit_mb: int = 1024
 ) -> duckdb.DuckDBPyConnection:
-    """Return an engine with the views of a version; `gold` names the gold tables and their schemas."""
+    """Return an engine with the views of a version. `gold` maps the gold tables to their schemas."""
     config = {**_CONFIG, "memory_limit": f"{memory_limit_mb}MB"}
     connection = duckdb.connect(":memory:", config=config)
     try:
@@ -67,7 +67,7 @@ def connect(
 
 
 def is_missing_file(error: duckdb.Error) -> bool:
-    """Return True if SQL failed because vacuum removed the version that it read; the engine only passes on the text."""
+    """Return True if SQL failed because vacuum removed the version that it read, judging by the error message."""
     text = str(error)
     return "FileNotFoundError" in text or "No such file" in text
 
