@@ -57,6 +57,24 @@ def test_pointing_at_an_entity_shows_the_patterns_that_touch_it(visit: Visit, en
     expect(lit).to_have_text([re.compile("tasks_due"), re.compile("add"), re.compile("finish"), re.compile("postpone")])
 
 
+@pytest.mark.parametrize(
+    "target", [str(ROOT / "examples/guide/online_shop.py"), "keyplan_systems.venue_booking.design"]
+)
+def test_large_designs_stay_readable(visit: Visit, engine: Engine, target: str) -> None:
+    design = Design.load(target)
+    window = visit(engine, design=design)
+    page = window.goto("/console/design/")
+    page.locator("svg.design [data-touches]").nth(5).hover()
+    expect(page.locator("svg.design .edge.lit")).not_to_have_count(0)
+    window.screenshot(f"console-design-{design.name}", whole=False)
+    window.check_accessibility()
+    window.check_layout()
+    for path in ("items", "patterns", "cost"):
+        window.goto(f"/console/design/{path}")
+        window.check_layout()
+        window.screenshot(f"console-{path}-{design.name}", whole=False)
+
+
 def test_the_picture_leads_to_patterns_and_items_without_scripts(visit: Visit, engine: Engine, tasks: Design) -> None:
     window = visit(engine, design=tasks, scripts=False)
     page = window.goto("/console/design/")

@@ -35,6 +35,12 @@
     svg.addEventListener("focusout", () => dim(svg));
   }
 
+  // Narrow screens: the current tab and the middle of a picture are visible first.
+  document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  for (const canvas of document.querySelectorAll(".canvas")) {
+    canvas.scrollLeft = (canvas.scrollWidth - canvas.clientWidth) / 2;
+  }
+
   // Tables: a filter, and columns that sort.
   for (const input of document.querySelectorAll("[data-filter]")) {
     input.hidden = false;
@@ -153,7 +159,7 @@
           return;
         }
         progress.querySelector("[data-activity]").textContent = now.activity;
-        progress.querySelector("[data-count]").textContent = `${now.done.toLocaleString()} of ${now.total.toLocaleString()}`;
+        progress.querySelector("[data-count]").textContent = now.total ? `${now.done.toLocaleString()} of ${now.total.toLocaleString()}` : "";
         bar.max = now.total || 1;
         bar.value = now.done;
       } catch {
