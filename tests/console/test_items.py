@@ -125,6 +125,19 @@ def test_a_page_reads_only_its_items(engine: Engine, visit: Visit) -> None:
     expect(page.locator("main")).to_contain_text("items that were read")
 
 
+def test_matching_items_are_counted_when_asked(engine: Engine, visit: Visit) -> None:
+    create(engine)
+    for place in range(120):
+        put(engine, f"customer-{place % 5}", place, status={"S": "open" if place % 2 else "paid"})
+    page = visit(engine).goto(ORDERS)
+    page.get_by_role("link", name="Count all").click()
+    expect(page.locator("#total")).to_have_text("120 items")
+    page.goto(f"{page.url.partition('?')[0]}?f_name=status&f_op=%3D&f_type=S&f_value=paid&limit=25&attributes=status")
+    expect(page.locator(".items thead")).to_contain_text("status")
+    page.get_by_role("link", name="Count all").click()
+    expect(page.locator("#total")).to_have_text("60 match of 120 read")
+
+
 def test_an_item_is_edited_by_its_form(orders: Engine, visit: Visit) -> None:
     window = visit(orders)
     page = window.goto(f"{ORDERS}?pk=Ada+Lovelace")

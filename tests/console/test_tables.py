@@ -141,6 +141,17 @@ def test_a_table_is_deleted_only_after_its_name_was_typed(engine: Engine, visit:
     assert engine.call("ListTables", {})["TableNames"] == []
 
 
+def test_a_table_is_emptied_only_after_its_name_was_typed(engine: Engine, visit: Visit) -> None:
+    create(engine)
+    fill(engine)
+    page = visit(engine).goto("/console/data/tables/orders/about")
+    page.get_by_role("link", name="Delete all items").click()
+    page.get_by_label("Type orders to confirm").fill("orders")
+    page.get_by_role("button", name="Delete all items").click()
+    expect(page.locator(".notice.good")).to_have_text("7 items deleted. The table is empty.")
+    assert engine.call("Scan", {"TableName": "orders"})["Count"] == 0
+
+
 def test_tables_of_an_endpoint_are_read_and_changed(engine: Engine, visit: Visit) -> None:
     create(engine)
     fill(engine)

@@ -55,6 +55,8 @@ from keyplan.pages import redirect
 _MOST_CHANGES: Final = 100
 """Attributes of one update: each needs two of the 300 operators of a condition."""
 _MOST_DELETED: Final = 1000
+_COUNTED_PAGES: Final = 100
+"""Pages, of at most 1 MB, that are read to count items."""
 _VIEWS: Final = (("form", "Form"), ("plain", "JSON"), ("dynamodb", "DynamoDB JSON"))
 
 
@@ -95,11 +97,13 @@ class _ItemPages:
         facts = describe(self._source, request.path_params["table"])
         search = Search.of(request.query_params)
         errors: dict[str, str] = {}
-        failure, code, answer = "", None, {}
+        failure, code, answer, total = "", None, {}, None
         try:
             operation, call = search.request(facts)
             code = code_of(self._source, operation, call)
             answer = self._source.call(operation, call)
+            if request.query_params.get("count") == "yes":
+                total = _counted(self._source, operation, call)
         except SearchError as error:
             errors[error.name] = error.message
         except NoAnswerError:
@@ -123,6 +127,7 @@ class _ItemPages:
             failure=failure,
             code=code,
             count=len(items),
+            total=total,
             scanned=answer.get("ScannedCount", len(items)),
             columns=columns,
             groups=groups_of(items, columns, search, keys, facts.keys),
@@ -371,6 +376,27 @@ def update_of(facts: TableFacts, key: Item, item: Item, changed: Item) -> dict[s
         "ExpressionAttributeNames": {**{alias: name for name, alias in aliases.items()}, "#key": facts.keys.pk},
         **({"ExpressionAttributeValues": values} if values else {}),
     }
+
+
+def _counted(source: Source, operation: str, call: Mapping[str, Any]) -> tuple[int, int, bool]:
+    """Return how many items match, how many were read, and whether these are all."""
+    ignored = {"Limit", "ProjectionExpression", "ExclusiveStartKey"}
+    count: dict[str, Any] = {**{name: part for name, part in call.items() if name not in ignored}, "Select": "COUNT"}
+    used = " ".join(str(call.get(name, "")) for name in ("KeyConditionExpression", "FilterExpression"))
+    aliases = {alias: name for alias, name in call.get("ExpressionAttributeNames", {}).items() if alias in used}
+    if aliases:
+        count["ExpressionAttributeNames"] = aliases
+    else:
+        count.pop("ExpressionAttributeNames", None)
+    matching = read = 0
+    for _ in range(_COUNTED_PAGES):
+        answer = source.call(operation, count)
+        matching += answer["Count"]
+        read += answer.get("ScannedCount", answer["Count"])
+        if not answer.get("LastEvaluatedKey"):
+            return matching, read, True
+        count["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+    return matching, read, False
 
 
 def _is_equal(left: Mapping[str, Any] | None, right: Mapping[str, Any] | None) -> bool:

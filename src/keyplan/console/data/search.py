@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -78,6 +78,8 @@ class Search:
     """Items to read for a page; 0 for the default."""
     descending: bool = False
     consistent: bool = False
+    attributes: str = ""
+    """Paths of the attributes to return, with commas between; empty for all."""
     columns: list[str] = field(default_factory=list)
     sort: str = ""
     """Attribute that the page is sorted by, with "-" before it for descending."""
@@ -105,6 +107,7 @@ class Search:
             limit=min(int(limit), MOST) if limit.isdecimal() and len(limit) < 6 else 0,
             descending=params.get("order") == "desc",
             consistent=params.get("consistent") == "yes",
+            attributes=params.get("attributes", ""),
             columns=params.getlist("column"),
             sort=params.get("sort", ""),
             grouped=params.get("group", "yes") != "no",
@@ -146,6 +149,7 @@ class Search:
             ("limit", str(values["limit"] or "")),
             ("order", "desc" if values["descending"] else ""),
             ("consistent", "yes" if values["consistent"] else ""),
+            ("attributes", values["attributes"]),
             *(("column", name) for name in values["columns"]),
             ("sort", values["sort"]),
             ("group", "" if values["grouped"] else "no"),
@@ -168,6 +172,7 @@ class Search:
             raise SearchError("pk", f"enter a value of the partition key {keys.pk}: a query needs it")
         if self.filters:
             request["FilterExpression"] = " AND ".join(_condition(one, names, values) for one in self.filters)
+        self._project(request, [*facts.keys.names, *keys.names], names)
         names.add_to(request)
         values.add_to(request)
         if self.descending and self.is_query:
@@ -181,6 +186,13 @@ class Search:
             except DocumentError as error:
                 raise SearchError("start", str(error)) from None
         return "Query" if self.is_query else "Scan", request
+
+    def _project(self, request: dict[str, Any], keys: Sequence[str], names: _Names) -> None:
+        """Ask for the chosen attributes only; the keys are always among them, so that items can be opened."""
+        paths = [path.strip() for path in self.attributes.split(",") if path.strip()]
+        if paths:
+            projected = [*map(names.alias, keys), *map(names.path, paths)]
+            request["ProjectionExpression"] = ", ".join(dict.fromkeys(projected))
 
     def _key_condition(self, facts: TableFacts, keys: IndexKeys, names: _Names, values: _Values) -> str:
         pk = values.add(key_value("pk", facts.type_of(keys.pk), self.pk))

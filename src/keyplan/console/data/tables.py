@@ -14,11 +14,15 @@ from keyplan.console.data.code import code_of
 from keyplan.console.data.documents import DocumentError, read_json
 from keyplan.console.data.facts import TableFacts, attempt, describe, describe_fully, in_parallel, instant, size_text
 from keyplan.console.frame import Frame, PostedForm, form
+from keyplan.console.source import Source
 from keyplan.errors import ServiceError
 from keyplan.pages import redirect
 
 _TABLES: Final = 50
 _INDEXES: Final = 3
+_EMPTIED: Final = 20_000
+_BATCH: Final = 25
+_ATTEMPTS: Final = 5
 _KEY_TYPES: Final = (("S", "String"), ("N", "Number"), ("B", "Binary"))
 _PROJECTIONS: Final = (("ALL", "All attributes"), ("KEYS_ONLY", "Keys only"), ("INCLUDE", "Some attributes"))
 _STREAMS: Final = (
@@ -40,6 +44,7 @@ def routes(console: Frame) -> list[Route]:
         console.route(f"{table}/about", pages.about),
         console.route(f"{table}/settings", pages.change, methods=("POST",)),
         console.route(f"{table}/delete", pages.delete, methods=("GET", "POST")),
+        console.route(f"{table}/empty", pages.empty, methods=("GET", "POST")),
         console.route(f"{table}/delete-index", pages.delete_index, methods=("GET", "POST")),
     ]
 
@@ -201,6 +206,34 @@ class _TablePages:
             errors=errors,
         )
 
+    def empty(self, request: Request) -> Response:
+        """Ask for the table's name, then delete its items, some thousands with each confirmation."""
+        facts = describe(self._source, request.path_params["table"])
+        errors = {}
+        if request.method == "POST":
+            if form(request)["typed"] == facts.name:
+                deleted, is_empty = _emptied(self._source, facts)
+                rest = "The table is empty." if is_empty else "More items are left: empty the table again."
+                return redirect(request.url.path.removesuffix("empty"), f"{deleted:,} items deleted. {rest}")
+            errors["typed"] = f"Type {facts.name} to confirm."
+        return self._console.render(
+            request,
+            "data/confirm.html.j2",
+            400 if errors else 200,
+            facts=facts,
+            tab="about",
+            heading=f"Delete all items of {facts.name}?",
+            consequence=f"Reads the table and deletes its items, at most {_EMPTIED:,} at once; each deletion consumes "
+            "write capacity. The table, its indexes and settings stay.",
+            subjects=[],
+            action=request.url.path,
+            hidden=[],
+            button="Delete all items",
+            typed=facts.name,
+            back="about",
+            errors=errors,
+        )
+
     def delete_index(self, request: Request) -> Response:
         """Ask for the index's name, then delete the index."""
         facts = describe(self._source, request.path_params["table"])
@@ -236,6 +269,32 @@ class _TablePages:
             back="about",
             errors=errors,
         )
+
+
+def _emptied(source: Source, facts: TableFacts) -> tuple[int, bool]:
+    """Delete items of a table up to a limit; return their number and whether no item is left."""
+    aliases = {f"#k{place}": name for place, name in enumerate(facts.keys.names)}
+    scan: dict[str, Any] = {
+        "TableName": facts.name,
+        "ProjectionExpression": ", ".join(aliases),
+        "ExpressionAttributeNames": aliases,
+        "Limit": 1000,
+    }
+    deleted = 0
+    while deleted < _EMPTIED:
+        answer = source.call("Scan", scan)
+        keys = answer["Items"]
+        for start in range(0, len(keys), _BATCH):
+            requests = {facts.name: [{"DeleteRequest": {"Key": key}} for key in keys[start : start + _BATCH]]}
+            for _ in range(_ATTEMPTS):
+                requests = source.call("BatchWriteItem", {"RequestItems": requests}).get("UnprocessedItems") or {}
+                if not requests:
+                    break
+            deleted += len(keys[start : start + _BATCH]) - len(requests.get(facts.name, ()))
+        if not answer.get("LastEvaluatedKey"):
+            return deleted, True
+        scan["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+    return deleted, False
 
 
 class _FieldError(ValueError):
