@@ -91,6 +91,24 @@ def test_the_picture_is_also_there_as_text(visit: Visit, engine: Engine, tasks: 
     expect(page.locator(".as-text")).to_contain_text("tasks_due reads (Query): Task in index open")
 
 
+def test_entities_are_listed_with_numbers_sizes_and_types(visit: Visit, engine: Engine, tasks: Design) -> None:
+    page = visit(engine, design=tasks).goto("/console/design/")
+    row = page.get_by_role("region", name="Entities", exact=True).locator("tbody tr")
+    expect(row).to_contain_text("PK = USER#{user_id}, SK = TASK#{task_id}")
+    expect(row).to_contain_text("not declared")
+    row.get_by_role("link", name="Task").click()
+    expect(page.get_by_role("columnheader", name="title")).to_be_visible()
+
+
+def test_consumers_of_streams_are_explained(visit: Visit, engine: Engine) -> None:
+    window = visit(engine, design=Design.load("keyplan_systems.forum.design"))
+    page = window.goto("/console/design/patterns")
+    page.get_by_role("group").filter(has_text="push_watchers").locator("summary").click()
+    expect(page.locator("#consumers")).to_contain_text("reads up to")
+    window.check_accessibility()
+    window.check_layout()
+
+
 def test_generated_items_are_shown_by_collection(visit: Visit, engine: Engine, tasks: Design) -> None:
     page = visit(engine, design=tasks).goto("/console/design/items")
     collection = page.locator("table.collections tbody").first

@@ -26,15 +26,18 @@ from keyplan.console.source import Source
 from keyplan.cost.estimate import Estimate, PatternCost, estimate
 from keyplan.cost.expected import Expected, expected
 from keyplan.cost.prices import PriceBook, book
+from keyplan.cost.sizes import ItemSize, item_size
+from keyplan.design.declaring.consumers import Consumer
 from keyplan.design.declaring.design import Design
 from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.declaring.tables import Table
+from keyplan.design.entities import EntitySpec
 from keyplan.design.errors import Fault, Place, line_number
 from keyplan.design.planning.indexes import all_faults
 from keyplan.design.schema import Index
 from keyplan.export.conditions import condition, key_condition, written_only_if
 from keyplan.export.examples import command, example_request
-from keyplan.export.explain import claim_lines, plan_lines
+from keyplan.export.explain import claim_lines, explain_consumer, plan_lines
 
 _RULES_MARKDOWN: Final = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
 
@@ -199,6 +202,21 @@ class Room:
             for pattern in self.design.patterns
         ]
 
+    @cached_property
+    def consumers(self) -> list[tuple[Consumer, Table, str, str]]:
+        """Each consumer with its table, its explanation, and the severity of its findings."""
+        worst = worst_by_subject(self.report.findings)
+        return [
+            (consumer, table, explain_consumer(consumer, table), worst.get(consumer.name, ""))
+            for table in self.design.tables
+            for consumer in table.consumers
+        ]
+
+    @cached_property
+    def entities(self) -> list[tuple[EntitySpec, ItemSize]]:
+        """Each entity with the size of its items."""
+        return [(spec, item_size(spec)) for spec in self.design.entities]
+
     def plan(self, pattern: Pattern[..., Any]) -> PatternPlan:
         """Return a pattern with everything that `keyplan explain` shows."""
         plan, expectation = pattern.plan, expected(pattern)
@@ -271,6 +289,7 @@ def grouped(findings: Sequence[Finding]) -> list[tuple[str, list[Finding]]]:
 def subjects_of(design: Design) -> Mapping[str, str]:
     """Return the page of each subject of findings, relative to the room."""
     pages = {pattern.name: f"patterns/{pattern.name}" for pattern in design.patterns}
+    pages |= {one.name: "patterns#consumers" for table in design.tables for one in table.consumers}
     return pages | dict(_tables(design))
 
 
