@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from keyplan.client.codec import Sorter, reader_of
@@ -35,11 +35,15 @@ class Entry:
     """An item, or its projection in an index, with its position."""
 
     place: bytes
-    size: int
     item: Any
     """The projected attributes."""
     whole: Any
     """The item in the table."""
+
+    @cached_property
+    def size(self) -> int:
+        """The bytes of the projected attributes."""
+        return item_bytes(self.item)
 
 
 def canonical(item: Mapping[str, Any]) -> Item:
@@ -103,7 +107,7 @@ class ModelTable:
         for item in self._items.values():
             held = item if index is None else entry_of(self.schema, index, item)
             if held is not None:
-                yield Entry(place_in(self.schema, index, item), item_bytes(held), held, item)
+                yield Entry(place_in(self.schema, index, item), held, item)
 
 
 @dataclass(frozen=True)

@@ -96,8 +96,11 @@ def _stretch_model(model: BaseModel, by: int) -> tuple[BaseModel, int]:
     return model, 0
 
 
-def stretched(model: BaseModel, names: Sequence[str], by: int) -> dict[str, Any]:
-    """Return field changes that make an object larger or smaller by a number of bytes, as far as possible."""
+def stretched(model: BaseModel, names: Sequence[str], by: int) -> tuple[dict[str, Any], int]:
+    """Return changes of fields that make an object larger or smaller by this many bytes, as far as possible.
+
+    Also return the bytes that are left.
+    """
     changes: dict[str, Any] = {}
     left = by
     for name in names:
@@ -108,7 +111,7 @@ def stretched(model: BaseModel, names: Sequence[str], by: int) -> dict[str, Any]
         if done:
             changes[name] = value
             left -= done
-    return changes
+    return changes, left
 
 
 class SizeAdjuster:
@@ -133,17 +136,19 @@ class SizeAdjuster:
         target = self._sizes[number % len(self._sizes)]
         by = target - stored_bytes(self._spec, entity)
         for change in (stretched, self._lengthened, stretched):
-            changes = change(entity, [name for name in self._fillers if getattr(entity, name)], by) if by else {}
+            if not by:
+                break
+            changes, left = change(entity, [name for name in self._fillers if getattr(entity, name)], by)
             if changes:
                 try:
                     entity = self._spec.model.model_validate({**entity.__dict__, **changes}, by_name=True)
                 except ValidationError:
                     break  # a validator of the model rejects the change
-                by = target - stored_bytes(self._spec, entity)
+                by = target - stored_bytes(self._spec, entity) if left is None else left
         return entity
 
-    def _lengthened(self, entity: Entity, names: Sequence[str], by: int) -> dict[str, Any]:
-        """Return a collection with about this many more bytes, or None if its length is determined by examples."""
+    def _lengthened(self, entity: Entity, names: Sequence[str], by: int) -> tuple[dict[str, Any], None]:
+        """Return a collection with about this many more bytes, unless examples fix its length."""
         for name in () if examples_of(self._spec.model) else names:
             stored, value = self._spec.fields[name], getattr(entity, name)
             if stored.type_code == "L" and isinstance(value, (list, tuple)):
@@ -153,8 +158,8 @@ class SizeAdjuster:
                 while len(longer) < members:
                     longer += self._value_generator.field(self._spec.model, name)
                 if len(longer) > len(value):
-                    return {name: longer[:members]}
-        return {}
+                    return {name: longer[:members]}, None
+        return {}, None
 
 
 def fillers(spec: EntitySpec, design: Design, owners: Owners) -> list[str]:

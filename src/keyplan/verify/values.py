@@ -1,29 +1,32 @@
 """Generation of values for types and fields with polyfactory, from a random seed.
 
-Each type is analyzed once, so that generating many values is fast. Collections, unions and models are assembled here
-from values that polyfactory generates. If the constraints of the type reject a value, it is generated again. For
-example, a string may match a pattern but have the wrong length. Pydantic examples of fields and models take precedence.
+Each type is analyzed once, so that generating many values is fast. Collections, unions, models and frequent kinds of
+texts and numbers are generated here, other values by polyfactory. If the constraints of the type reject a value, it is
+generated again. For example, a string may match a pattern but have the wrong length. Pydantic examples of fields and
+models take precedence.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import EnumMeta
 from functools import lru_cache
 from random import Random
-from string import ascii_lowercase
+from string import ascii_lowercase, digits
 from types import UnionType
 from typing import Annotated, Any, Literal, TypeGuard, Union, get_args, get_origin
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, PlainSerializer, ValidationError, create_model
 from pydantic.fields import FieldInfo
 
-from keyplan.design.fields.annotations import unwrap, without_none
+from keyplan.design.fields.annotations import Attribute, unwrap, without_none
 from keyplan.errors import KeyplanError
 
 MakeValue = Callable[[], Any]
@@ -42,6 +45,7 @@ _MANY: dict[Any, type] = {
     list: list, tuple: tuple, set: set, frozenset: frozenset, Sequence: list, AbstractSet: frozenset,
 }  # fmt: skip
 _DAY_S = 86_400
+_CENTS = 1_000_000
 _MODEL_TRIES = 40
 _PRESENT = 0.5
 Fits = Callable[[Any], bool]
@@ -169,7 +173,34 @@ class TypeGenerators:
         if kind is str and not _constraints(marks, "pattern"):
             least, most = _lengths(marks, _LETTERS if _constraints(marks, "max_length") else _WORD)
             return lambda: "".join(self._chance.choices(ascii_lowercase, k=self._chance.randint(least, most)))
+        if kind is str:
+            return self._of_pattern(marks)
+        if kind is Decimal and all(isinstance(mark, PlainSerializer | Attribute) for mark in marks):
+            return lambda: Decimal(self._chance.randrange(_CENTS)) / 100
         return None
+
+    def _of_pattern(self, marks: Sequence[Any]) -> MakeValue | None:
+        """Generate texts of a frequent kind of pattern: character classes and letters, each with a count.
+
+        The count of `+` and `*` is that of a word, or as the declared lengths require.
+        """
+        patterns = _constraints(marks, "pattern")
+        parts = _parts(patterns[0]) if len(patterns) == 1 and isinstance(patterns[0], str) else None
+        if parts is None:
+            return None
+        least, most = _lengths(marks, _LETTERS if _constraints(marks, "max_length") else _WORD)
+        others = sum(part.least for part in parts)
+
+        def make() -> str:
+            texts = []
+            for part in parts:
+                low, high = part.least, part.most
+                if high is None:
+                    low, high = max(low, least - others + low), max(low, most - others + low)
+                texts.append("".join(self._chance.choices(part.letters, k=self._chance.randint(low, high))))
+            return "".join(texts)
+
+        return make
 
     def _many(self, kind: type, element: MakeValue, marks: Sequence[Any]) -> MakeValue:
         """Return a generator for collections of different elements, as far as a few attempts can find them."""
@@ -243,6 +274,55 @@ class TypeGenerators:
                 raise SampleError(str(error)) from error
 
         return make
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A part of a pattern: some of these letters."""
+
+    letters: str
+    least: int
+    most: int | None
+    """None for any number."""
+
+
+_PART = re.compile(
+    r"(?:\[(?P<negated>\^?)(?P<members>(?:[^\[\]\\]|\\[dw.\-])+)\]"
+    r"|(?P<digit>\\d)|(?P<letter>[A-Za-z0-9_:@#/ -]|\\[.+-]))"
+    r"(?P<count>\{(?P<least>\d+)(?P<to>,(?P<most>\d*))?\}|[+*?])?"
+)
+_PRINTABLE = "".join(map(chr, range(33, 127)))
+_COUNTS: dict[str | None, tuple[int, int | None]] = {None: (1, 1), "+": (1, None), "*": (0, None), "?": (0, 1)}
+
+
+def _parts(pattern: str) -> list[_Part] | None:
+    """Return the parts of a pattern that matches whole texts, or None if it contains anything else."""
+    if not (pattern.startswith("^") and pattern.endswith("$")):
+        return None
+    parts, at = [], 1
+    while at < len(pattern) - 1:
+        match = _PART.match(pattern, at, len(pattern) - 1)
+        letters = _letters(match) if match is not None else ""
+        if match is None or not letters:
+            return None
+        if match["least"] is not None:
+            least = int(match["least"])
+            most = least if match["to"] is None else int(match["most"]) if match["most"] else None
+        else:
+            least, most = _COUNTS[match["count"]]
+        parts.append(_Part(letters, least, most))
+        at = match.end()
+    return parts
+
+
+def _letters(match: re.Match[str]) -> str:
+    """Return the letters that one part of a pattern stands for."""
+    if match["digit"]:
+        return digits
+    if match["letter"]:
+        return match["letter"][-1]
+    members = re.compile(f"[{match['negated']}{match['members']}]", re.ASCII)
+    return "".join(letter for letter in _PRINTABLE if members.match(letter))
 
 
 def _holder(annotation: Any, marks: Sequence[Any]) -> type[BaseModel]:
