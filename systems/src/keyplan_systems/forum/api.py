@@ -1,4 +1,4 @@
-"""Routes of the forum. Each parses the request, calls the service and builds the response."""
+"""The routes of the forum, which parse requests, call the service and build responses."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ Uses = Annotated[Service, Depends(service_of)]
 
 
 def user_of(caller: Principal) -> str:
-    """Return the platform's ID of the request's sender. Raises NotAllowedError for a token without an ID."""
+    """Return the platform's ID of the sender. Raises NotAllowedError for a token without an ID."""
     try:
         return checked_id(caller.subject, "the token's subject")
     except BadRequestError as error:
@@ -68,7 +68,7 @@ def rights_of(
 ) -> ThreadRights:
     """Return the rights that the thread token grants in the thread of the path.
 
-    Raises ForumError for another token, and TooManyRequestsError for a user who has sent too many requests.
+    Raises ForumError for an invalid token, and TooManyRequestsError for a user who has sent too many requests.
     """
     if credentials is None:
         raise unauthorized()
@@ -96,16 +96,19 @@ def _thread_body(thread: Thread) -> dict[str, Any]:
 
 @router.get("/items/{item_id}/participant/{participant_id}/thread", tags=["threads"])
 def thread(item_id: str, participant_id: str, caller: Caller, uses: Uses) -> dict[str, Any]:
-    """Return a thread's status (`not_started` without a thread) and a token for its messages, valid for two hours."""
+    """Return a thread's status, and a token for its messages that is valid for two hours.
+
+    The status is `not_started` if the thread does not exist.
+    """
     view = uses.thread(user_of(caller), thread_key(item_id, participant_id))
     return {"item_id": item_id, "participant_id": participant_id, "status": view.status, "token": view.token}
 
 
 @router.put("/items/{item_id}/participant/{participant_id}/thread", tags=["threads"])
 def update(item_id: str, participant_id: str, body: ThreadChange, caller: Caller, uses: Uses) -> dict[str, Any]:
-    """Open, close or change a thread; create it if it is missing.
+    """Open, close or change a thread, and create it if it is missing.
 
-    A caller who may not read the thread and sends its current status gets an empty answer.
+    A caller who may not read the thread and sends its current status gets an empty response.
     """
     changed = uses.update(user_of(caller), thread_key(item_id, participant_id), body.update())
     if changed is None:
@@ -123,7 +126,10 @@ def listed(
     limit: PageLimit = DEFAULT_PAGE_SIZE,
     after: NextCursor = None,
 ) -> dict[str, Any]:
-    """List the threads that the caller may read, latest update first: of a group, the caller's own, or others'."""
+    """List the threads that the caller may read, most recently updated first.
+
+    The threads are those of a group, the caller's own threads, or other users' threads.
+    """
     page = uses.threads(user_of(caller), watched_group_id, is_mine, limit, after_of(after))
     return {"threads": [_listed_body(entry) for entry in page.threads], "next": after_text(page.after)}
 
@@ -139,12 +145,12 @@ def _listed_body(entry: ListedThread) -> dict[str, Any]:
 
 
 def after_text(after: After | None) -> str | None:
-    """Return the position of the next page as `next` in answers; None after the last page."""
+    """Return the position of the next page as `next` in responses, or None after the last page."""
     return None if after is None else f"{after.latest_update_at_ms}-{after.key.item_id}-{after.key.participant_id}"
 
 
 def after_of(text: str | None) -> After | None:
-    """Return the position of a `next` from an answer. Raises BadRequestError for another text."""
+    """Parse a `next` position from a response. Raises BadRequestError for invalid text."""
     if text is None:
         return None
     match = re.fullmatch(r"([0-9]{1,15})-([0-9]{1,19})-([0-9]{1,19})", text)
@@ -172,7 +178,7 @@ def messages(
 
 @router.post(f"{_THREAD}/messages", status_code=201, tags=["messages"])
 def post(body: NewMessage, rights: Rights, uses: Uses) -> dict[str, Any]:
-    """Store a message. A repeated request with the same uuid stores it once and returns the same answer."""
+    """Store a message. A repeated request with the same uuid stores it once and returns the same response."""
     return event_body(uses.post(rights, str(body.uuid), body.text).event)
 
 
@@ -187,7 +193,7 @@ def history(rights: Rights, uses: Uses, limit: PageLimit = 20, cursor: NextCurso
 def arrivals(
     rights: Rights, uses: Uses, since: Annotated[int, Query(ge=0, le=MAX_SEQ)], limit: PageLimit = 100
 ) -> dict[str, Any]:
-    """Return the events stored after an event, in order and without a gap, whatever their own time is.
+    """Return the events stored after an event, in order and without gaps, whatever their own time is.
 
     If the last number is less than `last_seq`, request the events after it.
     """
@@ -199,7 +205,7 @@ def arrivals(
 
 @router.post(f"{_THREAD}/events", tags=["messages"], dependencies=[Depends(require_role(PLATFORM))])
 def record_events(item_id: str, participant_id: str, body: FactsBody, uses: Uses) -> dict[str, Any]:
-    """Record attempts, submissions and grades of the platform, new or past; repeated reports change nothing."""
+    """Record attempts, submissions and grades of the platform, new or past. Repeated reports change nothing."""
     done = uses.record(place_of(thread_key(item_id, participant_id)), [fact.fact() for fact in body.events])
     return {
         "events": [event_body(appended.event) for appended in done],
@@ -265,7 +271,7 @@ def _busy(_error: Exception) -> Problem:
 
 
 def _silent(_error: Exception) -> Problem:
-    """Return problem 503 for an unavailable database, or for a relational lock or connection that timed out."""
+    """Return problem 503 for an unavailable database, or for a lock or connection timeout in SQL."""
     return Problem(503, "The database does not answer.", headers={"Retry-After": "5"})
 
 
@@ -289,7 +295,7 @@ def application(
     sockets: APIRouter | None = None,
     lifespan: Callable[[FastAPI], AbstractAsyncContextManager[Any]] | None = None,
 ) -> FastAPI:
-    """Return the API over a service, with the websocket's route and the lifespan of its connections."""
+    """Return the API for a service, with the websocket route and the lifespan of its connections."""
     app = web_application(
         "Forum",
         style=ProblemStyle(invalid_status=400),

@@ -1,4 +1,4 @@
-"""Wiring of the forum: API and websocket, the outbox drainer, the notifier, the stream reader for the watchers."""
+"""Assembly of the forum: API and websocket, outbox drainer, notifier, and stream reader for watchers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ CARRIED_KEPT_SECONDS = 7 * 24 * 3600
 
 
 def build(resources: Resources) -> Built:
-    """Build the system on its resources. Raises ValueError for invalid settings."""
+    """Build the system with its resources. Raises ValueError for invalid settings."""
     url = os.environ.get(DATABASE) or f"sqlite:///{resources.folder / 'forum.db'}"
     migrations.upgrade(url)
     database = Database(url)
@@ -108,7 +108,7 @@ def _load(service: Service) -> None:
 
 
 def _signing_key(resources: Resources) -> Ed25519PrivateKey:
-    """Return the key that signs thread tokens, shared by all replicas or by this folder's processes.
+    """Return the key that signs thread tokens, shared by all replicas or by the processes on this folder.
 
     Raises KeyFileError.
     """
@@ -118,7 +118,7 @@ def _signing_key(resources: Resources) -> Ed25519PrivateKey:
 
 
 def _positive(variable: str, default: float, unit: str) -> float:
-    """Return a setting as a positive whole number, the default if it is unset or empty. Raises ValueError."""
+    """Return a setting as a positive integer, or the default if it is unset or empty. Raises ValueError."""
     text = os.environ.get(variable)
     if not text:
         return default

@@ -26,13 +26,13 @@ SCORE_DIGITS: Final = 9
 
 
 class Body(BaseModel):
-    """Base of the request bodies; unknown fields are rejected."""
+    """Base class of the request bodies. Unknown fields are rejected."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class ThreadChange(Body):
-    """Requested changes of a thread; omitted fields stay unchanged."""
+    """The requested changes of a thread. Omitted fields stay unchanged."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -49,14 +49,14 @@ class ThreadChange(Body):
 
 
 class Grant(Body):
-    """Permission of a group to ask another group for help."""
+    """The permission of a group to ask another group for help."""
 
     group_id: Id
     helper_group_id: Id
 
 
 class NewMessage(Body):
-    """Message. The sender chooses the uuid: a repeated message with the same uuid is stored once."""
+    """A message. The sender chooses the uuid, and repeated messages with the same uuid are stored once."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -80,7 +80,7 @@ Score = Annotated[StrictFloat, Field(ge=0, le=100), AfterValidator(lambda score:
 
 
 class FactBody(Body):
-    """Attempt, submission or grade, with its own time in milliseconds."""
+    """An attempt, submission or grade with its own time in milliseconds."""
 
     type: Literal["attempt_started", "submission", "grade_updated"]
     time: Annotated[StrictInt, Field(ge=0, lt=10**13)]
@@ -141,6 +141,6 @@ class FactsBody(Body):
 
 
 class Reading(Body):
-    """Read state of a notification."""
+    """The read state of a notification."""
 
     is_read: StrictBool

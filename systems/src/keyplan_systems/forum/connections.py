@@ -1,4 +1,4 @@
-"""Connections and their subscriptions, written together and removed together."""
+"""Websocket connections and their subscriptions, which are written and removed together."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ GRACE_SECONDS: Final = 3600
 
 
 class Connections:
-    """Stored state of websockets."""
+    """The stored state of websockets."""
 
     def __init__(self, db: Connection, clock: Clock) -> None:
         self._db, self._clock = db, clock
         self._server_id = f"{clock.random.getrandbits(128):032x}"
 
     def beat(self) -> int:
-        """Renew this process, and with it its connections. Returns 0, like a worker without pending work."""
+        """Renew this process and its connections. Returns 0, like a worker without pending work."""
         self._db.run(design.beat(self._server_id, int(self._clock.now()) + SERVER_SECONDS))
         return 0
 
@@ -38,7 +38,7 @@ class Connections:
         self._db.run(design.connect(Connected(connection_id=connection_id, user_id=user_id, ttl=ttl)))
 
     def subscribe(self, connection_id: str, user_id: str, place: Place) -> None:
-        """Subscribe the connection to a thread; idempotent. Raises BadRequestError past MAX_WATCHED."""
+        """Subscribe the connection to a thread. Idempotent. Raises BadRequestError beyond MAX_WATCHED threads."""
         subscription = Subscription(
             participant_id=place.participant_id,
             item_id=place.item_id,
@@ -59,7 +59,7 @@ class Connections:
         self._db.run(design.unsubscribe(place, connection_id, _text(place)))
 
     def closed(self, connection_id: str) -> int:
-        """Delete the connection and all its subscriptions; return their number. Idempotent."""
+        """Delete the connection and all its subscriptions, and return their number. Idempotent."""
         while (connection := self._db.run(design.connection_by_id(connection_id))) is not None:
             places = connection.places()
             try:
@@ -78,7 +78,7 @@ class Connections:
         return frozenset(subscription.user_id for subscription in subscriptions if subscription.server_id in alive)
 
     def copy_status(self, place: Place, status: str, revision: int) -> None:
-        """Copy a thread's status for its watchers; a later copy stays."""
+        """Copy a thread's status for its watchers, unless a later copy exists."""
         with suppress(ConditionFailedError):
             self._db.run(design.copy_status(place, status, revision))
 

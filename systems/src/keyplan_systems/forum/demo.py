@@ -1,4 +1,4 @@
-"""Forum part of the demo: the tutor watches Ann's thread, she writes, and he receives the stored message."""
+"""The forum part of the demo: the tutor watches Ann's thread and receives the message that she writes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _WAIT_S = 20.0
 
 
 def play(stage: DemoStage) -> None:
-    """Play the part. Raises httpx.HTTPError if the system refuses, TimeoutError if no message is pushed."""
+    """Run the forum part of the demo.
+
+    Raises httpx.HTTPError if the system rejects a request, and TimeoutError if no message is pushed.
+    """
     thread = f"/items/{LOOPS}/participant/{ANN}/thread"
     with stage.client(ANN) as ann, stage.client(TUTOR) as tutor, stage.client(BEN) as ben:
         tokens = [json_of(client.get(thread))["token"] for client in (ann, tutor)]
@@ -32,7 +35,7 @@ def play(stage: DemoStage) -> None:
 
 
 def show(tour: Tour) -> None:
-    """Play the part in a browser: Ann and the tutor write to each other in two windows."""
+    """Run the part in a browser: Ann and the tutor write to each other in two windows."""
     path = f"app/threads/{LOOPS}/{ANN}"
     ann, tutor = tour.open(ANN, path), tour.open(TUTOR, path)
     for actor in (ann, tutor):

@@ -1,22 +1,21 @@
-"""Table of the forum: the log of its threads, their watchers and followers, and the users' notifications.
+"""The table of the forum: the event log of threads, their watchers and followers, and notifications.
 
-One table with the document's names: `PK`, `time`, the prefixes THREADEV# and THREADSUB#. Differences, and reasons:
+One table with the document's names: `PK`, `time`, the prefixes THREADEV# and THREADSUB#. The differences are:
 
 * `time` is a String. An event's `time` is thirteen digits and, after `#`, its number in the thread: two events of one
   millisecond are two items. A subscription's `time` is the connection's ID: subscribing twice writes one item, and
   IDs need not be numbers.
 * Every event has a number `seq`: 1, 2, 3 within its thread, in the order of storage, without a gap. The transaction
-  that stores the event assigns it, and writes the thread's head under the version that was read. So "events since 7"
-  misses neither later events nor events that were back-filled with a past time, and a client at 7 knows that 8 is
-  next. History is read by `time`, watchers are served by `seq` through the index `arrivals`, whose key is the event's
-  own attributes.
-* A mark per event, keyed by the event's own identity and written in the same transaction: a message, an attempt or an
-  answer that is sent again is not stored again, whatever its time is.
-* THREADSUB# items cannot be found by their connection: a connection item lists its watched threads. A killed process
-  leaves both behind: each process renews its registration, and items of an expired process are ignored.
-* The thread's status is stored in SQL. `thread_opened` and `thread_closed` are log entries that an outbox carries here.
-* A copy of the status (THREADSTATUS#) exists only so that its changes reach the watchers of all processes.
-* Follows, notifications and `grade_updated` are of the current flow.
+that stores the event assigns it, and writes the thread's head on condition of the version that was read. Therefore
+"events since 7" misses neither later events nor events that were backfilled with a past time, and a client at 7 knows
+that 8 is next. History is read by `time`. Watchers are served by `seq` through the index `arrivals`, whose key consists
+of the event's own attributes. * A mark per event, keyed by the event's own identity and written in the same
+transaction: a message, an attempt or an answer that is sent again is not stored again, whatever its time is. *
+THREADSUB# items cannot be found by their connection: a connection item lists its watched threads. If a process is
+killed, both remain. Therefore each process renews its registration, and items of an expired process are ignored. * The
+thread's status is stored in SQL. `thread_opened` and `thread_closed` are log entries that are transferred here through
+an outbox. * A copy of the status (THREADSTATUS#) exists only so that its changes reach the watchers of all processes. *
+Follows, notifications and `grade_updated` are of the current flow.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ EVENTS = Rate(average=5, peak=100)
 
 @forum.get(Head, consistent=True, after=["store_event", "store_first_event"], rate=Rate(average=8, peak=150))
 def head_of(place: Place) -> ItemKey:
-    """Read the head of a thread: the number of its newest event."""
+    """Read the head of a thread, which contains the number of its newest event."""
     return item(participant_id=place.participant_id, item_id=place.item_id)
 
 
@@ -78,13 +77,13 @@ def begin_head(head: Head) -> ItemWrite:
 
 @forum.replace(Head)
 def move_head(head: Head) -> ItemWrite:
-    """Advance the head by an event, unless another event was stored concurrently."""
+    """Advance the head by one event, unless another event was stored concurrently."""
     return item(head)
 
 
 @forum.create(Mark)
 def add_mark(mark: Mark) -> ItemWrite:
-    """Mark an event as stored, unless it is marked already."""
+    """Mark an event as stored, unless it is already marked."""
     return item(mark)
 
 
@@ -104,7 +103,7 @@ def store_first_event(
 
 @transaction(rate=EVENTS)
 def store_event(head: Head, mark: Mark, event: Event) -> list[WriteCall[Head] | WriteCall[Mark] | WriteCall[Event]]:
-    """Store another event with its mark, on the head as it was read."""
+    """Store another event with its mark, on condition that the head is unchanged."""
     return [move_head(head), add_mark(mark), add_event(event)]
 
 
@@ -134,7 +133,7 @@ def history(place: Place) -> KeyCondition:
 
 @forum.query(Event, descending=True, limit=10, expected_items=10, expected_scanned=20, rate=Rate(average=5, peak=50))
 def messages(place: Place) -> KeyCondition:
-    """Read a thread's messages, newest first: the requested number, however many other events lie between them."""
+    """Read a thread's messages, newest first, up to the requested number, however many other events there are."""
     return pk(participant_id=place.participant_id, item_id=place.item_id).filter(F.type == EventType.MESSAGE)
 
 
@@ -155,7 +154,7 @@ def connection_by_id(connection_id: str) -> ItemKey:
 
 @forum.put(Subscription)
 def add_subscription(subscription: Subscription) -> ItemWrite:
-    """Store that a connection watches a thread; repeating it changes nothing."""
+    """Store that a connection watches a thread. Repeating it changes nothing."""
     return item(subscription)
 
 
@@ -180,7 +179,7 @@ def forget_thread(connection_id: str, threads: frozenset[str]) -> ItemWrite:
 
 @forum.delete(Connected)
 def drop_connection(connection_id: str, version: int) -> ItemWrite:
-    """Delete a closed websocket, if its list of threads is unchanged since it was read."""
+    """Delete a closed websocket if its list of threads is unchanged since it was read."""
     return item(connection_id=connection_id).if_version(version)
 
 
@@ -188,7 +187,7 @@ def drop_connection(connection_id: str, version: int) -> ItemWrite:
 def subscribe(
     subscription: Subscription, connection_id: str, threads: frozenset[str]
 ) -> list[WriteCall[Subscription] | WriteCall[Connected]]:
-    """Subscribe a connection to a thread, and list the thread in the connection."""
+    """Subscribe a connection to a thread, and add the thread to the connection's list."""
     return [add_subscription(subscription), note_thread(connection_id, threads)]
 
 
@@ -213,13 +212,13 @@ def disconnect(
 
 @forum.query(Subscription, consistent=True, expected_items=2, rate=Rate(average=3, peak=50))
 def watchers(place: Place) -> KeyCondition:
-    """Read the current watchers of a thread; expired ones are filtered out although they may still be stored."""
+    """Read the current watchers of a thread. Expired watchers are filtered out although they may still be stored."""
     return pk(participant_id=place.participant_id, item_id=place.item_id)
 
 
 @forum.update(Server, upsert=True, rate=Rate(average=0.2, peak=1))
 def beat(server_id: str, ttl: int) -> ItemWrite:
-    """Record that a process is alive, until the expiry."""
+    """Record that a process is alive until the expiry time."""
     return item(server_id=server_id).set(ttl=ttl)
 
 
@@ -231,7 +230,7 @@ def servers() -> KeyCondition:
 
 @forum.update(StatusCopy, upsert=True, rate=Rate(average=0.5, peak=20))
 def copy_status(place: Place, status: str, revision: int) -> ItemWrite:
-    """Copy a thread's status from SQL, unless a later status was copied already."""
+    """Copy a thread's status from SQL, unless a later status was already copied."""
     is_later = F.revision.missing() | (F.revision < revision)
     return (
         item(participant_id=place.participant_id, item_id=place.item_id)
@@ -251,13 +250,13 @@ def follow(follower: Follow) -> ItemWrite:
 
 @forum.delete(Follow, rate=Rate(average=0.1, peak=5))
 def unfollow(place: Place, user_id: str) -> ItemWrite:
-    """Delete a user's follow of a thread."""
+    """Delete a user's subscription to notifications of a thread."""
     return item(participant_id=place.participant_id, item_id=place.item_id, user_id=user_id)
 
 
 @forum.get(Follow, consistent=True, rate=Rate(average=1, peak=20))
 def follow_of(place: Place, user_id: str) -> ItemKey:
-    """Read a user's follow of a thread."""
+    """Read a user's subscription to notifications of a thread."""
     return item(participant_id=place.participant_id, item_id=place.item_id, user_id=user_id)
 
 
@@ -269,7 +268,7 @@ def followers(place: Place) -> KeyCondition:
 
 @forum.update(Follow, rate=Rate(average=0.3, peak=10))
 def keep_follow(place: Place, user_id: str, status_seq: int) -> ItemWrite:
-    """Keep a follow of an opened thread, unless a later closing was applied already."""
+    """Keep a follow of an opened thread, unless a later closing was already applied."""
     return (
         item(participant_id=place.participant_id, item_id=place.item_id, user_id=user_id)
         .set(status_seq=status_seq, ttl=None)
@@ -279,7 +278,7 @@ def keep_follow(place: Place, user_id: str, status_seq: int) -> ItemWrite:
 
 @forum.update(Follow, rate=Rate(average=0.3, peak=10))
 def end_follow(place: Place, user_id: str, status_seq: int, ttl: int) -> ItemWrite:
-    """End a follow of a closed thread after a while, unless a later opening was applied already."""
+    """Let a follow of a closed thread expire, unless a later opening was already applied."""
     return (
         item(participant_id=place.participant_id, item_id=place.item_id, user_id=user_id)
         .set(status_seq=status_seq, ttl=ttl)
@@ -292,7 +291,7 @@ def end_follow(place: Place, user_id: str, status_seq: int, ttl: int) -> ItemWri
 
 @forum.create(Notification, rate=Rate(average=3, peak=60))
 def notify(notification: Notification) -> ItemWrite:
-    """Notify a user of a message; repeating it changes nothing."""
+    """Notify a user of a message. Repeating it changes nothing."""
     return item(notification)
 
 
@@ -319,13 +318,13 @@ def drop_notification(user_id: str, at_ms: int, event_id: str) -> ItemWrite:
 
 @forum.on_change(Event, batch=100, retries=5, on_failure="unpushed", idempotent=True)
 def push_events(changes: list[Inserted[Event]]) -> None:
-    """Push stored events to the connections of this process."""
+    """Push stored events to the connections on this process."""
     raise NotImplementedError(f"no handler was given for {len(changes)} events")
 
 
 @forum.on_change(Notification, batch=100, retries=5, on_failure="unpushed", idempotent=True)
 def push_notifications(changes: list[Inserted[Notification]]) -> None:
-    """Notifications that are stored go to their user's connections of this process."""
+    """Push stored notifications to their user's connections on this process."""
     raise NotImplementedError(f"no handler was given for {len(changes)} notifications")
 
 
@@ -333,13 +332,13 @@ def push_notifications(changes: list[Inserted[Notification]]) -> None:
 def push_watchers(
     changes: list[Inserted[Subscription] | Removed[Subscription] | Expired[Subscription]],
 ) -> None:
-    """Report watchers who come and go to the other watchers on this process."""
+    """Report joining and leaving watchers to the other watchers on this process."""
     raise NotImplementedError(f"no handler was given for {len(changes)} watchers")
 
 
 @forum.on_change(StatusCopy, batch=100, retries=5, on_failure="unpushed", idempotent=True)
 def push_statuses(changes: list[Inserted[StatusCopy] | Modified[StatusCopy]]) -> None:
-    """Report changes of status to the watchers on this process."""
+    """Report status changes to the watchers on this process."""
     raise NotImplementedError(f"no handler was given for {len(changes)} statuses")
 
 

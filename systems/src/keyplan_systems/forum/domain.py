@@ -1,13 +1,13 @@
-"""Vocabulary of the forum: IDs, permission levels, threads and their status, requested changes, and errors.
+"""Basic types of the forum: IDs, permission levels, threads and their status, changes, and errors.
 
     ForumError
-    +-- BadRequestError        a malformed request, or one that contradicts the thread's state (HTTP 400)
+    +-- BadRequestError        the request is malformed or contradicts the thread's state (HTTP 400)
     +-- NotAllowedError        the user may not do this (HTTP 403)
-    |   +-- WrongThreadError   a valid thread token, but of another thread (HTTP 403)
-    +-- BadTokenError          a thread token that is forged, expired or of another kind (HTTP 401)
+    |   +-- WrongThreadError   the thread token is valid for another thread (HTTP 403)
+    +-- BadTokenError          the thread token is forged, expired or of another kind (HTTP 401)
 
-A thread belongs to one item (a task) and one participant (a user or a team). A pair without a row was never
-started; it can be opened, but it can never return to that state.
+A thread belongs to one item (a task) and one participant (a user or a team). If a pair has no row, its thread was never
+started. It can be opened, but it can never return to that state.
 """
 
 from __future__ import annotations
@@ -27,33 +27,33 @@ _ID = re.compile(r"[0-9]{1,19}")
 
 
 class ForumError(Exception):
-    """Refusal of a request; the text says what to do."""
+    """Base class of errors for rejected requests. The message describes what to do."""
 
     status: int = 400
 
 
 class BadRequestError(ForumError):
-    """Malformed request, or one that contradicts the state of the thread."""
+    """Raised if a request is malformed or contradicts the state of the thread."""
 
 
 class NotAllowedError(ForumError):
-    """Request that the user has no permission for."""
+    """Raised if the user has no permission for a request."""
 
     status = 403
 
 
 class WrongThreadError(NotAllowedError):
-    """Valid token that was issued for another thread."""
+    """Raised if a valid token was issued for another thread."""
 
 
 class BadTokenError(ForumError):
-    """Token that is forged, expired or of another kind."""
+    """Raised if a token is forged, expired or of another kind."""
 
     status = 401
 
 
 class Status(StrEnum):
-    """Stored states of a thread. The two waiting states together are called open."""
+    """The stored states of a thread. The two waiting states are both called open."""
 
     WAITING_FOR_PARTICIPANT = "waiting_for_participant"
     WAITING_FOR_TRAINER = "waiting_for_trainer"
@@ -61,7 +61,7 @@ class Status(StrEnum):
 
     @property
     def is_open(self) -> bool:
-        """True if an answer is still expected."""
+        """Whether a response is still expected."""
         return self is not Status.CLOSED
 
 
@@ -70,7 +70,7 @@ NOT_STARTED: Final = "not_started"
 
 
 class View(IntEnum):
-    """Access of a group to an item."""
+    """The access of a group to an item."""
 
     NONE = 0
     INFO = 1
@@ -80,7 +80,7 @@ class View(IntEnum):
 
 
 class GrantView(IntEnum):
-    """Access to an item that a group may grant to others."""
+    """The access to an item that a group may grant to others."""
 
     NONE = 0
     ENTER = 1
@@ -91,7 +91,7 @@ class GrantView(IntEnum):
 
 
 class Watch(IntEnum):
-    """Access of a group to others' work on an item."""
+    """The access of a group to other users' work on an item."""
 
     NONE = 0
     RESULT = 1
@@ -100,7 +100,7 @@ class Watch(IntEnum):
 
 
 class GroupKind(StrEnum):
-    """Kind of a group. Users and teams can be participants; everybody is a member of the all-users group."""
+    """The kind of a group. Users and teams can be participants, and everyone is a member of the all-users group."""
 
     USER = "user"
     TEAM = "team"
@@ -110,7 +110,7 @@ class GroupKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ThreadKey:
-    """Pair that identifies a thread."""
+    """The pair that identifies a thread."""
 
     item_id: str
     participant_id: str
@@ -118,7 +118,7 @@ class ThreadKey:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """Stored thread. Times are milliseconds since the Unix epoch; `revision` counts changes of status."""
+    """A stored thread. Times are in milliseconds since the Unix epoch, and `revision` counts status changes."""
 
     key: ThreadKey
     status: Status
@@ -131,7 +131,7 @@ class Thread:
 
 @dataclass(frozen=True, slots=True)
 class ThreadUpdate:
-    """Requested change of a thread; None leaves a field unchanged."""
+    """A requested change of a thread. None leaves a field unchanged."""
 
     status: Status | None = None
     helper_group_id: str | None = None
@@ -140,13 +140,13 @@ class ThreadUpdate:
 
     @property
     def touches_more_than_status(self) -> bool:
-        """True if the request contains the asked group or the message count."""
+        """Whether the request contains the helper group or the message count."""
         rest = (self.helper_group_id, self.message_count, self.message_count_increment)
         return any(field is not None for field in rest)
 
 
 class LogKind(StrEnum):
-    """Kinds of event-log entries that result from a thread's status."""
+    """The kinds of event log entries that result from a thread's status."""
 
     THREAD_OPENED = "thread_opened"
     THREAD_CLOSED = "thread_closed"
@@ -154,7 +154,7 @@ class LogKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """Entry for the event log. `key` is the same however often the entry is written: write it once per key."""
+    """An entry for the event log. `key` is the same in every attempt, and each key is written once."""
 
     key: str
     kind: LogKind
@@ -164,7 +164,7 @@ class LogEntry:
 
 
 def checked_id(value: str, name: str) -> str:
-    """Return the ID if it has 1 to 19 decimal digits, so that it cannot contain a separator of a composed key.
+    """Return the ID if it has 1 to 19 decimal digits, so that it cannot contain a key separator.
 
     Raises `BadRequestError` otherwise.
     """

@@ -1,7 +1,7 @@
-"""Facts for the permission rules: groups, memberships, managers, items and permissions on them.
+"""The facts for the permission rules: groups, memberships, managers, items and permissions.
 
-Facts are plain values about one instant. They may contain more than a rule needs, never less: for every group of a
-rule, all memberships above it; for every item, all edges above it.
+Facts are plain values as of one point in time. They can contain more than a rule needs, but never less: for every group
+in a rule, all memberships above it, and for every item, all edges above it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Edges = Mapping[str, frozenset[str]]
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Group of the tree: a user, a team, a class, or everybody."""
+    """A group in the tree: a user, a team, a class, or everyone."""
 
     id: str
     kind: GroupKind
@@ -26,7 +26,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Manager:
-    """Permission of members of `manager_id` to manage `group_id` and all groups below it."""
+    """The permission of members of `manager_id` to manage `group_id` and all groups below it."""
 
     group_id: str
     manager_id: str
@@ -35,7 +35,7 @@ class Manager:
 
 @dataclass(frozen=True, slots=True)
 class ItemEdge:
-    """Position of `child_id` below `parent_id`, and whether the right to request help propagates along this edge."""
+    """The position of `child_id` below `parent_id`, and whether help requests propagate along this edge."""
 
     child_id: str
     parent_id: str
@@ -44,7 +44,7 @@ class ItemEdge:
 
 @dataclass(frozen=True, slots=True)
 class ItemPermission:
-    """Permissions of a group on an item. An owner has the highest level of every permission."""
+    """The permissions of a group on an item. An owner has the highest level of every permission."""
 
     group_id: str
     item_id: str
@@ -56,7 +56,7 @@ class ItemPermission:
 
 @dataclass(frozen=True, slots=True)
 class HelpGrant:
-    """Right of `group_id` to request help on `item_id` from `helper_group_id` and every group below it."""
+    """The right of `group_id` to request help on `item_id` from `helper_group_id` and every group below it."""
 
     group_id: str
     item_id: str
@@ -79,7 +79,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """Highest levels of a user on one item, over all the user's groups."""
+    """The highest levels of a user on one item, over all the user's groups."""
 
     view: View = View.NONE
     grant_view: GrantView = GrantView.NONE
@@ -88,7 +88,7 @@ class Levels:
 
 
 def upward(edges: Edges, start: Iterable[str]) -> frozenset[str]:
-    """Return the starting nodes and everything above them; cycles in the data end the walk."""
+    """Return the starting nodes and all nodes above them. Cycles in the data end the traversal."""
     reached = set(start)
     waiting = list(reached)
     while waiting:

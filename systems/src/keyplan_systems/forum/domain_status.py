@@ -1,4 +1,4 @@
-"""Effect of a requested change on a thread: rules for status, asked group and message count, without I/O.
+"""The effect of a requested change on a thread: rules for status, helper group and message count, without I/O.
 
 Permissions per status (no row counts as not open; requesting the current status changes nothing):
 
@@ -6,11 +6,11 @@ Permissions per status (no row counts as not open; requesting the current status
     same      same      yes                               yes        yes            yes
     open      open      yes                               yes        yes            no
     open      closed    yes                               no         no             no
-    not open  open      if he may ask that group for help yes        no             no
+    not open  open      if allowed to ask that group yes        no             no
     no row    closed    no                                no         no             no
 
-Permission for a new status includes the fields sent with it. Without a new status, the asked group and the
-message count require the permission to write.
+The permission for a new status includes the fields that are sent with it. Without a new status, changes of the helper
+group and the message count require the permission to write.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from keyplan_systems.forum.permissions import (
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """Thread and its observer: the stored thread, and the facts about both."""
+    """A thread and a user: the stored thread, and the facts about both."""
 
     facts: Facts
     user_id: str
@@ -53,33 +53,33 @@ class Situation:
 
     @property
     def is_open(self) -> bool:
-        """True if the thread is open; a thread without a row is not open."""
+        """Whether the thread is open. A thread without a row is not open."""
         return self.thread is not None and self.thread.status.is_open
 
     @property
     def is_mine(self) -> bool:
-        """True if the user is, or acts for, the participant."""
+        """Whether the user is, or acts for, the participant."""
         return is_participant(self.facts, self.user_id, self.key)
 
     @property
     def may_write(self) -> bool:
-        """True if the user may write into the thread in its current state."""
+        """Whether the user may write to the thread in its current state."""
         return may_write(self.facts, self.user_id, self.key, self.thread)
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Thread to store, and the log entries to store with it."""
+    """A thread to store, with the log entries to store with it."""
 
     thread: Thread
     entries: tuple[LogEntry, ...] = ()
 
 
 def changed_thread(now: Situation, update: ThreadUpdate, at_ms: int) -> Change | None:
-    """Return the changed thread; None if the update changes nothing.
+    """Return the changed thread, or None if the update changes nothing.
 
-    Raises `BadRequestError` if the update contradicts itself or the thread's state, `NotAllowedError` if the user may
-    not change the thread.
+    Raises `BadRequestError` if the update contradicts itself or the thread's state, and `NotAllowedError` if the user
+    may not change the thread.
     """
     check_shape(update)
     if levels(now.facts, now.user_id, now.key.item_id).view < View.CONTENT:
@@ -112,7 +112,7 @@ def check_participant(facts: Facts, key: ThreadKey) -> None:
 
 
 def may_set_status(now: Situation, update: ThreadUpdate) -> bool:
-    """Return True if the user may set the requested status, by the table above."""
+    """Return True if the user may set the requested status, according to the table above."""
     wish = update.status
     if wish is None or not _sets_new_status(now, update):
         return True
@@ -125,7 +125,7 @@ def may_set_status(now: Situation, update: ThreadUpdate) -> bool:
 
 
 def may_open(now: Situation, helper_group_id: str) -> bool:
-    """Return True if the user may open the thread, closed or not started, and ask this group."""
+    """Return True if the user may open the thread, whether closed or not started, and ask this group."""
     update = ThreadUpdate(Status.WAITING_FOR_TRAINER, helper_group_id)
     try:
         return changed_thread(replace(now, thread=_closed(now.thread)), update, 0) is not None
@@ -153,7 +153,7 @@ def _may_ask(now: Situation, update: ThreadUpdate) -> bool:
 
 
 def _check_helper_fits(now: Situation, update: ThreadUpdate) -> None:
-    """Check the asked group: required for opening, optional while open, and invalid when closing or staying closed."""
+    """Check the helper group, which is required for opening, optional while open, and invalid otherwise."""
     will_be_open = now.is_open if update.status is None else update.status.is_open
     if update.helper_group_id is not None and not will_be_open:
         raise BadRequestError("helper_group_id must not be sent when a thread is closed or stays closed")
@@ -197,7 +197,7 @@ def _with_wishes(old: Thread, update: ThreadUpdate) -> Thread:
 
 
 def _entry(now: Situation, new: Thread) -> LogEntry:
-    """Return the log entry of an opening or closing; its key differs for each change and is the same on a repeat."""
+    """Return the log entry of an opening or closing. Its key is unique to the change and the same in each attempt."""
     kind = LogKind.THREAD_OPENED if new.status.is_open else LogKind.THREAD_CLOSED
     key = f"{kind}-{new.key.item_id}-{new.key.participant_id}-{new.revision}"
     return LogEntry(key, kind, new.key, now.user_id, new.latest_update_at_ms)

@@ -1,4 +1,4 @@
-"""Entities of the forum in DynamoDB: events, marks, heads, watchers, statuses, servers, follows, notifications."""
+"""The DynamoDB entities of the forum: events, marks, heads, watchers, statuses, servers, follows, notifications."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Milliseconds = Annotated[int, Field(ge=0, lt=10**13)]
 
 
 class EventType(StrEnum):
-    """Kinds of events in a thread. The first five are the document's."""
+    """The kinds of events in a thread. The first five are those of the published design."""
 
     THREAD_OPENED = "thread_opened"
     ATTEMPT_STARTED = "attempt_started"
@@ -40,7 +40,7 @@ class EventType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Thread as keys name it: participant first."""
+    """A thread in the form in which keys name it, participant first."""
 
     participant_id: str
     item_id: str
@@ -83,7 +83,7 @@ _OF_A_THREAD = {"participant_id": _PARTICIPANTS, "item_id": _ITEMS}
     ),
 )
 class Event(Entity):
-    """Event in a thread. Keyed by its time; `seq` counts the events stored in the thread."""
+    """An event in a thread. Its key contains its time, and `seq` counts the events stored in the thread."""
 
     participant_id: Id
     item_id: Id
@@ -102,7 +102,7 @@ class Event(Entity):
 
     @property
     def place(self) -> Place:
-        """Thread of the event."""
+        """The thread of the event."""
         return Place(self.participant_id, self.item_id)
 
 
@@ -111,7 +111,7 @@ class Event(Entity):
     volume=Volume(count=THREADS * SAMPLE, bytes=Bytes(180), distinct=_OF_A_THREAD),
 )
 class Mark(Entity):
-    """Record that an event is stored, and under which key: a repeated event is not stored again."""
+    """A record of the key under which an event is stored, so that repeated events are not stored again."""
 
     participant_id: Id
     item_id: Id
@@ -126,9 +126,9 @@ class Mark(Entity):
     volume=Volume(count=THREADS, bytes=Bytes(160), distinct=_OF_A_THREAD),
 )
 class Head(Entity):
-    """Newest position of a thread.
+    """The newest position of a thread.
 
-    Every event writes it under the version that was read, so events never share a seq.
+    Every event writes it on condition of the version that was read, so events never share a seq.
     """
 
     participant_id: Id
@@ -143,7 +143,7 @@ class Head(Entity):
     volume=Volume(count=2_000, bytes=Bytes(260), distinct=_OF_A_THREAD),
 )
 class Subscription(Entity):
-    """Subscription of a connection to a thread."""
+    """The subscription of a connection to a thread."""
 
     participant_id: Id
     item_id: Id
@@ -156,7 +156,7 @@ class Subscription(Entity):
 
     @property
     def place(self) -> Place:
-        """Watched thread."""
+        """The watched thread."""
         return Place(self.participant_id, self.item_id)
 
 
@@ -165,7 +165,7 @@ class Subscription(Entity):
     volume=Volume(count=THREADS, bytes=Bytes(140), distinct=_OF_A_THREAD),
 )
 class StatusCopy(Entity):
-    """Copy of a thread's status in SQL, whose changes reach the watchers of all processes."""
+    """A copy of a thread's status in SQL, whose changes reach the watchers of all processes."""
 
     participant_id: Id
     item_id: Id
@@ -175,13 +175,13 @@ class StatusCopy(Entity):
 
     @property
     def place(self) -> Place:
-        """Thread of the status."""
+        """The thread of the status."""
         return Place(self.participant_id, self.item_id)
 
 
 @forum.entity(key=key("SERVERS", "{server_id}"), volume=Volume(count=4, bytes=Bytes(100)))
 class Server(Entity):
-    """Process with connections. It renews its item; connections of an expired process count as closed."""
+    """A process with connections. It renews its item, and connections of an expired process count as closed."""
 
     server_id: str
     ttl: int
@@ -196,7 +196,7 @@ class Server(Entity):
     ),
 )
 class Connected(Entity):
-    """Open websocket, with its watched threads as `participant#item`."""
+    """An open websocket, with its watched threads as `participant#item`."""
 
     connection_id: str
     user_id: Id
@@ -214,7 +214,7 @@ class Connected(Entity):
     volume=Volume(count=3 * THREADS, bytes=Bytes(160), distinct=_OF_A_THREAD, present={"ttl": 0.6}),
 )
 class Follow(Entity):
-    """Request of a user for notifications of new messages."""
+    """The request of a user for notifications of new messages."""
 
     participant_id: Id
     item_id: Id
@@ -226,7 +226,7 @@ class Follow(Entity):
 
     @property
     def place(self) -> Place:
-        """Thread of the follow."""
+        """The followed thread."""
         return Place(self.participant_id, self.item_id)
 
 
@@ -235,7 +235,7 @@ class Follow(Entity):
     volume=Volume(count=400_000, bytes=Bytes(420, p99=700), distinct={"user_id": Distinct(20_000, hottest=0.001)}),
 )
 class Notification(Entity):
-    """Notification of a message in a thread that the user follows."""
+    """A notification of a message in a thread that the user follows."""
 
     user_id: Id
     at_ms: Milliseconds
@@ -250,5 +250,5 @@ class Notification(Entity):
 
     @property
     def place(self) -> Place:
-        """Thread of the message."""
+        """The thread of the message."""
         return Place(self.participant_id, self.item_id)

@@ -1,4 +1,4 @@
-"""Event log of all threads: each event is stored once, numbered without a gap, and read by number or by time."""
+"""The event log of all threads. Each event is stored once, numbered without gaps, and read by number or time."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _TURNS: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """Event before it has its position in the log.
+    """An event before it has its position in the log.
 
-    `event_id` is its identity: a draft with a stored ID is not stored again. `at_ms` is its time; None stands for the
+    `event_id` is its identity: a draft with a stored ID is not stored again. `at_ms` is its time, or None for the
     current time.
     """
 
@@ -47,14 +47,14 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """Stored event, and whether this call has stored it."""
+    """A stored event, and whether this call has stored it."""
 
     event: Event
     is_new: bool
 
 
 class EventLog:
-    """Log of events; threads and processes may share it."""
+    """Log of events. Threads and processes can share it."""
 
     def __init__(self, db: Connection, clock: Clock) -> None:
         self._db, self._clock = db, clock
@@ -63,9 +63,9 @@ class EventLog:
         self._turns = tuple(threading.Lock() for _ in range(_TURNS))
 
     def append(self, draft: Draft) -> Appended:
-        """Store an event as the next event of its thread, or return the event that is stored already.
+        """Store an event as the next event of its thread, or return the event that is already stored.
 
-        A current event is never earlier than the stored ones. Raises BadRequestError for a time in the future, and
+        A current event is never earlier than the stored events. Raises BadRequestError for a time in the future, and
         RunError if the database fails.
         """
         self.check_time(draft)
@@ -86,14 +86,14 @@ class EventLog:
             raise BadRequestError("an event in the future cannot be stored")
 
     def last_seq(self, place: Place) -> int:
-        """Return the number of the newest event of a thread; 0 without events."""
+        """Return the number of the newest event of a thread, or 0 without events."""
         head = self._db.run(design.head_of(place))
         return 0 if head is None else head.last_seq
 
     def since(self, place: Place, seq: int, most: int = 100) -> list[Event]:
-        """Return the next events after this number, without a gap except for unreadable ones.
+        """Return the next events after this number, without gaps except for unreadable events.
 
-        The index may lag behind the head and return fewer events or none; ask again.
+        The index can lag behind the head and return fewer events or none. In that case, call again.
         """
         events: list[Event] = []
         unreadable: list[RunError] = []

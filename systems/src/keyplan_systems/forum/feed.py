@@ -1,8 +1,8 @@
-"""Delivery of stored events to the watchers: a stream reader in a thread, and the hub in the event loop.
+"""Delivery of stored events to watchers, with a stream reader in a thread and the hub in the event loop.
 
-Every process has its own reader with its own checkpoint, which starts with the latest change: each process receives all
-changes and serves its own connections. The reader has its position before the first connection is accepted. From then
-on a watch misses nothing, because it requests the number of the newest event after it has joined.
+Every process has its own reader with its own checkpoint, which starts with the latest change. Each process receives all
+changes and serves its own connections. The reader has its position before the first connection is accepted. A watch
+requests the number of the newest event after it has joined, so it misses nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ HANDING_OVER_S: Final = 30.0
 
 
 class Feed:
-    """Stream reader of one process."""
+    """The stream reader of one process."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Feed:
         poll_s: float = POLL_S,
         checkpoints: Path | None = None,
     ) -> None:
-        """Create the reader. `checkpoints` is an empty folder for its position; by default a temporary folder."""
+        """Create the reader. `checkpoints` is an empty folder for its position, by default a temporary folder."""
         self.hub = hub
         self._db, self._clock, self._destinations, self._poll_s = db, clock, destinations, poll_s
         self._checkpoints = checkpoints
@@ -56,7 +56,7 @@ class Feed:
 
     @asynccontextmanager
     async def lifespan(self, _app: FastAPI) -> AsyncIterator[None]:
-        """Read and sweep for the lifetime of the application."""
+        """Read the stream and sweep connections for the lifetime of the application."""
         self._loop = asyncio.get_running_loop()
         with tempfile.TemporaryDirectory(prefix="forum-feed-") as folder:
             runner = self._runner = self._reader(self._checkpoints or Path(folder))
@@ -73,7 +73,7 @@ class Feed:
                 self._runner = None
 
     async def works(self) -> object:
-        """Raise the error that ended the reader, if any: for the health check."""
+        """Raise the error that ended the reader, if any, for the health check."""
         runner = self._runner
         if runner is None:
             raise RuntimeError("the stream is not being read")
@@ -113,7 +113,7 @@ class Feed:
         self._hand_over(self.hub.statuses, [change.new for change in changes])
 
     def _hand_over(self, listen: Callable[[Any], None], news: list[Any]) -> None:
-        """Run the coroutine in the event loop and wait, so that the reader never gets far ahead of the loop."""
+        """Run the coroutine in the event loop and wait for it, so that the reader never gets far ahead."""
         assert self._loop is not None, "the reader runs within the lifespan"
 
         async def deliver() -> None:

@@ -36,13 +36,13 @@ _NOTIFICATION_ID = re.compile(r"([0-9]{13})-([A-Za-z0-9._-]{1,100})")
 
 
 class UnknownNotificationError(ForumError):
-    """Refusal of a notification ID that the user does not have."""
+    """Raised for a notification ID that the user does not have."""
 
     status = 404
 
 
 class Followers:
-    """Follows and notifications of users."""
+    """The follows and notifications of users."""
 
     def __init__(self, db: Connection, clock: Clock, connections: Connections) -> None:
         self._db, self._clock, self._connections = db, clock, connections
@@ -50,11 +50,11 @@ class Followers:
     # Follows.
 
     def follow(self, place: Place, user_id: str, *, ends: bool = False) -> None:
-        """Make the user follow the thread, temporarily if it is closed; idempotent."""
+        """Make the user follow the thread, temporarily if it is closed. Idempotent."""
         self._add(place, user_id, 0, self._end_s() if ends else None)
 
     def let_expire(self, place: Place, user_id: str, status_seq: int) -> None:
-        """Let a follow of a closed thread expire, unless it expires already or a later event has changed it."""
+        """Let a follow of a closed thread expire, unless it already expires or a later event has changed it."""
         follower = self._db.run(design.follow_of(place, user_id))
         if follower is not None and follower.ttl is None:
             self._end(follower, status_seq)
@@ -66,7 +66,7 @@ class Followers:
             self._keep(follower, status_seq)
 
     def unfollow(self, place: Place, user_id: str) -> None:
-        """End the user's follow of the thread; idempotent."""
+        """End the user's follow of the thread. Idempotent."""
         self._db.run(design.unfollow(place, user_id))
 
     def is_following(self, place: Place, user_id: str) -> bool:
@@ -74,11 +74,11 @@ class Followers:
         return self._db.run(design.follow_of(place, user_id)) is not None
 
     def status_changed(self, event: Event, people: Iterable[str]) -> None:
-        """Apply an opening or closing to the follows; idempotent.
+        """Apply an opening or closing to the follows. Idempotent.
 
-        An opening makes these people followers and keeps all follows; a closing lets them expire in two weeks. The
-        items are updated separately, because a thread may have more followers than a transaction accepts; an item with
-        a later change stays as it is.
+        An opening makes these users followers and keeps all follows. A closing lets them expire in two weeks. The items
+        are updated separately, because a thread can have more followers than a transaction supports. An item with a
+        later change stays unchanged.
         """
         opened = event.type is EventType.THREAD_OPENED
         if opened:
@@ -122,7 +122,7 @@ class Followers:
         return followers - self._connections.users(message.place) - {message.user_id}
 
     def notify(self, user_id: str, message: Event) -> None:
-        """Store a notification of a message for the user; idempotent."""
+        """Store a notification of a message for the user. Idempotent."""
         assert message.user_id is not None, "a message has an author"
         assert message.content is not None, "a message has a text"
         notification = Notification(
@@ -150,7 +150,7 @@ class Followers:
         return [one for one in islice(newest, MAX_READ) if not one.is_read]
 
     def mark_all(self, notifications: Iterable[Notification]) -> int:
-        """Mark notifications as read and return their number; deleted ones stay deleted."""
+        """Mark notifications as read and return their number. Deleted notifications stay deleted."""
         marked = 0
         for one in notifications:
             with suppress(NotFoundError):
@@ -167,7 +167,7 @@ class Followers:
             raise UnknownNotificationError("you have no such notification") from error
 
     def drop(self, user_id: str, notification_id: str) -> None:
-        """Delete a notification; idempotent."""
+        """Delete a notification. Idempotent."""
         self._db.run(design.drop_notification(user_id, *_parts(notification_id)))
 
     def drop_all(self, user_id: str) -> int:

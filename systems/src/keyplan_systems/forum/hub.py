@@ -1,12 +1,12 @@
-"""Watchers of this process: each of them gets every event of a thread once, in the order of storage.
+"""The watchers of this process, each of which gets every event of a thread once, in the order of storage.
 
-A thread's events are numbered 1, 2, 3 without a gap, in the order of storage. A watch knows the last number that it has
-sent, and only ever sends the next number. Events from the stream are buffered by thread and number; if the next number
-is not in the buffer (the stream delivered a later event first, the watch starts in the past, or its reader is slow),
-the hub reads it from the log. So correctness does not depend on the order or the repetition of stream records: they
-only announce the newest number, and save reads.
+The events of a thread are numbered 1, 2, 3 without gaps, in the order of storage. A watch knows the last number that it
+has sent, and always sends the next number. Events from the stream are buffered by thread and number. If the next number
+is not in the buffer (because the stream delivered a later event first, the watch starts in the past, or its client is
+slow), the hub reads it from the log. Correctness therefore does not depend on the order or repetition of stream
+records. They only announce the newest number and save reads.
 
-All of this runs in one event loop; `Feed` brings changes into it from the stream reader's thread.
+All of this runs in one event loop. `Feed` passes changes to it from the stream reader's thread.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Lifetimes of connections, in seconds."""
+    """The lifetimes of connections in seconds."""
 
     idle_s: float = 600.0
     """Maximum idle time."""
@@ -58,7 +58,7 @@ class Limits:
 
 @dataclass(eq=False, slots=True)
 class Room:
-    """State of a thread with watchers in this process."""
+    """The state of a thread with watchers on this process."""
 
     top: int = 0
     """Greatest number that is known to be stored."""
@@ -68,14 +68,14 @@ class Room:
     """Time of the last read of the log that a heartbeat caused, in monotonic seconds."""
 
     def take(self, event: Event) -> None:
-        """Buffer an event, and drop the oldest beyond KEPT_EVENTS."""
+        """Buffer an event, and drop the oldest events beyond KEPT_EVENTS."""
         self.top = max(self.top, event.seq)
         self.recent[event.seq] = event
         if len(self.recent) > KEPT_EVENTS:
             del self.recent[min(self.recent)]
 
     def learn(self, top: int) -> None:
-        """Record the newest number of the thread and wake all watches."""
+        """Record the newest number of the thread, and wake all watches."""
         self.top = max(self.top, top)
         for watch in self.watches:
             watch.pipe.wake.set()
@@ -83,7 +83,7 @@ class Room:
 
 @dataclass(eq=False, slots=True)
 class Watch:
-    """Position of one connection in one thread."""
+    """The position of one connection in one thread."""
 
     place: Place
     pipe: Pipe
@@ -98,13 +98,13 @@ class Watch:
 
     @property
     def is_behind(self) -> bool:
-        """True if unsent events exist."""
+        """Whether there are unsent events."""
         return not self.is_over and self.last is not None and self.last < self.room.top
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """Reason for closing a connection."""
+    """The reason for closing a connection."""
 
     code: int
     reason: str
@@ -112,7 +112,7 @@ class Ending:
 
 @dataclass(eq=False)
 class Pipe:
-    """Queue of one connection; the only sender on it."""
+    """The queue of one connection, which has no other sender."""
 
     connection_id: str
     user_id: str
@@ -125,20 +125,20 @@ class Pipe:
     ending: asyncio.Future[Ending] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
     def say(self, message: dict[str, Any]) -> None:
-        """Send a message before any further event; a reader that falls too far behind is disconnected."""
+        """Send a message before any further event. A client that falls too far behind is disconnected."""
         self.waiting.append(message)
         self.wake.set()
         if len(self.waiting) > MAX_WAITING:
             self.end(TRY_AGAIN_LATER, "too much is waiting to be read")
 
     def end(self, code: int, reason: str) -> None:
-        """Close the connection; the first reason is reported."""
+        """Close the connection. Only the first reason is reported."""
         if not self.ending.done():
             self.ending.set_result(Ending(code, reason))
 
 
 class Hub:
-    """Hub of all connections of this process and their watches."""
+    """The hub of all connections on this process and their watches."""
 
     def __init__(self, log: EventLog, clock: Clock, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
@@ -148,7 +148,7 @@ class Hub:
 
     @property
     def connections(self) -> int:
-        """Number of connections."""
+        """The number of connections."""
         return len(self._pipes)
 
     # Connections.
@@ -171,7 +171,7 @@ class Hub:
         pipe.touched_s = self._clock.monotonic()
 
     def sweep(self) -> int:
-        """Close the connections that are idle, too old, or use an expired token; return their number."""
+        """Close connections that are idle, too old or use an expired token, and return their number."""
         now_s, at_s, overdue = self._clock.monotonic(), self._clock.now(), 0
         for pipe in self._pipes.values():
             if now_s - pipe.opened_s >= self.limits.total_s:
@@ -186,7 +186,7 @@ class Hub:
         return overdue
 
     async def keep_sweeping(self) -> None:
-        """Sweep until cancelled."""
+        """Sweep connections until cancelled."""
         while True:
             await asyncio.sleep(self.limits.sweep_s)
             self.sweep()
@@ -194,7 +194,7 @@ class Hub:
     # Watches.
 
     def join(self, pipe: Pipe, place: Place, until_s: float = math.inf) -> Watch:
-        """Create a watch that collects new events, and sends none before it begins.
+        """Create a watch that collects new events but sends none until `begin`.
 
         At `until_s`, in seconds since 1970, its connection is closed.
         """
@@ -204,15 +204,15 @@ class Hub:
         return watch
 
     def begin(self, watch: Watch, after: int, top: int, *, presence: bool = False) -> None:
-        """Send every event after this number; `top` is the newest number of the thread.
+        """Send every event after a number. `top` is the newest number of the thread.
 
-        `presence` also reports changes of the status and of the watchers.
+        With `presence`, also report changes of the status and of the watchers.
         """
         watch.last, watch.presence = after, presence
         watch.room.learn(top)
 
     def leave(self, pipe: Pipe, place: Place) -> bool:
-        """End the watch of a thread; return False if it did not exist."""
+        """End the watch of a thread. Return False if it did not exist."""
         watch = pipe.watches.pop(place, None)
         if watch is None:
             return False
@@ -223,7 +223,7 @@ class Hub:
         return True
 
     async def read_missed(self, pipe: Pipe) -> None:
-        """Find events that the stream lost: read the newest number of each watched thread.
+        """Find events that the stream lost, by reading the newest number of each watched thread.
 
         Heartbeats of all connections share these reads: a thread is read at most once in LOOKED_EVERY_S.
         """
@@ -249,7 +249,7 @@ class Hub:
     # Changes from the stream.
 
     def events(self, events: Iterable[Event]) -> None:
-        """Accept stored events, in any order and any number of times."""
+        """Accept stored events, in any order and possibly repeated."""
         for event in events:
             room = self._rooms.get(event.place)
             if room is not None:
@@ -266,7 +266,7 @@ class Hub:
                 pipe.say(notification_action(notification))
 
     def watchers(self, places: Iterable[Place]) -> None:
-        """Report to the watchers of these threads that other watchers have come or gone."""
+        """Report to the watchers of these threads that other watchers have joined or left."""
         for place in places:
             self._announce(place, watchers_action(place))
 
@@ -284,7 +284,7 @@ class Hub:
     # Sending.
 
     async def pump(self, pipe: Pipe) -> None:
-        """Send all pending messages, until cancelled or the connection fails."""
+        """Send all pending messages until cancelled or the connection fails."""
         while True:
             await pipe.wake.wait()
             pipe.wake.clear()
@@ -314,7 +314,7 @@ class Hub:
                 pauses = 0
 
     async def _read(self, place: Place, seq: int) -> list[Event]:
-        """Return the next events of the log; none if it is unavailable."""
+        """Return the next events in the log, or none if it is unavailable."""
         try:
             return await run_in_threadpool(self._log.since, place, seq)
         except RunError as error:

@@ -1,7 +1,7 @@
 """Rules for requesting help, granting that right, writing and reading: pure functions over loaded facts.
 
-A team cannot log in: its members act for it. So a user "is the participant" personally and through the teams with
-direct membership; the same holds for "has validated the item". Seeing an item means `can_view >= content`.
+A team cannot log in, so its members act for it. Therefore a user "is the participant" personally and through teams with
+direct membership. The same applies to "has validated the item". Viewing an item requires `can_view >= content`.
 
 A group is visible to a viewer when it is public, is the viewer, is above the viewer, is managed by the viewer (or is
 below a managed group), or is above a group, not a single user, that the viewer manages.
@@ -23,7 +23,7 @@ from keyplan_systems.forum.domain_facts import Facts, Levels, edges_of, upward
 
 
 def groups_of(facts: Facts, group_id: str) -> frozenset[str]:
-    """Return the group and every group it belongs to, directly or not."""
+    """Return the group and every group that it belongs to, directly or indirectly."""
     return upward(facts.group_parents, (group_id,))
 
 
@@ -34,7 +34,7 @@ def acts_as(facts: Facts, user_id: str) -> frozenset[str]:
 
 
 def levels(facts: Facts, user_id: str, item_id: str) -> Levels:
-    """Return the highest levels on the item over all groups of the user; an owner has the highest level of each."""
+    """Return the highest levels on the item over all groups of the user. An owner has the highest level of each."""
     mine = groups_of(facts, user_id)
     granted = [row for row in facts.permissions if row.item_id == item_id and row.group_id in mine]
     if any(row.is_owner for row in granted):
@@ -64,8 +64,8 @@ def is_visible(facts: Facts, group_id: str, viewer_id: str) -> bool:
 def may_request_help(facts: Facts, user_id: str, item_id: str, helper_group_id: str) -> bool:
     """Return True if the user may ask this group for help on the item.
 
-    A grant applies if it belongs to one of the user's groups, on the item or on an item above it with only propagating
-    edges in between, and for the asked group or a group above it. An owner may ask any visible group.
+    A grant applies if it belongs to one of the user's groups, is for the item or an item above it with only propagating
+    edges in between, and is for the requested group or a group above it. An owner may ask any visible group.
     """
     if levels(facts, user_id, item_id).is_owner and is_visible(facts, helper_group_id, user_id):
         return True
@@ -94,14 +94,14 @@ def is_observer(facts: Facts, user_id: str, key: ThreadKey) -> bool:
 
 
 def watches_members(facts: Facts, user_id: str, group_id: str) -> bool:
-    """Return True if the user has `can_watch_members` on the group or a group above it, directly or through a group."""
+    """Return True if the user has `can_watch_members` on the group or a group above it, possibly through a group."""
     mine = groups_of(facts, user_id)
     above = groups_of(facts, group_id)
     return any(row.can_watch_members and row.manager_id in mine and row.group_id in above for row in facts.managers)
 
 
 def may_write(facts: Facts, user_id: str, key: ThreadKey, thread: Thread | None) -> bool:
-    """Return True if the user may write a message into the thread now; only an open thread accepts messages."""
+    """Return True if the user may write a message to the thread now. Only an open thread accepts messages."""
     if thread is None or not thread.status.is_open:
         return False
     if is_participant(facts, user_id, key) or is_observer(facts, user_id, key):

@@ -1,7 +1,7 @@
 """Sample data: a course, a class with its teacher and tutors, and threads in every state.
 
-`load_sample` stores one thread and what it needs. `load_class` adds the rest of the class: more pupils, a team, tasks,
-and threads of the last weeks, whose times are relative to the first start.
+`load_sample` stores one thread with its prerequisites. `load_class` adds the rest of the class: more pupils, a team,
+tasks, and threads of the last weeks, whose times are relative to the first start.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _HELD: Final = (
 
 
 def load_sample(service: Service) -> None:
-    """Load the school, and Ann's question with its answers; existing data stays unchanged."""
+    """Load the school, and Ann's question with its answers. Existing data stays unchanged."""
     load_school(service.database)
     if service.thread(ANN, THREAD).status == NOT_STARTED:
         service.update(ANN, THREAD, ThreadUpdate(Status.WAITING_FOR_TRAINER, TUTORS))
@@ -90,7 +90,7 @@ def _say(service: Service, user_id: str, text: str) -> None:
 
 
 def load_school(database: Database) -> None:
-    """Create the missing people, groups and rights of the sample."""
+    """Create the missing users, groups and permissions of the sample."""
     with database.write() as session:
         if session.get(models.GroupRow, EVERYBODY) is not None:
             return
@@ -130,7 +130,7 @@ _PUPILS: Final = ((CLEO, "Cleo"), (DINA, "Dina"), (EMIL, "Emil"), (FAY, "Fay"))
 
 @dataclass(frozen=True)
 class Story:
-    """Thread of the sample; each step has its minutes before now, and a text and its author, or a fact."""
+    """A thread in the sample data. Each step has its minutes before now, and a text with its author, or a fact."""
 
     item: str
     participant: str
@@ -297,7 +297,7 @@ _STORIES: Final = (
 
 
 def load_class(service: Service) -> None:
-    """Load the rest of the class, and its threads; existing data stays unchanged."""
+    """Load the rest of the class with its threads. Existing data stays unchanged."""
     _load_people(service.database)
     with service.database.read() as session:
         stored = threads_of(session, [ThreadKey(story.item, story.participant) for story in _STORIES])
@@ -353,7 +353,7 @@ def _load_people(database: Database) -> None:
 
 
 def _load_story(service: Service, story: Story, attempt: int) -> None:
-    """Write a thread's log, and then its row: a load that is interrupted is repeated."""
+    """Write a thread's log and then its row, so that an interrupted load is repeated."""
     key, now = ThreadKey(story.item, story.participant), now_ms(service.clock)
     texts = [step for step in story.steps if len(step) == 3]
     opened_ms, last_ms = (now - step[0] * 60_000 for step in (texts[0], story.steps[-1]))
@@ -383,7 +383,7 @@ def _log_status(service: Service, kind: LogKind, key: ThreadKey, user_id: str, a
 
 
 def _fact(words: str, at_ms: int, attempt_id: str, answer_id: str) -> Fact:
-    """Return the fact of "attempt", or of "submission", its score and whether it solves the task."""
+    """Return the fact for "attempt", or for "submission" with its score and whether it solves the task."""
     kind, *rest = words.split()
     if kind == "attempt":
         return Fact(EventType.ATTEMPT_STARTED, at_ms, attempt_id)
@@ -391,7 +391,7 @@ def _fact(words: str, at_ms: int, attempt_id: str, answer_id: str) -> Fact:
 
 
 def _say_at(service: Service, key: ThreadKey, said: tuple[str, str], at_ms: int, *, is_read: bool) -> None:
-    """Store a message, its author and its text, with a past time; `is_read` stores its notifications as read."""
+    """Store a message (author and text) with a past time. With `is_read`, its notifications are stored as read."""
     user_id, text = said
     event_id = f"message-{uuid5(_NAMESPACE, text)}"
     event = service.log.append(Draft(place_of(key), event_id, EventType.MESSAGE, at_ms, user_id, content=text)).event

@@ -1,4 +1,4 @@
-"""Operations of users and the platform: threads in SQL, their log, and notifications."""
+"""The operations of users and the platform: threads in SQL, their event log, and notifications."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _log = logging.getLogger(__name__)
 
 
 class ConflictError(ForumError):
-    """Refusal of a message ID that belongs to another message."""
+    """Raised if a message ID belongs to another message."""
 
     status = 409
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Attempt or answer that the platform reports, with its own time, however long past."""
+    """An attempt or result that the platform reports, with its own time, however long ago."""
 
     type: EventType
     at_ms: int
@@ -48,7 +48,7 @@ class Fact:
 
     @property
     def event_id(self) -> str:
-        """Identity of the fact: the same for every report of the same attempt, answer or grade."""
+        """The identity of the fact, which is the same for every report of the same attempt, submission or grade."""
         match self.type:
             case EventType.ATTEMPT_STARTED:
                 return f"attempt-{self.attempt_id}"
@@ -60,7 +60,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Service:
-    """Operations of the forum; threads may share it."""
+    """The operations of the forum. Threads can share it."""
 
     database: Database
     clock: Clock
@@ -72,7 +72,7 @@ class Service:
 
     @classmethod
     def over(cls, db: Connection, database: Database, clock: Clock, key: Ed25519PrivateKey) -> Service:
-        """Return a service on both databases, with the key that signs thread tokens."""
+        """Return a service for both databases, with the key that signs thread tokens."""
         issuer = ThreadTokenIssuer(key, clock)
         connections = Connections(db, clock)
         followers = Followers(db, clock, connections)
@@ -81,11 +81,11 @@ class Service:
     # Threads; SQL is the source of truth.
 
     def thread(self, user_id: str, key: ThreadKey) -> ThreadView:
-        """Return the thread's status and a token of the user's rights in it. Raises ForumError."""
+        """Return the thread's status, and a token of the user's rights in it. Raises ForumError."""
         return threads.get_thread(self.database, self.clock, self.issuer, user_id, key)
 
     def update(self, user_id: str, key: ThreadKey, update: ThreadUpdate) -> Thread | None:
-        """Change or start a thread; return None if nothing changes and the user may not read it. Raises ForumError."""
+        """Change or start a thread. Return None if nothing changes and the user may not read it. Raises ForumError."""
         changed = threads.update_thread(self.database, self.clock, user_id, key, update)
         if changed is not None and update.status is not None:
             self._copy_status(changed)
@@ -120,7 +120,10 @@ class Service:
         threads.grant_help(self.database, giver_id, receiver_id, item_id, helper_group_id)
 
     def _copy_status(self, thread: Thread) -> None:
-        """Copy a status for the watchers. A failure is logged: SQL has the status, and pages also ask for it."""
+        """Copy a status for the watchers.
+
+        A failure is only logged, because SQL has the status and pages request it too.
+        """
         try:
             self.connections.copy_status(place_of(thread.key), str(thread.status), thread.revision)
         except RunError:
@@ -129,9 +132,9 @@ class Service:
     # The log.
 
     def post(self, rights: ThreadRights, message_id: str, content: str) -> Appended:
-        """Store a message; a repeated message is stored once.
+        """Store a message. A repeated message is stored once.
 
-        Raises NotAllowedError without the right to write, ConflictError if the ID belongs to another message.
+        Raises NotAllowedError without the right to write, and ConflictError if the ID belongs to another message.
         """
         if not rights.can_write:
             raise NotAllowedError("you may not write into this thread")
@@ -148,7 +151,7 @@ class Service:
         return appended
 
     def record(self, place: Place, facts: Sequence[Fact]) -> list[Appended]:
-        """Store the facts that the platform reports, current or past; known facts are not stored again.
+        """Store facts that the platform reports, current or past. Known facts are not stored again.
 
         Raises BadRequestError for a time in the future, before anything is stored.
         """
@@ -166,7 +169,7 @@ class Service:
         return self.log.history(place_of(rights.key), limit, cursor)
 
     def follow(self, rights: ThreadRights) -> None:
-        """Follow the thread; the follow of a closed thread expires as if it had existed before the closing."""
+        """Follow the thread. The follow of a closed thread expires as if it had existed before the closing."""
         place = place_of(rights.key)
         was_closed = threads.is_closed(self.database, rights.key)
         self.followers.follow(place, rights.user_id, ends=was_closed)
@@ -177,7 +180,7 @@ class Service:
             self.followers.keep(place, rights.user_id, seq)
 
     def notify(self, change: Inserted[Event]) -> None:
-        """Notify the followers of a message's thread who may read it by the current SQL state."""
+        """Notify the followers of a message's thread who may currently read it, according to SQL."""
         message = change.new
         followers = self.followers.users_to_notify(message)
         if followers:
@@ -188,14 +191,14 @@ class Service:
     # Entries of the outbox.
 
     def carry_log(self) -> int:
-        """Carry openings and closings into the log; return their number.
+        """Transfer openings and closings to the log, and return their number.
 
         Raises UnfinishedError for the failed entries.
         """
         return drain(self.database, self.clock, self.write_entry).written
 
     def write_entry(self, entry: LogEntry) -> None:
-        """Write one opening or closing, and its effects on follows; idempotent."""
+        """Write one opening or closing with its effects on follows. Idempotent."""
         draft = Draft(
             place_of(entry.thread), entry.key, EventType(entry.kind), at_ms=entry.at_ms, user_id=entry.user_id
         )
@@ -205,7 +208,7 @@ class Service:
 
 
 def place_of(key: ThreadKey) -> Place:
-    """Return the thread as the keys of the log name it."""
+    """Return the thread in the form in which log keys name it."""
     return Place(key.participant_id, key.item_id)
 
 

@@ -1,8 +1,8 @@
-"""Websocket of the forum: authentication, the actions sent over it, and its shutdown.
+"""The websocket of the forum: authentication, actions, and shutdown.
 
-Actions are JSON texts: forum.subscribe {token, since?, presence?}, forum.unsubscribe {item_id, participant_id},
-heartbeat {}. Each is answered; a refused action by {"action": "error", ...}, and the connection stays open. A user has
-a limited number of open connections and of actions per minute, counted over all connections to this process.
+Actions are JSON messages: forum.subscribe {token, since?, presence?}, forum.unsubscribe {item_id, participant_id},
+heartbeat {}. Each action is answered. A rejected action is answered by {"action": "error", ...}, and the connection
+stays open. The number of open connections and of actions per minute is limited for each user of this process.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class _Action(BaseModel):
 
 
 class Subscribe(_Action):
-    """Watch the thread of a token, from now on, or after the event with the number `since`."""
+    """Watch the thread of a token, either from now on or after the event with the number `since`."""
 
     action: Literal["forum.subscribe"]
     token: str
@@ -79,7 +79,7 @@ _ACTION: Final[TypeAdapter[Subscribe | Unsubscribe | Heartbeat]] = TypeAdapter(A
 
 
 class Sockets:
-    """Server of the connections."""
+    """The server of the connections."""
 
     def __init__(
         self,
@@ -95,9 +95,9 @@ class Sockets:
         self._actions = Buckets(actions, clock)
 
     def router(self) -> APIRouter:
-        """Return the router: /ws for pages of this server, whose session authenticates them, /ws?token=... for others.
+        """Return the router: /ws for pages of this server, which use their session, and /ws?token=... for others.
 
-        The token is the user's identity token; clients that are not pages cannot rely on a cookie.
+        The token is the user's identity token. Clients that are not pages cannot rely on a cookie.
         """
         router = APIRouter()
 
@@ -110,7 +110,7 @@ class Sockets:
         return router
 
     async def serve(self, websocket: WebSocket, user_id: str) -> None:
-        """Serve one connection from accept to close; afterwards none of its state remains."""
+        """Serve one connection from accept to close. Afterwards, none of its state remains."""
         connection_id = f"{self.clock.random.getrandbits(128):032x}"
         await run_in_threadpool(self.service.connections.opened, connection_id, user_id)
         try:
@@ -131,7 +131,7 @@ class Sockets:
             await self._forget(connection_id)
 
     async def _run(self, websocket: WebSocket, pipe: Pipe) -> None:
-        """Receive and send until the client disconnects or the server ends the connection."""
+        """Receive and send messages until the client disconnects or the server ends the connection."""
         listening = asyncio.create_task(self._listen(websocket, pipe))
         sending = asyncio.create_task(self.hub.pump(pipe))
         try:
@@ -152,7 +152,7 @@ class Sockets:
             raise failures[0]
 
     async def _forget(self, connection_id: str) -> None:
-        """Delete the stored state of the connection. If that fails, its expiry, which readers check, removes it."""
+        """Delete the stored state of the connection. If that fails, the state expires, which readers check."""
         try:
             await run_in_threadpool(self.service.connections.closed, connection_id)
         except RunError:

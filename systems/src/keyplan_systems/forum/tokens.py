@@ -1,8 +1,8 @@
-"""Thread tokens: a user's rights in one thread, signed, for two hours.
+"""Thread tokens, which are signed statements of a user's rights in one thread, valid for two hours.
 
-The relational part issues them with its private key; the message routes check them with the public key and need no
-database. They are JSON Web Tokens signed with Ed25519, with their own type, so that they cannot be confused with
-another token of the platform.
+The relational part issues them with its private key. The message routes verify them with the public key and need no
+database. They are JSON Web Tokens that are signed with Ed25519. They have their own type, so that they cannot be
+confused with other tokens of the platform.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FLAGS: Final = ("is_mine", "can_watch", "can_write")
 
 @dataclass(frozen=True, slots=True)
 class ThreadRights:
-    """Rights of one user in one thread."""
+    """The rights of one user in one thread."""
 
     key: ThreadKey
     user_id: str
@@ -61,7 +61,7 @@ class ThreadTokenIssuer:
         return jwt.encode(claims, self._key, algorithm=_ALGORITHM, headers={"typ": _TYPE})
 
     def checker(self) -> ThreadTokenChecker:
-        """Return the checker with the public half of the same key."""
+        """Return a checker with the public key."""
         return ThreadTokenChecker(self._key.public_key(), self._clock)
 
 
@@ -80,7 +80,7 @@ class ThreadTokenChecker:
         return _rights(claims)
 
     def check_for(self, token: str, key: ThreadKey) -> ThreadRights:
-        """Return the rights in a token of this thread; raises `WrongThreadError` if it is for another thread."""
+        """Return the rights in a token for this thread. Raises `WrongThreadError` if it is for another thread."""
         rights = self.check(token)
         if rights.key != key:
             raise WrongThreadError("the thread token is of another thread")

@@ -1,4 +1,4 @@
-"""Public form of events and notifications: in answers, and as pushed actions."""
+"""The public form of events and notifications, in responses and in pushed actions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OPTIONAL: Final = ("attempt_id", "answer_id", "score", "validated", "score_impr
 
 
 def event_body(event: Event) -> dict[str, Any]:
-    """Return an event for answers; missing values are omitted, a score of 0 and False are included."""
+    """Return an event for responses. Missing values are omitted, but a score of 0 and False are included."""
     shown: dict[str, Any] = {
         "type": str(event.type),
         "participant_id": event.participant_id,
@@ -42,7 +42,7 @@ def event_action(event: Event) -> dict[str, Any]:
 
 
 def notification_body(notification: Notification) -> dict[str, Any]:
-    """Return a notification for answers."""
+    """Return a notification for responses."""
     return {
         "id": notification_id(notification),
         "participant_id": notification.participant_id,
@@ -71,5 +71,5 @@ def status_action(copy: StatusCopy) -> dict[str, Any]:
 
 
 def watchers_action(place: Place) -> dict[str, Any]:
-    """Return a change of the watchers for watchers. It names nobody: pages ask who watches."""
+    """Return the action that reports a change of watchers, without names, because pages request them."""
     return {"action": "forum.watchers.changed", "participant_id": place.participant_id, "item_id": place.item_id}

@@ -1,1 +1,1 @@
-"""Venue booking: one venue, its calendar, and the booking requests for it."""
+"""The venue booking system: one venue, its calendar, and booking requests."""

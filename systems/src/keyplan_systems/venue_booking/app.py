@@ -1,4 +1,4 @@
-"""Wiring of venue booking: API and pages, the consumer that sends e-mails, the worker for overdue e-mails."""
+"""Assembly of venue booking: API and pages, the consumer that sends emails, and the worker for overdue emails."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LATE_LETTERS_EVERY_S = 60.0
 
 
 def build(resources: Resources) -> Built:
-    """Build the system on its resources. Raises ValueError for invalid settings."""
+    """Build the system with its resources. Raises ValueError for invalid settings."""
     settings = settings_from(resources.folder)
     service = Service.over(resources.connection, resources.clock, settings.venue)
     writer = LetterWriter(settings.venue, settings.room)

@@ -1,4 +1,4 @@
-"""Shared parts of the operations: the connection, the venue, time, new IDs, and paged lists."""
+"""Common parts of the operations: connection, venue, time, new IDs, and paged lists."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Entry = TypeVar("Entry")
 
 @dataclass(frozen=True)
 class Listed(Generic[Entry]):
-    """Page of a list; `cursor` continues with the next page, None at the end."""
+    """A page of a list. `cursor` continues with the next page, and is None at the end."""
 
     entries: tuple[Entry, ...]
     cursor: str | None
@@ -35,7 +35,7 @@ class Listed(Generic[Entry]):
 
 @dataclass(frozen=True)
 class Base:
-    """Dependencies of the operations. Threads may share it."""
+    """The dependencies of the operations. Threads can share it."""
 
     connection: Connection
     clock: Clock
@@ -52,7 +52,7 @@ class Base:
     def listed(
         self, call: Call[Page[Stored]], convert: Callable[[Stored], Entry], limit: int, cursor: str | None
     ) -> Listed[Entry]:
-        """Return a page of a query's results, without unreadable items; the answer states their number.
+        """Return a page of a query's results without unreadable items, whose number the response reports.
 
         Raises InvalidRequestError for an invalid limit or cursor.
         """
@@ -66,5 +66,5 @@ class Base:
 
 
 def is_id(text: str) -> bool:
-    """Return True if the text can be an ID of a booking or an event: the server generates them in one form."""
+    """Return True if the text has the form of a generated booking or event ID."""
     return 0 < len(text) <= _ID_CHARACTERS and text.isascii() and text.replace("-", "").isalnum()

@@ -1,7 +1,7 @@
-"""Calendar feed: public events and closures, as iCalendar (RFC 5545).
+"""The calendar feed of public events and closures in iCalendar format (RFC 5545).
 
-Private bookings never appear with their data: no title, no names, no IDs of bookings or users. Optionally they appear
-as an anonymous "reserved", so that subscribers see occupied slots.
+The data of private bookings never appears: no title, no names, and no IDs of bookings or users. Optionally they appear
+as an anonymous "reserved" entry, so that subscribers can see occupied slots.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _RESERVED: Final = {Language.ITALIAN: "Riservato", Language.ENGLISH: "Reserved",
 
 @dataclass(frozen=True)
 class Feed:
-    """Content of a feed, and an entity tag that changes exactly when the content does."""
+    """The content of a feed, with an entity tag that changes only when the content changes."""
 
     content: bytes
     etag: str
@@ -45,10 +45,10 @@ def calendar_feed(
     language: Language = Language.ITALIAN,
     show_reserved: bool = False,
 ) -> Feed:
-    """Return the feed of these events, in the order of time. The same events give the same bytes.
+    """Return the feed of these events, sorted by time. The same events always give the same bytes.
 
-    `domain` is part of the UIDs, which stay the same while an event is changed; `show_reserved` includes private
-    bookings as anonymous entries. An event of a slot that the venue does not have any more is omitted and logged,
+    `domain` is part of the UIDs, which stay the same when an event is changed. `show_reserved` includes private
+    bookings as anonymous entries. If the venue no longer has the slot of an event, the event is omitted and logged,
     because its hours are unknown.
     """
     calendar = Calendar()
@@ -99,7 +99,7 @@ def _entry(venue: Venue, event: Event, domain: str, language: Language) -> Entry
 
 
 def _public_id(event: Event) -> str:
-    """Return the event's ID for public events; for private events a digest that reveals nothing."""
+    """Return the ID of a public event, or a digest that reveals nothing for a private event."""
     if event.kind is EventKind.PRIVATE_BOOKING:
         return hashlib.sha256(f"reserved {event.event_id}".encode()).hexdigest()[:32]
     return event.event_id

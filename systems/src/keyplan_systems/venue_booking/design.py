@@ -1,22 +1,20 @@
-"""Design of venue booking: one table with two indexes, its access patterns and its load.
+"""The design of venue booking: one table with two indexes, its access patterns and its load.
 
-Keys and attribute names are those of the decision record. Differences, and reasons:
+Keys and attribute names are those of the decision record. The differences are:
 
-* occupancy is one item for each date and slot under EVENTDATE#, put only where none is: a full day takes every slot
-  of its date, so it cannot overlap with a half-day event; EVENT# is kept for the event itself, found by its own id;
-* the booking, its copy under the user and the user's counters change in one transaction, each as it was read, and
-  with them the event and its slots, the letters to be sent and the entry of the audit log;
-* slots are freed only as long as the booking, or the event, that holds them is the same as in the decision;
-* an e-mail address is held by a guard item, because an index cannot refuse duplicates; the index by address is for
-  reading only;
-  the guard is written once the address is verified, a claim is a separate item that reserves nothing;
-* letters are counted per user and per address, in items whose condition refuses one too many;
-* GSI1 lists bookings of every status, GSI2 those of a month by status, and all that is held in a month, so that a
-  calendar costs one request; a user's bookings are in the order of dates;
-* everything that changes has a version;
-* letters wait in an outbox that a consumer of the table's stream empties; a sparse index finds what it missed.
+* occupancy is one item for each date and slot under EVENTDATE#, created only if it does not exist: a full day takes
+every slot of its date, so it cannot overlap with a half-day event. EVENT# is the event itself, which is found by its
+ID; * the booking, its copy under the user and the user's counters change in one transaction, on condition that they are
+unchanged. The event and its slots, the emails to send and the audit entry are part of the transaction; * slots are
+freed only if they are still held by the same booking or event; * an email address is reserved by a guard item, because
+an index cannot reject duplicates. The index by address is for reading only; the guard is written when the address is
+verified. A claim is a separate item that reserves nothing; * emails are counted per user and per address, in items with
+a condition that enforces the limit; * GSI1 lists bookings of every status, GSI2 those of a month by status, and all
+that is held in a month, so that a calendar costs one request; a user's bookings are in the order of dates; * everything
+that changes has a version; * emails are queued in an outbox that a consumer of the table's stream processes. A sparse
+index finds missed emails.
 
-A request that waits holds nothing: several may wait for one slot, and approving takes it or is refused.
+A pending request holds no slots: several requests may be pending for one slot, and an approval takes the slot or fails.
 """
 
 from __future__ import annotations
@@ -86,7 +84,7 @@ def write_claim(
     *, code: EmailCodeItem, by_user: LetterCountItem, most_by_user: int, to_address: LetterCountItem,
     most_to_address: int,
 ) -> list[WriteCall[Any]]:  # fmt: skip
-    """Store a claim to an address, to which a code is sent, and the counts that limit such letters."""
+    """Store a claim to an address, to which a code is sent, and count the email against the limits."""
     return [
         count_letter(by_user, most_by_user),
         count_letter(to_address, most_to_address),
@@ -110,19 +108,19 @@ def write_change_with_claim(
 
 @transaction(rate=FEW)
 def write_verified_newcomer(user: UserItem, claim_id: str) -> list[WriteCall[Any]]:
-    """Store a new user with the address that a code has verified."""
+    """Store a new user with an address that was verified by a code."""
     return [create_user(user), use_code(user.user_id, claim_id)]
 
 
 @transaction(rate=FEW)
 def write_verified_address(user: UserItem, claim_id: str) -> list[WriteCall[Any]]:
-    """Store the address that a code has verified, in place of an earlier one."""
+    """Store an address that was verified by a code, replacing an earlier address."""
     return [replace_user(user), use_code(user.user_id, claim_id)]
 
 
 @transaction(rate=FEW)
 def write_release(user: UserItem, entry: AuditItem) -> list[WriteCall[Any]]:
-    """Release a user's address for an administrator, so that its owner can verify it."""
+    """Release a user's address on behalf of an administrator, so that its owner can verify it."""
     return [replace_user(user), record_act(entry)]
 
 
@@ -131,7 +129,7 @@ def write_request(
     *, booking: BookingItem, copy: UserBookingItem, user_id: str, letters: Letters, by_user: LetterCountItem,
     most_by_user: int, to_address: LetterCountItem, most_to_address: int,
 ) -> list[WriteCall[Any]]:  # fmt: skip
-    """Store a new request: booking, copy, counter, letters, and the counts that limit them."""
+    """Store a new request: booking, copy, counter and emails, and count the emails against the limits."""
     return [
         count_letter(by_user, most_by_user),
         count_letter(to_address, most_to_address),
@@ -147,7 +145,7 @@ def write_approval(
     *, booking: BookingItem, copy: UserBookingItem, user_id: str, event: EventItem, slots: Slots, letters: Letters,
     entries: Entries,
 ) -> list[WriteCall[Any]]:  # fmt: skip
-    """Approve booking, create event, take every slot, update user stats, atomically."""
+    """Approve a booking, create its event, take every slot and update the user's statistics, atomically."""
     return [
         replace_booking(booking),
         replace_user_booking(copy),
@@ -164,7 +162,7 @@ def write_refusal(
     *, booking: BookingItem, copy: UserBookingItem, user_id: str, pending: int, approved: int, rejected: int,
     cancelled: int, held: Slots, event_ids: EventIds, letters: Letters, entries: Entries,
 ) -> list[WriteCall[Any]]:  # fmt: skip
-    """Reject or cancel a booking; free an approved one's slots and remove its event and lock code."""
+    """Reject or cancel a booking. If it was approved, free its slots and remove its event and lock code."""
     return [
         replace_booking(booking),
         replace_user_booking(copy),
@@ -205,7 +203,7 @@ def write_lock_code(event_id: str, code: LockCodeItem, entry: AuditItem) -> list
 def write_sent(
     letter: OutboxItem, sent_at: datetime, expires_at: datetime, notification: NotificationItem
 ) -> list[WriteCall[Any]]:
-    """Move a sent letter from the outbox to its user's history."""
+    """Move a sent email from the outbox to its user's history."""
     return [close_letter(letter, sent_at, None, expires_at), remember_letter(notification)]
 
 
@@ -214,14 +212,14 @@ def write_sent(
 
 @venue.on_change(OutboxItem, retries=6, on_failure="letters", idempotent=True)
 def send_letter(change: Inserted[OutboxItem]) -> None:
-    """Send a new letter.
+    """Send a new email.
 
-    The program that runs it passes a handler to the runner, because a design has no mail server.
+    The program that runs the consumer passes a handler to the runner, because a design has no mail server.
     """
     raise LookupError(f"the runner was given no handler for the letter {change.new.notice_key}")
 
 
 @venue.on_change(EmailCodeItem, retries=6, on_failure="letters", idempotent=True)
 def send_code(change: Inserted[EmailCodeItem]) -> None:
-    """Send a code to the address that a user claims. The runner has the handler, as for letters."""
+    """Send a code to the address that a user claims. The runner has the handler, as for other emails."""
     raise LookupError(f"the runner was given no handler for the code {change.new.claim_id}")

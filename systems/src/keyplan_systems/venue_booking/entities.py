@@ -1,7 +1,7 @@
-"""Table of the venue and its entities. Attribute names are the document's, in camel case.
+"""The table of the venue and its entities, with the camel case attribute names of the published design.
 
-A date's occupancy is one item per slot, so that bookings of the morning conflict, whether for half a day or a whole
-one. The description of an event is stored once, under its own ID.
+The occupancy of a date is one item per slot, so that bookings of the morning conflict, whether for half a day or a
+whole day. The description of an event is stored once, under its ID.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ venue = Table(
 
 
 class LetterScope(StrEnum):
-    """Scope in which letters are counted."""
+    """The scope in which emails are counted."""
 
     USER = "USER"
     ADDRESS = "ADDRESS"
@@ -67,7 +67,7 @@ STATUSES: Mapping[object, float] = {
     volume=Volume(count=2_000, bytes=Bytes(420, p99=700), distinct={"user_id": 2_000, "email": 2_000}),
 )
 class UserItem(Entity):
-    """Profile of a person and the counters of their bookings; a guard item reserves the e-mail address."""
+    """The profile of a user with the counters of their bookings. A guard item reserves the email address."""
 
     user_id: UserId
     email: Address | None = None
@@ -88,7 +88,7 @@ class UserItem(Entity):
 
 
 class BookingFields(BaseModel):
-    """Fields of a booking; also kept in its letters, as it was when they were triggered."""
+    """The fields of a booking, which are also stored in its emails as they were at that time."""
 
     booking_id: BookingId
     user_id: UserId
@@ -125,7 +125,7 @@ class BookingFields(BaseModel):
     ),
 )
 class BookingItem(BookingFields, Entity):
-    """Booking request and its outcome."""
+    """A booking request with its outcome."""
 
 
 @venue.entity(
@@ -139,7 +139,7 @@ class BookingItem(BookingFields, Entity):
     ),
 )
 class UserBookingItem(Entity):
-    """Booking under its user, in the order of dates; written in every transaction that writes the booking."""
+    """A booking under its user, sorted by date, which is written in every transaction that writes the booking."""
 
     user_id: UserId
     booking_id: BookingId
@@ -158,7 +158,7 @@ class UserBookingItem(Entity):
     volume=Volume(count=6_000, bytes=Bytes(450, p99=2_700), distinct={"event_id": 6_000}),
 )
 class EventItem(Entity):
-    """Holder of slots of a date: an approved booking, a public event, a closure."""
+    """A holder of slots on a date: an approved booking, a public event or a closure."""
 
     event_id: EventId
     booking_id: Annotated[str | None, Attribute("bookingId")] = None
@@ -185,7 +185,7 @@ class EventItem(Entity):
     ),
 )
 class EventSlotItem(Entity):
-    """Held slot of one date, and its event. While the item exists, another event cannot get the slot."""
+    """A held slot on one date, with its event. While the item exists, no other event can hold the slot."""
 
     date: Day
     slot: Annotated[SlotName, Attribute("timeSlot")]
@@ -204,7 +204,7 @@ class EventSlotItem(Entity):
     volume=Volume(count=4_000, bytes=Bytes(260), distinct={"booking_id": 3_500, "payment_id": 4_000}),
 )
 class PaymentItem(Entity):
-    """Received payment for a booking."""
+    """A received payment for a booking."""
 
     booking_id: BookingId
     payment_id: Annotated[str, Field(pattern=r"^[0-9A-Za-z-]{1,64}$"), Attribute("paymentId")]
@@ -221,7 +221,7 @@ class PaymentItem(Entity):
     volume=Volume(count=12_000, bytes=Bytes(280), distinct={"user_id": Distinct(2_000, hottest=0.02)}),
 )
 class NotificationItem(Entity):
-    """Sent letter in its user's history."""
+    """An email in its user's history."""
 
     user_id: UserId
     notice_key: NoticeKey
@@ -238,7 +238,7 @@ class NotificationItem(Entity):
     volume=Volume(count=100, bytes=Bytes(520), distinct={"user_id": 100, "claim_id": 100}),
 )
 class EmailCodeItem(Entity):
-    """Claim to an e-mail address, and the hashes of the codes that verify it. It reserves nothing."""
+    """A claim to an email address, with the hashes of the codes that verify it. It reserves nothing."""
 
     user_id: UserId
     claim_id: Annotated[str, Field(pattern=r"^[0-9A-Za-z-]{1,64}$"), Attribute("claimId")]
@@ -258,7 +258,7 @@ class EmailCodeItem(Entity):
     volume=Volume(count=600, bytes=Bytes(150), distinct={"subject": 500, "day": 2}),
 )
 class LetterCountItem(Entity):
-    """Number of letters that one user caused, or one address was sent, in a UTC day."""
+    """The number of emails that a user caused, or that were sent to an address, in a UTC day."""
 
     scope: LetterScope
     subject: Annotated[str, Field(min_length=1, max_length=254)]
@@ -273,7 +273,7 @@ class LetterCountItem(Entity):
     volume=Volume(count=100, bytes=Bytes(1_100, p99=4_500), distinct={"user_id": 50, "request_key": 100}),
 )
 class AnswerItem(Entity):
-    """Answer to a mutation with an idempotency key, for 24 hours."""
+    """The response to a mutation with an idempotency key, kept for 24 hours."""
 
     user_id: UserId
     request_key: Annotated[str, Field(min_length=1, max_length=140, pattern=r"^[ -~]+$"), Attribute("requestKey")]
@@ -291,7 +291,7 @@ class AnswerItem(Entity):
     volume=Volume(count=3_000, bytes=Bytes(190), distinct={"event_id": 3_000}),
 )
 class LockCodeItem(Entity):
-    """Code that opens the door for an event; it is deleted long after its hours."""
+    """A code that opens the door for an event. It is deleted long after the event."""
 
     event_id: EventId
     digits: Annotated[str, Field(pattern=r"^[0-9]{4,12}$", repr=False)]
@@ -307,7 +307,7 @@ class LockCodeItem(Entity):
     volume=Volume(count=12_000, bytes=Bytes(320), distinct={"at": 60, "subject": 6_000}),
 )
 class AuditItem(Entity):
-    """Action of an administrator."""
+    """An action of an administrator."""
 
     entry_id: Annotated[str, Field(pattern=r"^[0-9A-Za-z-]{1,64}$"), Attribute("entryId")]
     actor_id: Annotated[str, Attribute("actorId")]
@@ -324,7 +324,7 @@ class AuditItem(Entity):
     volume=Volume(count=1_000, bytes=Bytes(1_100, p99=3_800), distinct={"notice_key": 1_000}, present={"sent_at": 0.9}),
 )
 class OutboxItem(Entity):
-    """Letter to be sent once, about a booking as it was; it is deleted some time after it was sent."""
+    """An email to send once, with the booking as it was. It is deleted some time after it was sent."""
 
     notice_key: NoticeKey
     kind: NoticeKind

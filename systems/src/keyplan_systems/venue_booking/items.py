@@ -1,4 +1,4 @@
-"""Conversion of domain values to items, and of items to domain values."""
+"""Conversion between domain values and items."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LOCK_CODE_KEPT: Final = timedelta(days=30)
 
 
 def user_of(item: UserItem) -> User:
-    """Convert a stored user to a value of the rules."""
+    """Convert a stored user to a domain value."""
     stats = Stats(item.pending, item.approved, item.rejected, item.cancelled)
     return User(
         user_id=item.user_id,
@@ -48,7 +48,7 @@ def user_of(item: UserItem) -> User:
 
 
 def user_item(user: User, version: int) -> UserItem:
-    """Return a user to store; `version` is the version that was read, 0 for a new user."""
+    """Return a user to store. `version` is the version that was read, or 0 for a new user."""
     return UserItem(
         user_id=user.user_id,
         email=user.email,
@@ -67,18 +67,18 @@ def user_item(user: User, version: int) -> UserItem:
 
 
 def booking_of(fields: BookingFields) -> Booking:
-    """Convert a stored booking to a value of the rules."""
+    """Convert a stored booking to a domain value."""
     values: dict[str, Any] = {name: getattr(fields, name) for name in BookingFields.model_fields}
     return Booking(**{**values, "slots": tuple(fields.slots)})
 
 
 def booking_item(booking: Booking, version: int) -> BookingItem:
-    """Return a booking to store; `version` is the version that was read, 0 for a new booking."""
+    """Return a booking to store. `version` is the version that was read, or 0 for a new booking."""
     return BookingItem(**_booking_values(booking, version))
 
 
 def user_booking_item(booking: Booking, version: int) -> UserBookingItem:
-    """Return a booking's copy under its user."""
+    """Return the user's copy of a booking."""
     return UserBookingItem(
         user_id=booking.user_id,
         booking_id=booking.booking_id,
@@ -96,7 +96,7 @@ def _booking_values(booking: Booking, version: int) -> dict[str, Any]:
 
 
 def letter_item(notice: Notice, booking: Booking) -> OutboxItem:
-    """Return a letter to be sent about the booking in the notice's version."""
+    """Return the email to send about the booking in the notice's version."""
     return OutboxItem(
         notice_key=notice.key,
         kind=notice.kind,
@@ -106,12 +106,12 @@ def letter_item(notice: Notice, booking: Booking) -> OutboxItem:
 
 
 def notice_of(item: OutboxItem) -> Notice:
-    """Return the notice of a letter in the outbox."""
+    """Return the notice of an email in the outbox."""
     return Notice(item.kind, item.booking.booking_id, item.booking.version, item.created_at)
 
 
 def event_of(item: EventItem) -> Event:
-    """Convert a stored event to a value of the rules."""
+    """Convert a stored event to a domain value."""
     values: dict[str, Any] = {name: getattr(item, name) for name in EventItem.model_fields}
     return Event(**{**values, "slots": tuple(item.slots)})
 
@@ -141,7 +141,7 @@ def slot_items(event: Event) -> list[EventSlotItem]:
 
 
 def held_slots(booking: Booking) -> list[EventSlotItem]:
-    """Return the slots that an approved booking holds, with the fields needed to free them."""
+    """Return the slots that an approved booking holds, with the fields that are needed to free them."""
     assert booking.event_id is not None, "what holds slots has an event"
     return [
         EventSlotItem(
@@ -160,7 +160,7 @@ def held_slots(booking: Booking) -> list[EventSlotItem]:
 
 
 def held_events(slots: Iterable[EventSlotItem], venue: Venue) -> list[Event]:
-    """Return the events that hold these slots, each with its slots among them, in the order of time."""
+    """Return the events that hold these slots, sorted by time."""
     grouped: dict[str, list[EventSlotItem]] = {}
     for slot in slots:
         grouped.setdefault(slot.event_id, []).append(slot)
@@ -185,7 +185,7 @@ def _held_event(parts: list[EventSlotItem], venue: Venue) -> Event:
 
 
 def _place(slot: str, venue: Venue) -> int:
-    """Return the position of a slot in the day; removed slots come last."""
+    """Return the position of a slot in the day. Removed slots come last."""
     names = venue.slot_names
     return names.index(slot) if slot in names else len(names)
 
@@ -196,7 +196,7 @@ def payment_item(payment: Payment) -> PaymentItem:
 
 
 def payment_of(item: PaymentItem) -> Payment:
-    """Convert a stored payment to a value of the rules."""
+    """Convert a stored payment to a domain value."""
     return Payment(**{name: getattr(item, name) for name in PaymentItem.model_fields})
 
 
@@ -212,7 +212,7 @@ def lock_code_item(code: LockCode) -> LockCodeItem:
 
 
 def lock_code_of(item: LockCodeItem) -> LockCode:
-    """Convert a stored lock code to a value of the rules."""
+    """Convert a stored lock code to a domain value."""
     return LockCode(item.event_id, item.digits, item.valid_from, item.valid_until)
 
 
@@ -229,5 +229,5 @@ def audit_item(entry: AuditEntry) -> AuditItem:
 
 
 def audit_of(item: AuditItem) -> AuditEntry:
-    """Convert a stored audit entry to a value of the rules."""
+    """Convert a stored audit entry to a domain value."""
     return AuditEntry(item.entry_id, item.actor_id, item.action, item.subject, item.at, dict(item.details))

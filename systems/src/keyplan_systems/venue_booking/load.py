@@ -1,4 +1,4 @@
-"""Load of the design's patterns, in calls per month."""
+"""The load of the design's patterns in calls per month."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Delivery of the outbox: letters sent on changes in the table's stream, and letters that the stream missed.
+"""Delivery of the outbox: emails sent on changes in the table's stream, and emails that the stream missed.
 
-A letter is sent, then moved from the outbox to its user's history in one transaction. A process killed between the two
-steps sends it again with the same key, which a folder detects; a mail server gets it twice with the same Message-ID.
-Within a process one letter is sent at a time; in several processes the leases of the stream's shards separate the
-readers. Two processes may still send the same overdue letter: then it arrives twice.
+An email is sent and then moved from the outbox to its user's history in one transaction. If the process is killed
+between the two steps, the email is sent again with the same key. A folder detects this, but a mail server receives it
+twice with the same Message-ID. Each process sends one email at a time. With several processes, the leases of the
+stream's shards separate the readers. Two processes may still send the same overdue email, which then arrives twice.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _MAX_HISTORY: Final = 500
 
 @dataclass(frozen=True)
 class Postman:
-    """Sender of the outbox's letters; threads may share it."""
+    """Sender of the emails in the outbox. Threads can share it."""
 
     base: Base
     writer: LetterWriter
@@ -56,11 +56,11 @@ class Postman:
     _one_at_a_time: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def handle(self, change: Inserted[OutboxItem]) -> None:
-        """Send a new letter of the outbox. Raises MailUnavailableError if it cannot be sent now."""
+        """Send a new email in the outbox. Raises MailUnavailableError if it cannot be sent now."""
         self.send(change.new.notice_key)
 
     def send(self, notice_key: str) -> bool:
-        """Send a letter unless it was sent; return True if it was sent now. Raises MailUnavailableError."""
+        """Send an email unless it was already sent. Return True if it was sent now. Raises MailUnavailableError."""
         with self._one_at_a_time:
             return self._send(notice_key)
 
@@ -84,9 +84,9 @@ class Postman:
     def handle_code(self, change: Inserted[EmailCodeItem]) -> None:
         """Send a code to a claimed address. Raises MailUnavailableError if it cannot be sent now.
 
-        The code is generated here and only its hash is stored, before the letter is sent. A repeated letter contains
-        another code. Codes are short-lived, so a letter that the consumer abandons is not sent later: its user requests
-        another.
+        The code is generated here, and only its hash is stored before the email is sent. A repeated email contains
+        another code. Codes expire quickly, so if the consumer abandons an email, it is not sent later and the user must
+        request another code.
         """
         user_id, claim_id = change.new.user_id, change.new.claim_id
         with self._one_at_a_time:
@@ -105,11 +105,11 @@ class Postman:
                 logger.warning("a code was used or sent by another process", extra={"letter": claim_id})
 
     def send_overdue(self) -> int:
-        """Send overdue letters, because the stream dropped them or the mail server was unavailable.
+        """Send overdue emails.
 
-        A letter that the server does not accept now waits, and so does a letter whose hours are unknown under the
-        venue's present rules; they do not block the others. Unreadable letters are skipped and reported at the end in
-        an UnfinishedError.
+        The stream dropped them, or the mail server was unavailable. If the server does not accept an email now, or its
+        hours are unknown under the current rules of the venue, it is sent later and does not block others. Unreadable
+        emails are skipped and reported at the end in an UnfinishedError.
         """
         before = self.base.now() - OVERDUE
         sent, failures = 0, list[Exception]()
@@ -132,7 +132,7 @@ class Postman:
         return sent
 
     def _keep(self, item: OutboxItem, sent: Sent) -> None:
-        """Move a letter out of the outbox; a letter to its user is added to the user's history."""
+        """Remove an email from the outbox. An email to a user is added to the user's history."""
         now = self.base.now()
         until = now + KEPT
         # A transaction even for one write, so that a lost answer leaves no doubt.
@@ -170,9 +170,9 @@ def _history(item: OutboxItem, sent: Sent, now: datetime) -> NotificationItem:
 def letter_runner(
     postman: Postman, failures: Path | Destination, checkpoints: Checkpoints | None = None, *, runner: str | None = None
 ) -> Runner:
-    """Return the runner that reads the table's stream and sends new letters, under the name `runner`.
+    """Return the runner that reads the table's stream and sends new emails, under the name `runner`.
 
-    A letter that fails again and again goes to `failures`, a destination or a folder, and stays in the outbox too.
+    An email that fails repeatedly is sent to `failures`, a destination or a folder, and also stays in the outbox.
     """
     base = postman.base
     return Runner(

@@ -1,4 +1,4 @@
-"""Sample data: two people with requests, one approved and one in conflict with it, and a program of events."""
+"""Sample data: two users with requests, of which one is approved and one conflicts with it, and events."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PEOPLE: Final = {"ada": "Ada Rossi", "bruno": "Bruno Conti"}
 
 
 class _Wish(NamedTuple):
-    """Request of the sample; `day` counts from the first date that can be requested, `duration` in their order."""
+    """A request in the sample data. `day` counts from the first bookable date, `duration` is a position."""
 
     person: str
     day: int
@@ -32,7 +32,7 @@ class _Wish(NamedTuple):
 
 
 class _Entry(NamedTuple):
-    """Event of the sample."""
+    """An event in the sample data."""
 
     day: int
     duration: int
@@ -63,9 +63,9 @@ _PROGRAM: Final = (
 
 
 def load_sample(service: Service) -> None:
-    """Load two users with requests, one approved, and a program of events; nothing if the first user has requests.
+    """Load two users with requests, one of them approved, and events, unless the first user has requests.
 
-    The venue's own rules, or existing data, may make a part of it fail; the rest is then skipped.
+    If the rules of the venue or existing data make a part of this fail, the rest is skipped.
     """
     if service.bookings.of_user(Actor("ada"), 1, None).entries:
         return

@@ -51,7 +51,7 @@ _AUDITED: Final = {
 
 
 class _Note(BaseModel):
-    """Message of a decision."""
+    """The message of a decision."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -66,10 +66,10 @@ class Bookings:
     users: Users
 
     def request(self, person: Person, values: Mapping[str, Any], idempotency: Request | None = None) -> Booking:
-        """Request the venue. It is not a confirmation, and holds no slots. Raises RefusalError.
+        """Create a booking request. It is not a confirmation and holds no slots. Raises RefusalError.
 
-        SlotTakenError reports a slot that is held already; that it is free decides nothing yet. TooManyLettersError
-        limits the letters that one user causes and one address is sent.
+        SlotTakenError means that a slot is already held. A free slot is not reserved by the request.
+        TooManyLettersError limits the emails from one user and to one address.
         """
         return act(self.base, idempotency, Booking, partial(self._requested, person, values))
 
@@ -103,9 +103,10 @@ class Bookings:
         known: int | None = None,
         idempotency: Request | None = None,
     ) -> Booking:
-        """Approve, reject or cancel a booking; `known`: only if it still has this version.
+        """Approve, reject or cancel a booking.
 
-        Raises RefusalError: SlotTakenError, AlreadyDecidedError and StaleVersionError distinguish why it came too late.
+        With `known`, decide only if it still has this version. Raises RefusalError: SlotTakenError, AlreadyDecidedError
+        and StaleVersionError indicate why the decision is too late.
         """
         note = parse(_Note, {"reason": reason})
         return act(self.base, idempotency, Booking, partial(self._decided, actor, booking_id, action, note, known))
@@ -168,13 +169,13 @@ class Bookings:
         )
 
     def one(self, actor: Actor, booking_id: str) -> Booking:
-        """Return a booking as it is now. Raises NotFoundError if it does not exist, or the actor may not see it."""
+        """Return the current booking. Raises NotFoundError if it does not exist or the actor may not view it."""
         booking = self._read(booking_id)
         check_may_see(booking, actor)
         return booking
 
     def _is_stored(self, booking: Booking) -> bool:
-        """Return True if the stored booking is the result of this very step: with its time, actor and IDs."""
+        """Return True if the stored booking is the result of this same step, with its time, actor and IDs."""
         item = self.base.connection.run(reads.booking_by_id(booking.booking_id))
         return item is not None and booking_of(item) == booking
 
@@ -185,7 +186,7 @@ class Bookings:
         return booking_of(item)
 
     def of_user(self, actor: Actor, limit: int, cursor: str | None) -> Listed[UserBookingItem]:
-        """Return the actor's own bookings, the latest date first, without fields that only the booking itself has."""
+        """Return the actor's own bookings, latest date first, without fields that only the booking itself has."""
         return self.base.listed(reads.bookings_of_user(actor.user_id), lambda item: item, limit, cursor)
 
     def several(self, booking_ids: Sequence[str]) -> list[Booking | None]:
@@ -194,14 +195,14 @@ class Bookings:
         return [None if item is None else booking_of(item) for item in items]
 
     def with_status(self, actor: Actor, status: Status, limit: int, cursor: str | None) -> Listed[Booking]:
-        """Return bookings of a status in the order of their requests, for administrators."""
+        """Return bookings with a status in the order of their requests, for administrators."""
         require_admin(actor)
         return self.base.listed(reads.bookings_with_status(status), booking_of, limit, cursor)
 
     def in_month(
         self, actor: Actor, month: date, status: Status | None, limit: int, cursor: str | None
     ) -> Listed[Booking]:
-        """Return bookings for dates of a month, of one status or grouped by status, for administrators."""
+        """Return bookings for dates in a month, with one status or grouped by status, for administrators."""
         require_admin(actor)
         call = reads.all_bookings_in_month(month) if status is None else reads.bookings_in_month(month, status)
         return self.base.listed(call, booking_of, limit, cursor)

@@ -40,13 +40,16 @@ class Calendar:
     base: Base
 
     def availability(self, first: date, last: date) -> tuple[DayAvailability, ...]:
-        """Return every date from first to last, with one request per month. Approval checks again, consistently."""
+        """Return every date from first to last, with one request per month.
+
+        Approval checks again with a consistent read.
+        """
         days = dates(self.base.venue, first, last)
         events = self.held_in(months_of(days[0], days[-1]))
         return availability(self.base.venue, first, last, events, self.base.now())
 
     def held_in(self, months: Sequence[date]) -> list[Event]:
-        """Return the events of these months, each given by its first day; titles must be hidden from strangers."""
+        """Return the events of the months, given by their first days. Titles must be hidden from other users."""
         slots = self.base.connection.all(reads.slots_in_months(list(months)))
         return held_events(slots, self.base.venue)
 
@@ -55,7 +58,7 @@ class Calendar:
         return held_events(self.base.connection.all(reads.slots_on_date(day)), self.base.venue)
 
     def is_conflicting(self, booking: Booking, events: Sequence[Event]) -> bool:
-        """Return True if a waiting booking cannot be approved next to these events."""
+        """Return True if a pending booking cannot be approved because of these events."""
         return is_conflicting(booking, events, self.base.venue)
 
     def several(self, event_ids: Sequence[str]) -> list[Event | None]:
@@ -83,7 +86,7 @@ class Calendar:
         return self.base.connection.run(reads.event_by_id(event_id)) is not None
 
     def stored(self, event_id: str) -> EventItem:
-        """Return an event as it is stored now. Raises NotFoundError if it does not exist."""
+        """Return the stored event. Raises NotFoundError if it does not exist."""
         item = self.base.connection.run(reads.event_by_id(event_id)) if is_id(event_id) else None
         if item is None:
             raise NotFoundError(f"Unknown event {event_id[:64]}.")
@@ -92,7 +95,7 @@ class Calendar:
     def delete(
         self, actor: Actor, event_id: str, known_version: int | None = None, idempotency: Request | None = None
     ) -> Event:
-        """Delete an administrator's event, and free its slots."""
+        """Delete an administrator's event and free its slots."""
         require_admin(actor)
 
         def step() -> Step[Event]:
@@ -107,7 +110,7 @@ class Calendar:
         return act(self.base, idempotency, Event, step)
 
     def upcoming(self) -> list[Event]:
-        """Return the events of the feed: from this month on, with the descriptions of public events."""
+        """Return the events of the feed, starting with this month, with the descriptions of public events."""
         today = self.base.venue.today(self.base.now())
         events = self.held_in(months_of(today, _month(_number(today) + FEED_MONTHS)))
         ids = [event.event_id for event in events if event.is_public]
@@ -129,7 +132,7 @@ class Calendar:
 
 
 def months_of(first: date, last: date) -> list[date]:
-    """Return the first days of the months from one date to another, both included."""
+    """Return the first days of the months in a date range, inclusive."""
     return [_month(number) for number in range(_number(first), _number(last) + 1)]
 
 

@@ -1,4 +1,4 @@
-"""Operations on payments, lock codes, letters about a booking, and the audit log."""
+"""Operations on payments, lock codes, emails about a booking, and the audit log."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ from keyplan_systems.web.idempotency import Request
 
 @dataclass(frozen=True)
 class Records:
-    """Operations on payments, lock codes, letters about a booking, and the audit log."""
+    """Operations on payments, lock codes, emails about a booking, and the audit log."""
 
     base: Base
     bookings: Bookings
     calendar: Calendar
 
     def add_payment(self, actor: Actor, values: Mapping[str, Any], idempotency: Request | None = None) -> Payment:
-        """Record a received payment once, for administrators; no payment provider is called."""
+        """Record a received payment, for administrators. No payment provider is called."""
         require_admin(actor)
         request = parse(PaymentRequest, values)
         if not is_id(request.booking_id):
@@ -66,12 +66,12 @@ class Records:
         return act(self.base, idempotency, Payment, step)
 
     def payments(self, actor: Actor, booking_id: str, limit: int, cursor: str | None) -> Listed[Payment]:
-        """Return payments for a booking, oldest first, for its owner and administrators."""
+        """Return the payments for a booking, oldest first, for its owner and administrators."""
         self.bookings.one(actor, booking_id)
         return self.base.listed(reads.payments_of_booking(booking_id), payment_of, limit, cursor)
 
     def issue_lock_code(self, actor: Actor, event_id: str, idempotency: Request | None = None) -> LockCode:
-        """Issue a new lock code for an event, in place of an earlier one, for administrators."""
+        """Issue a new lock code for an event, replacing an earlier one, for administrators."""
         require_admin(actor)
 
         def step() -> Step[LockCode]:
@@ -84,7 +84,7 @@ class Records:
         return act(self.base, idempotency, LockCode, step)
 
     def lock_code(self, actor: Actor, event_id: str) -> LockCode | None:
-        """Return the lock code of an event, None if none was issued; for administrators and the booking's owner."""
+        """Return the lock code of an event, or None, for administrators and the booking's owner."""
         item = self.calendar.stored(event_id)
         check_may_see_lock_code(event_of(item), actor)
         code = self.base.connection.run(reads.lock_code_of_event(event_id))
@@ -104,9 +104,9 @@ class Records:
         return self.base.listed(reads.audit_of_subject(subject), audit_of, limit, cursor)
 
     def letters(self, actor: Actor, booking: Booking) -> list[OutboxItem]:
-        """Return the letters about a booking that wait or were sent in the last month, oldest first.
+        """Return the emails about a booking that are pending or were sent in the last month, oldest first.
 
-        Owners see the letters to themselves, administrators all. Raises NotFoundError for others.
+        Owners see the emails to themselves, and administrators see all. Raises NotFoundError for other users.
         """
         check_may_see(booking, actor)
         shown = [kind for kind in NoticeKind if actor.is_admin or kind.audience is Audience.CUSTOMER]

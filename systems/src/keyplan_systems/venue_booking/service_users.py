@@ -1,7 +1,7 @@
-"""Operations on users: first visits, profiles and their verified addresses, search.
+"""Operations on users: creation on first use, profiles with verified addresses, and search.
 
-An address belongs to a user once it is verified: by the issuer of the token (`email_verified`), or by a code in a
-letter. Until then it is a claim, which reserves nothing.
+An address belongs to a user after it has been verified, either by the issuer of the token (`email_verified`) or by a
+code in an email. Until then it is only claimed and not reserved.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _NAME_CHARACTERS: Final = 100
 
 @dataclass(frozen=True)
 class Person:
-    """Actor that a verified token names, and the claims for a new profile."""
+    """The actor that a verified token identifies, with the claims for a new profile."""
 
     actor: Actor
     email: str | None = None
@@ -62,7 +62,7 @@ class Person:
     phone: str | None = None
 
     def address(self) -> str | None:
-        """Return the verified address in its stored form; None if the token has no valid address."""
+        """Return the verified address in its normalized form, or None if the token has no valid address."""
         if self.email is None or not self.email_is_verified:
             return None
         try:
@@ -73,7 +73,7 @@ class Person:
 
 @dataclass(frozen=True)
 class UserWithBookings:
-    """User and the copies of their bookings, the earliest date first."""
+    """A user with the copies of their bookings, earliest date first."""
 
     user: User
     bookings: tuple[UserBookingItem, ...]
@@ -86,12 +86,12 @@ class Users:
     base: Base
 
     def current(self, person: Person) -> User:
-        """Return the caller's profile; create it from the token on first use. Raises RefusalError if that fails."""
+        """Return the caller's profile, created from the token on first use. Raises RefusalError if that fails."""
         user = self.find(person.actor.user_id)
         return user if user is not None else self._create_user(person)
 
     def find(self, user_id: str) -> User | None:
-        """Return a user as they are now."""
+        """Return the current user, or None."""
         item = self.base.connection.run(reads.user_by_id(user_id))
         return None if item is None else user_of(item)
 
@@ -102,10 +102,11 @@ class Users:
         known_version: int | None = None,
         idempotency: Request | None = None,
     ) -> User:
-        """Change the caller's profile; `known_version`: only if it still has this version.
+        """Change the caller's profile.
 
-        Without a version the change is repeated on the result of concurrent writers. An address that the token does not
-        verify is claimed: a code is sent to it, and the profile keeps its address until the code is entered.
+        With `known_version`, change it only if it still has this version. Without a version, the change is repeated on
+        the result of concurrent writes. An address that the token does not verify is claimed: a code is sent to it, and
+        the profile keeps its address until the code is entered.
         """
         change = parse(ProfileChange, values)
         step = partial(self._changed, person, change, known_version)
@@ -129,7 +130,7 @@ class Users:
         return Step(changed, call, is_done=partial(self._is_stored, changed))
 
     def _changed_with_claim(self, user: User, change: ProfileChange, known_version: int | None) -> Step[User]:
-        """Change the rest of a profile, if anything, and claim the address of the change, together or not at all."""
+        """Change the rest of a profile, if anything, and claim the new address, both or neither."""
         check_version(known_version, user.version)
         assert change.email is not None, "the change has an address"
         code = self._code(user.user_id, user.name, user.language, change.email)
@@ -148,7 +149,7 @@ class Users:
         return self.find(user.user_id) == user
 
     def request_code(self, person: Person, email: str, idempotency: Request | None = None) -> EmailCodeItem:
-        """Claim an address and have a code sent to it; also for a person without a profile."""
+        """Claim an address and request a code for it. A profile is not required."""
         address = _address(email)
         user = self.find(person.actor.user_id)
         if user is not None:
@@ -167,7 +168,7 @@ class Users:
         return Step(code, call, is_done=partial(self._is_claimed, code))
 
     def _code(self, user_id: str, name: str, language: Language, address: str) -> EmailCodeItem:
-        """Return a new claim to an address. EmailTakenError if another user has verified it."""
+        """Return a new claim to an address. Raises EmailTakenError if another user has verified it."""
         holders = self.base.connection.run(reads.user_by_email(address)).items
         if any(holder.user_id != user_id and holder.email_verified_at is not None for holder in holders):
             raise EmailTakenError()
@@ -186,14 +187,14 @@ class Users:
             raise InvalidRequestError("The token's claims are not valid for a profile.", {"field": "token"}) from error
 
     def codes(self, actor: Actor) -> list[EmailCodeItem]:
-        """Return the actor's claims of the last hour."""
+        """Return the actor's address claims of the last hour."""
         return self.base.connection.all(reads.email_codes_of_user(actor.user_id))
 
     def verify(self, person: Person, claim_id: str, code: str, idempotency: Request | None = None) -> User:
-        """Enter the code of a letter: the claimed address moves to the profile, which is created if it is missing.
+        """Verify an address with a code. The address moves to the profile, which is created if it is missing.
 
-        Raises WrongCodeError for a wrong code and after too many tries; EmailTakenError if another user verified the
-        address first.
+        Raises WrongCodeError for a wrong code and after too many attempts, and EmailTakenError if another user has
+        verified the address first.
         """
         claims: list[EmailCodeItem] = []
 
@@ -211,7 +212,7 @@ class Users:
         raise AssertionError("the last attempt returns or raises")
 
     def _entered(self, person: Person, claim_id: str, code: str) -> EmailCodeItem:
-        """Return the claim that a code verifies, at the cost of one try."""
+        """Return the claim that a code verifies, after counting the attempt."""
         user_id, connection = person.actor.user_id, self.base.connection
         claim = connection.run(reads.email_code(user_id, claim_id)) if is_id(claim_id) else None
         if claim is None:
@@ -237,7 +238,7 @@ class Users:
         return Step(user, call, is_done=partial(self._is_stored, user))
 
     def release_address(self, actor: Actor, user_id: str, idempotency: Request | None = None) -> User:
-        """Release a user's address on behalf of an administrator, so that its rightful owner can verify it."""
+        """Release a user's address on behalf of an administrator, so that its owner can verify it."""
         require_admin(actor)
         return act(self.base, idempotency, User, partial(self._released, actor, user_id))
 
@@ -256,7 +257,7 @@ class Users:
         return Step(released, call, is_done=partial(self._is_stored, released))
 
     def _with_released_address(self, write_address: Callable[[], T]) -> T:
-        """Write an address; if a user holds it without having verified it, release it first."""
+        """Write an address. If another user holds it without having verified it, release it first."""
         try:
             return write_address()
         except EmailTakenError as error:
@@ -281,7 +282,7 @@ class Users:
         return True
 
     def counts(self, user_id: str, address: str) -> dict[str, Any]:
-        """Return the arguments of a transaction that count a letter of a user to an address."""
+        """Return the transaction arguments that count an email from a user to an address."""
         now, venue = self.base.now(), self.base.venue
         day = now.date()
         expires_at = datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=2)
@@ -297,7 +298,7 @@ class Users:
         }
 
     def by_email(self, actor: Actor, email: str) -> User | None:
-        """Return the user with this address, for administrators. A new profile may be missing for a second."""
+        """Return the user with this address, for administrators. A new profile can be missing for a second."""
         require_admin(actor)
         users = self.base.connection.run(reads.user_by_email(_address(email)))
         return user_of(users.items[0]) if users.items else None
@@ -313,14 +314,14 @@ class Users:
         return [None if item is None else user_of(item) for item in items]
 
     def with_bookings(self, person: Person) -> UserWithBookings:
-        """Return the caller's profile and all their bookings, read together."""
+        """Return the caller's profile and all their bookings in a single read."""
         items = self.base.connection.all(reads.user_with_bookings(person.actor.user_id))
         users = [item for item in items if isinstance(item, UserItem)]
         bookings = tuple(item for item in items if isinstance(item, UserBookingItem))
         return UserWithBookings(user_of(users[0]) if users else self._create_user(person), bookings)
 
     def notifications(self, person: Person, limit: int, cursor: str | None) -> Listed[NotificationItem]:
-        """Return the letters that were sent about the caller's bookings, newest first."""
+        """Return the emails that were sent about the caller's bookings, newest first."""
         call = reads.notifications_of_user(person.actor.user_id)
         return self.base.listed(call, lambda item: item, limit, cursor)
 
@@ -357,7 +358,7 @@ class Users:
         return user
 
     def _phone(self, person: Person) -> str | None:
-        """Return the token's telephone number if it is valid: it is optional, so an invalid number is ignored."""
+        """Return the telephone number in the token if it is valid. It is optional, so an invalid number is ignored."""
         if person.phone is None:
             return None
         try:
@@ -367,7 +368,7 @@ class Users:
 
 
 def _address(text: str) -> str:
-    """Return an address in its stored form. Raises InvalidRequestError."""
+    """Return an address in its normalized form. Raises InvalidRequestError."""
     try:
         return normalise_email(text)
     except ValueError as error:
@@ -375,5 +376,5 @@ def _address(text: str) -> str:
 
 
 def _name(name: str | None, email: str) -> str:
-    """Return a person's name; without a name the address is used. Raises ValueError for several lines."""
+    """Return a user's name, or the address if there is none given. Raises ValueError for several lines."""
     return single_line((name or "").strip() or email)[:_NAME_CHARACTERS]

@@ -1,4 +1,4 @@
-"""Settings from the environment: the venue itself, and the delivery of letters."""
+"""Settings from the environment: the venue itself, and the delivery of emails."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LAST_PORT: Final = 65_535
 
 @dataclass(frozen=True)
 class Settings:
-    """Venue, sender of its letters, and their delivery."""
+    """The settings of the venue, the sender of its emails, and their delivery."""
 
     venue: Venue
     room: MailRoom
@@ -28,11 +28,12 @@ class Settings:
 
 
 def settings_from(folder: Path, environment: Mapping[str, str] | None = None) -> Settings:
-    """Read the environment, in which empty variables are unset. Raises ValueError for invalid settings.
+    """Read the settings from the environment. Raises ValueError for invalid settings.
 
-    KEYPLAN_VENUE_CONFIG names a JSON file with the fields of a venue. KEYPLAN_VENUE_SENDER, _ADMINISTRATORS (addresses
-    with commas), _DOMAIN, _ADMINISTRATORS_LANGUAGE and _SITE define the sender; KEYPLAN_VENUE_SMTP_HOST, _PORT,
-    _SECURITY, _USERNAME and _PASSWORD the delivery. Without a host letters are files in the folder `letters`.
+    Empty variables count as unset. KEYPLAN_VENUE_CONFIG is the path of a JSON file with the fields of a venue.
+    KEYPLAN_VENUE_SENDER, _ADMINISTRATORS (comma-separated addresses), _DOMAIN, _ADMINISTRATORS_LANGUAGE and _SITE
+    define the sender. KEYPLAN_VENUE_SMTP_HOST, _PORT, _SECURITY, _USERNAME and _PASSWORD define the delivery. Without a
+    host, emails are written to files in the folder `letters`.
     """
     variables = os.environ if environment is None else environment
     values = {name.removeprefix(PREFIX): text for name, text in variables.items() if name.startswith(PREFIX) and text}

@@ -1,7 +1,7 @@
-"""Transactions and their failures in the venue's terms; mutations with an idempotency key, which happen once.
+"""Transactions with their failures in the terms of the venue, and idempotent mutations.
 
-The guard of each action of a transaction follows from its pattern, so that the rules can explain the reasons that the
-store gives per action.
+The guard of each transaction action is derived from its pattern, so that the rules can explain the reason that the
+store returns for the action.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Step(Generic[T]):
-    """Result of an operation, and its write; `before` and `is_done` as `write` accepts them."""
+    """The result of an operation with its write. `before` and `is_done` are arguments of `write`."""
 
     result: T
     call: WriteCall[Any] | TransactionCall[Any]
@@ -71,16 +71,16 @@ class _StepWork(Work):
 
 
 class _MutationKeys(IdempotencyKeys):
-    """Service that answers mutations with an idempotency key once."""
+    """Service that applies mutations with an idempotency key once."""
 
     refusals = RefusalError
 
     def read_record(self, request: Request) -> Call[Any]:
-        """Return the read of the mutation's record."""
+        """Return the read of a mutation's record."""
         return reads.answer_given(request.user_id, request.key)
 
     def keep(self, request: Request, work: Work, now: datetime) -> WriteCall[Any]:
-        """Return the write that stores the answer unless one is stored."""
+        """Return the write that stores the response unless one is stored."""
         return writes.remember_answer(
             AnswerItem(
                 user_id=request.user_id,
@@ -94,26 +94,26 @@ class _MutationKeys(IdempotencyKeys):
         )
 
     def check(self, work: Work, failed: TransactionFailedError) -> None:
-        """Raise the refusal for the failed write."""
+        """Raise the domain error for the failed write."""
         assert isinstance(work, _StepWork)
         raise _refusal(work.calls[0], failed.reasons[:-1], work.before) from failed
 
     def key_reused(self) -> KeyReusedError:
-        """Return the refusal of a key that another mutation was sent with."""
+        """Return the error for a key that was used for another mutation."""
         return KeyReusedError(
             "This idempotency key was sent with another mutation before.", {"field": "idempotencyKey"}
         )
 
     def busy(self) -> TryAgainError:
-        """Return the refusal of a mutation whose items change concurrently too often."""
+        """Return the error for a mutation whose items change concurrently too often."""
         return TryAgainError("Too many concurrent writes. Please try again.")
 
 
 def act(base: Base, request: Request | None, kind: type[T], step: Callable[[], Step[T]]) -> T:
-    """Take a step and return its result; for a repeated idempotency key, return the first result.
+    """Run a step and return its result, or the first result for a repeated idempotency key.
 
-    With a key the result is stored in the step's own transaction, so that concurrent equal requests take the step once.
-    Refusals are not stored.
+    With a key, the result is stored in the transaction of the step, so that concurrent equal requests run the step
+    once. Errors are not stored.
     """
     if request is None:
         result = step()
@@ -139,10 +139,10 @@ def write(
     *,
     is_done: Callable[[], bool] | None = None,
 ) -> None:
-    """Run a transaction or a single write. Raises the refusal for its failure.
+    """Run a transaction or a single write. Raises the domain error if it fails.
 
-    `before` is the status of the booking as it was read. `is_done` checks whether the write has happened if every
-    answer was lost; without it, or if it returns False, OutcomeUnknownError is raised.
+    `before` is the status of the booking as it was read. If every response was lost, `is_done` checks whether the write
+    was applied. If it is missing or returns False, OutcomeUnknownError is raised.
     """
     try:
         connection.run(call)
@@ -160,7 +160,7 @@ def write(
 
 
 def _refusal(call: Call[Any], reasons: Sequence[RunError | None], before: Status | None) -> RefusalError:
-    """Return the refusal for the failed reasons of a call; the call is a transaction or a single write."""
+    """Return the domain error for the failure reasons of a transaction or a single write."""
     for reason in reasons:
         if isinstance(reason, UniqueTakenError):
             return _email_taken(reason)
@@ -175,7 +175,7 @@ def _email_taken(error: UniqueTakenError) -> EmailTakenError:
 
 
 def guard_of(call: Call[Any], before: Status | None) -> Guard:
-    """Return the guard of a write: the meaning of its failed condition."""
+    """Return the guard of a write, which is the meaning of its failed condition."""
     if call.pattern.name == "replace_booking":
         assert before is not None, "who moves a booking has read it"
         return BookingGuard(before, call.arguments["booking"].version)
@@ -211,7 +211,7 @@ def _reason(error: RunError | None) -> Reason:
 
 
 def _current_item(error: RunError) -> CurrentItem | None:
-    """Return the item that made the condition fail; None if it does not exist."""
+    """Return the item that made the condition fail, or None if it does not exist."""
     if isinstance(error, NotFoundError):
         return None
     item = getattr(error, "item", None)

@@ -1,4 +1,4 @@
-"""Writes of single items, separately or as parts of transactions."""
+"""Writes of single items, used separately or in transactions."""
 
 from __future__ import annotations
 
@@ -28,19 +28,22 @@ from keyplan_systems.venue_booking.load import FEW, SOME
 
 @venue.create(UserItem, rate=FEW)
 def create_user(user: UserItem) -> ItemWrite:
-    """Create user, with the guard of the e-mail address."""
+    """Create a user, with the guard of the email address."""
     return item(user)
 
 
 @venue.replace(UserItem, rate=FEW)
 def replace_user(user: UserItem) -> ItemWrite:
-    """Change user if unchanged since it was read; the guard moves to a new address."""
+    """Change a user if unchanged since it was read. The guard moves to a new address."""
     return item(user)
 
 
 @venue.create(AnswerItem, rate=FEW)
 def remember_answer(record: AnswerItem) -> ItemWrite:
-    """Store the answer, unless one is stored: the first of two equal mutations wins. An expired one is overwritten."""
+    """Store the response unless one is stored, so that the first of two equal mutations wins.
+
+    An expired response is overwritten.
+    """
     return item(record)
 
 
@@ -52,19 +55,19 @@ def claim_email(code: EmailCodeItem) -> ItemWrite:
 
 @venue.update(EmailCodeItem, rate=FEW)
 def store_code(user_id: str, claim_id: str, code_hashes: list[str]) -> ItemWrite:
-    """Store the hashes of the codes that verify an address, before the letter with the last of them is sent."""
+    """Store the hashes of the codes that verify an address, before the email with the latest code is sent."""
     return item(user_id=user_id, claim_id=claim_id).condition(F.sent_at.missing()).set(code_hashes=code_hashes)
 
 
 @venue.update(EmailCodeItem, rate=FEW)
 def note_code_sent(user_id: str, claim_id: str, sent_at: datetime) -> ItemWrite:
-    """Note that the letter with a code has left."""
+    """Record that the email with a code was sent."""
     return item(user_id=user_id, claim_id=claim_id).set(sent_at=sent_at)
 
 
 @venue.update(EmailCodeItem, rate=FEW)
 def take_try(user_id: str, claim_id: str, allowed: int) -> ItemWrite:
-    """Count a try at a code before it is compared, so that concurrent tries are counted too."""
+    """Count an attempt to enter a code before it is compared, so that concurrent attempts are counted too."""
     return item(user_id=user_id, claim_id=claim_id).condition(F.tries < allowed).add(tries=1)
 
 
@@ -76,7 +79,7 @@ def use_code(user_id: str, claim_id: str) -> ItemWrite:
 
 @venue.update(LetterCountItem, upsert=True)
 def count_letter(count: LetterCountItem, allowed: int) -> ItemWrite:
-    """Count a letter unless its user, or its address, has reached the daily limit."""
+    """Count an email unless its user or its address has reached the daily limit."""
     below = F.letters.missing() | (F.letters < allowed)
     key = item(scope=count.scope, subject=count.subject, day=count.day)
     return key.condition(below).add(letters=1).set(expires_at=count.expires_at)
@@ -99,19 +102,19 @@ def create_booking(booking: BookingItem) -> ItemWrite:
 
 @venue.replace(BookingItem)
 def replace_booking(booking: BookingItem) -> ItemWrite:
-    """Replace a booking from the version it was read in, with its position in both indexes."""
+    """Replace a booking if it still has the version that was read, including its position in both indexes."""
     return item(booking)
 
 
 @venue.create(UserBookingItem)
 def create_user_booking(copy: UserBookingItem) -> ItemWrite:
-    """Store the copy of a new request under its user."""
+    """Store the user's copy of a new request."""
     return item(copy)
 
 
 @venue.replace(UserBookingItem)
 def replace_user_booking(copy: UserBookingItem) -> ItemWrite:
-    """Replace the copy of a booking from the same version."""
+    """Replace the user's copy of a booking if it has the same version."""
     return item(copy)
 
 
@@ -123,31 +126,31 @@ def create_event(event: EventItem) -> ItemWrite:
 
 @venue.create(EventSlotItem)
 def take_slot(slot: EventSlotItem) -> ItemWrite:
-    """Take a slot of a date, if it is free."""
+    """Take a slot on a date if it is free."""
     return item(slot)
 
 
 @venue.delete(EventSlotItem)
 def free_slot_of_booking(slot: EventSlotItem) -> ItemWrite:
-    """Free a slot, if it still belongs to this booking."""
+    """Free a slot if it still belongs to this booking."""
     return item(date=slot.date, slot=slot.slot).condition(F.booking_id == slot.booking_id)
 
 
 @venue.delete(EventSlotItem)
 def free_slot_of_event(slot: EventSlotItem) -> ItemWrite:
-    """Free a slot, if it still belongs to this event."""
+    """Free a slot if it still belongs to this event."""
     return item(date=slot.date, slot=slot.slot).condition(F.event_id == slot.event_id)
 
 
 @venue.delete(EventItem)
 def remove_event_of_booking(event_id: str) -> ItemWrite:
-    """Delete the event of a booking that is not approved any more."""
+    """Delete the event of a booking that is no longer approved."""
     return item(event_id=event_id)
 
 
 @venue.delete(EventItem)
 def remove_event(event: EventItem) -> ItemWrite:
-    """Delete an administrator's event, if unchanged since it was read."""
+    """Delete an administrator's event if it is unchanged since it was read."""
     return item(event_id=event.event_id).condition((F.version == event.version) & F.booking_id.missing())
 
 
@@ -159,7 +162,7 @@ def remove_lock_code(event_id: str) -> ItemWrite:
 
 @venue.create(OutboxItem)
 def enqueue(letter: OutboxItem) -> ItemWrite:
-    """Store a letter to be sent."""
+    """Store an email to send."""
     return item(letter)
 
 
@@ -189,13 +192,13 @@ def add_payment(payment: PaymentItem) -> ItemWrite:
 
 @venue.put(LockCodeItem)
 def put_lock_code(code: LockCodeItem) -> ItemWrite:
-    """Store a code, in place of an earlier one."""
+    """Store a code, replacing an earlier one."""
     return item(code)
 
 
 @venue.update(OutboxItem, rate=SOME)
 def close_letter(letter: OutboxItem, sent_at: datetime, failure: str | None, expires_at: datetime) -> ItemWrite:
-    """Remove a letter from the unsent ones, unless another process has."""
+    """Remove an email from the unsent emails, unless another process has already done so."""
     return (
         item(notice_key=letter.notice_key)
         .assuming(created_at=letter.created_at)
@@ -206,5 +209,5 @@ def close_letter(letter: OutboxItem, sent_at: datetime, failure: str | None, exp
 
 @venue.create(NotificationItem)
 def remember_letter(notification: NotificationItem) -> ItemWrite:
-    """Store a sent letter in its user's history."""
+    """Store a sent email in its user's history."""
     return item(notification)

@@ -1,4 +1,4 @@
-"""Relational schema as Alembic revisions, and the function that upgrades a database: `upgrade(url)`."""
+"""The relational schema as Alembic revisions, and the function `upgrade(url)` that upgrades a database."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _LOCK: Final = 0x666F72756D
 
 
 def upgrade(url: str, revision: str = "head") -> None:
-    """Upgrade the database at this URL to a revision, creating missing tables; safe to run concurrently.
+    """Upgrade the database at a URL to a revision, creating missing tables. It is safe to run concurrently.
 
-    All steps are committed or none: both databases change their schema inside a transaction. Raises `ValueError` for a
-    URL that is neither a SQLite file nor PostgreSQL.
+    Either all steps are committed or none, because both databases support schema changes in transactions. Raises
+    `ValueError` for a URL that is neither a SQLite file nor PostgreSQL.
     """
     database = Database(url)
     try:
@@ -40,7 +40,7 @@ def config(connection: Connection) -> Config:
 
 
 def _locked(connection: Connection) -> Connection:
-    """Lock the schema until the connection's transaction ends (SQLite: locked since BEGIN IMMEDIATE)."""
+    """Lock the schema until the transaction ends. SQLite is already locked since BEGIN IMMEDIATE."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
     return connection

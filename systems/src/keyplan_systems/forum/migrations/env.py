@@ -1,4 +1,4 @@
-"""Alembic environment: runs the revisions on the given connection, inside that connection's transaction."""
+"""The Alembic environment, which runs the revisions on a given connection inside its transaction."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from keyplan_systems.forum.relational.models import Base
 
 
 def run() -> None:
-    """Run the requested revisions. Raises `RuntimeError` without a connection: call `migrations.upgrade(url)`."""
+    """Run the requested revisions. Raises `RuntimeError` without a connection. Use `migrations.upgrade(url)`."""
     connection = context.config.attributes.get("connection")
     if connection is None:
         raise RuntimeError("no connection: call keyplan_systems.forum.migrations.upgrade(url)")

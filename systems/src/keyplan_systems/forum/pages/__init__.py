@@ -1,4 +1,4 @@
-"""Pages of the forum for people: threads, the list to answer, notifications, permissions to ask for help."""
+"""The web pages of the forum: threads, threads to answer, notifications, and permissions to ask for help."""
 
 from keyplan_systems.forum.pages import lists, notifications, threads
 from keyplan_systems.forum.pages.base import PAGES, router

@@ -1,4 +1,4 @@
-"""Base of the forum's pages: the signed-in user, rendering with the unread count, names and words for people."""
+"""Base of the forum's pages: the signed-in user, rendering with the unread count, and names for display."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ router = page_router(PAGES)
 
 @dataclass(frozen=True)
 class Reader:
-    """Signed-in user with the request and the service that answers it."""
+    """The signed-in user with the request and the service."""
 
     request: Request
     service: Service
@@ -50,18 +50,18 @@ class Reader:
 
     @property
     def wants_json(self) -> bool:
-        """True if a script sent the request, and reads the answer itself."""
+        """Whether a script sent the request and processes the response itself."""
         return "application/json" in self.request.headers.get("accept", "")
 
     def done(self, path: str, flash: str = "", body: Mapping[str, Any] | None = None) -> Response:
-        """Answer a processed form: JSON for scripts, a redirect to a path of the forum for browsers."""
+        """Return the response to a processed form: JSON for scripts, or a redirect to a forum path for browsers."""
         if self.wants_json:
             return JSONResponse(dict(body or {}))
         return redirect(f"{self.request.scope.get('root_path', '')}/{path}", flash)
 
 
 def current_reader(request: Request, person: Person, service: Annotated[Service, Depends(service_of)]) -> Reader:
-    """Return the signed-in user. Raises NotAllowedError for a person of another system."""
+    """Return the signed-in user. Raises NotAllowedError for a user of another system."""
     return Reader(request, service, user_of(person))
 
 
@@ -86,12 +86,12 @@ NOTES: Final[Mapping[str, str]] = {
 
 
 def unread_text(count: int) -> str:
-    """Return the count for the badge: empty without unread notifications."""
+    """Return the count for the badge, which is empty without unread notifications."""
     return f"{count}+" if count >= MAX_COUNTED else str(count) if count else ""
 
 
 def time_of(at_ms: int) -> datetime:
-    """Return a timestamp in milliseconds as a time that templates print."""
+    """Convert a timestamp in milliseconds to a datetime for templates."""
     return datetime.fromtimestamp(at_ms / 1000, UTC)
 
 

@@ -1,4 +1,4 @@
-"""Pages that list threads: the user's own, those of others, the tasks to ask for help on, and permissions to ask."""
+"""Pages that list threads (own threads, those of other users), tasks to ask for help on, and permissions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _OTHER_FILTERS = (*_FILTERS, ("all", "All"))
 
 @dataclass(frozen=True)
 class Row:
-    """Thread as lists show it."""
+    """A thread in a list."""
 
     listed: ListedThread
     helper: str
@@ -44,7 +44,7 @@ class Row:
 
     @property
     def thread(self) -> Thread:
-        """Listed thread."""
+        """The listed thread."""
         return self.listed.thread
 
 
@@ -54,7 +54,7 @@ def mine(
     status: str = "",
     after: Annotated[str | None, Query(alias="next")] = None,
 ) -> Response:
-    """Show the user's own threads and those of the user's teams."""
+    """Show the threads of the user and of the user's teams."""
     page = me.service.threads(me.user_id, None, True, _PAGE, after_of(after), status=_status(status))
     others = () if page.threads or status else me.service.threads(me.user_id, None, False, 1, None).threads
     return me.show(
@@ -78,7 +78,7 @@ def others(
     group: str = "",
     after: Annotated[str | None, Query(alias="next")] = None,
 ) -> Response:
-    """Show the threads of others, those that wait for an answer first, the longest wait on top."""
+    """Show the threads of other users, starting with those that have waited longest for a response."""
     wanted = _status(status)
     page = me.service.threads(
         me.user_id,
@@ -105,7 +105,7 @@ def others(
 
 @router.get("/ask")
 def ask(me: Me, participant: str = "") -> Response:
-    """Show the tasks on which the user may ask for help, for themselves, a team, or a participant they observe."""
+    """Show the tasks on which the user may ask for help, for themselves, a team, or an observed participant."""
     people = participants_of(me.service.database, me.user_id)
     chosen = checked_id(participant, "participant") if participant else me.user_id
     name = next((one.name for one in people if one.id == chosen), None)
@@ -123,7 +123,7 @@ def ask(me: Me, participant: str = "") -> Response:
 
 @router.get("/permissions")
 def permissions(me: Me) -> Response:
-    """Show who may ask whom for help on the user's tasks."""
+    """Show which groups may ask which other groups for help on the user's tasks."""
     return _permissions(me)
 
 
@@ -149,7 +149,7 @@ def _permissions(me: Reader, typed: Mapping[str, str] | None = None, problem: st
 
 
 def _status(text: str) -> Status | None:
-    """Return the status of a filter; None for a filter without one."""
+    """Return the status in a filter, or None."""
     return Status(text) if text in tuple(Status) else None
 
 
@@ -161,6 +161,6 @@ def _rows(me: Reader, page: ThreadPage) -> Sequence[Row]:
 
 
 def _next(page: ThreadPage, **query: str) -> str:
-    """Return the query string of the next page; empty on the last page."""
+    """Return the query string of the next page, or an empty string on the last page."""
     after = after_text(page.after)
     return "" if after is None else "?" + urlencode({**{k: v for k, v in query.items() if v}, "next": after})

@@ -1,4 +1,4 @@
-"""Pages of notifications: list, mark as read, delete, and the number of unread ones."""
+"""Pages of notifications: list, mark as read, delete, and the number of unread notifications."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of one thread: its timeline, and forms to open it, write, switch its status and follow it."""
+"""Pages of one thread: its timeline, and forms to open it, write messages, switch its status and follow it."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ _THREAD: Final = "/threads/{item_id}/{participant_id}"
 
 @dataclass(frozen=True)
 class Here(Reader):
-    """Reader of one thread."""
+    """A user viewing one thread."""
 
     key: ThreadKey
 
     @property
     def path(self) -> str:
-        """Path of the page, relative to the forum's."""
+        """The path of the page, relative to the forum."""
         return f"app/threads/{self.key.item_id}/{self.key.participant_id}"
 
     def view(self) -> ThreadView:
-        """Return the thread as it is now. Raises NotAllowedError if the user may not read it."""
+        """Return the current thread. Raises NotAllowedError if the user may not read it."""
         return self.service.thread(self.user_id, self.key)
 
 
 def current_thread(item_id: str, participant_id: str, me: Me) -> Here:
-    """Return the reader of the thread in the page's address. Raises BadRequestError for another address."""
+    """Return the user and thread for the URL of a page. Raises BadRequestError for an invalid URL."""
     return Here(me.request, me.service, me.user_id, thread_key(item_id, participant_id))
 
 
@@ -70,7 +70,7 @@ def thread(
 
 @router.get(f"{_THREAD}/state")
 def state(here: InThread) -> Response:
-    """Return the part of the page that shows the status, the watchers and what the user may do."""
+    """Return the part of the page with the status, the watchers and the available actions."""
     view = here.view()
     return PAGES.render(here.request, "thread_state.html.j2", words=STATUS_WORDS, **_state(here, view))
 
@@ -85,7 +85,7 @@ def people(here: InThread) -> Response:
 
 @router.post(f"{_THREAD}/messages")
 def write(here: InThread, form: Form) -> Response:
-    """Store a message, count it, and hand the thread over to the other side if the form says so."""
+    """Store and count a message, and pass the turn to the other side if the form requests it."""
     view = here.view()
     try:
         message = _message(form)
@@ -145,7 +145,7 @@ def follow(here: InThread, form: Form) -> Response:
 
 
 def _refused(here: Here, form: Mapping[str, str], error: ForumError) -> Response:
-    """Show the thread again with the typed text; a message ID that belongs to another message is replaced."""
+    """Show the thread again with the entered text. A message ID that belongs to another message is replaced."""
     typed = {name: value for name, value in form.items() if name != "uuid" or not isinstance(error, ConflictError)}
     return _page(here, typed=typed, error=error, problem=_reason(error, here.view()))
 
@@ -158,7 +158,7 @@ def _page(
     error: ForumError | None = None,
     problem: str = "",
 ) -> Response:
-    """Render the thread. With `error`, the page repeats the `typed` fields and says what is wrong."""
+    """Render the thread. With `error`, the page contains the `typed` fields and the error message."""
     view, place, service = here.view(), place_of(here.key), here.service
     top = service.log.last_seq(place)  # before the events, so that a page never claims an event that it does not show
     page = service.history(view.rights, EVENTS, before)
@@ -185,7 +185,7 @@ def _page(
 
 
 def _state(here: Here, view: ThreadView) -> dict[str, Any]:
-    """Return the data of the page next to the timeline, and the user's permissions."""
+    """Return the data for the sidebar of the page, and the user's permissions."""
     key, place, service, me = here.key, place_of(here.key), here.service, here.user_id
     watchers = service.connections.users(place)
     helper = "" if view.thread is None else view.thread.helper_group_id
@@ -207,7 +207,7 @@ def _state(here: Here, view: ThreadView) -> dict[str, Any]:
 
 
 def _message(form: Mapping[str, str]) -> NewMessage:
-    """Return the message of a form. Raises BadRequestError with a text for people."""
+    """Return the message in a form. Raises BadRequestError with a message for users."""
     text = form.get("text", "").replace("\r\n", "\n")
     if not text:
         raise BadRequestError("Write a message first.")
@@ -220,7 +220,7 @@ def _message(form: Mapping[str, str]) -> NewMessage:
 
 
 def _count(here: Here, view: ThreadView, *, hand_over: bool) -> None:
-    """Count a new message, and switch the status to the other side. A concurrently closed thread stays closed."""
+    """Count a new message, and switch the status to the other side. A thread closed concurrently stays closed."""
     wish = Status.WAITING_FOR_TRAINER if view.rights.is_mine else Status.WAITING_FOR_PARTICIPANT
     for status in (wish, None) if hand_over else (None,):
         try:
@@ -231,7 +231,7 @@ def _count(here: Here, view: ThreadView, *, hand_over: bool) -> None:
 
 
 def _reason(error: ForumError, view: ThreadView) -> str:
-    """Return the text for people of a refused message."""
+    """Return the user-visible text for a rejected message."""
     if isinstance(error, ConflictError):
         return "Your message before this one was sent. Send again to send this text, too."
     if isinstance(error, NotAllowedError):
@@ -249,14 +249,14 @@ def _users(events: Any) -> set[str]:
 
 
 def _first_unread(events: list[Event], event_ids: set[str]) -> int:
-    """Return the number of the first unread event on the page; 0 without one."""
+    """Return the number of the first unread event on the page, or 0."""
     return next((event.seq for event in events if event.event_id in event_ids), 0)
 
 
 def _since(events: list[Event], top: int) -> int:
-    """Return the number after which the page asks for events: the newest, unless one of the last is not shown.
+    """Return the number after which the page requests events: the newest, unless a recent event is not shown.
 
-    The history may lag behind the head; and events with a past time are not on the newest page.
+    The history can lag behind the head, and events with a past time are not on the newest page.
     """
     shown = {event.seq for event in events}
     return next((seq - 1 for seq in range(max(1, top - EVENTS + 1), top + 1) if seq not in shown), top)

@@ -1,1 +1,1 @@
-"""Relational part of the forum: groups, permissions, and the status of every thread."""
+"""The relational part of the forum: groups, permissions, and the status of every thread."""

@@ -1,4 +1,4 @@
-"""Choices that pages offer: threads to answer, groups to ask for help, people to observe, permissions to give."""
+"""Choices in web pages: threads to answer, groups to ask for help, users to observe, permissions to give."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from keyplan_systems.forum.relational.session import Database
 
 
 def threads_to_answer(database: Database, user_id: str, threads: Collection[Thread]) -> frozenset[ThreadKey]:
-    """Return the keys of the threads, of those given, into which the user may write."""
+    """Return the keys of the given threads to which the user may write."""
     with database.read() as session:
         facts = load_thread_facts(session, user_id, [thread.key for thread in threads])
     return frozenset(thread.key for thread in threads if may_write(facts, user_id, thread.key, thread))
@@ -34,7 +34,7 @@ def threads_to_answer(database: Database, user_id: str, threads: Collection[Thre
 
 @dataclass(frozen=True, slots=True)
 class NamedGroup:
-    """Group with the name that pages show."""
+    """A group with its display name."""
 
     id: str
     name: str
@@ -42,7 +42,7 @@ class NamedGroup:
 
 @dataclass(frozen=True, slots=True)
 class HelpChoice:
-    """Item, and the groups that the participant may be helped by."""
+    """An item, and the groups that may help the participant."""
 
     item: NamedGroup
     status: Status | None
@@ -53,10 +53,10 @@ class HelpChoice:
 def help_choices(
     database: Database, user_id: str, participant_id: str, item_id: str | None = None
 ) -> tuple[HelpChoice, ...]:
-    """Return the items on which the user may ask for help for a participant, by title, each with the groups to ask.
+    """Return the items on which the user may ask for help for a participant, by title, with the groups to ask.
 
-    For the participant these are the granted groups, and groups below them; an observer of the participant may ask
-    every group that both can see. `item_id` limits the answer to one item.
+    For the participant, these are the granted groups and the groups below them. An observer of the participant may ask
+    every group that both can see. `item_id` limits the result to one item.
     """
     with database.read() as session:
         held = held_levels(groups_above(user_id))
@@ -92,7 +92,7 @@ def watched_groups(database: Database, user_id: str) -> tuple[NamedGroup, ...]:
 
 
 def participants_of(database: Database, user_id: str) -> tuple[NamedGroup, ...]:
-    """Return the participants for whom the user may open threads: the user, the user's teams, then observed members."""
+    """Return the participants for whom the user may open threads: the user, the user's teams, and observed members."""
     with database.read() as session:
         facts = load_facts(session, {user_id}, ())
         own = acts_as(facts, user_id)
@@ -116,7 +116,7 @@ def participants_of(database: Database, user_id: str) -> tuple[NamedGroup, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Grants:
-    """Permissions to ask for help on the items on which a user may give them, and the groups to choose from."""
+    """Permissions to ask for help that a user may give, with their items, and the groups to choose from."""
 
     items: tuple[NamedGroup, ...] = ()
     groups: tuple[NamedGroup, ...] = ()
@@ -125,7 +125,7 @@ class Grants:
 
 
 def grants_of(database: Database, user_id: str) -> Grants:
-    """Return the permissions that the user may see and give, by item; none without the right to give any."""
+    """Return the permissions that the user may view and give, by item, or none without the right to give any."""
     with database.read() as session:
         mine = groups_above(user_id)
         rights = ItemPermissionRow
@@ -158,9 +158,9 @@ def grants_of(database: Database, user_id: str) -> Grants:
 
 
 def _candidates(session: Session, user_id: str, participant_id: str) -> dict[str, str]:
-    """Return names of the groups that either person could ask, by ID, in the order of their names.
+    """Return the names of the groups that either user could ask, by ID, sorted by name.
 
-    These are public groups, groups above or managed by one of them, and groups below a granted one.
+    These are public groups, groups above or managed by one of them, and groups below a granted group.
     """
     around = load_facts(session, {user_id, participant_id}, ()).group_parents
     above = {user_id, participant_id, *around, *(parent for parents in around.values() for parent in parents)}

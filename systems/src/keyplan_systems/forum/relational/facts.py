@@ -1,7 +1,8 @@
-"""Loader of the facts for the permission rules, with a number of statements independent of the request's size.
+"""Loader of the facts for the permission rules, with a constant number of SQL statements.
 
-Seven statements, for one thread or for a hundred: the groups above the requested people, the groups they manage, the
-groups above those and above the groups that may be asked for help, the items above, and the permissions on them.
+Seven statements are needed for one thread or for a hundred. They load the groups above the requested users, the groups
+that they manage, the groups above those and above the groups to ask for help, the items above, and the permissions on
+them.
 """
 
 from __future__ import annotations

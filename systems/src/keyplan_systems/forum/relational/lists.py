@@ -1,7 +1,7 @@
-"""Threads that a user may list: the reading rule as one SQL statement, page by page.
+"""Lists of the threads that a user may read, with the permission rule as one SQL statement.
 
-The rule exists twice, here and in `permissions.may_read`, because the database must cut the pages; a property test
-compares the two.
+The rule is implemented twice, here and in `permissions.may_read`, because the database must limit the pages. A property
+test compares the two.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ MAX_PAGE_SIZE: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class After:
-    """Position of a page's end: the next page starts with the thread after it."""
+    """The position of the end of a page. The next page starts with the thread after it."""
 
     latest_update_at_ms: int
     key: ThreadKey
@@ -66,7 +66,7 @@ class After:
 
 @dataclass(frozen=True, slots=True)
 class ListedThread:
-    """Thread with the names that a list shows."""
+    """A thread with the names that a list shows."""
 
     thread: Thread
     item_title: str
@@ -75,7 +75,7 @@ class ListedThread:
 
 @dataclass(frozen=True, slots=True)
 class ThreadPage:
-    """Page of threads, and the position of the next page; None after the last page."""
+    """A page of threads with the position of the next page, which is None after the last page."""
 
     threads: tuple[ListedThread, ...]
     after: After | None
@@ -93,12 +93,12 @@ def list_threads(
     limit: int = DEFAULT_PAGE_SIZE,
     after: After | None = None,
 ) -> ThreadPage:
-    """List threads that the user may read, latest update first unless `oldest_first`.
+    """List threads that the user may read, most recently updated first unless `oldest_first` is set.
 
-    `is_mine=True` selects the user's own threads, `is_mine=False` those of others, `watched_group_id` those of the
-    participants in a group that the user watches; `status` selects threads in this state. Raises
-    `BadRequestError` unless exactly one of `watched_group_id` and `is_mine` is given, or if `limit` is not 1 to 100;
-    `NotAllowedError` unless the user may watch the members of the group.
+    `is_mine=True` selects the user's own threads, and `is_mine=False` those of others. `watched_group_id` selects the
+    threads of participants in a group that the user watches. `status` selects threads in this state. Raises
+    `BadRequestError` unless exactly one of `watched_group_id` and `is_mine` is given, or if `limit` is not from 1 to
+    100, and `NotAllowedError` unless the user may watch the members of the group.
     """
     _check_filter(watched_group_id, is_mine, limit)
     with database.read() as session:
@@ -151,7 +151,7 @@ def _readable(user_id: str, at_ms: int, watched: str | None, is_mine: bool | Non
 
 
 def held_levels(mine: CTE) -> CTE:
-    """Return, per item whose content the user sees, the user's access to others' work on it."""
+    """Return the user's access to others' work on each item whose content the user can view."""
     row = ItemPermissionRow
     view = func.max(case((row.is_owner, int(View.SOLUTION)), else_=type_coerce(row.can_view, SmallInteger)))
     watch = func.max(case((row.is_owner, int(Watch.ANSWER_WITH_GRANT)), else_=type_coerce(row.can_watch, SmallInteger)))
@@ -165,13 +165,13 @@ def held_levels(mine: CTE) -> CTE:
 
 
 def groups_above(user_id: str) -> CTE:
-    """Return the query of the user and every group above."""
+    """Return the query for the user and every group above."""
     reached = select(GroupRow.id).where(GroupRow.id == user_id).cte("mine", recursive=True)
     return reached.union(select(MembershipRow.parent_id).where(MembershipRow.child_id == reached.c.id))
 
 
 def groups_below(group_id: str) -> CTE:
-    """Return the query of the group and everything below it."""
+    """Return the query for the group and everything below it."""
     reached = select(GroupRow.id).where(GroupRow.id == group_id).cte("watched", recursive=True)
     return reached.union(select(MembershipRow.child_id).where(MembershipRow.parent_id == reached.c.id))
 
@@ -193,7 +193,7 @@ def _validated(user_id: str) -> ColumnElement[bool]:
 def _paged(
     query: Select[*tuple[object, ...]], limit: int, after: After | None, *, oldest_first: bool
 ) -> Select[*tuple[object, ...]]:
-    """Limit the query to one thread more than requested, to detect a next page."""
+    """Limit the query to one more thread than requested, to detect a next page."""
     place = (ThreadRow.latest_update_at_ms, ThreadRow.item_id, ThreadRow.participant_id)
     if after is not None:
         end = (after.latest_update_at_ms, after.key.item_id, after.key.participant_id)

@@ -1,7 +1,7 @@
-"""Relational tables: groups and memberships, items and their tree, permissions, threads, and the event log's outbox.
+"""The relational tables: groups and memberships, items and their tree, permissions, threads, and the outbox.
 
-IDs are text of 1 to 19 digits, the same text as in keys of the event log. Times are milliseconds since the Unix epoch.
-Levels are stored as their rank, so that the highest level is a plain `max`.
+IDs are strings of 1 to 19 digits, as in the keys of the event log. Times are in milliseconds since the Unix epoch.
+Levels are stored as ranks, so that the highest level is computed with `max`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Level(TypeDecorator[IntEnum]):
 
 
 class Word(TypeDecorator[StrEnum]):
-    """Column type for an enumerated text, stored as the API spells it."""
+    """Column type for an enumerated string, stored as in the API."""
 
     impl = String(32)
     cache_ok = True
@@ -53,18 +53,18 @@ class Word(TypeDecorator[StrEnum]):
         self.kind = kind
 
     def process_bind_param(self, value: StrEnum | None, dialect: Dialect) -> str | None:
-        """Return the member as plain text."""
+        """Return the member as a plain string."""
         del dialect
         return None if value is None else str(value)
 
     def process_result_value(self, value: Any | None, dialect: Dialect) -> StrEnum | None:
-        """Return the member of this text."""
+        """Return the member with this value."""
         del dialect
         return None if value is None else self.kind(value)
 
 
 def one_of(column: str, kind: type[StrEnum]) -> CheckConstraint:
-    """Return the constraint that a column contains one of the texts."""
+    """Return the constraint that a column contains one of the strings."""
     words = ", ".join(f"'{word}'" for word in kind)
     return CheckConstraint(f"{column} IN ({words})", name=f"{column}_is_known")
 
@@ -75,11 +75,11 @@ def ranked(column: str, kind: type[IntEnum]) -> CheckConstraint:
 
 
 class Base(DeclarativeBase):
-    """Base of the tables."""
+    """Base class of the tables."""
 
 
 class GroupRow(Base):
-    """User, team, class, or everybody."""
+    """A user, a team, a class, or everyone."""
 
     __tablename__ = "groups"
     __table_args__ = (one_of("kind", GroupKind),)
@@ -91,7 +91,7 @@ class GroupRow(Base):
 
 
 class MembershipRow(Base):
-    """Direct membership of one group in another."""
+    """A direct membership of one group in another."""
 
     __tablename__ = "memberships"
     __table_args__ = (
@@ -104,7 +104,7 @@ class MembershipRow(Base):
 
 
 class ManagerRow(Base):
-    """Permission of one group's members to manage another group and all groups below it."""
+    """The permission of one group's members to manage another group and all groups below it."""
 
     __tablename__ = "group_managers"
 
@@ -114,7 +114,7 @@ class ManagerRow(Base):
 
 
 class ItemRow(Base):
-    """Task or chapter."""
+    """A task or a chapter."""
 
     __tablename__ = "items"
 
@@ -123,7 +123,7 @@ class ItemRow(Base):
 
 
 class ItemEdgeRow(Base):
-    """Position of one item directly below another."""
+    """The position of one item directly below another."""
 
     __tablename__ = "item_edges"
     __table_args__ = (CheckConstraint("child_id <> parent_id", name="no_item_is_below_itself"),)
@@ -134,7 +134,7 @@ class ItemEdgeRow(Base):
 
 
 class ItemPermissionRow(Base):
-    """Permissions of a group on an item."""
+    """The permissions of a group on an item."""
 
     __tablename__ = "item_permissions"
     __table_args__ = (ranked("can_view", View), ranked("can_grant_view", GrantView), ranked("can_watch", Watch))
@@ -148,7 +148,7 @@ class ItemPermissionRow(Base):
 
 
 class HelpGrantRow(Base):
-    """Right of a group to request help on an item from another group; stored as granted, inherited when read."""
+    """The right of a group to request help on an item from another group, stored as granted and inherited when read."""
 
     __tablename__ = "help_grants"
 
@@ -158,7 +158,7 @@ class HelpGrantRow(Base):
 
 
 class ValidatedRow(Base):
-    """Validated result of a participant on an item."""
+    """A validated result of a participant on an item."""
 
     __tablename__ = "validated_results"
 
@@ -168,7 +168,7 @@ class ValidatedRow(Base):
 
 
 class ThreadRow(Base):
-    """Thread that was started; this row is the source of truth for its status, and the event log follows."""
+    """A thread that was started. The row is the source of truth for its status, and the event log follows."""
 
     __tablename__ = "threads"
     __table_args__ = (
@@ -190,7 +190,7 @@ class ThreadRow(Base):
 
 
 class OutboxRow(Base):
-    """Entry for the event log, stored in the transaction of its change."""
+    """An entry for the event log, stored in the transaction of its change."""
 
     __tablename__ = "thread_outbox"
     __table_args__ = (
@@ -216,7 +216,7 @@ class OutboxRow(Base):
 
 
 class OutboxLeaseRow(Base):
-    """Single row with the current drainer; `fence` increases with every new drainer."""
+    """A single row with the current drainer. `fence` increases with every new drainer."""
 
     __tablename__ = "thread_outbox_lease"
     __table_args__ = (CheckConstraint("id = 1", name="one_lease_only"),)

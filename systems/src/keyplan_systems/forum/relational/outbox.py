@@ -1,10 +1,10 @@
-"""Transfer of the outbox into the event log: every entry at least once, in order, and marked only after it is written.
+"""Transfer of the outbox to the event log, at least once and in order.
 
-SQL is the source of truth for a thread's status; the event log is another database, and no transaction spans both. So
-the entry is stored with the status and transferred afterwards, as often as needed: `write` must be idempotent per key.
-A lease lets one drainer work at a time, which preserves the order of a thread's entries. It is not a lock: the lease of
-a dead drainer expires, and a drainer that continues after expiry does no harm, because a repeated write changes
-nothing.
+SQL is the source of truth for a thread's status. The event log is another database, and no transaction spans both.
+Therefore an entry is stored together with the status, and transferred and marked afterwards. It may be transferred
+several times, so `write` must be idempotent per key. A lease ensures that one drainer works at a time, which preserves
+the order of a thread's entries. It is not a lock: the lease of a dead drainer expires. A drainer that continues after
+its lease has expired does no harm, because a repeated write changes nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ERROR_CHARACTERS: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class Drained:
-    """Result of one run: entries written and marked, and whether it stopped early because another drainer works."""
+    """The result of one run: the number of written entries, and whether it stopped early because of another drainer."""
 
     written: int
     left_to_another: bool = False
@@ -41,7 +41,7 @@ class Drained:
 
 @dataclass(slots=True)
 class _Run:
-    """Running drainer. Its fence is the lease's number; a greater number means that another drainer has taken over."""
+    """A drainer at work. Its fence is the number of the lease. A greater number means that another took over."""
 
     database: Database
     clock: Clock
@@ -52,10 +52,11 @@ class _Run:
 
 
 def drain(database: Database, clock: Clock, write: Callable[[LogEntry], None]) -> Drained:
-    """Write every waiting entry with `write`, oldest first, and mark it done afterwards.
+    """Write every pending entry with `write`, oldest first, and mark it as done afterwards.
 
-    Returns immediately if another drainer works. If `write` fails, the rest of that thread waits for the next run and
-    all other threads continue; then an UnfinishedError of the failures is raised, with the number of written entries.
+    Returns immediately if another drainer works. If `write` fails, the rest of that thread waits for the next run, and
+    all other threads continue. Finally, an UnfinishedError with the failures and the number of written entries is
+    raised.
     """
     with _lease(database, clock) as fence:
         if fence is None:
@@ -75,14 +76,14 @@ def waiting(database: Database) -> int:
 
 
 def forget_done(database: Database, before_ms: int) -> int:
-    """Delete entries that were marked done before this time, in milliseconds; return their number."""
+    """Delete entries that were marked as done before a time in milliseconds, and return their number."""
     with database.write() as session:
         gone = session.scalars(delete(OutboxRow).where(OutboxRow.done_at_ms < before_ms).returning(OutboxRow.id)).all()
     return len(gone)
 
 
 def _write_all(run: _Run, write: Callable[[LogEntry], None]) -> bool:
-    """Page through the outbox; return False if the lease was lost."""
+    """Process the outbox in pages. Return False if the lease was lost."""
     last = 0
     while True:
         page = _page(run.database, last)
@@ -95,7 +96,7 @@ def _write_all(run: _Run, write: Callable[[LogEntry], None]) -> bool:
 
 
 def _write_one(run: _Run, write: Callable[[LogEntry], None], row_id: int, entry: LogEntry) -> bool:
-    """Write and mark one entry; return False if another drainer has taken over."""
+    """Write and mark one entry. Return False if another drainer has taken over."""
     try:
         write(entry)
     except Exception as error:  # noqa: BLE001 - whatever the log raises is kept, reported, and raised at the end
@@ -134,7 +135,7 @@ def _entry(row: OutboxRow) -> LogEntry:
 
 @contextmanager
 def _lease(database: Database, clock: Clock) -> Iterator[int | None]:
-    """Yield the number of the acquired lease, or None while another runs; release it at the end if it is still held."""
+    """Yield the number of the acquired lease, or None while another drainer works. Release it at the end."""
     at_ms = now_ms(clock)
     with database.write() as session:
         fence = session.scalar(

@@ -1,4 +1,4 @@
-"""Users of a participant, the user or the members of a team, and the names that pages show."""
+"""The users of a participant, and the names that pages show."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from keyplan_systems.forum.relational.session import Database
 
 
 def people_of(database: Database, participant_id: str) -> frozenset[str]:
-    """Return the users of a participant; none for an unknown participant."""
+    """Return the users of a participant, which is a user or a team, or none if it is unknown."""
     with database.read() as session:
         kind = session.scalar(select(GroupRow.kind).where(GroupRow.id == participant_id))
         if kind is GroupKind.USER:

@@ -24,13 +24,13 @@ THREAD_COLUMNS = (
 
 
 def thread_of(row: tuple[object, ...]) -> Thread:
-    """Return the thread of a row of `THREAD_COLUMNS`."""
+    """Convert a row of `THREAD_COLUMNS` to a thread."""
     item_id, participant_id, *rest = row
     return Thread(ThreadKey(str(item_id), str(participant_id)), *rest)  # type: ignore[arg-type]  # columns in order
 
 
 def threads_of(session: Session, keys: Collection[ThreadKey]) -> dict[ThreadKey, Thread]:
-    """Return the started threads of these pairs, in one statement."""
+    """Return the existing threads of these pairs with one statement."""
     pairs = [(key.item_id, key.participant_id) for key in keys]
     rows = session.execute(
         select(*THREAD_COLUMNS).where(tuple_(ThreadRow.item_id, ThreadRow.participant_id).in_(pairs))
@@ -40,7 +40,7 @@ def threads_of(session: Session, keys: Collection[ThreadKey]) -> dict[ThreadKey,
 
 
 def locked_thread(session: Session, key: ThreadKey) -> Thread | None:
-    """Return the thread, locked until this transaction ends (on SQLite BEGIN IMMEDIATE locks the whole database)."""
+    """Return the thread, locked until this transaction ends. On SQLite, BEGIN IMMEDIATE locks the whole database."""
     row = session.execute(
         select(*THREAD_COLUMNS)
         .where(ThreadRow.item_id == key.item_id, ThreadRow.participant_id == key.participant_id)
@@ -50,7 +50,7 @@ def locked_thread(session: Session, key: ThreadKey) -> Thread | None:
 
 
 def insert_thread(session: Session, thread: Thread) -> bool:
-    """Insert the first row; return False if a concurrent transaction inserted it, and it is committed and visible."""
+    """Insert the first row. Return False if a concurrent transaction has inserted and committed it."""
     try:
         with session.begin_nested():
             session.execute(insert(ThreadRow).values(**_names(thread), **_state(thread)))

@@ -1,8 +1,8 @@
-"""Database by its URL: consistent reads, and writes that hold the lock from their first statement.
+"""The SQL database, with consistent reads, and writes that hold a lock from their first statement.
 
-On SQLite a write transaction starts with BEGIN IMMEDIATE, so its reads cannot become stale before it commits. On
-PostgreSQL a write is READ COMMITTED and locks the rows it decides on; a read is REPEATABLE READ, one snapshot for all
-its statements.
+On SQLite, a write transaction starts with BEGIN IMMEDIATE, so its reads cannot become stale before it commits. On
+PostgreSQL, a write is READ COMMITTED and locks the rows that it depends on. A read is REPEATABLE READ, with one
+snapshot for all its statements.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _WRITES: Final = "forum_writes"
 
 
 class Database:
-    """Transactions on one database. Threads may share it; every transaction has its own connection."""
+    """Transactions on one database. Threads can share it, and every transaction has its own connection."""
 
     def __init__(self, url: str) -> None:
-        """Open lazily. Raises `ValueError` for a URL that is neither a SQLite file nor PostgreSQL."""
+        """Create the database without connecting. Raises `ValueError` if it is neither a SQLite file nor PostgreSQL."""
         self.url = checked_url(url)
         self.engine = _engine(self.url)
         readers = self.engine
@@ -45,7 +45,7 @@ class Database:
 
     @contextmanager
     def write(self) -> Iterator[Session]:
-        """Yield a transaction that commits at its end, or rolls back when it raises."""
+        """Yield a transaction that commits at its end, or rolls back if an exception is raised."""
         with self._writers.begin() as session:
             yield session
 
@@ -86,7 +86,10 @@ def _prepare_sqlite(connection: sqlite3.Connection, entry: ConnectionPoolEntry) 
 
 
 def _switch_to_wal(connection: sqlite3.Connection) -> None:
-    """Switch the file to a write-ahead log. While another process does so, SQLite fails at once instead of waiting."""
+    """Switch the file to a write-ahead log.
+
+    While another process does so, SQLite fails at once instead of waiting.
+    """
     deadline = time.monotonic() + LOCK_WAIT_S
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Operations on threads in SQL: read a thread and get its token, change a thread, grant the right to ask for help."""
+"""SQL operations on threads: read a thread and get its token, change a thread, and grant help requests."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from keyplan_systems.forum.tokens import ThreadRights, ThreadTokenIssuer
 
 @dataclass(frozen=True, slots=True)
 class ThreadView:
-    """Thread for its reader: a status, `not_started` without a row, and a token for the messages."""
+    """A thread for its reader: its status, which is `not_started` without a row, and a token for its messages."""
 
     key: ThreadKey
     status: str
@@ -46,14 +46,15 @@ class ThreadView:
 
 
 def thread_key(item_id: str, participant_id: str) -> ThreadKey:
-    """Return the checked pair. Raises `BadRequestError` unless both are digits."""
+    """Return the validated pair. Raises `BadRequestError` unless both IDs are digits."""
     return ThreadKey(checked_id(item_id, "item_id"), checked_id(participant_id, "participant_id"))
 
 
 def get_thread(database: Database, clock: Clock, issuer: ThreadTokenIssuer, user_id: str, key: ThreadKey) -> ThreadView:
-    """Return the status of a thread and a token of the user's rights in it, valid for two hours.
+    """Return the status of a thread, and a token of the user's rights in it that is valid for two hours.
 
-    Raises `NotAllowedError` if the user may not read it, `BadRequestError` if the participant is not a user or team.
+    Raises `NotAllowedError` if the user may not read it, and `BadRequestError` if the participant is not a user or
+    team.
     """
     with database.read() as session:
         facts = load_thread_facts(session, user_id, [key])
@@ -67,7 +68,7 @@ def get_thread(database: Database, clock: Clock, issuer: ThreadTokenIssuer, user
 
 
 def is_closed(database: Database, key: ThreadKey) -> bool:
-    """Return True if a thread was closed; a thread that was never opened is not closed."""
+    """Return True if a thread was closed. A thread that was never opened is not closed."""
     with database.read() as session:
         thread = threads_of(session, [key]).get(key)
     return thread is not None and not thread.status.is_open
@@ -97,9 +98,9 @@ def update_thread(
 ) -> Thread | None:
     """Change or start a thread in one transaction that holds the row's lock, and return it as stored.
 
-    A change of status stores its log entry in the outbox, in the same transaction. A request that changes nothing keeps
-    the time too; it returns None if the user may not read the thread. Raises `BadRequestError` or `NotAllowedError`;
-    nothing is stored then.
+    A change of status stores its log entry in the outbox in the same transaction. A request that changes nothing does
+    not change the time either, and returns None if the user may not read the thread. Raises `BadRequestError` or
+    `NotAllowedError` without storing anything.
     """
     check_shape(update)
     with database.write() as session:
@@ -113,7 +114,7 @@ def update_thread(
 
 
 def grant_help(database: Database, giver_id: str, receiver_id: str, item_id: str, helper_group_id: str) -> None:
-    """Let a user or group request help from a group on the item, and below it along propagating edges.
+    """Let a user or group request help from a group on the item and, along propagating edges, below it.
 
     Granting again changes nothing. Raises `NotAllowedError` if the giver may not grant it.
     """
@@ -136,7 +137,10 @@ def now_ms(clock: Clock) -> int:
 def _locked_update(
     session: Session, clock: Clock, user_id: str, key: ThreadKey, update: ThreadUpdate
 ) -> tuple[Thread | None, bool]:
-    """Read the locked row, decide, and write; the second result is False if the row to insert exists already."""
+    """Read the locked row, compute the change, and write it.
+
+    The second result is False if the row to insert already exists.
+    """
     helpers = () if update.helper_group_id is None else (checked_id(update.helper_group_id, "helper_group_id"),)
     thread = locked_thread(session, key)
     facts = load_thread_facts(session, user_id, [key], helpers)

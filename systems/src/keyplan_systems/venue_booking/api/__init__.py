@@ -1,1 +1,1 @@
-"""API of venue booking: GraphQL for client programs, plus routes for monitors and calendars."""
+"""The API of venue booking: GraphQL for client programs, plus routes for monitoring and calendars."""

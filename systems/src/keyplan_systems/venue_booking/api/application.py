@@ -1,4 +1,4 @@
-"""Application: GraphQL at /graphql, its schema as text, the calendar feed, health."""
+"""The application: GraphQL at /graphql, its schema as text, the calendar feed, and health checks."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def application(
     checks: Mapping[str, Check],
     domain: str = "localhost",
 ) -> FastAPI:
-    """Return the application over the operations; `domain` is part of the IDs in the calendar feed."""
+    """Return the application for the operations. `domain` is part of the IDs in the calendar feed."""
     app = web_application(
         "Venue booking",
         verifier=verifier,
@@ -121,7 +121,7 @@ def _calendar(service: Service, domain: str) -> APIRouter:
 
 
 def _is_among(etag: str, header: str) -> bool:
-    """Return True if an If-None-Match header names the tag; weakened tags match as well (RFC 9110, 13.1.2)."""
+    """Return True if an If-None-Match header contains the tag, also as a weak tag (RFC 9110, 13.1.2)."""
     return header.strip() == "*" or etag in {tag.strip().removeprefix("W/") for tag in header.split(",")}
 
 

@@ -1,7 +1,7 @@
-"""Context of a GraphQL request: the caller, the operations, and loaders that batch single reads.
+"""The context of a GraphQL request: the caller, the operations, and loaders that batch reads.
 
-Operations block, so they run in threads; resolvers wait for them. Loaders live as long as their request, so data loaded
-for one caller is never visible to another.
+Operations block, so they run in threads and resolvers await them. Loaders exist only for the duration of a request, so
+data that was loaded for one caller is never visible to another.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 class Context(BaseContext):
-    """Context of one request."""
+    """The context of one request."""
 
     def __init__(self, service: Service, principal: Principal) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ RequestInfo: TypeAlias = Info[Context, None]
 
 
 def field(description: str) -> Callable[[T], T]:
-    """Return the decorator of a field that a method resolves. The library's own decorator is not typed for this."""
+    """Return a decorator for a field that a method resolves. The library's own decorator is not typed for this."""
     return cast("Callable[[T], T]", strawberry.field(description=description))
 
 
@@ -75,9 +75,10 @@ _KEY = re.compile(rf"[!-~]{{1,{KEY_CHARACTERS}}}")
 
 
 def idempotent_request(info: RequestInfo, key: str | None, *content: object) -> Request | None:
-    """Return the request of a mutation with an idempotency key, None without one. Raises InvalidRequestError.
+    """Return the request of a mutation with an idempotency key, or None without a key.
 
-    The mutation's name and arguments are its fingerprint: the same key with different ones is refused.
+    The fingerprint consists of the mutation's name and arguments, so the same key with different arguments is rejected.
+    Raises InvalidRequestError.
     """
     if key is None:
         return None
@@ -93,7 +94,7 @@ async def use(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 
 
 def person_of(principal: Principal) -> Person:
-    """Return the person that a verified token names. An address counts as verified only if the issuer says so."""
+    """Return the user that a verified token identifies. An address is verified only if the issuer says so."""
     groups = (ADMINISTRATORS,) if principal.has_role(ADMINISTRATORS) else ()
     claims = principal.claims
     return Person(

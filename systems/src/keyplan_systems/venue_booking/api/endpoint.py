@@ -1,4 +1,4 @@
-"""GraphQL endpoint of the library, with this application's error format for requests that are not GraphQL."""
+"""The GraphQL endpoint of the library, with this application's error format for invalid requests."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from keyplan_systems.web.request_context import with_unreadable
 
 
 class Endpoint(GraphQLRouter[Context, None]):
-    """GraphQL over POST. The schema has no subscriptions, so the library's route for websockets is omitted."""
+    """GraphQL over POST. The schema has no subscriptions, so the library's websocket route is omitted."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.routes[:] = [route for route in self.routes if not isinstance(route, APIWebSocketRoute)]
 
     async def run(self, *args: Any, **options: Any) -> Any:
-        """Answer a request; refusals of the library in plain text are raised as a Problem."""
+        """Answer a request. Plain text rejections of the library are raised as a Problem."""
         try:
             return await super().run(*args, **options)
         except HTTPException as error:
             raise Problem(error.status_code, error.reason) from error
 
     async def process_result(self, request: Request, result: ExecutionResult) -> GraphQLHTTPResponse:
-        """Return the answer; its extensions state how many items lists omit because they cannot be read."""
+        """Return the result, with the number of omitted unreadable items in its extensions."""
         answer = await super().process_result(request, result)
         left_out = with_unreadable({})
         if left_out:
@@ -40,7 +40,7 @@ class Endpoint(GraphQLRouter[Context, None]):
         return answer
 
     def decode_json(self, data: str | bytes) -> object:
-        """Return the request's body. Raises Problem unless it is an object, because the library does not check that."""
+        """Return the body of the request. Raises Problem unless it is an object, which the library does not check."""
         try:
             body = orjson.loads(data)
         except orjson.JSONDecodeError as error:

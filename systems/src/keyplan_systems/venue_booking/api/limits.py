@@ -1,8 +1,9 @@
-"""Limits of a query: its depth, and the number of values it can return.
+"""Limits of a query: its depth, and the number of values that it can return.
 
-A field counts one; fields below a list count once for every possible entry, by the list's `first` or its maximum.
-Introspection is counted separately: it does not load the table, but takes as much work of the process as other fields.
-Fragments are measured once, however often they are used, so that measuring is never more work than reading the query.
+A field counts as one value. Fields below a list count once for every possible entry, given by the `first` argument or
+the maximum of the list. Introspection is counted separately: it does not read the table, but costs as much CPU time as
+other fields. Fragments are measured once, however often they are used, so that measuring never takes longer than
+parsing the query.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ _LISTS: Final[Mapping[str, int]] = {
 
 @dataclass(frozen=True)
 class Measure:
-    """Depth and complexity of a selection."""
+    """The depth and complexity of a selection."""
 
     depth: int = 0
     complexity: int = 0
@@ -123,17 +124,17 @@ class _Measuring:
 
 
 class Limits(SchemaExtension):
-    """Extension that refuses too deep or too large queries before they run."""
+    """Extension that rejects queries that are too deep or too large before they run."""
 
     def on_operation(self) -> Iterator[None]:
-        """Measure the query while it is validated; list sizes depend on its variables."""
+        """Measure the query while it is validated, because list sizes depend on its variables."""
         context = self.execution_context
         context.validation_rules = (*context.validation_rules, rule_with(context.variables or {}))
         yield
 
 
 def rule_with(variables: Mapping[str, Any]) -> type[ValidationRule]:
-    """Return the validation rule for a query that runs with these variables."""
+    """Return the validation rule for a query with these variables."""
 
     class LimitsRule(ValidationRule):
         def enter_document(self, node: DocumentNode, *_: Any) -> None:
@@ -153,7 +154,7 @@ def rule_with(variables: Mapping[str, Any]) -> type[ValidationRule]:
 
 
 def lists_of_schema(schema: GraphQLSchema) -> Mapping[str, int]:
-    """Return the maximum number of entries of each introspection list; 1 for fields that are not lists."""
+    """Return the maximum number of entries for each introspection list, or 1 for other fields."""
     kinds = schema.type_map.values()
     fields = [member for kind in kinds if isinstance(kind, GraphQLObjectType) for member in kind.fields.values()]
     return {
@@ -167,7 +168,7 @@ def lists_of_schema(schema: GraphQLSchema) -> Mapping[str, int]:
 
 
 def refusal(measure: Measure) -> GraphQLError | None:
-    """Return the error of a query that exceeds the limits."""
+    """Return the error for a query that exceeds the limits, or None."""
     if measure.depth > MAX_DEPTH:
         message = f"The query is {measure.depth} levels deep; the maximum is {MAX_DEPTH}."
         return GraphQLError(message, extensions={"code": "too_deep"})

@@ -1,4 +1,4 @@
-"""Mutations. Inputs are only named and typed here; the domain rules validate them."""
+"""GraphQL mutations. Inputs are only named and typed here, and the domain rules validate them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from keyplan_systems.venue_booking.domain.requests import EventKind, Language
 
 @strawberry.input
 class ContactInput:
-    """Contact for a booking."""
+    """The contact for a booking."""
 
     full_name: str
     email: str
@@ -31,7 +31,7 @@ class ContactInput:
 
 @strawberry.input
 class BookingInput:
-    """Booking request."""
+    """A booking request."""
 
     date: date
     duration: str
@@ -49,7 +49,7 @@ class BookingInput:
 
 @strawberry.input
 class EventInput:
-    """Calendar entry of an administrator."""
+    """A calendar entry of an administrator."""
 
     date: date
     duration: str
@@ -60,7 +60,7 @@ class EventInput:
 
 @strawberry.input
 class ProfileInput:
-    """Changes of a profile; omitted fields stay unchanged."""
+    """Changes of a profile. Omitted fields stay unchanged."""
 
     name: str | None = None
     email: str | None = None
@@ -70,7 +70,7 @@ class ProfileInput:
 
 @strawberry.input
 class PaymentInput:
-    """Received payment; the amount is in hundredths of the currency."""
+    """A received payment. The amount is in hundredths of the currency."""
 
     booking_id: strawberry.ID
     amount_cents: int
@@ -80,9 +80,10 @@ class PaymentInput:
 
 @strawberry.type
 class Mutation:
-    """Mutations. With a version, a mutation applies only to an item that still has it.
+    """Mutations. With a version, a mutation applies only to an item that still has this version.
 
-    With an idempotency key a mutation happens once in 24 hours however often it is sent: the first result is returned.
+    With an idempotency key, a mutation is applied once in 24 hours however often it is sent, and the first result is
+    returned.
     """
 
     @field("Request the venue. A request is not a confirmation, and holds no slots.")
@@ -154,7 +155,7 @@ class Mutation:
     async def request_email_code(
         self, info: RequestInfo, email: str, idempotency_key: str | None = None
     ) -> EmailCodeShape:
-        """Claim an address."""
+        """Claim an email address."""
         context = info.context
         request = idempotent_request(info, idempotency_key, email)
         return EmailCodeShape.of(await use(context.service.users.request_code, context.person, email, request))
@@ -163,7 +164,7 @@ class Mutation:
     async def verify_email(
         self, info: RequestInfo, id: strawberry.ID, code: str, idempotency_key: str | None = None
     ) -> UserShape:
-        """Verify an address."""
+        """Verify an email address."""
         context = info.context
         request = idempotent_request(info, idempotency_key, str(id), code)
         return UserShape.of(await use(context.service.users.verify, context.person, str(id), code, request))
@@ -172,7 +173,7 @@ class Mutation:
     async def release_email(
         self, info: RequestInfo, user_id: strawberry.ID, idempotency_key: str | None = None
     ) -> UserShape:
-        """Release an address."""
+        """Release an email address."""
         context = info.context
         request = idempotent_request(info, idempotency_key, str(user_id))
         return UserShape.of(await use(context.service.users.release_address, context.actor, str(user_id), request))

@@ -1,4 +1,4 @@
-"""Queries."""
+"""GraphQL queries."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FIRST = 25
 
 
 def month_of(text: str) -> date:
-    """Return the first day of a month written as 2025-11."""
+    """Return the first day of a month in the form 2025-11."""
     try:
         if len(text) != len("2025-11"):
             raise ValueError(text)
@@ -48,14 +48,14 @@ class Query:
 
     @field("The caller's profile together with the whole history.")
     async def profile(self, info: RequestInfo) -> ProfileShape:
-        """Return the profile and bookings with one query of the user's partition."""
+        """Return the profile and bookings with a single query of the user's partition."""
         result = await use(info.context.service.users.with_bookings, info.context.person)
         bookings = [UserBookingShape.of(item) for item in result.bookings]
         return ProfileShape(user=UserShape.of(result.user), bookings=bookings)
 
     @field("The codes that were sent to addresses which the caller claims, while they are valid.")
     async def my_email_codes(self, info: RequestInfo) -> list[EmailCodeShape]:
-        """Return the claims of the last hour."""
+        """Return the address claims of the last hour."""
         return [EmailCodeShape.of(item) for item in await use(info.context.service.users.codes, info.context.actor)]
 
     @field("The caller's bookings, the latest date first.")
@@ -70,7 +70,7 @@ class Query:
     async def my_notifications(
         self, info: RequestInfo, first: int = FIRST, after: str | None = None
     ) -> Page[NotificationShape]:
-        """Return the sent letters."""
+        """Return the emails that were sent."""
         notifications = await use(info.context.service.users.notifications, info.context.person, first, after)
         return page(notifications, NotificationShape.of)
 
@@ -114,7 +114,7 @@ class Query:
 
     @field("The user with an e-mail address. For administrators.")
     async def user_by_email(self, info: RequestInfo, email: str) -> UserShape | None:
-        """Return a user by e-mail address."""
+        """Return a user by email address."""
         user = await use(info.context.service.users.by_email, info.context.actor, email)
         return None if user is None else UserShape.of(user)
 

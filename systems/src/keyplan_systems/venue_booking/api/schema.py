@@ -1,7 +1,7 @@
-"""GraphQL schema: queries, mutations, limits, and error format.
+"""The GraphQL schema: queries, mutations, limits and error format.
 
-Every error has a code in its extensions. Refusals of the rules have their own code and details, mistakes in the query
-have `bad_query`; unexpected errors are reported without details, which are in the log.
+Every error has a code in its extensions. Errors of the domain rules have their own code and details. Invalid queries
+have the code `bad_query`. Unexpected errors are reported without details, which are logged.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ quarter of that.
 
 
 class _Schema(strawberry.Schema):
-    """Schema that logs unexpected errors, but not the mistakes of callers."""
+    """A schema that logs unexpected errors, but not errors of callers."""
 
     def process_errors(
         self,
@@ -49,7 +49,7 @@ class _Schema(strawberry.Schema):
 
 
 class _ErrorReporting(SchemaExtension):
-    """Extension that words errors for callers."""
+    """Extension that converts errors to their public form."""
 
     def on_operation(self) -> Iterator[None]:
         """Replace each error by its public form after the execution."""
@@ -60,7 +60,7 @@ class _ErrorReporting(SchemaExtension):
 
 
 class _OneOperation(SchemaExtension):
-    """Extension that refuses several operations without a name; the library would run the first."""
+    """Extension that rejects several operations without a name, of which the library would run the first."""
 
     def on_operation(self) -> Iterator[None]:
         """Count the operations while the query is validated."""
@@ -82,7 +82,7 @@ def _is_unforeseen(error: GraphQLError) -> bool:
 
 
 def _is_callers(error: BaseException) -> bool:
-    """Return True for a refusal, or for the library's error about a part of the query, such as a null variable."""
+    """Return True for an error that the caller caused, such as a domain error or a null variable."""
     return isinstance(error, RefusalError) or (isinstance(error, GraphQLError) and bool(error.nodes))
 
 

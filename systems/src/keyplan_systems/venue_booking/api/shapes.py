@@ -1,4 +1,4 @@
-"""GraphQL types, and their construction from results."""
+"""GraphQL types and their conversion from results."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ for _name, _kind in ENUMS.items():
 
 @strawberry.type(description="A part of a list; the cursor leads to the next one and is null at the end.")
 class Page(Generic[T]):
-    """Page of a list."""
+    """A page of a list."""
 
     entries: list[T]
     cursor: str | None
@@ -53,7 +53,7 @@ def page(listed: Listed[From], convert: Callable[[From], T]) -> Page[T]:
 
 @strawberry.type
 class Stats:
-    """Number of a user's bookings per status."""
+    """The number of a user's bookings per status."""
 
     pending: int
     approved: int
@@ -64,7 +64,7 @@ class Stats:
 
 @strawberry.type(name="User")
 class UserShape:
-    """Profile of a user."""
+    """The profile of a user."""
 
     id: strawberry.ID
     email: str | None
@@ -101,7 +101,7 @@ class UserShape:
 
 @strawberry.type(name="EmailCode")
 class EmailCodeShape:
-    """Code that was sent to an address which the caller claims. `verifyEmail` accepts its ID and the code."""
+    """A code that was sent to an address that the caller claims. `verifyEmail` accepts its ID and the code."""
 
     id: strawberry.ID
     email: str
@@ -115,7 +115,7 @@ class EmailCodeShape:
 
 @strawberry.type(name="Contact")
 class ContactShape:
-    """Contact for a booking."""
+    """The contact for a booking."""
 
     full_name: str
     email: str
@@ -124,7 +124,7 @@ class ContactShape:
 
 @strawberry.type(name="Booking")
 class BookingShape:
-    """Booking request and its outcome. A pending request is not a confirmation and holds no slots."""
+    """A booking request with its outcome. A pending request is not a confirmation and holds no slots."""
 
     id: strawberry.ID
     code: str
@@ -146,7 +146,7 @@ class BookingShape:
 
     @classmethod
     def of(cls, booking: Booking) -> BookingShape:
-        """Return the type for a booking that the caller may see."""
+        """Return the type for a booking that the caller may view."""
         contact = booking.contact
         return cls(
             id=strawberry.ID(booking.booking_id),
@@ -170,13 +170,13 @@ class BookingShape:
 
     @field("Whose booking it is.")
     async def user(self, info: RequestInfo) -> UserShape | None:
-        """Load the user together with the users of the other bookings."""
+        """Load the user in a batch with the users of other bookings."""
         user = await info.context.users.load(self.source.user_id)
         return None if user is None else UserShape.of(user)
 
     @field("Its event, while it is approved.")
     async def event(self, info: RequestInfo) -> Annotated[EventShape, strawberry.lazy(__name__)] | None:
-        """Load the event together with the events of the other bookings."""
+        """Load the event in a batch with the events of other bookings."""
         if self.source.event_id is None:
             return None
         event = await info.context.events.load(self.source.event_id)
@@ -193,7 +193,7 @@ class BookingShape:
 
 @strawberry.type(name="UserBooking")
 class UserBookingShape:
-    """Booking in its user's history."""
+    """A booking in its user's history."""
 
     booking_id: strawberry.ID
     date: date
@@ -203,7 +203,7 @@ class UserBookingShape:
 
     @classmethod
     def of(cls, item: UserBookingItem) -> UserBookingShape:
-        """Return the type for the copy under the user."""
+        """Return the type for the user's copy of a booking."""
         return cls(
             booking_id=strawberry.ID(item.booking_id),
             date=item.date,
@@ -214,14 +214,14 @@ class UserBookingShape:
 
     @field("All there is to know of it.")
     async def booking(self, info: RequestInfo) -> BookingShape | None:
-        """Load the booking together with the others of the list."""
+        """Load the booking in a batch with other bookings of the list."""
         booking = await info.context.bookings.load(str(self.booking_id))
         return None if booking is None else BookingShape.of(booking)
 
 
 @strawberry.type(name="Profile", description="The caller's profile and all their bookings, read in one query.")
 class ProfileShape:
-    """User with bookings."""
+    """A user with their bookings."""
 
     user: UserShape
     bookings: list[UserBookingShape]
@@ -229,7 +229,7 @@ class ProfileShape:
 
 @strawberry.type(name="Event")
 class EventShape:
-    """Holder of slots of a date. Of other people's bookings only the slots are visible."""
+    """The holder of slots on a date. Other users' bookings show only the slots."""
 
     id: strawberry.ID | None
     date: date
@@ -243,7 +243,7 @@ class EventShape:
 
     @classmethod
     def of(cls, event: Event, actor: Actor) -> EventShape:
-        """Return the type for an event, with the fields that the actor may see."""
+        """Return the type for an event, with the fields that the actor may view."""
         may_see_all = event.is_public or actor.is_admin or event.created_by == actor.user_id
         booking_id = event.booking_id if may_see_all else None
         return cls(
@@ -260,7 +260,7 @@ class EventShape:
 
     @field("What is said of it, if the caller may see that.")
     async def description(self, info: RequestInfo) -> str | None:
-        """Load a missing description together with those of the other events."""
+        """Load a missing description in a batch with those of other events."""
         if self.id is None:
             return None
         event = self.source if self.source.description is not None else await info.context.events.load(str(self.id))
@@ -268,7 +268,7 @@ class EventShape:
 
     @field("The booking that it is of, if the caller may see that.")
     async def booking(self, info: RequestInfo) -> BookingShape | None:
-        """Load the booking together with the bookings of the other events."""
+        """Load the booking in a batch with the bookings of other events."""
         if self.booking_id is None:
             return None
         booking = await info.context.bookings.load(str(self.booking_id))
@@ -277,7 +277,7 @@ class EventShape:
 
 @strawberry.type
 class SlotAvailability:
-    """Slot of a date."""
+    """A slot on a date."""
 
     name: str
     state: SlotState
@@ -285,7 +285,7 @@ class SlotAvailability:
 
 @strawberry.type(name="Day")
 class DayShape:
-    """Date with its free slots and the durations that fit."""
+    """A date with its free slots and the durations that fit."""
 
     date: date
     bookable: bool
@@ -296,7 +296,7 @@ class DayShape:
 
     @classmethod
     def of(cls, day: DayAvailability) -> DayShape:
-        """Return the type for a date's availability."""
+        """Return the type for the availability of a date."""
         return cls(
             date=day.date,
             bookable=day.bookable,

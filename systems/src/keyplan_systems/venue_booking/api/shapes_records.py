@@ -1,4 +1,4 @@
-"""GraphQL types of payments, lock codes, audit entries and letters."""
+"""GraphQL types of payments, lock codes, audit entries and emails."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from keyplan_systems.venue_booking.entities import NotificationItem
 
 @strawberry.type(name="Payment")
 class PaymentShape:
-    """Received payment; the amount is in hundredths of the currency."""
+    """A received payment. The amount is in hundredths of the currency."""
 
     id: strawberry.ID
     booking_id: strawberry.ID
@@ -39,7 +39,7 @@ class PaymentShape:
 
 @strawberry.type(name="LockCode")
 class LockCodeShape:
-    """Code that opens the door for an event."""
+    """A code that opens the door for an event."""
 
     event_id: strawberry.ID
     digits: str
@@ -59,7 +59,7 @@ class LockCodeShape:
 
 @strawberry.type
 class Detail:
-    """Additional detail of an audit entry."""
+    """An additional detail of an audit entry."""
 
     name: str
     value: str
@@ -67,7 +67,7 @@ class Detail:
 
 @strawberry.type(name="AuditEntry")
 class AuditShape:
-    """Action of an administrator."""
+    """An action of an administrator."""
 
     id: strawberry.ID
     actor_id: str
@@ -91,7 +91,7 @@ class AuditShape:
 
 @strawberry.type(name="Notification")
 class NotificationShape:
-    """Sent letter."""
+    """An email that was sent."""
 
     kind: NoticeKind
     booking_id: strawberry.ID
@@ -99,5 +99,5 @@ class NotificationShape:
 
     @classmethod
     def of(cls, item: NotificationItem) -> NotificationShape:
-        """Return the type for an entry of the history."""
+        """Return the type for an entry of the email history."""
         return cls(kind=item.kind, booking_id=strawberry.ID(item.booking_id), sent_at=item.sent_at)

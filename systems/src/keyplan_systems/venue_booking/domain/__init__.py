@@ -1,1 +1,1 @@
-"""Rules of venue booking as plain Python, without storage, web or clock."""
+"""The rules of venue booking as plain Python, without storage, web or clock."""

@@ -1,7 +1,7 @@
-"""Verification of e-mail addresses by a code in a letter: how codes are hashed, compared and limited.
+"""Verification of email addresses by codes, which are hashed, compared and limited.
 
-Only hashes are stored. A code is generated when its letter is sent, so a letter that is sent again brings another code;
-the codes of the last letters are accepted.
+Only hashes are stored. A code is generated when its email is sent, so an email that is sent again contains another
+code. The codes of the most recent emails are accepted.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _COST: Final = 2**13
 
 
 def hashed_code(code: str, salt: str) -> str:
-    """Return the stored hash of a code. Lower case, dashes and O for 0 make no difference."""
+    """Return the stored hash of a code. It ignores case and dashes, and treats O as 0."""
     written = code.upper().translate(_MISREAD)
     return hashlib.scrypt(written.encode(), salt=salt.encode(), n=_COST, r=8, p=1, dklen=32).hex()
 
 
 def is_code(text: str, salt: str, hashes: Sequence[str]) -> bool:
-    """Return True if the text is one of the hashed codes; the duration does not depend on the text."""
+    """Return True if the text is one of the hashed codes. The duration does not depend on the text."""
     candidate = hashed_code(text, salt).encode()
     matches = [hmac.compare_digest(candidate, stored.encode()) for stored in hashes]
     return any(matches)

@@ -1,4 +1,4 @@
-"""Bookings: their statuses, who may move them from one to another, and the effects of each move.
+"""Bookings: their statuses, the allowed transitions, and the effects of each transition.
 
     pending   ── approve (admin) ──────────────> approved     takes the slots
     pending   ── reject (admin) ───────────────> rejected
@@ -6,8 +6,8 @@
     approved  ── reject (admin) ───────────────> rejected     frees the slots
     approved  ── cancel (owner, admin) ────────> cancelled    frees the slots
 
-Rejected and cancelled are final. A pending booking holds nothing: several may wait for one slot, and the first
-to be approved gets it. `decide` returns the changes; the writer stores them in one transaction.
+Rejected and cancelled are final. A pending booking holds no slots: several bookings may be pending for one slot, and
+the first to be approved gets it. `decide` returns the changes, and the writer stores them in one transaction.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from keyplan_systems.venue_booking.domain.venue import Venue
 
 @dataclass(frozen=True)
 class Booking:
-    """Booking request and its outcome.
+    """A booking request with its outcome.
 
-    `requested_at` and `decided_at` are UTC. `decided_by` is the actor of the last move and `reason` is their message to
-    the owner. While it is approved, `slots` are the held slots and `event_id` is its event: freeing uses these and not
-    the venue's present durations, which may have changed since. `version` counts writes.
+    `requested_at` and `decided_at` are UTC. `decided_by` is the actor of the last transition, and `reason` is their
+    message to the owner. While the booking is approved, `slots` are the held slots and `event_id` is its event. These
+    are used to free the slots, because the durations of the venue may have changed since. `version` counts writes.
     """
 
     booking_id: str
@@ -62,7 +62,7 @@ class Booking:
 
 
 class Action(StrEnum):
-    """Actions on a booking."""
+    """An action on a booking."""
 
     APPROVE = "approve"
     REJECT = "reject"
@@ -70,7 +70,7 @@ class Action(StrEnum):
 
 
 class SlotEffect(StrEnum):
-    """Effect of a move on the slots of the booking's date."""
+    """The effect of a transition on the slots of the booking's date."""
 
     NONE = "none"
     TAKE = "take"
@@ -79,7 +79,7 @@ class SlotEffect(StrEnum):
 
 @dataclass(frozen=True)
 class Move:
-    """Row of the transition table."""
+    """A row of the transition table."""
 
     status: Status
     slots: SlotEffect
@@ -98,11 +98,11 @@ OWNER_ACTIONS: Final = frozenset(action for (_, action), move in MOVES.items() i
 
 @dataclass(frozen=True)
 class Written:
-    """Changes of one step, to be written together or not at all.
+    """The changes of one step, which are written together or not at all.
 
-    The booking (conditioned on its version before), its copy under the user, the counters; `takes`, the event of which
-    each slot is put only if free; `frees`, the slots of the date which are deleted only if held by this booking; the
-    notices; and an audit entry if an administrator acted.
+    They consist of the booking (on condition of its previous version), its copy under the user, and the counters.
+    `takes` is the event whose slots are put only if they are free. `frees` are the slots that are deleted only if this
+    booking holds them. There are also the notices and, if an administrator acted, an audit entry.
     """
 
     booking: Booking
@@ -114,14 +114,14 @@ class Written:
 
 
 def check_free(request: BookingRequest, venue: Venue, held: Collection[str]) -> None:
-    """Raise SlotTakenError if a requested slot is among those held on the date."""
+    """Raise SlotTakenError if a requested slot is held on the date."""
     taken = [slot for slot in venue.slots_of(request.duration) if slot in held]
     if taken:
         raise SlotTakenError(request.date, taken)
 
 
 def request_booking(request: BookingRequest, *, booking_id: str, user_id: str, code: str, now: datetime) -> Written:
-    """Return a new pending booking of a checked request."""
+    """Return a new pending booking for a validated request."""
     booking = Booking(
         booking_id=booking_id,
         user_id=user_id,
@@ -151,11 +151,11 @@ def decide(
     reason: str | None = None,
     known_version: int | None = None,
 ) -> Written:
-    """Return the changes that an action by this actor makes to the booking.
+    """Return the changes that an action of this actor makes to the booking.
 
-    `event_id` becomes the ID of the event if slots are taken. Raises NotFoundError for strangers (they must not learn
-    that the booking exists), NotAllowedError for owners who may only cancel, StaleVersionError, AlreadyDecidedError,
-    and DateNotBookableError for the approval of a past date.
+    `event_id` becomes the ID of the event if slots are taken. Raises NotFoundError for other users (who must not learn
+    that the booking exists), NotAllowedError for owners if they may only cancel, StaleVersionError,
+    AlreadyDecidedError, and DateNotBookableError for the approval of a past date.
     """
     check_may(booking, action, actor)
     move = MOVES.get((booking.status, action))
@@ -204,7 +204,7 @@ def _event(booking: Booking, now: datetime) -> Event:
 
 
 def check_may(booking: Booking, action: Action, actor: Actor) -> None:
-    """Refuse actors who may not do this whatever the booking's status."""
+    """Raise an error if the actor may not do this, whatever the booking's status."""
     if actor.is_admin:
         return
     check_may_see(booking, actor)
@@ -219,7 +219,7 @@ def check_may_see(booking: Booking, actor: Actor) -> None:
 
 
 def is_conflicting(booking: Booking, events: Collection[Event], venue: Venue) -> bool:
-    """Return True if a waiting booking cannot be approved: a slot is held, or the duration not offered any more."""
+    """Return True if a pending booking cannot be approved: a slot is held, or its duration is no longer offered."""
     if booking.status is not Status.PENDING:
         return False
     if booking.duration not in venue.durations:

@@ -1,7 +1,7 @@
-"""Confirmation codes: eight characters of Crockford's base 32, easy to read aloud and to type.
+"""Confirmation codes with eight characters of Crockford's base 32, which are easy to read aloud and type.
 
-The alphabet leaves out I, L, O and U, which look like others. Source: Douglas Crockford's description of his
-base 32.
+The alphabet does not contain I, L, O and U, which look like other characters. Source: Douglas Crockford's description
+of base 32.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _CODE_BYTES: Final = CODE_CHARACTERS * _BITS_PER_CHARACTER // 8
 
 
 def new_code(random_bytes: Callable[[int], bytes] = secrets.token_bytes) -> str:
-    """Return a code of 40 random bits.
+    """Return a code with 40 random bits.
 
-    The source must be cryptographically secure: a code gives access to its booking.
+    The source must be cryptographically secure, because a code gives access to its booking.
     """
     number = int.from_bytes(random_bytes(_CODE_BYTES), "big")
     shifts = range((CODE_CHARACTERS - 1) * _BITS_PER_CHARACTER, -1, -_BITS_PER_CHARACTER)
@@ -27,5 +27,5 @@ def new_code(random_bytes: Callable[[int], bytes] = secrets.token_bytes) -> str:
 
 
 def readable_code(code: str) -> str:
-    """Return a stored code for display, in two halves."""
+    """Return a stored code in two halves for display."""
     return f"{code[:4]}-{code[4:]}"

@@ -1,6 +1,6 @@
-"""Events hold slots: approved bookings, public events, closures; and the slots that remain free.
+"""Events, which hold slots (approved bookings, public events and closures), and the remaining free slots.
 
-Occupancy is one entry per date and slot, so a full day and half a day cannot both hold the morning.
+Occupancy is stored per date and slot, so a full-day and a half-day event cannot both hold the morning.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ TITLE_CHARACTERS: Final = 120
 
 @dataclass(frozen=True)
 class Event:
-    """Holder of slots of a date.
+    """A holder of slots on a date.
 
-    `booking_id` is set for bookings only. `created_by` is the booking's user, or the administrator who created the
-    event. `updated_at` is UTC. `description` is None if only the slots were read, which do not have it.
+    `booking_id` is set only for bookings. `created_by` is the booking's user, or the administrator who created the
+    event. `updated_at` is UTC. `description` is None if only the slots were read, because they do not contain it.
     """
 
     event_id: str
@@ -44,7 +44,7 @@ class Event:
 
     @property
     def is_public(self) -> bool:
-        """True if strangers may read its title."""
+        """Whether other users may view the title."""
         return self.kind is not EventKind.PRIVATE_BOOKING
 
 
@@ -59,7 +59,7 @@ def event_of_booking(
     description: str,
     now: datetime,
 ) -> Event:
-    """Return the event of an approved booking; its title is the first line of the booking's description."""
+    """Return the event of an approved booking. Its title is the first line of the booking's description."""
     title = description.splitlines()[0][:TITLE_CHARACTERS]
     return Event(
         event_id=event_id,
@@ -75,7 +75,7 @@ def event_of_booking(
 
 
 def event_of_request(request: EventRequest, venue: Venue, *, event_id: str, admin_id: str, now: datetime) -> Event:
-    """Return the event of an administrator's checked request."""
+    """Return the event for an administrator's validated request."""
     return Event(
         event_id=event_id,
         date=request.date,
@@ -90,7 +90,7 @@ def event_of_request(request: EventRequest, venue: Venue, *, event_id: str, admi
 
 
 class SlotState(StrEnum):
-    """State of a slot for a person who looks for a date."""
+    """The state of a slot, for a user who looks for a date."""
 
     FREE = "free"
     TAKEN = "taken"
@@ -99,9 +99,9 @@ class SlotState(StrEnum):
 
 @dataclass(frozen=True)
 class DayAvailability:
-    """Date with each slot's state, the durations that fit, and whether it accepts requests.
+    """A date with each slot's state, the possible durations, and whether it accepts requests.
 
-    A date outside the booking window has `bookable` False, and its slots still show their state.
+    A date outside of the booking window has `bookable` False, and its slots still show their state.
     """
 
     date: date
@@ -110,14 +110,14 @@ class DayAvailability:
     bookable: bool
 
     def is_free(self, slot: str) -> bool:
-        """Return True if the slot can be requested for this date; False for unknown slots."""
+        """Return True if the slot can be requested for this date. Unknown slots cannot."""
         return self.bookable and self.slots.get(slot) is SlotState.FREE
 
 
 def availability(
     venue: Venue, first: date, last: date, events: Iterable[Event], now: datetime
 ) -> tuple[DayAvailability, ...]:
-    """Return every date from first to last, both included, in order; waiting requests hold no slots.
+    """Return all dates from first to last, inclusive. Pending requests hold no slots.
 
     Raises InvalidRequestError if the range is empty or longer than the venue allows.
     """
@@ -152,5 +152,5 @@ def _day(venue: Venue, day: date, states: Mapping[tuple[date, str], SlotState], 
 
 
 def taken_slots(events: Collection[Event]) -> frozenset[tuple[date, str]]:
-    """Return every date and slot that these events hold."""
+    """Return every date and slot held by these events."""
     return frozenset((event.date, slot) for event in events for slot in event.slots)

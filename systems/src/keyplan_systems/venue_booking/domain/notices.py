@@ -1,7 +1,7 @@
-"""Notices: the e-mails that a step triggers, their recipients, and how often they may arrive (once).
+"""Notices, which are the emails that a step triggers, with their recipients.
 
-A notice is written into the outbox in the transaction of its step. Delivery repeats after failures, so a
-notice carries a key that is the same however often it is tried.
+A notice is written to the outbox in the transaction of its step. Delivery is retried after failures, so every notice
+has a key that is the same for all attempts.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from keyplan_systems.venue_booking.domain.users import Status
 
 
 class Audience(StrEnum):
-    """Recipients of a notice."""
+    """The recipients of a notice."""
 
     CUSTOMER = "customer"
     ADMINISTRATORS = "administrators"
 
 
 class NoticeKind(StrEnum):
-    """Kinds of e-mails that the venue sends."""
+    """The kinds of emails that the venue sends."""
 
     RECEIVED = "received"
     APPROVED = "approved"
@@ -34,7 +34,7 @@ class NoticeKind(StrEnum):
 
     @property
     def audience(self) -> Audience:
-        """Recipients of this kind."""
+        """The recipients of this kind."""
         return Audience.ADMINISTRATORS if self in _FOR_ADMINISTRATORS else Audience.CUSTOMER
 
 
@@ -49,7 +49,7 @@ _OF_STATUS: Final[Mapping[Status, NoticeKind]] = {
 
 @dataclass(frozen=True)
 class Notice:
-    """E-mail to be sent about a booking in this version; `created_at` is UTC."""
+    """An email to send about a booking in a given version. `created_at` is UTC."""
 
     kind: NoticeKind
     booking_id: str
@@ -58,12 +58,12 @@ class Notice:
 
     @property
     def key(self) -> str:
-        """Key that is the same for every attempt at this notice, and different for every other notice."""
+        """A key that is the same for all attempts to send this notice, and unique among notices."""
         return f"{self.booking_id}.{self.booking_version}.{self.kind.value}"
 
 
 def notices_of_request(booking_id: str, version: int, now: datetime) -> tuple[Notice, ...]:
-    """Return the notices of a new request: to the customer a receipt, to the administrators a reminder."""
+    """Return the notices of a new request: a receipt for the customer and a reminder for the administrators."""
     kinds = (NoticeKind.RECEIVED, NoticeKind.ADMIN_NEW_REQUEST)
     return tuple(Notice(kind, booking_id, version, now) for kind in kinds)
 
@@ -71,7 +71,7 @@ def notices_of_request(booking_id: str, version: int, now: datetime) -> tuple[No
 def notices_of_decision(
     booking_id: str, status: Status, version: int, now: datetime, *, by_owner: bool
 ) -> tuple[Notice, ...]:
-    """Return the notices of a decision: to the customer, and to the administrators if the owner cancelled."""
+    """Return the notices of a decision: for the customer and, if the owner cancelled, for the administrators."""
     kinds = [_OF_STATUS[status]]
     if status is Status.CANCELLED and by_owner:
         kinds.append(NoticeKind.ADMIN_CANCELLED)

@@ -1,8 +1,8 @@
-"""Explanation of a cancelled transaction in the venue's terms.
+"""Explanation of cancelled transactions in the terms of the venue.
 
-One booking step writes several items, each under a condition. When the store cancels the transaction, it reports for
-each action in turn whether its condition failed. The writer labels its actions in the same order with their guards;
-`explain` selects the refusal that helps the caller most.
+A booking step writes several items, each with a condition. If the store cancels the transaction, it reports for each
+action whether its condition failed. The writer labels its actions with guards in the same order, and `explain` selects
+the most helpful error for the caller.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ RETRYABLE: Final = frozenset({"TransactionConflict", "ProvisionedThroughputExcee
 
 @dataclass(frozen=True)
 class BookingGuard:
-    """Guard of a booking in this status and version."""
+    """Guard of a booking with this status and version."""
 
     status: Status
     version: int
@@ -39,7 +39,7 @@ class BookingGuard:
 
 @dataclass(frozen=True)
 class SlotFreeGuard:
-    """Guard of a slot that had to be free."""
+    """Guard of a slot that must be free."""
 
     date: date
     slot: str
@@ -47,7 +47,7 @@ class SlotFreeGuard:
 
 @dataclass(frozen=True)
 class SlotHeldGuard:
-    """Guard of a slot that this booking had to hold."""
+    """Guard of a slot that this booking must hold."""
 
     date: date
     slot: str
@@ -55,7 +55,7 @@ class SlotHeldGuard:
 
 @dataclass(frozen=True)
 class VersionGuard:
-    """Guard of an item (user, event) in this version; `name` is its kind."""
+    """Guard of an item (user or event) with this version. `name` is its kind."""
 
     name: str
     version: int
@@ -63,12 +63,12 @@ class VersionGuard:
 
 @dataclass(frozen=True)
 class EmailGuard:
-    """Guard of an e-mail address that had to be unused."""
+    """Guard of an email address that must be unused."""
 
 
 @dataclass(frozen=True)
 class LetterGuard:
-    """Guard of a count of letters of a user, or to an address (`whose`), with at most `allowed` per day."""
+    """Guard of the number of emails from a user or to an address (`whose`), with at most `allowed` per day."""
 
     whose: str
     allowed: int
@@ -77,7 +77,7 @@ class LetterGuard:
 
 @dataclass(frozen=True)
 class Unguarded:
-    """Action without a condition that concerns callers; `name` is for the log."""
+    """An action without a condition that concerns callers. `name` is for the log."""
 
     name: str
 
@@ -87,7 +87,7 @@ Guard: TypeAlias = BookingGuard | SlotFreeGuard | SlotHeldGuard | VersionGuard |
 
 @dataclass(frozen=True)
 class CurrentItem:
-    """Item that made the condition fail, as far as it is known."""
+    """The item that made the condition fail, as far as it is known."""
 
     status: Status | None = None
     version: int | None = None
@@ -95,23 +95,23 @@ class CurrentItem:
 
 @dataclass(frozen=True)
 class Reason:
-    """Reason of the store for one action: its code, and the existing item, if any."""
+    """The reason that the store reports for one action: its code, and the existing item, if any."""
 
     code: str
     found: CurrentItem | None = None
 
 
 class UnexplainedCancellationError(Exception):
-    """Cancellation for a reason that no rule covers: a fault of the program, not of the caller."""
+    """Raised for a cancellation that no rule covers, which is a bug in the program and not an error of the caller."""
 
 
 def explain(guards: Sequence[Guard], reasons: Sequence[Reason]) -> RefusalError:
-    """Return the refusal for a cancelled transaction.
+    """Return the error for a cancelled transaction.
 
-    The state of the booking itself takes precedence, because the slots of a decided booking are irrelevant; then held
-    slots, all of them in one answer; then the e-mail address; then limits on letters; then versions. If the only
-    failures are conflicts with concurrent writes, another attempt may succeed. Raises UnexplainedCancellationError for
-    the rest.
+    The state of the booking takes precedence, because the slots of a decided booking are irrelevant. Then come held
+    slots (all of them in one error), the email address, limits on emails, and versions. If the only failures are
+    conflicts with concurrent writes, another attempt may succeed. Raises UnexplainedCancellationError for other
+    reasons.
     """
     if len(guards) != len(reasons):
         raise UnexplainedCancellationError(f"{len(guards)} actions, but {len(reasons)} reasons")

@@ -1,6 +1,6 @@
 """Records related to bookings and events: payments, lock codes, and the audit log.
 
-No payment provider is called and no lock is opened: these are the entries that such parts read and write.
+No payment provider is called and no lock is opened. These are the records that such programs read and write.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LOCK_CODE_MARGIN: Final = timedelta(minutes=30)
 
 
 class PaymentMethod(StrEnum):
-    """Method of a payment."""
+    """The method of a payment."""
 
     CASH = "cash"
     TRANSFER = "transfer"
@@ -32,7 +32,7 @@ class PaymentMethod(StrEnum):
 
 
 class PaymentRequest(BaseModel):
-    """Payment as an administrator enters it; `amount_cents` is in hundredths of the currency."""
+    """A payment as entered by an administrator. `amount_cents` is in hundredths of the currency."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -44,7 +44,7 @@ class PaymentRequest(BaseModel):
 
 @dataclass(frozen=True)
 class Payment:
-    """Payment for a booking; `received_at` is UTC."""
+    """A payment for a booking. `received_at` is UTC."""
 
     payment_id: str
     booking_id: str
@@ -71,7 +71,7 @@ def record_payment(request: PaymentRequest, actor: Actor, *, payment_id: str, no
 
 @dataclass(frozen=True)
 class LockCode:
-    """Code that opens the door for one event; both times are UTC."""
+    """A code that opens the door for one event. Both times are UTC."""
 
     event_id: str
     digits: str = field(repr=False)
@@ -80,7 +80,7 @@ class LockCode:
 
 
 def new_lock_code(event: Event, venue: Venue, below: Callable[[int], int] = secrets.randbelow) -> LockCode:
-    """Return a code for the event's hours and half an hour before and after.
+    """Return a code that is valid from half an hour before the event until half an hour after it.
 
     The source must be cryptographically secure.
     """
@@ -97,7 +97,7 @@ def check_may_see_lock_code(event: Event, actor: Actor) -> None:
 
 
 class AuditAction(StrEnum):
-    """Actions of administrators."""
+    """An action of an administrator."""
 
     APPROVE_BOOKING = "approve_booking"
     REJECT_BOOKING = "reject_booking"
@@ -111,7 +111,7 @@ class AuditAction(StrEnum):
 
 @dataclass(frozen=True)
 class AuditEntry:
-    """Action of an administrator: who, what, on which item, when (UTC), and further details."""
+    """A record of an administrator's action: who, what, on which item, when (UTC), and details."""
 
     entry_id: str
     actor_id: str

@@ -1,4 +1,4 @@
-"""Refusals of the rules: one exception class per answer that a caller can act on.
+"""The exceptions of the domain rules, one class for each error that a caller can handle.
 
     RefusalError
     ├── NotFoundError               no such booking, event, user or code
@@ -6,15 +6,15 @@
     ├── InvalidRequestError         the input breaks a rule; `details` names the fields
     │   └── DateNotBookableError    the date is outside the booking window
     ├── AlreadyDecidedError         the booking's status does not allow the action
-    ├── StaleVersionError           somebody changed it since the caller read it
+    ├── StaleVersionError           it has changed since the caller read it
     ├── SlotTakenError              another event holds a slot of the date
-    ├── EmailTakenError             another user has this e-mail address
+    ├── EmailTakenError             another user has this email address
     ├── WrongCodeError              the code does not verify the address
-    ├── TooManyLettersError         a user or an address reached the daily limit of letters
-    ├── KeyReusedError              the idempotency key was sent with another mutation before
+    ├── TooManyLettersError         the daily limit of emails is reached
+    ├── KeyReusedError              the idempotency key was used for another mutation
     └── TryAgainError               a concurrent write was faster
 
-Messages are for people and contain no private data of others.
+Messages are intended for users and contain no private data of other users.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import ClassVar
 
 
 class RefusalError(Exception):
-    """Root of all refusals; `code` is the stable name for programs."""
+    """Base class of all domain errors. `code` is a stable name for programs."""
 
     code: ClassVar[str] = "refused"
 
@@ -36,31 +36,31 @@ class RefusalError(Exception):
 
 
 class NotFoundError(RefusalError):
-    """Item that does not exist, or not for this actor."""
+    """Raised if an item does not exist or this actor may not view it."""
 
     code = "not_found"
 
 
 class NotAllowedError(RefusalError):
-    """Action that the actor's role or ownership does not cover."""
+    """Raised if the actor's role or ownership does not allow an action."""
 
     code = "forbidden"
 
 
 class InvalidRequestError(RefusalError):
-    """Input that violates a rule of the venue."""
+    """Raised if the input violates a rule of the venue."""
 
     code = "invalid"
 
 
 class DateNotBookableError(InvalidRequestError):
-    """Date that is too early, too late or over."""
+    """Raised if a date is too early, too late or in the past."""
 
     code = "date_not_bookable"
 
 
 class AlreadyDecidedError(RefusalError):
-    """Action that the booking's status does not allow."""
+    """Raised if the status of a booking does not allow an action."""
 
     code = "already_decided"
 
@@ -69,7 +69,7 @@ class AlreadyDecidedError(RefusalError):
 
 
 class StaleVersionError(RefusalError):
-    """Version of the caller that is not the current version."""
+    """Raised if the caller's version is not the current version."""
 
     code = "stale_version"
 
@@ -79,7 +79,7 @@ class StaleVersionError(RefusalError):
 
 
 class SlotTakenError(RefusalError):
-    """Slots of which another event holds at least one."""
+    """Raised if another event holds at least one of the slots."""
 
     code = "slot_taken"
 
@@ -89,7 +89,7 @@ class SlotTakenError(RefusalError):
 
 
 class EmailTakenError(RefusalError):
-    """E-mail address of another user. `owner` is their ID, which is not sent to callers."""
+    """Raised if an email address belongs to another user. `owner` is their ID, which is not sent to callers."""
 
     code = "email_taken"
 
@@ -99,7 +99,7 @@ class EmailTakenError(RefusalError):
 
 
 class WrongCodeError(RefusalError):
-    """Code that is not the code of the letter, or was tried too often."""
+    """Raised if a code is wrong or was tried too often."""
 
     code = "wrong_code"
 
@@ -109,7 +109,7 @@ class WrongCodeError(RefusalError):
 
 
 class TooManyLettersError(RefusalError):
-    """Letter beyond the daily limit of one user or one address."""
+    """Raised if an email would exceed the daily limit of a user or an address."""
 
     code = "too_many_letters"
 
@@ -119,12 +119,12 @@ class TooManyLettersError(RefusalError):
 
 
 class KeyReusedError(InvalidRequestError):
-    """Idempotency key of another mutation, or of other arguments."""
+    """Raised if an idempotency key was used for another mutation or other arguments."""
 
     code = "idempotency_key_reused"
 
 
 class TryAgainError(RefusalError):
-    """Conflict with a concurrent write of the same items; the same call may succeed now."""
+    """Raised for a conflict with a concurrent write of the same items. The same call may succeed now."""
 
     code = "try_again"

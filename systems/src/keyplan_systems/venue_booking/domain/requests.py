@@ -1,4 +1,4 @@
-"""Validation of input: a booking request, an administrator's event, a decision's note, a profile."""
+"""Validation of input: booking requests, administrators' events, notes on decisions, and profiles."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ Reason = Annotated[str, AfterValidator(several_lines), StringConstraints(max_len
 
 
 def _is_true(value: object) -> object:
-    """Accept only True as consent, not numbers that are equal to it."""
+    """Accept only True as consent, and not numbers that are equal to it."""
     if value is not True:
         raise ValueError("consent must be given")
     return value
 
 
 class Language(StrEnum):
-    """Languages in which the venue writes."""
+    """The languages of the venue's emails."""
 
     ITALIAN = "it"
     ENGLISH = "en"
@@ -46,7 +46,7 @@ class _Input(BaseModel):
 
 
 class BookingRequest(_Input):
-    """Booking request: date, purpose, number of people, and contact.
+    """A booking request: date, purpose, number of people, and contact.
 
     `consent` is the consent to data processing, without which nothing may be stored.
     """
@@ -62,7 +62,7 @@ class BookingRequest(_Input):
 
 
 class EventKind(StrEnum):
-    """Kinds of entries that hold slots."""
+    """The kinds of entries that hold slots."""
 
     PRIVATE_BOOKING = "private_booking"
     PUBLIC_EVENT = "public_event"
@@ -74,7 +74,7 @@ LAST_DATE: Final = date(2999, 12, 31)
 
 
 class EventRequest(_Input):
-    """Calendar entry of an administrator: a public event, or a closure that blocks a date."""
+    """A calendar entry of an administrator: a public event, or a closure that blocks a date."""
 
     date: Annotated[date, Field(le=LAST_DATE)]
     duration: str
@@ -84,7 +84,7 @@ class EventRequest(_Input):
 
 
 class ProfileChange(_Input):
-    """Changes of a user to the own profile; omitted fields stay unchanged."""
+    """Changes of a user's own profile. Omitted fields stay unchanged."""
 
     name: PersonName | None = None
     email: EmailAddress | None = None
@@ -96,9 +96,9 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def parse(model: type[Model], values: Mapping[str, Any]) -> Model:
-    """Return the values as this kind of input.
+    """Validate values as this kind of input.
 
-    Raises InvalidRequestError that names every wrong field, as callers of the API know it, and quotes no value.
+    Raises InvalidRequestError that lists all invalid fields with their API names, but no values.
     """
     try:
         return model.model_validate(values)
@@ -109,9 +109,10 @@ def parse(model: type[Model], values: Mapping[str, Any]) -> Model:
 
 
 def checked_booking(request: BookingRequest, venue: Venue, now: datetime) -> BookingRequest:
-    """Return the request with the telephone number in international form, if it fits the venue.
+    """Return the request with the telephone number in international format, if it is valid for the venue.
 
-    Raises DateNotBookableError or InvalidRequestError if date, duration, number of people or telephone do not fit.
+    Raises DateNotBookableError or InvalidRequestError if the date, duration, number of people or telephone number is
+    invalid.
     """
     venue.slots_of(request.duration)
     venue.check_bookable(request.date, now)
@@ -123,14 +124,14 @@ def checked_booking(request: BookingRequest, venue: Venue, now: datetime) -> Boo
 
 
 def checked_event(request: EventRequest, venue: Venue, now: datetime) -> EventRequest:
-    """Return the request if its duration exists and its date is not over. Lead time does not bind administrators."""
+    """Return the request if its duration exists and its date is not past. Administrators need no lead time."""
     venue.slots_of(request.duration)
     venue.check_not_over(request.date, now)
     return request
 
 
 def checked_phone(text: str, venue: Venue) -> str:
-    """Return the telephone number in international form. Raises InvalidRequestError for an impossible one."""
+    """Return the telephone number in international format. Raises InvalidRequestError for an impossible number."""
     try:
         return normalise_phone(text, venue.country)
     except ValueError as error:

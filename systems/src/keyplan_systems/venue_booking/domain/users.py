@@ -16,14 +16,14 @@ ADMINISTRATORS: Final = "administrators"
 
 
 class Role(StrEnum):
-    """Role of a user."""
+    """The role of a user."""
 
     USER = "user"
     ADMIN = "admin"
 
 
 class Status(StrEnum):
-    """Status of a booking."""
+    """The status of a booking."""
 
     PENDING = "pending"
     APPROVED = "approved"
@@ -33,19 +33,19 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Actor:
-    """Actor of a request: a user ID (the token's subject) and the role that the token grants."""
+    """The actor of a request: a user ID (the token's subject) and the role that the token grants."""
 
     user_id: str
     role: Role = Role.USER
 
     @property
     def is_admin(self) -> bool:
-        """True if the actor is an administrator."""
+        """Whether the actor is an administrator."""
         return self.role is Role.ADMIN
 
 
 def actor_from(subject: str, groups: Collection[str]) -> Actor:
-    """Return the actor of a verified token. The administrators' group of the token counts, not the stored role."""
+    """Return the actor of a verified token. The administrators' group in the token counts, not the stored role."""
     return Actor(subject, Role.ADMIN if ADMINISTRATORS in groups else Role.USER)
 
 
@@ -57,7 +57,7 @@ def require_admin(actor: Actor) -> None:
 
 @dataclass(frozen=True)
 class Stats:
-    """Number of a user's bookings per status."""
+    """The number of a user's bookings per status."""
 
     pending: int = 0
     approved: int = 0
@@ -66,12 +66,12 @@ class Stats:
 
     @property
     def total(self) -> int:
-        """Number of all bookings ever requested."""
+        """The number of all bookings ever requested."""
         return self.pending + self.approved + self.rejected + self.cancelled
 
 
 def stats_changes(before: Status | None, after: Status) -> dict[Status, int]:
-    """Return the changes of the counters when a booking changes its status (`before` None: it is new)."""
+    """Return the changes of the counters when a booking changes its status. `before` is None for a new booking."""
     if before is after:
         return {}
     changes = {after: 1}
@@ -82,10 +82,10 @@ def stats_changes(before: Status | None, after: Status) -> dict[Status, int]:
 
 @dataclass(frozen=True)
 class User:
-    """Profile of a user; `user_id` is the token's subject, `email` is normalised, `phone` international.
+    """The profile of a user. `user_id` is the token's subject, `email` is normalized, and `phone` is international.
 
-    `email` is None once it was released for its owner. `email_verified_at` is None for an address that was stored
-    before addresses were verified: it yields to the first user who verifies it.
+    `email` is None after it was released for its owner. `email_verified_at` is None for an address that was stored
+    before addresses were verified. Such an address is released to the first user who verifies it.
     """
 
     user_id: str
@@ -101,11 +101,11 @@ class User:
 
     @property
     def has_verified_email(self) -> bool:
-        """True if the address is verified."""
+        """Whether the address is verified."""
         return self.email is not None and self.email_verified_at is not None
 
     def with_address(self, email: str | None, now: datetime) -> User:
-        """Return the user with a verified address, or without one, and the next version."""
+        """Return the user with a verified address, or without an address, and with the next version."""
         verified_at = None if email is None else now
         return replace(self, email=email, email_verified_at=verified_at, version=self.version + 1)
 
@@ -113,8 +113,8 @@ class User:
 def changed_profile(user: User, change: ProfileChange, venue: Venue, known_version: int | None = None) -> User:
     """Return the user after the change, with the next version.
 
-    Raises InvalidRequestError for an empty change or an invalid telephone number; StaleVersionError if the caller knows
-    another version. A changed `email` needs its guard moved in the same transaction.
+    Raises InvalidRequestError for an empty change or an invalid telephone number, and StaleVersionError if the caller
+    has another version. If `email` changes, its guard must be moved in the same transaction.
     """
     check_version(known_version, user.version)
     values = change.model_dump(exclude_none=True)
@@ -126,6 +126,6 @@ def changed_profile(user: User, change: ProfileChange, venue: Venue, known_versi
 
 
 def check_version(known: int | None, current: int) -> None:
-    """Raise StaleVersionError if the caller names a version other than the current one."""
+    """Raise StaleVersionError if the caller's version is not the current version."""
     if known is not None and known != current:
         raise StaleVersionError(known, current)

@@ -1,6 +1,6 @@
 """Configuration of one venue: its slots and their times, durations, booking window, zone and limits.
 
-Slots are the units of occupancy; a duration is a named list of slots.
+Slots are the units of occupancy. A duration is a named list of slots.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SlotName = Annotated[str, Field(pattern=NAME_PATTERN)]
 
 
 class Slot(BaseModel):
-    """Part of the day that is booked as a whole; minutes count from midnight, 1440 is the next midnight."""
+    """A part of the day that is booked as a whole. Minutes count from midnight, and 1440 is the next midnight."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -57,13 +57,13 @@ DEFAULT_DURATIONS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 class Venue(BaseModel):
-    """Rules of one venue.
+    """The rules of one venue.
 
-    A booking may be requested for a date at least `lead_days` and at most `horizon_days` after today, where today is
-    the date in `time_zone`. `availability_days` limits one query for availability. `letters_per_user` and
-    `letters_per_address` limit the letters that users cause in a day (UTC): requests and codes count, because a
-    request's later letters follow from it. Slots may be added at any time; a slot that events still hold must keep its
-    name. A removed duration cannot be approved any more, and letters about it wait.
+    A booking can be requested for a date that is at least `lead_days` and at most `horizon_days` after today in
+    `time_zone`. `availability_days` limits one query for availability. `letters_per_user` and `letters_per_address`
+    limit the emails that users cause per UTC day. Only requests and codes count, because later emails follow from a
+    request. Slots can be added at any time, but a slot that events still hold must keep its name. A booking with a
+    removed duration can no longer be approved, and emails about it are delayed.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", ignored_types=(cached_property,))
@@ -102,7 +102,7 @@ class Venue(BaseModel):
 
     @cached_property
     def zone(self) -> ZoneInfo:
-        """Time zone of the venue."""
+        """The time zone of the venue."""
         return ZoneInfo(self.time_zone)
 
     @property
@@ -131,42 +131,42 @@ class Venue(BaseModel):
         return tuple(name for name in self.slot_names if name in names)
 
     def today(self, now: datetime) -> date:
-        """Return the date at the venue at this time."""
+        """Return the date at the venue at a time."""
         return now.astimezone(self.zone).date()
 
     def earliest_date(self, now: datetime) -> date:
-        """Return the first date that can be requested at this time."""
+        """Return the first date that can be requested at a time."""
         return self.today(now) + timedelta(days=self.lead_days)
 
     def latest_date(self, now: datetime) -> date:
-        """Return the last date that can be requested at this time."""
+        """Return the last date that can be requested at a time."""
         return self.today(now) + timedelta(days=self.horizon_days)
 
     def is_bookable(self, day: date, now: datetime) -> bool:
-        """Return True if the date is in the booking window, free or not."""
+        """Return True if the date is in the booking window, whether it is free or not."""
         return self.earliest_date(now) <= day <= self.latest_date(now)
 
     def check_bookable(self, day: date, now: datetime) -> None:
-        """Raise DateNotBookableError with the window if the date is outside it."""
+        """Raise DateNotBookableError with the booking window if the date is outside of it."""
         if not self.is_bookable(day, now):
             first, last = self.earliest_date(now).isoformat(), self.latest_date(now).isoformat()
             message = f"Requests are accepted for {first} to {last}, not for {day.isoformat()}."
             raise DateNotBookableError(message, {"field": "date", "earliest": first, "latest": last})
 
     def check_not_over(self, day: date, now: datetime) -> None:
-        """Raise DateNotBookableError if the date is over at the venue."""
+        """Raise DateNotBookableError if the date is past at the venue."""
         if day < self.today(now):
             raise DateNotBookableError(f"{day.isoformat()} is over.", {"field": "date"})
 
     def span(self, day: date, slots: tuple[str, ...]) -> tuple[datetime, datetime]:
-        """Return start and end of the slots on this date, in the venue's zone."""
+        """Return the start and end of the slots on this date, in the venue's time zone."""
         chosen = [self.slot(name) for name in slots]
         starts = min(slot.starts_minute for slot in chosen)
         ends = max(slot.ends_minute for slot in chosen)
         return self._utc_datetime(day, starts), self._utc_datetime(day, ends)
 
     def _utc_datetime(self, day: date, minute: int) -> datetime:
-        """Return the wall-clock time: 06:30 stays 06:30 on the days when clocks change."""
+        """Return the wall-clock time, so that 06:30 is 06:30 even on days when the clocks change."""
         days, rest = divmod(minute, MINUTES_PER_DAY)
         return datetime.combine(day + timedelta(days=days), time(rest // 60, rest % 60), self.zone)
 
@@ -190,5 +190,5 @@ def _check_duration(duration: str, names: tuple[str, ...], slot_names: tuple[str
 
 
 def utc_datetime(now_s: float) -> datetime:
-    """Return the seconds of a clock since the Unix epoch as an aware UTC time."""
+    """Convert seconds since the Unix epoch to an aware UTC datetime."""
     return datetime.fromtimestamp(now_s, UTC)

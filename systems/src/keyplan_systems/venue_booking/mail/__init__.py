@@ -1,1 +1,1 @@
-"""E-mails of the venue: content, language, and delivery."""
+"""The emails of the venue: content, language and delivery."""

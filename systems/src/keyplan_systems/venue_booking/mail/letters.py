@@ -1,7 +1,7 @@
-"""Letters: a notice and its booking as an e-mail with a text and an HTML part, in Italian, English or German.
+"""Emails about notices and bookings with text and HTML parts, in Italian, English or German.
 
-Sentences are in `texts/<language>.toml`, the layout in `templates/`. Customers' input is data: it is never parsed as a
-template, and the HTML part escapes it.
+Sentences are in `texts/<language>.toml`, the layout in `templates/`. Customers' input is never parsed as a template,
+and the HTML part escapes it.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ _LONGEST_QUOTED: Final = 70
 
 @dataclass(frozen=True)
 class MailRoom:
-    """Sender of letters: addresses of the venue and its administrators, and the administrators' language.
+    """The sender of emails: addresses of the venue and its administrators, and the administrators' language.
 
-    `domain` is part of message IDs; `site_url` appears at the end of letters if it is given.
+    `domain` is part of message IDs. `site_url` appears at the end of emails if it is set.
     """
 
     sender: str
@@ -63,14 +63,14 @@ class MailRoom:
 
 
 class CodeKind(StrEnum):
-    """Letters that are not about a booking."""
+    """The kinds of emails that are not about a booking."""
 
     VERIFY_EMAIL = "verify_email"
 
 
 @dataclass(frozen=True)
 class Letter:
-    """Finished e-mail: `key` is the notice's own, so that a second delivery can be detected."""
+    """A complete email. `key` is the key of the notice, so that a second delivery can be detected."""
 
     key: str
     kind: NoticeKind | CodeKind
@@ -79,7 +79,7 @@ class Letter:
 
 
 class LetterWriter:
-    """Writer of letters for one venue; threads may share it."""
+    """Composer of the emails of one venue. Threads can share it."""
 
     def __init__(self, venue: Venue, room: MailRoom) -> None:
         self._venue = venue
@@ -93,7 +93,7 @@ class LetterWriter:
         )
 
     def write(self, notice: Notice, booking: Booking) -> Letter:
-        """Return the letter of a notice, about the booking in the notice's version."""
+        """Return the email for a notice about a booking in the notice's version."""
         for_customer = notice.kind.audience is Audience.CUSTOMER
         language = booking.language if for_customer else self._room.administrators_language
         content = self._content(notice.kind, booking, language)
@@ -110,7 +110,7 @@ class LetterWriter:
         _fix_boundary(message, key)
 
     def write_code(self, claim: EmailCodeItem, code: str) -> Letter:
-        """Return the letter with a code for the address that a user claims."""
+        """Return the email with a code for the address that a user claims."""
         texts = load_texts(claim.language)
         own: Mapping[str, Any] = texts["verification"]
         values = {"venue": self._venue.name, "name": claim.name, "minutes": str(int(CODE_VALID.total_seconds() // 60))}
@@ -141,7 +141,7 @@ class LetterWriter:
         return message
 
     def _message(self, key: str, created_at: datetime) -> EmailMessage:
-        """Return a message of the venue without recipients and content."""
+        """Return a message from the venue without recipients and content."""
         message = EmailMessage(policy=SMTP)
         message["From"] = _mailbox(self._venue.name, self._room.sender)
         message["Date"] = created_at.astimezone(UTC)
@@ -183,7 +183,7 @@ class LetterWriter:
 
 
 def _is_address(text: str) -> bool:
-    """Return True if letters can be sent to the address; the library raises many exceptions for unreadable ones."""
+    """Return True if emails can be sent to the address. The library raises many exceptions for invalid addresses."""
     try:
         return bool(Address(addr_spec=text).domain) and text.isascii()
     except (MessageError, ValueError, LookupError):
@@ -191,11 +191,11 @@ def _is_address(text: str) -> bool:
 
 
 def _mailbox(name: str, address: str) -> Address:
-    """Return an address with its name, encoded so that the name cannot be parsed as another address in any line layout.
+    """Return an address with a name, encoded so that the name can never be parsed as another address.
 
-    Releases of Python up to 2025 break a quoted name that is longer than a line without its quotes, and likewise text
-    that looks like an encoded word (python/cpython, issues 80222 and 121284). Such a name is written without characters
-    that need quotes, and such text is split.
+    Python releases up to 2025 break a quoted name that is longer than a line without its quotes, and also text that
+    looks like an encoded word (python/cpython, issues 80222 and 121284). Such a name is written without characters that
+    need quotes, and such text is split.
     """
     shown_name = name.replace("=?", "= ?")
     if shown_name.isascii() and len(quote(shown_name)) > _LONGEST_QUOTED:
@@ -206,7 +206,7 @@ def _mailbox(name: str, address: str) -> Address:
 def _facts(
     kind: NoticeKind, booking: Booking, values: Mapping[str, str], labels: Mapping[str, str]
 ) -> list[tuple[str, str]]:
-    """Return the table of a letter. Administrators get all details, customers their own request."""
+    """Return the table of details in an email. Administrators get all details, and customers only their own request."""
     facts = {
         "code": values["code"],
         "date": values["date"],
@@ -230,5 +230,5 @@ def load_texts(language: Language) -> Mapping[str, Any]:
 
 
 def _fix_boundary(message: EmailMessage, key: str) -> None:
-    """Set a boundary derived from the key: the same notice gives the same bytes at every attempt."""
+    """Set a boundary that is derived from the key, so that a notice gives the same bytes in every attempt."""
     message.set_boundary(f"letter-{hashlib.sha256(key.encode()).hexdigest()[:32]}")

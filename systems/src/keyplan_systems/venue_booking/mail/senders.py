@@ -1,7 +1,7 @@
-"""Delivery of letters: through an SMTP server, or into a folder as .eml files if none is configured.
+"""Delivery of emails through an SMTP server, or as .eml files in a folder if no server is configured.
 
-Both are called again with the same letter after a crash. The folder detects that by the letter's key; an SMTP server
-cannot, so a letter may arrive twice, with the same Message-ID.
+After a crash, both may be called again with the same email. The folder detects this by the key of the email. An SMTP
+server cannot detect it, so an email may arrive twice with the same Message-ID.
 """
 
 from __future__ import annotations
@@ -26,38 +26,38 @@ _TOO_LARGE: Final = 552
 
 
 class MailError(Exception):
-    """Root of the senders' errors."""
+    """Base class of the senders' errors."""
 
 
 class MailUnavailableError(MailError):
-    """Temporary failure of all letters: no connection, a full disk, a server that asks to retry."""
+    """Raised for a temporary failure of all emails, such as no connection, a full disk, or a request to retry."""
 
 
 class MailDeferredError(MailUnavailableError):
-    """Temporary failure of this letter: a full mailbox, greylisting. The server may accept other letters now."""
+    """Raised for a temporary failure of one email, such as a full mailbox. The server may accept other emails."""
 
 
 class MailRefusedError(MailError):
-    """Permanent failure: the server refuses the letter itself or every recipient."""
+    """Raised for a permanent failure: the server rejects the email itself or every recipient."""
 
 
 @dataclass(frozen=True)
 class Sent:
-    """Outcome of a letter. `refused` are recipients that the server refused while it accepted others."""
+    """The outcome of sending an email. `refused` are recipients that the server rejected while it accepted others."""
 
     first_time: bool = True
     refused: tuple[str, ...] = ()
 
 
 class Sender(Protocol):
-    """Sender of letters; blocks until they are handed over."""
+    """Interface of a sender of emails, which blocks until they are accepted."""
 
     def send(self, letter: Letter) -> Sent:
-        """Send the letter. Raises MailUnavailableError or MailRefusedError."""
+        """Send the email. Raises MailUnavailableError or MailRefusedError."""
 
 
 class Security(StrEnum):
-    """Protection of the connection to an SMTP server; certificates are always checked."""
+    """The encryption of the connection to an SMTP server. Certificates are always verified."""
 
     NONE = "none"
     STARTTLS = "starttls"
@@ -66,7 +66,7 @@ class Security(StrEnum):
 
 @dataclass(frozen=True)
 class SmtpSettings:
-    """SMTP server and its connection settings; `ca_file` replaces the system's certificate authorities."""
+    """An SMTP server with its connection settings. `ca_file` replaces the system's certificate authorities."""
 
     host: str
     port: int = 587
@@ -84,13 +84,13 @@ class SmtpSettings:
 
 
 class SmtpSender:
-    """Sender that uses a separate connection per letter: traffic is low, and idle connections break."""
+    """Sender with a separate connection per email, because traffic is low and idle connections break."""
 
     def __init__(self, settings: SmtpSettings) -> None:
         self._settings = settings
 
     def send(self, letter: Letter) -> Sent:
-        """Send the letter through the server."""
+        """Send the email through the server."""
         try:
             refused = self._hand_over(letter)
         except smtplib.SMTPRecipientsRefused as error:
@@ -141,7 +141,7 @@ class SmtpSender:
 
 
 def _recipients_error(error: smtplib.SMTPRecipientsRefused) -> MailError:
-    """Return a temporary error if the server refused any recipient only temporarily."""
+    """Return a temporary error if the server rejected any recipient only temporarily."""
     codes = {address: code for address, (code, _) in error.recipients.items()}
     recipients = ", ".join(f"{address} ({code})" for address, code in sorted(codes.items()))
     if _CLOSING in codes.values():
@@ -164,14 +164,14 @@ def _response_error(error: smtplib.SMTPResponseException) -> MailError:
 
 
 class FolderSender:
-    """Sender that writes letters into a folder, one .eml file each, named by time, kind and key."""
+    """Sender that writes each email to an .eml file in a folder, named by time, kind and key."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         clear_drafts(folder)
 
     def send(self, letter: Letter) -> Sent:
-        """Write the letter, readable by its owner only; an existing file stays unchanged."""
+        """Write the email to a file that only its owner can read. An existing file stays unchanged."""
         path = self._folder / file_name(letter)
         try:
             return Sent(first_time=put_once(path, letter.message.as_bytes()))
@@ -180,6 +180,6 @@ class FolderSender:
 
 
 def file_name(letter: Letter) -> str:
-    """Return the file name of a letter: the same at every attempt, sorted by time in a listing."""
+    """Return the file name of an email, which is the same in every attempt and sorts by time."""
     digest = hashlib.sha256(letter.key.encode()).hexdigest()[:16]
     return f"{letter.created_at:%Y%m%dT%H%M%SZ}-{letter.kind.value}-{digest}.eml"

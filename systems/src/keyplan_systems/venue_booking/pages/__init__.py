@@ -1,7 +1,7 @@
-"""Pages for people: calendar, requests, own bookings, and the work of administrators, in three languages.
+"""Web pages: the calendar, requests, own bookings, and administration, in three languages.
 
-A page works as plain HTML; `static/venue.js` adds keys of the calendar, live previews of letters and copied addresses.
-Handlers call the venue's operations, which check permissions again.
+Pages work as plain HTML. `static/venue.js` adds keyboard shortcuts for the calendar, live previews of emails, and
+buttons that copy addresses. Handlers call the venue's operations, which check permissions again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NAVIGATION = (
 
 
 def install_venue_pages(app: FastAPI, service: Service, writer: LetterWriter) -> None:
-    """Add the pages to the system's application; `writer` writes the letters that they show."""
+    """Add the pages to the system's application. `writer` composes the emails that they show."""
     pages = site(
         "keyplan_systems.venue_booking",
         "Venue booking",

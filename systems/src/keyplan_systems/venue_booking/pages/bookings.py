@@ -1,4 +1,4 @@
-"""Pages of a person's own bookings: the request form, the list, one booking with its letters, cancellation."""
+"""Pages of a user's own bookings: the request form, the list, single bookings with their emails, and cancellation."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _durations(site: VenueSite) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def _request_values(form: FormFields) -> dict[str, Any]:
-    """Return the fields of the form as the rules expect them; wrong ones stay as they are, and are refused."""
+    """Return the form fields for validation. Invalid values are kept, so that the rules reject them."""
     return {
         "date": form.get("date", ""),
         "duration": form.get("duration", ""),
@@ -150,7 +150,7 @@ def _request_values(form: FormFields) -> dict[str, Any]:
 
 
 def _refused_request(site: VenueSite, request: Request, form: FormFields, error: RefusalError) -> Response:
-    """Return the form with the entered values, and the messages next to the fields."""
+    """Return the form with the entered values and with messages next to the fields."""
     t = site.phrases(request)
     errors = t.field_errors(error)
     message, needs_address = t("request.failed") if errors else t.refusal(error), False
@@ -165,12 +165,12 @@ def _refused_request(site: VenueSite, request: Request, form: FormFields, error:
 
 
 def path_of(actor: Actor, booking_id: str) -> str:
-    """Return the path of a booking's page: administrators come from the inbox, others from their own bookings."""
+    """Return the path of a booking's page, in the inbox for administrators and in the own bookings for others."""
     return f"{'inbox' if actor.is_admin else 'bookings'}/{booking_id}"
 
 
 def version_of(form: FormFields) -> int | None:
-    """Return the version that the page showed, None if the form has none."""
+    """Return the version that the page showed, or None."""
     version = number_of(form.get("version", ""))
     return version if isinstance(version, int) else None
 
@@ -185,7 +185,7 @@ def refused(
     form: FormFields,
     field: str,
 ) -> Response:
-    """Return the page of a booking as it is now, with the reason why a form changed nothing, and what was typed.
+    """Return the current page of a booking, with the reason why a form was rejected and the entered text.
 
     The messages of the rule for `reason` belong to the form's field `field`.
     """
@@ -208,7 +208,7 @@ def show_booking(
     errors: Mapping[str, str] | None = None,
     message: str = "",
 ) -> Response:
-    """Return the page of a booking, for its owner and for administrators, who decide on it there."""
+    """Return the page of a booking for its owner, or for administrators, who can decide on it."""
     service, t = site.service, site.phrases(request)
     booking = service.bookings.one(actor, booking_id)
     events = service.calendar.on_date(booking.date)
@@ -240,7 +240,7 @@ def show_booking(
 
 
 def _slots(site: VenueSite, booking: Booking) -> tuple[str, ...]:
-    """Return the slots that a booking asks for; none if the venue does not offer its duration any more."""
+    """Return the slots that a booking requests, or none if the venue no longer offers its duration."""
     return site.venue.slots_of(booking.duration) if booking.duration in site.venue.durations else ()
 
 
@@ -276,7 +276,7 @@ def _for_administrators(site: VenueSite, actor: Actor, booking: Booking, reason:
 
 
 def _preview(site: VenueSite, actor: Actor, booking: Booking, action: Action, reason: str) -> dict[str, Any] | None:
-    """Return the letter that a decision would send now, None if the booking does not allow the decision."""
+    """Return the email that a decision would send now, or None if the booking does not allow the decision."""
     try:
         written = decide(booking, action, actor, site.venue, site.now(), event_id="preview", reason=reason)
         notice = next(notice for notice in written.notices if notice.kind.audience is Audience.CUSTOMER)
@@ -286,7 +286,7 @@ def _preview(site: VenueSite, actor: Actor, booking: Booking, action: Action, re
 
 
 def _shown(site: VenueSite, item: OutboxItem) -> dict[str, Any]:
-    """Return a letter of the outbox with its text; the text is empty if the venue's rules have changed since."""
+    """Return an email in the outbox with its text, which is empty if the rules of the venue have changed since."""
     state = {"kind": item.kind, "sent_at": item.sent_at, "failure": item.failure}
     try:
         return {**state, **_text(site.writer.write(notice_of(item), booking_of(item.booking)))}

@@ -1,4 +1,4 @@
-"""Calendar: a month with the state of its slots, the hours of one day, addresses of the calendar feed."""
+"""The calendar: a month with the state of its slots, the hours of one day, and the addresses of the feed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DAYS_PER_WEEK = 7
 
 @dataclass(frozen=True)
 class Cell:
-    """Day of the month's grid."""
+    """A day in the grid of the month."""
 
     date: date
     availability: DayAvailability
@@ -34,7 +34,7 @@ class Cell:
 
     @property
     def free(self) -> int:
-        """Number of slots that can be requested."""
+        """The number of slots that can be requested."""
         return sum(self.availability.is_free(slot) for slot in self.availability.slots)
 
     @property
@@ -56,7 +56,7 @@ class Cell:
         return t("calendar.all_free" if self.state == "free" else f"calendar.{self.state}")
 
     def label(self, t: Phrases) -> str:
-        """Return the state as a sentence, for people who hear the page."""
+        """Return the state as a sentence for screen readers."""
         slots = self.availability.slots.items()
         states = [t("calendar.cell_slot", slot=t.slot(name), state=t(f"states.{state}")) for name, state in slots]
         about = [] if self.availability.bookable else [t("calendar.over")]
@@ -65,7 +65,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """Slot of the day's panel, and what a visitor may know of its event."""
+    """A slot in the panel of a day, with what a visitor may know about its event."""
 
     slot: str
     hours: str
@@ -109,13 +109,13 @@ def add_calendar(router: APIRouter, site: VenueSite) -> None:
 
 
 def _within(month: date, today: date, latest: date) -> date:
-    """Return the first day of a month, moved to those that the calendar shows: from a year ago to the last date."""
+    """Return the first day of a month, limited to the months that the calendar shows."""
     first = date(max(today.year - 1, 1), today.month, 1)
     return max(first, min(month, latest)).replace(day=1)
 
 
 def _cells(site: VenueSite, month: date) -> list[Cell]:
-    """Return the days of a month; their slots take one request."""
+    """Return the days of a month. Their slots are read with one request."""
     events = site.service.calendar.held_in([month])
     last = month.replace(day=monthrange(month.year, month.month)[1])
     return [Cell(day.date, day, _on(events, day.date)) for day in _days(site, month, last, events)]
@@ -137,14 +137,14 @@ def _on(events: Sequence[Event], day: date) -> tuple[Event, ...]:
 
 
 def _weeks(cells: Sequence[Cell]) -> list[list[Cell | None]]:
-    """Return the weeks of a month, from Monday to Sunday; days of other months are None."""
+    """Return the weeks of a month, from Monday to Sunday, with None for days of other months."""
     padded: list[Cell | None] = [*([None] * cells[0].date.weekday()), *cells]
     padded += [None] * (-len(padded) % DAYS_PER_WEEK)
     return [padded[start : start + DAYS_PER_WEEK] for start in range(0, len(padded), DAYS_PER_WEEK)]
 
 
 def _panel(site: VenueSite, t: Phrases, day: date, actor: Actor | None) -> dict[str, Any]:
-    """Return what the panel of a day shows, as it is now."""
+    """Return the current content of the panel of a day."""
     events = site.service.calendar.on_date(day)
     found = _days(site, day, day, events)[0]
     waiting: list[Booking] = []
@@ -172,7 +172,7 @@ def _row(t: Phrases, found: DayAvailability, slot: str, events: Sequence[Event],
 
 
 def _feed_addresses(request: Request, t: Phrases) -> list[dict[str, str]]:
-    """Return the addresses of the calendar feed, for a browser and for a calendar program."""
+    """Return the addresses of the calendar feed for browsers and calendar programs."""
     address = f"{request.url.netloc}{request.scope.get('root_path', '')}/calendar.ics?language={t.language.value}"
     return [
         {"name": name, "https": f"{request.url.scheme}://{address}{extra}", "webcal": f"webcal://{address}{extra}"}

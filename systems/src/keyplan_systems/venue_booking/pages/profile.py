@@ -1,4 +1,4 @@
-"""Pages of a person's own profile: name, telephone, verified e-mail address, letters; and the language switch."""
+"""Pages of a user's profile (name, telephone number, verified email address, emails), and the language switch."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def add_language(router: APIRouter, _site: VenueSite) -> None:
 
 
 def add_profile(router: APIRouter, site: VenueSite) -> None:
-    """Add the profile to a router."""
+    """Add the profile pages to a router."""
     users = site.service.users
 
     @router.get("/profile")
@@ -86,7 +86,7 @@ def _show(
     error: RefusalError | None = None,
     field: str = "",
 ) -> Response:
-    """Return the profile; a person without a verified address has none yet, and can claim an address."""
+    """Return the profile page. A user without a verified address has no profile yet and can claim an address."""
     users, t, person = site.service.users, site.phrases(request), person_of(principal)
     user = users.find(principal.subject)
     if user is None and person.address() is not None:

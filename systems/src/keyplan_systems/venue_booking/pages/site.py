@@ -1,4 +1,4 @@
-"""What all pages of the venue share: the operations, the letters, the language, and messages of refusals."""
+"""The common parts of all venue pages: operations, emails, language, and error messages."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _REFUSED: Final = 409
 
 @dataclass(frozen=True)
 class VenueSite:
-    """Pages of one venue over its operations. Threads may share it."""
+    """The pages of one venue. Threads can share it."""
 
     pages: Pages
     service: Service
@@ -51,11 +51,11 @@ class VenueSite:
         return self.service.base.now()
 
     def phrases(self, request: Request) -> Phrases:
-        """Return the sentences of the request's language."""
+        """Return the phrases in the language of the request."""
         return Phrases(language_of(request), self.venue)
 
     def render(self, request: Request, template: str, status: int = 200, /, **context: Any) -> Response:
-        """Return a page in the request's language. Templates see `t`, the sentences, and `venue`."""
+        """Return a page in the language of the request. Templates can use `t`, the phrases, and `venue`."""
         if "values" in context:
             context["values"] = defaultdict(str, context["values"])  # what a form does not have is empty
         shared = {"t": self.phrases(request), "venue": self.venue, "languages": NAMES, "today": self.today()}
@@ -66,29 +66,29 @@ class VenueSite:
         return self.venue.today(self.now())
 
     def problem(self, request: Request, error: Exception) -> Problem | None:
-        """Return what people read about a refusal."""
+        """Return the problem that shows a domain error to users, or None."""
         if not isinstance(error, RefusalError):
             return None
         return Problem(_STATUS.get(type(error), _REFUSED), self.phrases(request).refusal(error), code=error.code)
 
 
 def actor_of(principal: Principal) -> Actor:
-    """Return the actor that a signed-in person is."""
+    """Return the actor for a signed-in user."""
     return person_of(principal).actor
 
 
 def url(request: Request, path: str) -> str:
-    """Return the URL path of a page of this system."""
+    """Return the URL path of a page in this system."""
     return f"{request.scope.get('root_path', '')}/app/{path}"
 
 
 def form_key() -> str:
-    """Return a key for a form, with which a second submission is recognized."""
+    """Return a key for a form, by which a second submission is recognized."""
     return secrets.token_urlsafe(16)
 
 
 def idempotent(principal: Principal, form: FormFields, name: str, values: object) -> idempotency.Request | None:
-    """Return the request of a form with a key, so that a form that is sent twice changes something once."""
+    """Return the request for a form with a key, so that a form that is sent twice is applied only once."""
     key = form.get("key", "")
     if not (0 < len(key) <= CODE_CHARACTERS and key.isascii() and key.isprintable()) or " " in key:
         return None
@@ -97,7 +97,7 @@ def idempotent(principal: Principal, form: FormFields, name: str, values: object
 
 
 def date_of(text: str | None) -> date | None:
-    """Return the date of a form or an address, None if it is not one."""
+    """Return the date in a form or URL, or None if it is invalid."""
     try:
         return date.fromisoformat(text or "")
     except ValueError:
@@ -105,15 +105,15 @@ def date_of(text: str | None) -> date | None:
 
 
 def month_of(text: str | None) -> date | None:
-    """Return the first day of a month such as 2026-12, None if it is not one."""
+    """Return the first day of a month such as 2026-12, or None if it is invalid."""
     return date_of(f"{text}-01") if text else None
 
 
 def number_of(text: str) -> int | str:
-    """Return the whole number of a form; other texts stay, so that the rules refuse them."""
+    """Return the integer in a form. Other text is returned unchanged for validation."""
     return int(text) if text.isdecimal() and len(text) < 10 else text
 
 
 def language_from(text: str) -> Language | str:
-    """Return the language of a form; other texts stay, so that the rules refuse them."""
+    """Return the language in a form. Other text is returned unchanged for validation."""
     return Language(text) if text in list(Language) else text

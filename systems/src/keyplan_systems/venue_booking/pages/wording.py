@@ -1,7 +1,7 @@
-"""Languages of the pages: sentences in `texts/<language>.toml`, dates and amounts by Babel.
+"""Languages of the pages: phrases in `texts/<language>.toml`, and dates and amounts formatted by Babel.
 
-A page has the language that the person chose, else the best one that the browser accepts, else Italian. A sentence is
-found by its dotted name; one with a number has a form for each plural category of its language.
+The language of a page is the one that the user selected, or the best one that the browser accepts, or Italian. A phrase
+is looked up by its dotted name. A phrase with a number has a form for each plural category of its language.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ _FORM_NAMES: Final = {"fullName": "full_name", "amountCents": "amount"}
 
 @dataclass(frozen=True)
 class Phrases:
-    """Sentences, dates and amounts of a venue in one language. Templates call it: `t("calendar.free", count=2)`."""
+    """Phrases, dates and amounts of a venue in one language. Templates call it as `t("calendar.free", count=2)`."""
 
     language: Language
     venue: Venue
 
     @property
     def locale(self) -> str:
-        """Babel's name of the language."""
+        """The Babel locale of the language."""
         return LOCALES[self.language]
 
     def __call__(self, name: str, /, **values: Any) -> str:
-        """Return a sentence with its values. Raises KeyError for an unknown name."""
+        """Return a phrase with its values filled in. Raises KeyError for an unknown name."""
         found: Any = page_texts(self.language)
         for part in name.split("."):
             found = found[part]
@@ -55,7 +55,7 @@ class Phrases:
         return text.format_map(values)
 
     def has(self, name: str) -> bool:
-        """Return True if there is a sentence of this name."""
+        """Return True if a phrase with this name exists."""
         found: Any = page_texts(self.language)
         for part in name.split("."):
             if not isinstance(found, Mapping) or part not in found:
@@ -64,7 +64,7 @@ class Phrases:
         return True
 
     def day(self, day: date, style: str = "full") -> str:
-        """Return a date, such as Saturday 5 December 2026, or in another of Babel's styles or patterns."""
+        """Return a date such as Saturday 5 December 2026, optionally in another Babel style or pattern."""
         return format_date(day, style, locale=self.locale)
 
     def month(self, day: date) -> str:
@@ -72,17 +72,17 @@ class Phrases:
         return format_date(day, "LLLL y", locale=self.locale).capitalize()
 
     def moment(self, at: datetime) -> str:
-        """Return a timestamp at the venue."""
+        """Return a timestamp in the time zone of the venue."""
         return format_datetime(at, "d MMM y, HH:mm", tzinfo=self.venue.zone, locale=self.locale)
 
     def weekdays(self) -> Sequence[tuple[str, str]]:
-        """Return short and long names of the days of a week, from Monday."""
+        """Return the short and long names of the days of the week, starting with Monday."""
         short = get_day_names("abbreviated", "stand-alone", self.locale)
         wide = get_day_names("wide", "stand-alone", self.locale)
         return [(short[number], wide[number]) for number in range(7)]
 
     def slot(self, name: str) -> str:
-        """Return the name of a slot; slots of a venue's own configuration keep their name in it."""
+        """Return the name of a slot. Slots in a venue's own configuration keep their configured name."""
         return self(f"slots.{name}") if self.has(f"slots.{name}") else _plain(name)
 
     def slots(self, names: Iterable[str]) -> str:
@@ -90,12 +90,12 @@ class Phrases:
         return ", ".join(self.slot(name) for name in names)
 
     def duration(self, name: str) -> str:
-        """Return the name of a duration, as letters write it."""
+        """Return the name of a duration in the form that emails use."""
         found: str = load_texts(self.language)["durations"].get(name, _plain(name))
         return found[:1].upper() + found[1:]
 
     def hours(self, day: date, slots: Sequence[str]) -> str:
-        """Return start and end of slots, such as 14:00-20:00; an empty text for removed slots."""
+        """Return the start and end of slots, such as 14:00-20:00, or an empty string for removed slots."""
         if not slots or any(name not in self.venue.slot_names for name in slots):
             return ""
         starts, ends = self.venue.span(day, tuple(slots))
@@ -103,15 +103,15 @@ class Phrases:
         return f"{format_time(starts.timetz(), 'HH:mm', locale=self.locale)}-{closes}"
 
     def amount(self, cents: int, currency: str) -> str:
-        """Return an amount of money."""
+        """Return a formatted amount of money."""
         return format_currency(cents / 100, currency, locale=self.locale)
 
     def number(self, value: int) -> str:
-        """Return a number."""
+        """Return a formatted number."""
         return format_decimal(value, locale=self.locale)
 
     def refusal(self, error: RefusalError) -> str:
-        """Return the message of a refusal; refusals without a sentence keep the message of the API."""
+        """Return the message for a domain error. Errors without a phrase keep the message of the API."""
         details = dict(error.details)
         name = f"errors.{error.code}"
         if details.get("triesLeft") == 0:
@@ -134,7 +134,7 @@ class Phrases:
         return value
 
     def field_errors(self, error: RefusalError) -> dict[str, str]:
-        """Return the messages of a refusal by the names of a form's fields."""
+        """Return the messages of a domain error by form field names."""
         found = error.details.get("fields")
         if isinstance(found, Mapping):
             return {_form_name(name): self._field(_form_name(name), message) for name, message in found.items()}
@@ -153,7 +153,7 @@ class Phrases:
 
 
 def _count(details: Mapping[str, object]) -> dict[str, int]:
-    """Return the number that selects a plural form, if a refusal has one."""
+    """Return the number that selects a plural form, if the error has one."""
     return {"count": int(str(details["triesLeft"]))} if "triesLeft" in details else {}
 
 
@@ -168,13 +168,13 @@ def _plain(name: str) -> str:
 
 @cache
 def page_texts(language: Language) -> Mapping[str, Any]:
-    """Return the sentences of the pages in a language."""
+    """Return the phrases of the pages in a language."""
     source = files("keyplan_systems.venue_booking.pages").joinpath("texts", f"{language.value}.toml")
     return tomllib.loads(source.read_text("utf-8"))
 
 
 def language_of(request: Request) -> Language:
-    """Return the language of the page that answers a request."""
+    """Return the language of the page for a request."""
     chosen = request.cookies.get(COOKIE, "")
     if chosen in list(Language):
         return Language(chosen)
@@ -183,7 +183,7 @@ def language_of(request: Request) -> Language:
 
 
 def _accepted(header: str) -> list[str]:
-    """Return the languages of an Accept-Language header (RFC 9110, 12.5.4), the preferred one first."""
+    """Return the languages in an Accept-Language header (RFC 9110, 12.5.4), most preferred first."""
     weighed: list[tuple[float, str]] = []
     for entry in header.split(","):
         tag, _, parameter = entry.strip().partition(";")

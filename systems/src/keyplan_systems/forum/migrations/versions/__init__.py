@@ -1,1 +1,1 @@
-"""Revisions, ordered by name, oldest first."""
+"""The schema revisions, ordered by name, oldest first."""

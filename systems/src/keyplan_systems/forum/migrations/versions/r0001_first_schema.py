@@ -1,4 +1,4 @@
-"""First schema: groups, items, permissions, threads, and the outbox of the event log."""
+"""The first schema: groups, items, permissions, threads, and the outbox of the event log."""
 
 from __future__ import annotations
 
