@@ -25,6 +25,7 @@ from websockets.sync.client import connect
 import keyplan
 from keyplan_systems.forum import design
 from keyplan_systems.forum.entities import Notification
+from keyplan_systems.forum.relational.session import LOCK_WAIT_S
 from keyplan_systems.forum.sample import (
     ANN,
     BEN,
@@ -434,7 +435,7 @@ def test_a_foreign_page_cannot_connect_with_the_session(windows: Windows, site: 
 
 def test_markup_in_names_and_titles_is_escaped(windows: Windows, site: Site) -> None:
     markup = "<img src=x onerror=alert(1)>'\"><b>"
-    with closing(sqlite3.connect(site.folder / "forum" / "forum.db")) as database, database:
+    with closing(sqlite3.connect(site.folder / "forum" / "forum.db", timeout=LOCK_WAIT_S)) as database, database:
         database.execute("UPDATE groups SET name = ? WHERE id IN (?, ?, ?)", (markup, TEAM, CLEO, TEACHERS))
         database.execute("UPDATE items SET title = ? WHERE id = ?", (markup, SORTING))
     ben = windows.open(site.url)

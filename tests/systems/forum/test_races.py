@@ -7,6 +7,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.systems.forum.stage import SCHOOL, Stage
@@ -140,3 +142,27 @@ def test_a_rejected_change_holds_no_lock_afterwards(stage: Stage) -> None:
     with pytest.raises(BadRequestError):
         stage.update("ann", "ann", status=Status.CLOSED, helper_group_id="tutors")
     assert stage.shut("ann").status is Status.CLOSED
+
+
+def test_writers_of_a_process_queue_instead_of_overtaking_each_other(tmp_path: Path) -> None:
+    database = Database(f"sqlite:///{tmp_path / 'forum.db'}")
+    started, written = threading.Semaphore(0), list[int]()
+
+    def write(number: int) -> None:
+        started.release()
+        with database.write() as session:
+            session.connection()
+            written.append(number)
+
+    pool: Any = database.engine.pool
+    with ThreadPoolExecutor(4) as threads:
+        with database.write() as session:
+            session.connection()
+            waiting = [threads.submit(write, number) for number in range(4)]
+            for _ in waiting:
+                started.acquire()
+            assert pool.checkedout() == 1, "the others wait in the queue, not at the database"
+        for future in waiting:
+            future.result()
+    database.close()
+    assert sorted(written) == [0, 1, 2, 3]

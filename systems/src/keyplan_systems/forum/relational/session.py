@@ -11,6 +11,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Lock
 from typing import Final
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
@@ -36,6 +37,9 @@ class Database:
             readers = self.engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
         self._readers = sessionmaker(readers, expire_on_commit=False)
         self._writers = sessionmaker(self.engine.execution_options(**{_WRITES: True}), expire_on_commit=False)
+        # A thread that waits for SQLite's lock polls it with growing pauses, and others overtake it until its timeout
+        # ("database is locked"). So the threads of a process queue here, and only one of them waits for SQLite.
+        self._queue = Lock() if self.engine.dialect.name == "sqlite" else None
 
     @contextmanager
     def read(self) -> Iterator[Session]:
@@ -46,8 +50,13 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[Session]:
         """Yield a transaction that commits at its end, or rolls back if an exception is raised."""
-        with self._writers.begin() as session:
-            yield session
+        has_turn = self._queue is not None and self._queue.acquire(timeout=LOCK_WAIT_S)
+        try:
+            with self._writers.begin() as session:
+                yield session
+        finally:
+            if has_turn and self._queue is not None:
+                self._queue.release()
 
     def close(self) -> None:
         """Close all idle connections."""
