@@ -25,7 +25,8 @@ from starlette.routing import Route
 from tests.systems.up import notes_system
 from tests.systems.up.running_up import PATIENCE_S, get, post, running
 
-from keyplan import Engine
+import keyplan
+from keyplan import Engine, Table
 from keyplan.engine.store import files
 from keyplan.errors import UnknownOperationError
 from keyplan.server.thread import ThreadedServer
@@ -116,6 +117,16 @@ def test_a_second_start_continues_with_the_stored_data(tmp_path: Path) -> None:
     with running(Settings(tmp_path)) as (url, _):
         assert get(f"{url}/shelf/notes/mine").json() == {"text": "kept"}
         assert get(f"{url}/shelf/notes/first").json() == {"text": "a sample"}
+
+
+def test_a_folder_of_an_earlier_version_is_a_clear_error_and_stays_as_it_is(tmp_path: Path) -> None:
+    with keyplan.connect(str(tmp_path / "keyplan.db")) as db:
+        db.create_tables(Table("shelf", pk="old_id"))
+    for _ in range(2):
+        with ExitStack() as stack, pytest.raises(UpError) as refused:
+            prepare(Settings(tmp_path), stack, lambda _line: None)
+        assert "table shelf exists, but differs from its declaration" in str(refused.value)
+        assert "Start with another folder (--folder)" in str(refused.value)
 
 
 def test_cursors_survive_a_restart(tmp_path: Path) -> None:

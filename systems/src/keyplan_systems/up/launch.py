@@ -21,7 +21,7 @@ from keyplan.check.checking import Report, check
 from keyplan.check.report import text
 from keyplan.client.connect import target_of
 from keyplan.client.connection import Connection
-from keyplan.client.errors import UnreadableItemError
+from keyplan.client.errors import TableDiffersError, UnreadableItemError
 from keyplan.client.requests import Meter
 from keyplan.clock import Clock, SystemClock
 from keyplan.console import Access, Console, Source
@@ -58,6 +58,10 @@ AUDIENCE = "keyplan"
 CLIENT_SECRET_VARIABLE = "KEYPLAN_CLIENT_SECRET"  # noqa: S105 - a name, no password
 """Environment variable of the secret of `--client-id`; a public client has none."""
 _GRACE_S = 10
+_OTHER_VERSION = (
+    "Another version of the system created the table; nothing was changed. Start with another folder (--folder),"
+    " endpoint or region, or change the table first: `keyplan diff OLD NEW` lists the steps between two designs."
+)
 
 
 class UpError(Exception):
@@ -308,6 +312,8 @@ def _create(connection: Connection, designs: dict[str, Design], say: Callable[[s
         for name, design in designs.items():
             connection.create_tables(*design.tables)
             say(f"{name}: {len(design.tables)} table(s), {len(list(design.patterns))} patterns, checked")
+    except TableDiffersError as error:
+        raise UpError(f"{error}\n{_OTHER_VERSION}") from error
     except Exception as error:
         raise UpError(_reason(error)) from error
 
