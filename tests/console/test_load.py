@@ -84,6 +84,21 @@ def test_load_is_shown_by_pattern_table_partition_and_key(console: Console, engi
         expect(page.get_by_role("region", name="Hottest keys").get_by_role("row").nth(1)).to_contain_text("USER#ada")
 
 
+def test_names_lead_to_patterns_tables_and_item_collections(console: Console, engine: Engine, windows: Windows) -> None:
+    work(engine)
+    with Running(console.site()) as server:
+        window = opened(windows, server, console)
+        page = window.goto("/console/load/")
+        page.get_by_role("link", name="task_by_id").click()
+        page.wait_for_url("**/console/design/patterns/task_by_id")
+        window.goto("/console/load/")
+        page.get_by_role("link", name="app/open").click()
+        page.wait_for_url("**/console/data/tables/app/?index=open")
+        window.goto("/console/load/partitions")
+        page.get_by_role("link", name="USER#ada").click()
+        expect(page.locator("main")).to_contain_text("TASK#1")
+
+
 def test_undeclared_access_shows_values_as_text(console: Console, engine: Engine, windows: Windows) -> None:
     work(engine)
     with Running(console.site()) as server:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote, urlencode
 
 import orjson
 from markupsafe import Markup
@@ -18,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from keyplan.console.load.recorder import SPANS, KeyUse, LoadCounts, LoadWindow
+from keyplan.console.load.recorder import SEPARATOR, SPANS, KeyUse, LoadCounts, LoadWindow
 from keyplan.console.load.reports import REPORT_BYTES, InvalidReportError
 from keyplan.cost.prices import book
 from keyplan.pages import charts
@@ -34,7 +35,7 @@ _TABS: Final = (
 )
 _WHOLE: Final = 8
 """Value from which the axis of a chart has whole numbers."""
-_LINES: Final = 5
+_LINES: Final = 3
 """Patterns that a chart shows by name."""
 
 
@@ -65,6 +66,15 @@ class _Pages:
 
     def __init__(self, console: Frame) -> None:
         self._console, self._room = console, console.load
+        own = {"": console.design} if console.design is not None else console.designs
+        self._patterns = {
+            pattern.name: f"designs/{name}/design/patterns/{pattern.name}"
+            if name
+            else f"design/patterns/{pattern.name}"
+            for name, design in own.items()
+            for pattern in design.patterns
+        }
+        """Paths of the pages of patterns, below the console's."""
 
     def _render(self, request: Request, tab: str, window: LoadWindow, **context: Any) -> Response:
         room = self._room
@@ -79,6 +89,7 @@ class _Pages:
             tab=tab,
             tabs=_TABS,
             room=room,
+            links={"pattern": self._patterns.get, "place": _place_path, "key": _key_path},
             programs=room.reports.programs(),
             has_data=bool(window.total.requests) or room.engine is not None or bool(room.reports.programs()),
             **context,
@@ -153,6 +164,19 @@ class _Pages:
 def _chart(title: str, labels: Sequence[str], series: Sequence[tuple[str, Sequence[float]]]) -> Markup:
     most = max((value for _, values in series for value in values), default=0.0)
     return charts.lines(title, labels, series, digits=0 if most >= _WHOLE else 1)
+
+
+def _place_path(place: str) -> str:
+    """Return the path of the items of a table, or table/index."""
+    table, _, index = place.partition("/")
+    return f"data/tables/{quote(table, safe='')}/" + (f"?{urlencode({'index': index})}" if index else "")
+
+
+def _key_path(use: KeyUse) -> str:
+    """Return the path of an item collection; empty for keys of several attributes, which no single field holds."""
+    table, _, index = use.place.partition("/")
+    query = {"index": index, "pk": use.key} if index else {"pk": use.key}
+    return "" if SEPARATOR in use.key else f"data/tables/{quote(table, safe='')}/?{urlencode(query)}"
 
 
 def _timestamp(seconds: float) -> datetime:

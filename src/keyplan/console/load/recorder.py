@@ -18,6 +18,8 @@ from keyplan.clock import Clock, SystemClock
 Kind: TypeAlias = Literal["pattern", "undeclared", "place", "partition", "total"]
 Name: TypeAlias = tuple[Kind, str]
 OTHER: Final = "(others)"
+SEPARATOR: Final = " · "
+"""Text between the attributes of a partition key."""
 TOTAL: Final[Name] = ("total", "")
 """Name under which each request counts once."""
 _NAMES: Final = 150
@@ -373,4 +375,4 @@ def _merge(into: Bucket, bucket: Mapping[Name, LoadCounts]) -> None:
 def key_text(values: Iterable[Mapping[str, Any]]) -> str:
     """Return the values of a partition key as text; binary values as hexadecimal digits."""
     contents = (content for value in values for content in value.values())
-    return " · ".join(content.hex() if isinstance(content, bytes) else str(content) for content in contents)
+    return SEPARATOR.join(content.hex() if isinstance(content, bytes) else str(content) for content in contents)
