@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from random import Random
 
 import httpx
 import pytest
@@ -13,6 +14,7 @@ from tests.console.load import small_design as shop
 from keyplan import connect
 from keyplan.client.reporting import reporting
 from keyplan.client.requests import Meter
+from keyplan.clock import ManualClock
 from keyplan.console import Console, Source
 from keyplan.design.declaring.design import Design
 from keyplan.engine.engine import Engine
@@ -183,3 +185,33 @@ def test_reports_need_the_token_and_have_a_limited_size(console: Console) -> Non
         assert httpx.post(url, content=b"[" * 2_000_000, headers=bearer).status_code == 413
         cross_site = {**bearer, "Origin": "http://evil.example"}
         assert httpx.post(url, json=report, headers=cross_site).status_code == 403
+
+
+def test_five_minutes_of_load_fill_charts_and_heat_map(windows: Windows) -> None:
+    clock, chance = ManualClock(), Random(7)
+    with Engine.memory(clock=clock) as engine:
+        db = connect(engine=engine)
+        db.create_tables(shop.app)
+        console = Console(Source.of_engine(engine, "shop.db"), design=DESIGN)
+        assert console.load.engine is not None
+        engine.observe(console.load.engine.observe, most_per_s=1e9)  # minutes pass faster than requests
+        for step in range(60):
+            for number in range(chance.randint(4, 9) + step // 6):
+                user = chance.choice(["ada", "bob", "eve", "max", "zoe"])
+                task = shop.Task(user_id=user, task_id=f"{step}-{number}", due="2026-02-01", title="x" * 400 * number)
+                db.run(shop.add_task(task))
+                db.run(shop.task_by_id(user, task.task_id))
+                if number % 3 == 0:
+                    db.run(shop.open_tasks(user, before="2027"))
+                    db.run(shop.rename(user, task.task_id, "renamed"))
+                if step > 40 and number == 1:
+                    engine.call("Scan", {"TableName": "app", "Limit": 30})
+            clock.advance(5)
+        with Running(console.site()) as server:
+            window = opened(windows, server, console)
+            page = window.goto("/console/load/")
+            expect(page.get_by_role("img", name="Consumed units per second")).to_be_visible()
+            window.screenshot("console-load", whole=False)
+            page = window.goto("/console/load/partitions")
+            assert page.locator("svg.heat rect:not(.heat-ground)").count() > 150
+            window.screenshot("console-heat", whole=False)

@@ -101,23 +101,22 @@ class _Pages:
     def overview(self, request: Request) -> Response:
         window = self._window(request)
         patterns, undeclared = window.totals("pattern"), window.totals("undeclared")
-        labels = _labels(window)
         return self._render(
             request,
             "",
             window,
             units=_chart(
+                window,
                 "Consumed units per second",
-                labels,
                 [
                     ("Read units", window.series(("total", ""), "read")),
                     ("Write units", window.series(("total", ""), "write")),
                 ],
             ),
-            requests=_chart("Requests per second", labels, _requests(window, patterns, undeclared)),
+            requests=_chart(window, "Requests per second", _requests(window, patterns, undeclared)),
             troubles=_chart(
+                window,
                 "Throttled and failed requests per second",
-                labels,
                 [
                     ("Throttled", window.series(("total", ""), "throttled")),
                     ("Errors", window.series(("total", ""), "errors")),
@@ -161,9 +160,12 @@ class _Pages:
         )
 
 
-def _chart(title: str, labels: Sequence[str], series: Sequence[tuple[str, Sequence[float]]]) -> Markup:
+def _chart(window: LoadWindow, title: str, series: Sequence[tuple[str, Sequence[float]]]) -> Markup:
+    """Return a chart of rates; the present bucket is left out until half of it has passed."""
     most = max((value for _, values in series for value in values), default=0.0)
-    return charts.lines(title, labels, series, digits=0 if most >= _WHOLE else 1)
+    has_begun = window.now - window.times[-1] < window.span.step_s / 2
+    shown = [(name, [*values[:-1], None] if has_begun else values) for name, values in series]
+    return charts.lines(title, _labels(window), shown, digits=0 if most >= _WHOLE else 1)
 
 
 def _place_path(place: str) -> str:
