@@ -203,7 +203,8 @@ class Access:
     def is_admitted(self, request: Request) -> bool:
         """Return True if the request carries the cookie of a session that has not expired."""
         expires, _, signature = request.cookies.get(_cookie_name(request), "").partition(".")
-        if not expires.isdecimal() or not hmac.compare_digest(signature, self._sign("session", expires)):
+        expected = self._sign("session", expires)
+        if not expires.isdecimal() or not hmac.compare_digest(signature.encode(), expected.encode()):
             return False
         return self._clock.now() < int(expires)
 
