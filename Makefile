@@ -7,6 +7,8 @@ PORT ?= 8000
 PROCESSORS := $(shell getconf _NPROCESSORS_ONLN)
 # One more than there are processors: tests of servers also wait.
 WORKERS ?= $(shell expr $(PROCESSORS) + 1)
+# Of laws: `thorough` tests more examples of each.
+PROFILE ?= steady
 CHECKED := src systems tests bench docs examples conftest.py
 EXTRAS := async,aws,charts,fast,import,s3,verify
 # pip shows its progress; bars only in a terminal.
@@ -18,12 +20,10 @@ run: $(VENV)/.runtime
 	$(BIN)/keyplan up --folder $(FOLDER) --port $(PORT)
 
 test: $(VENV)/.dev $(VENV)/.browser check
-	$(BIN)/python -m pytest -q -n $(WORKERS)
+	$(BIN)/python -m pytest -q --hypothesis-profile=$(PROFILE) -n $(WORKERS)
 
-# Lint and quick tests, with fewer examples of each law. Writing bytecode saves pytest half of the time to collect;
-# timeouts by a signal save it a thread for each test.
+# Lint and quick tests, with fewer examples of each law. Timeouts by a signal save pytest a thread for each test.
 QUICK := -q -m "not slow" --hypothesis-profile=quick --timeout-method=signal -n $(PROCESSORS)
-quick coverage: export PYTHONDONTWRITEBYTECODE :=
 quick: $(VENV)/.dev
 	$(BIN)/ruff check $(CHECKED)
 	$(BIN)/ruff format --check $(CHECKED)

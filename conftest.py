@@ -16,6 +16,7 @@ from sybil.parsers.markdown import PythonCodeBlockParser
 
 from keyplan.engine.commands import OPERATIONS, command
 
+sys.dont_write_bytecode = False  # half of the time to collect, and a third of the time to start each process
 gc.disable()  # until all tests are collected: next to nothing of what is imported becomes garbage
 
 pytest_collect_file = Sybil(
@@ -89,7 +90,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark slow tests."""
+    """Mark slow tests, and run slow files first: a worker that starts one last would let the others wait."""
+    items.sort(key=lambda item: not _is_slow(item.path))
     for item in items:
         parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
         is_served = any(isinstance(value, str) and value in SERVED for value in parameters)
@@ -112,12 +114,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 # Tests of laws use the same examples in every run and have no deadline, so that a busy machine does not fail them.
-# `pytest --hypothesis-profile=explore` looks for other examples; `make quick` uses fewer.
+# `--hypothesis-profile=thorough` tests more of them, `explore` as many that are new, `make quick` fewer.
 settings.register_profile(
     "explore", settings.get_profile("default"), deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.register_profile("steady", settings.get_profile("explore"), derandomize=True, database=None, print_blob=True)
-settings.register_profile("quick", settings.get_profile("steady"), max_examples=10)
+settings.register_profile("thorough", settings.get_profile("explore"), derandomize=True, database=None, print_blob=True)
+settings.register_profile("steady", settings.get_profile("thorough"), max_examples=40)
+settings.register_profile("quick", settings.get_profile("thorough"), max_examples=10)
 settings.load_profile("steady")
 # Hypothesis also draws constants found in loaded modules. With xdist, the loaded modules differ from run to run.
 if hasattr(providers, "_get_local_constants"):

@@ -6,5 +6,5 @@ from hypothesis import settings
 
 
 def examples(count: int) -> int:
-    """Return `count` under the default profile, and proportionally fewer under the quick one."""
+    """Return `count` under the thorough profile, and proportionally fewer under the others."""
     return max(1, count * settings().max_examples // 100)

@@ -15,6 +15,7 @@ from botocore.exceptions import ClientError, EndpointResolutionError, ParamValid
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jmespath.exceptions import JMESPathTypeError  # type: ignore[import-untyped]
+from tests.laws import examples
 
 from keyplan.engine.engine import Engine
 from keyplan.testing.boto import attach
@@ -205,7 +206,9 @@ def _spoilt_dict(draw: st.DrawFn, value: dict[str, Any]) -> dict[str, Any]:
 
 @given(requests=st.lists(spoilt(), min_size=1, max_size=5))
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(150),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_damaged_requests_fail_alike(
     orders: dict[str, Any],

@@ -17,13 +17,14 @@ from typing import Any
 
 import orjson
 import pytest
+from tests.laws import examples
 
 from keyplan.engine import fsck
 from keyplan.engine.engine import Engine
 
 WRITER = Path(__file__).parent / "writer.py"
 TABLE = "crash"
-KILLS = int(os.environ.get("KEYPLAN_KILLS", "8"))
+KILLS = int(os.environ.get("KEYPLAN_KILLS") or examples(8))
 MOST_LINES = 300
 RING = 4
 """How many items the writer's transaction puts."""

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from tests.engine import tables_of
+from tests.laws import examples
 from tests.races.rings import check_trees, rings, turn
 
 from keyplan.engine import fsck
@@ -23,7 +24,7 @@ from keyplan.engine.backups import backups, copies
 from keyplan.engine.engine import Engine
 from keyplan.engine.tables import backfill
 
-KILLS = int(os.environ.get("KEYPLAN_KILLS", "8"))
+KILLS = int(os.environ.get("KEYPLAN_KILLS") or examples(8))
 MOST_ANSWERS = 12
 
 

@@ -97,8 +97,8 @@ def install(folder: Path, packages: list[str | Path], *wheels: Path) -> Installe
 
 @pytest.fixture(scope="module")
 def packages(tmp_path_factory: pytest.TempPathFactory) -> list[str | Path]:
-    """Return options of pip to build and install the toolkit from what it declares."""
-    return download(tmp_path_factory.mktemp("packages"), ROOT)
+    """Return options of pip to build and install both distributions from what they declare; pip takes no others."""
+    return download(tmp_path_factory.mktemp("packages"), ROOT, ROOT / "systems")
 
 
 @pytest.fixture(scope="module")
@@ -114,9 +114,8 @@ def keyplan(tmp_path_factory: pytest.TempPathFactory, wheel: Path, packages: lis
 
 
 @pytest.fixture(scope="module")
-def with_systems(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> Installed:
+def with_systems(tmp_path_factory: pytest.TempPathFactory, wheel: Path, packages: list[str | Path]) -> Installed:
     """Both distributions, installed."""
-    packages = download(tmp_path_factory.mktemp("packages"), ROOT, ROOT / "systems")
     systems = build(ROOT / "systems", tmp_path_factory.mktemp("build-systems"), packages)
     return install(tmp_path_factory.mktemp("empty"), packages, wheel, systems)
 

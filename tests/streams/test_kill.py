@@ -11,13 +11,14 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.laws import examples
 from tests.streams.consumer import SHARDS, make, runner_of
 from tests.streams.shop import Shop
 
 from keyplan import connect
 from keyplan.engine.engine import Engine
 
-KILLS = int(os.environ.get("KEYPLAN_KILLS", "4"))
+KILLS = int(os.environ.get("KEYPLAN_KILLS") or max(2, examples(4)))
 MOST_ORDERS = 25
 ROOT = Path(__file__).parents[2]
 

@@ -15,7 +15,15 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 
 
-def mypy_lines(path: Path, cache: Path, plugins: str = "") -> set[int]:
+@pytest.fixture(scope="module")
+def caches(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder for mypy's caches, so that it checks the toolkit once, and once more with the plugin."""
+    return tmp_path_factory.mktemp("mypy")
+
+
+def mypy_lines(path: Path, caches: Path, plugins: str = "") -> set[int]:
+    cache = caches / (plugins or "plain")
+    cache.mkdir(exist_ok=True)
     command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--cache-dir", str(cache), str(path)]
     if plugins:
         settings = cache / "mypy.ini"
@@ -46,8 +54,8 @@ def marked(path: Path) -> set[int]:
 
 
 @pytest.mark.parametrize("name", ["right.py", "wrong.py"])
-def test_mypy_reports_exactly_the_marked_errors(name: str, tmp_path: Path) -> None:
-    assert mypy_lines(HERE / name, tmp_path) == marked(HERE / name)
+def test_mypy_reports_exactly_the_marked_errors(name: str, caches: Path) -> None:
+    assert mypy_lines(HERE / name, caches) == marked(HERE / name)
 
 
 @pytest.mark.parametrize("name", ["right.py", "wrong.py"])
@@ -89,9 +97,9 @@ def test_the_documented_example_is_typed_for_pyright_without_return_annotations(
     assert pyright_lines(documented, tmp_path) == marked(documented)
 
 
-def test_the_documented_example_is_typed_for_mypy_with_the_plugin(documented: Path, tmp_path: Path) -> None:
-    assert mypy_lines(documented, tmp_path, plugins="keyplan.mypy") == marked(documented)
-    assert len(mypy_lines(documented, tmp_path)) > len(marked(documented))
+def test_the_documented_example_is_typed_for_mypy_with_the_plugin(documented: Path, caches: Path) -> None:
+    assert mypy_lines(documented, caches, plugins="keyplan.mypy") == marked(documented)
+    assert len(mypy_lines(documented, caches)) > len(marked(documented))
 
 
 ROUTES = """
@@ -125,7 +133,7 @@ def of(id):  # wrong
 """
 
 
-def test_the_plugin_leaves_other_functions_to_mypy(tmp_path: Path) -> None:
+def test_the_plugin_leaves_other_functions_to_mypy(tmp_path: Path, caches: Path) -> None:
     path = tmp_path / "routes.py"
     path.write_text(ROUTES)
-    assert mypy_lines(path, tmp_path, plugins="keyplan.mypy") == marked(path)
+    assert mypy_lines(path, caches, plugins="keyplan.mypy") == marked(path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 from hypothesis import HealthCheck, given, settings
+from tests.laws import examples
 from tests.systems.forum.naive import Naive
 from tests.systems.forum.strategies import GROUPS, ITEMS, PARTICIPANTS, USERS, worlds
 from tests.systems.forum.worlds import NOW_MS, World, clear, store
@@ -26,12 +27,14 @@ from keyplan_systems.forum.relational.rows import threads_of
 from keyplan_systems.forum.relational.session import Database
 
 on_a_database = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
 
 @given(world=worlds())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_the_rules_agree_with_the_naive_evaluator(world: World) -> None:
     facts, naive = world.facts(), Naive(world)
     for user, item, group in product(USERS, ITEMS, GROUPS):

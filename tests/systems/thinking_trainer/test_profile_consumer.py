@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.laws import examples
 from tests.systems.served_engine import ServedEngine, connected
 from tests.systems.thinking_trainer.builders import NOON, USER, completed
 from tests.systems.thinking_trainer.deliveries import due, kept, raw_snapshots, written
@@ -56,7 +57,7 @@ DELIVERIES = st.lists(st.sampled_from(range(13)), max_size=12).flatmap(
 
 @pytest.mark.embedded("faults on purpose")
 @given(order=DELIVERIES, workers=st.integers(1, 4), seed=st.integers(0, 1_000))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_racing_handlers_create_the_same_snapshots_in_any_order(order: list[int], workers: int, seed: int) -> None:
     clock = ManualClock(LATEST_S)
     faults = Faults(seed=seed, conflicts=0.1, internal_errors=0.05, stale_reads=0.5, gsi_lag=3600.0)
@@ -88,7 +89,7 @@ STEPS = st.lists(
 
 @pytest.mark.embedded("faults on purpose")
 @given(order=st.permutations(range(13)), steps=STEPS, seed=st.integers(0, 1_000))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 def test_a_repeated_reordered_and_replayed_stream_creates_the_same_snapshots(
     order: list[int], steps: list[tuple[str, int]], seed: int
 ) -> None:
@@ -145,7 +146,7 @@ def connection(engine: Engine | ServedEngine, clock: ManualClock) -> Iterator[Co
 
 @pytest.mark.embedded("faults on purpose")
 @given(order=st.permutations(range(13)), workers=st.integers(2, 4), seed=st.integers(0, 1_000))
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 def test_runners_that_share_the_shards_in_threads_create_the_same_snapshots(
     order: list[int], workers: int, seed: int
 ) -> None:

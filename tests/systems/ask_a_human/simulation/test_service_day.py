@@ -10,6 +10,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.laws import examples
 from tests.systems.served_engine import served
 
 import keyplan
@@ -34,7 +35,7 @@ def played_well(connection: Connection, clock: DayClock, size: Size, seed: int) 
     return played
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", range(1, 1 + examples(2)))
 def test_a_small_day_matches_the_auditor(seed: int) -> None:
     clock = DayClock(START_MS, seed)
     with keyplan.connect(":memory:", clock=clock) as connection:

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.laws import examples
 from tests.systems.todo.lake.queries import rows, sequences
 from tests.systems.todo.lake.record_history import NOON_S, History
 
@@ -124,7 +125,7 @@ def test_threads_that_write_overlapping_batches_store_each_event_once(lake: Lake
     assert sequences(lake) == [10**20 + number for number in range(1, 61)]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(st.data())
 def test_any_split_repetition_and_order_of_batches_stores_each_event_once(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

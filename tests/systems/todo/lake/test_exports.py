@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.laws import examples
 from tests.systems.todo.lake.queries import gold, rows, silver
 from tests.systems.todo.lake.record_history import NOON_S, History, key
 
@@ -196,7 +197,7 @@ def test_a_deletion_after_an_export_without_the_item_keeps_its_time(lake: Lake) 
     assert removed == [{"removed_at": datetime.fromtimestamp(NOON_S, UTC), "removal_source": "stream"}]
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 @given(data=st.data())
 def test_exports_and_events_in_any_order_give_the_same_silver(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

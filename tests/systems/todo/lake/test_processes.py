@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
+from tests.laws import examples
 from tests.systems.todo.lake import worker
 from tests.systems.todo.lake.queries import gold, rows, sequences, silver
 
@@ -85,7 +86,7 @@ def caught_up(lake: Lake, straight: Lake) -> None:
 def test_consumers_killed_at_any_moment_leave_a_lake_that_catches_up(tmp_path: Path, straight: Lake) -> None:
     lake = Lake.open(tmp_path / "lake")
     chance = random.Random(5)
-    for seed in range(6):
+    for seed in range(examples(6)):
         with working(tmp_path / "lake", seed) as process:
             await_round(process)
             time.sleep(chance.uniform(0, 0.4))  # so that the kill happens at any step, not only at the end of a round

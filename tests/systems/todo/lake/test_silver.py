@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.laws import examples
 from tests.systems.todo.lake.queries import gold, rows, silver
 from tests.systems.todo.lake.record_history import History, Record
 
@@ -149,7 +150,7 @@ def histories(draw: st.DrawFn) -> list[Record]:
     return records
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 @given(records=histories(), data=st.data())
 def test_any_repetition_and_order_of_events_gives_the_same_silver_and_gold(
     tmp_path_factory: pytest.TempPathFactory, records: list[Record], data: st.DataObject
