@@ -48,10 +48,14 @@ def _unseen() -> set[str]:
 
 
 def _all(root: type[KeyplanError]) -> Iterator[type[KeyplanError]]:
-    """Yield an exception and its subclasses that the toolkit declares, without classes created at run time."""
+    """Yield an exception and its public subclasses that the toolkit declares, without classes created at run time."""
     yield root
     for one in root.__subclasses__():
-        if one.__module__.startswith("keyplan.") and hasattr(sys.modules[one.__module__], one.__name__):
+        if (
+            not one.__name__.startswith("_")
+            and one.__module__.startswith("keyplan.")
+            and hasattr(sys.modules[one.__module__], one.__name__)
+        ):
             yield from _all(one)
 
 

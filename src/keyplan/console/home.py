@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -114,7 +115,7 @@ def _start(console: Frame) -> Callable[[Request], Response]:
         return console.render(
             request,
             "home/start.html.j2",
-            tables=answer.get("TableNames", []),
+            tables=[(name, quote(name, safe="")) for name in answer.get("TableNames", [])],
             has_more="LastEvaluatedTableName" in answer,
             failure=failure,
             window=window,

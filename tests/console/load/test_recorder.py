@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from threading import Thread
 
 import pytest
 
@@ -111,6 +112,25 @@ def test_a_day_of_requests_needs_bounded_memory(recorder: LoadRecorder, clock: M
     grown, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert grown < 20_000_000, "a second day replaces the first"
+
+
+def test_threads_share_a_recorder_without_losing_counts(recorder: LoadRecorder, clock: ManualClock) -> None:
+    def work() -> None:
+        for number in range(500):
+            count(recorder, f"p{number % 5}")
+            recorder.add_undeclared("Scan app", "", LoadPart(("undeclared", "Scan app"), 1.0))
+            if number % 100 == 0:
+                recorder.window("1h")
+                recorder.hottest_keys()
+
+    threads = [Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    clock.advance(6)
+    for thread in threads:
+        thread.join()
+    assert recorder.window("1h").total.requests == 2000
+    assert recorder.undeclared()[0].counts.requests == 2000
 
 
 def test_key_text_joins_attributes() -> None:
