@@ -162,15 +162,21 @@ def test_a_lost_endpoint_is_reported_and_the_design_stays_visible(visit: Visit, 
     expect(page.locator("svg.design")).to_be_visible()
 
 
-def test_pages_are_light_and_paint_fast(visit: Visit, engine: Engine, tasks: Design) -> None:
+def test_pages_are_light(visit: Visit, engine: Engine, tasks: Design) -> None:
     window = visit(engine, design=tasks)
     for path in PAGES:
         page = window.goto(f"/console/design/{path}")
-        page.wait_for_function('performance.getEntriesByName("first-contentful-paint").length > 0')
+        page.evaluate(PAINTED)
         measured = window.weight()
         assert measured["bytes"] < 100_000
-        assert measured["paint_ms"] < 5_000, "the figure for an idle machine is in the documentation"
         print(f"{path or 'picture'}: {measured}")
+
+
+PAINTED = """() => new Promise((resolve) => {
+  const look = () => performance.getEntriesByName("first-contentful-paint").length ? resolve() : requestAnimationFrame(look);
+  look();
+})"""
+"""Script that ends when the page is painted."""
 
 
 def test_a_read_shows_items_and_measured_units_next_to_predicted_ones(
@@ -353,6 +359,21 @@ def test_two_versions_are_compared_as_a_picture(visit: Visit, engine: Engine, ta
     window.check_accessibility()
     window.check_layout()
     window.screenshot("compare")
+
+
+def test_each_of_several_designs_has_its_own_room(visit: Visit, engine: Engine, tasks: Design) -> None:
+    shop = Design.load(str(ROOT / "examples" / "guide" / "online_shop.py"))
+    window = visit(engine, designs={"tasks": tasks, "shop": shop})
+    page = window.goto("/console/designs/tasks/design/")
+    page.get_by_role("link", name="Pattern tasks_due, Query").click()
+    expect(page).to_have_url(f"{window.url}/console/designs/tasks/design/patterns/tasks_due")
+    page.on("dialog", lambda dialog: dialog.accept())
+    window.goto("/console/designs/tasks/design/items?from=stored")
+    page.get_by_role("button", name="Create tables", exact=True).click()
+    expect(page).to_have_url(f"{window.url}/console/designs/tasks/design/items?from=stored")
+    expect(page.get_by_role("heading", name="No items")).to_be_visible()
+    assert engine.call("ListTables", {})["TableNames"] == ["app"]
+    expect(window.goto("/console/designs/shop/design/").get_by_role("heading", level=1)).to_have_text("online_shop")
 
 
 def test_without_a_design_the_room_says_how_to_give_one(visit: Visit, engine: Engine) -> None:

@@ -99,6 +99,7 @@ def test_the_console_runs_alone_against_an_endpoint(
         (["--db", ":memory:", "--host", "0.0.0.0"], "choose a token and pass it in KEYPLAN_CONSOLE_TOKEN"),
         (["--endpoint", "ftp://x"], "is not supported"),
         (["no_such_design"], "no_such_design"),
+        (["--against", "examples/tasks.py"], "--against needs a design"),
     ],
 )
 def test_a_console_that_cannot_start_says_why(arguments: list[str], message: str) -> None:
