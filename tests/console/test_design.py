@@ -145,8 +145,41 @@ def test_one_stored_collection_is_queried_by_its_partition_key(visit: Visit, eng
     window.check_layout()
 
 
+def test_parameters_may_be_named_like_the_fields_of_the_form(visit: Visit, engine: Engine, tmp_path: Path) -> None:
+    path = tmp_path / "named.py"
+    path.write_text(NAMED)
+    design = Design.load(str(path))
+    with connect(engine=engine) as db:
+        db.create_tables(*design.tables)
+    page = visit(engine, design=design, scripts=False).goto("/console/design/patterns/jobs")
+    page.get_by_role("textbox", name="run").fill("7")
+    page.get_by_role("textbox", name="cursor").fill("x")
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.get_by_text("No items match.")).to_be_visible()
+    expect(page.get_by_role("textbox", name="run")).to_have_value("7")
+
+
+NAMED = """
+from keyplan import Entity, F, Table, key, pk
+
+app = Table("named", pk="PK", sk="SK")
+
+
+@app.entity(key=key("RUN#{run}", "JOB#{fill}"))
+class Job(Entity):
+    run: int
+    fill: str
+    cursor: str
+
+
+@app.query(Job)
+def jobs(run: int, cursor: str):
+    return pk(run=run).filter(F.cursor == cursor)
+"""
+
+
 def test_a_missing_table_of_a_run_leads_to_its_creation(visit: Visit, engine: Engine, tasks: Design) -> None:
-    page = visit(engine, design=tasks).goto("/console/design/patterns/tasks_due?run=yes&user_id=a&before=2030-01-01")
+    page = visit(engine, design=tasks).goto("/console/design/patterns/tasks_due?_run=yes&user_id=a&before=2030-01-01")
     page.get_by_role("link", name="Create the design's tables").click()
     expect(page.get_by_role("button", name="Create tables", exact=True)).to_be_visible()
 
@@ -156,7 +189,7 @@ def test_a_lost_endpoint_is_reported_and_the_design_stays_visible(visit: Visit, 
     window.expected.append("502")
     page = window.goto("/console/design/items?from=stored")
     expect(page.get_by_role("heading", level=1)).to_contain_text("cannot be reached")
-    window.goto("/console/design/patterns/tasks_due?run=yes&user_id=a&before=2030-01-01")
+    window.goto("/console/design/patterns/tasks_due?_run=yes&user_id=a&before=2030-01-01")
     expect(page.get_by_role("alert")).to_be_visible()
     window.goto("/console/design/")
     expect(page.locator("svg.design")).to_be_visible()
@@ -173,7 +206,8 @@ def test_pages_are_light(visit: Visit, engine: Engine, tasks: Design) -> None:
 
 
 PAINTED = """() => new Promise((resolve) => {
-  const look = () => performance.getEntriesByName("first-contentful-paint").length ? resolve() : requestAnimationFrame(look);
+  const painted = () => performance.getEntriesByName("first-contentful-paint").length;
+  const look = () => painted() ? resolve() : requestAnimationFrame(look);
   look();
 })"""
 """Script that ends when the page is painted."""
@@ -212,7 +246,7 @@ def store(engine: Engine, design: Design) -> None:
 
 def test_wrong_values_are_reported_beside_their_fields(visit: Visit, engine: Engine, tasks: Design) -> None:
     window = visit(engine, design=tasks, scripts=False)
-    page = window.goto("/console/design/patterns/tasks_due?run=yes&user_id=&before=someday")
+    page = window.goto("/console/design/patterns/tasks_due?_run=yes&user_id=&before=someday")
     expect(page.locator(".field", has=page.get_by_label("user_id")).locator(".error")).to_have_text("Enter a value.")
     expect(page.locator(".field", has=page.get_by_label("before")).locator(".error")).to_contain_text("valid date")
     expect(page.get_by_role("region", name="Result")).to_have_count(0)
@@ -274,7 +308,7 @@ def test_read_only_consoles_run_reads_but_no_writes(visit: Visit, engine: Engine
     page = window.goto("/console/design/patterns/finish")
     expect(page.get_by_text("The console is read-only: this pattern writes")).to_be_visible()
     expect(page.get_by_role("button", name="Run")).to_have_count(0)
-    window.goto("/console/design/patterns/tasks_due?run=yes&user_id=ada&before=2030-01-01")
+    window.goto("/console/design/patterns/tasks_due?_run=yes&user_id=ada&before=2030-01-01")
     expect(page.get_by_role("region", name="Result")).to_contain_text("Read the screenshots")
 
 
@@ -421,7 +455,7 @@ def save(thing: Thing):
 SCRIPT = "%22%3E%3Cscript%3Ealert(15)%3C/script%3E"
 HOSTILE_PATHS = (
     "", "items", "items?from=stored", "items?from=stored&entity=%3Cs%3EThing", "items?from=stored&index=i.1",
-    "patterns", "patterns/things", "patterns/things?run=yes&name=<img src=x onerror=alert(14)>", "findings", "cost",
+    "patterns", "patterns/things", "patterns/things?_run=yes&name=<img src=x onerror=alert(14)>", "findings", "cost",
     "claims", "compare", f"patterns/things?name={SCRIPT}", f"items?table={SCRIPT}", f"items?index={SCRIPT}",
     f"patterns/{SCRIPT}", f"rules/{SCRIPT}", f"items?from=stored&start={SCRIPT}", f"items?entity={SCRIPT}",
 )  # fmt: skip

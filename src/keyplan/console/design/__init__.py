@@ -41,7 +41,7 @@ from keyplan.verify.values import MissingGeneratorError
 ITEMS_READ: Final = 200
 """Items that one request reads for the view of item collections."""
 COLLECTIONS_SHOWN: Final = 15
-_UNIQUE: Final = {"csrf", "run", "confirmed", "cursor", "fill"}
+_OWN_FIELDS: Final = frozenset({"csrf", "_run", "_confirmed", "_cursor", "_fill"})
 """Fields of a pattern's form that are not parameters."""
 
 
@@ -202,14 +202,14 @@ class _Pages:
         outcome: RunResult | None = None
         errors: dict[str, str] = {}
         note = ""
-        if "run" in fields and pattern.plan.reading is (request.method == "GET"):
+        if "_run" in fields and pattern.plan.reading is (request.method == "GET"):
             reading = forms.read(parameters, fields)
             errors = reading.errors
             if not errors:
                 outcome = self._run(room, pattern, reading.arguments, fields)
-        elif fields.get("fill") == "generated":
+        elif fields.get("_fill") == "generated":
             fields, note = self._filled(room, pattern, parameters)
-        values = {**forms.defaults(parameters), **{k: v for k, v in fields.items() if k not in _UNIQUE}}
+        values = {**forms.defaults(parameters), **{k: v for k, v in fields.items() if k not in _OWN_FIELDS}}
         return self._render(
             request,
             "pattern",
@@ -229,9 +229,9 @@ class _Pages:
     def _run(
         self, room: Room, pattern: Pattern[..., Any], arguments: dict[str, Any], fields: Mapping[str, str]
     ) -> RunResult:
-        rehearses = not pattern.plan.reading and fields.get("confirmed") != "yes"
+        rehearses = not pattern.plan.reading and fields.get("_confirmed") != "yes"
         return room.runner.run(
-            pattern, arguments, expected(pattern), cursor=fields.get("cursor", ""), rehearses=rehearses
+            pattern, arguments, expected(pattern), cursor=fields.get("_cursor", ""), rehearses=rehearses
         )
 
     @staticmethod
