@@ -1,1 +1,1 @@
-"""Ask-a-Human: agents ask questions, people answer them for points, and push notifications reach subscribers."""
+"""Ask-a-Human: agents ask questions, users answer them for points, and subscribers get push notifications."""

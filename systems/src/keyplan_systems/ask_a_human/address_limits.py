@@ -1,4 +1,4 @@
-"""Limits per network address over all processes: the operator's settings, counted in `keyplan-rate-limits`."""
+"""Limits per network address across all processes, which are counted in `keyplan-rate-limits`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PER_QUESTION: Final = 3
 
 @dataclass(frozen=True)
 class AddressLimits:
-    """Limits of one address. Each limit raises TooManyRequestsError."""
+    """The limits of one address, each of which raises TooManyRequestsError."""
 
     agents: SharedLimit
     devices: SharedLimit
@@ -50,7 +50,7 @@ class AddressLimits:
 
     @classmethod
     def off(cls, connection: Connection, clock: Clock) -> AddressLimits:
-        """Return unlimited limits, for callers that are not clients of the API."""
+        """Return limits that are disabled, for callers that are not API clients."""
         unlimited = SharedLimit(connection, clock, None)
         return cls(unlimited, unlimited, unlimited, None)
 

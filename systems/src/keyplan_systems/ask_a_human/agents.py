@@ -1,4 +1,4 @@
-"""Agents and their secrets, with a command for the operator: `python -m keyplan_systems.ask_a_human.agents`."""
+"""Agents and their secrets, with an operator command: `python -m keyplan_systems.ask_a_human.agents`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ app = typer.Typer(no_args_is_help=True)
 
 
 class Agents:
-    """Registration and authentication of agents. Threads may share it."""
+    """Registration and authentication of agents. Threads can share it."""
 
     def __init__(self, base: Base) -> None:
         self._base, self._connection = base, base.connection
@@ -61,17 +61,20 @@ class Agents:
         raise BusyError("this agent's secret is being changed by many requests at once")
 
     def rotate(self, agent: str) -> str:
-        """Return a new secret of an authenticated agent.
+        """Return a new secret for an authenticated agent.
 
-        The current secret stays valid until the new one is used for the first time, so a lost reply does not lock the
-        agent out.
+        The current secret stays valid until the new one is used for the first time, so a lost response does not lock
+        the agent out.
         """
         secret = credentials.new_secret("agent")
         self._base.decide(design_questions.rotate_secret(agent, credentials.secret_hash(secret)))
         return secret
 
     def issue(self, agent: str) -> str | None:
-        """Return a new secret for an agent whose secret is lost, and invalidate all others; None for an unknown ID."""
+        """Return a new secret for an agent that has lost its secret, and invalidate all others.
+
+        Returns None for an unknown ID.
+        """
         secret = credentials.new_secret("agent")
         try:
             self._base.decide(design_questions.issue_secret(agent, credentials.secret_hash(secret)))
@@ -90,7 +93,7 @@ def issue(
     agent: Annotated[str, typer.Argument(help="The agent's id, as in X-Agent-Id.")],
     url: Annotated[str, typer.Option(help="A database file, http://host:port or aws://region.")],
 ) -> None:
-    """Print a new secret of an agent and invalidate the others: after a loss, or for an agent without a secret."""
+    """Print a new secret for an agent and invalidate the others."""
     clock = SystemClock()
     try:
         with keyplan.connect(url, clock=clock) as connection:

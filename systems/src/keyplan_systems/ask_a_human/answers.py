@@ -1,4 +1,4 @@
-"""Operations of people on questions: list open questions, read a question, answer it once in one transaction."""
+"""Operations of users on questions: list open questions, read a question, and answer it in one transaction."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ RECENT_ANSWERS = 100
 
 @dataclass(frozen=True)
 class AnswerResult:
-    """Stored answer, and its effects; a repeated answer has no allowance, because it was not counted."""
+    """A stored answer with its effects. A repeated answer has no allowance, because it was not counted."""
 
     response: Response
     reply: Reply
@@ -45,12 +45,12 @@ class AnswerResult:
 
     @property
     def repeated(self) -> bool:
-        """True if an earlier request stored the answer."""
+        """Whether an earlier request stored the answer."""
         return self.allowance is None
 
 
 class Answers:
-    """Operations of people on questions. Threads may share it."""
+    """Operations of users on questions. Threads can share it."""
 
     def __init__(self, base: Base, limits: AddressLimits) -> None:
         self._base, self._connection, self._limits = base, base.connection, limits
@@ -66,7 +66,7 @@ class Answers:
         return self._page(call, limit, cursor)
 
     def neediest(self, audience: Audience | None, limit: int, cursor: str | None) -> Page[Question]:
-        """Return answerable questions, those with the smallest share of answers first. Raises CursorError."""
+        """Return answerable questions, starting with the smallest share of answers. Raises CursorError."""
         now_s = self._base.now_ms // SECOND_MS
         call = (
             design_questions.needy_questions(now_s)
@@ -80,13 +80,13 @@ class Answers:
         return Page(tuple(readable(records.question, page)), page.cursor)
 
     def answered(self, caller: Identity) -> frozenset[str]:
-        """Return the IDs of the questions that a person answered most recently; a new answer may be missing."""
+        """Return the IDs of the questions that a user answered most recently. A new answer may be missing."""
         call = design_responses.recent_answers(caller.person)
         page = self._connection.run(call, limit=RECENT_ANSWERS, unreadable=log_unreadable)
         return frozenset(one.question_id for one in page)
 
     def own(self, question_id: str, caller: Identity) -> tuple[Response, Reply | None] | None:
-        """Return the caller's answer to a question with the reply to it; None without an answer.
+        """Return the caller's answer to a question with the reply to it, or None without an answer.
 
         Another device with the caller's fingerprint does not see the answer, and gets None for the reply.
         """
@@ -106,9 +106,9 @@ class Answers:
     def answer(
         self, caller: Identity, zone: ZoneInfo, body: Mapping[str, object], address: str | None = None
     ) -> AnswerResult:
-        """Store an answer with all its effects; a repeated answer of the same device gets the same reply.
+        """Store an answer with all its effects. A repeated answer from the same device gets the same reply.
 
-        `address` is the network address of the request; None within this process. Raises RefusedError, in the
+        `address` is the network address of the request, or None within this process. Raises RefusedError, in the
         documented order of checks, and TooManyRequestsError.
         """
         question_id = body.get("question_id")
@@ -154,7 +154,7 @@ class Answers:
         device: str | None,
         address: str | None,
     ) -> Scored | None:
-        """Write the answer; return None if an item it depends on has changed since it was read."""
+        """Write the answer. Return None if an item that it depends on has changed since it was read."""
         person = response.fingerprint_hash
         known = self._connection.run(design_people.stats_of_user(person))
         notice = self._connection.run(design_push.notice_of(question.question_id, person))
@@ -180,7 +180,7 @@ class Answers:
 
 
 def _repeated(stored: StoredResponse, caller: Identity, body: Mapping[str, object]) -> AnswerResult | None:
-    """Return the first reply if this request stored the response: from its device, with its content."""
+    """Return the first reply if this request stored the response, judging by its device and content."""
     reply, response = records.reply(stored), records.response(stored)
     if reply is None or caller.device is None or stored.device != caller.device:
         return None

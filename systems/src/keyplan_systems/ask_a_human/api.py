@@ -1,4 +1,4 @@
-"""HTTP interface: a group of routes for agents and a group for people."""
+"""The HTTP interface, with separate routes for agents and for users."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _ANSWER_BODY = {
 
 
 def application(service: Service, checks: Mapping[str, Check], trusted_proxies: int = 0) -> FastAPI:
-    """Return the API over a service; `checks` are its health checks; see `api_dependencies.address` for proxies."""
+    """Return the API for a service. `checks` are its health checks. See `api_dependencies.address` for proxies."""
     app = web_application(
         "Ask a Human", style=STYLE, translations=TRANSLATIONS, checks=checks, clock=service.base.clock
     )
@@ -79,7 +79,7 @@ def application(service: Service, checks: Mapping[str, Check], trusted_proxies: 
 
 
 def agent_routes(service: Service, trusted_proxies: int) -> APIRouter:
-    """Return the routes of agents: register, ask and poll."""
+    """Return the routes for agents: register, ask and poll."""
     router = APIRouter(prefix="/agent", tags=["agents"])
     authenticated = Authenticated(service.agents)
     polling: Any = Depends(Polling(service.base, authenticated))
@@ -153,7 +153,7 @@ def _add_polling(router: APIRouter, service: Service, polling: Any) -> None:
 
 
 def human_routes(service: Service, trusted_proxies: int) -> APIRouter:
-    """Return the routes of people: register a device, read, answer, subscribe, compare."""
+    """Return the routes for users: register a device, read, answer, subscribe and compare."""
     router = APIRouter(prefix="/human", tags=["people"])
     reading = Depends(Counting(service.base, limits.HUMAN_READS, trusted_proxies))
     from_device = FromDevice(service.devices)

@@ -1,4 +1,4 @@
-"""Shared parts of the routes: authentication, rate limits, and translation of refusals and failures to HTTP."""
+"""Common parts of routes: authentication, rate limits, and conversion of errors to HTTP."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ Cursor: TypeAlias = Annotated[
 
 
 def show_allowance(response: Response, allowance: Allowance | None) -> None:
-    """Set the headers that state the remaining requests."""
+    """Set the headers that contain the number of remaining requests."""
     if allowance is not None:
         response.headers.update(allowance.headers())
 
@@ -72,12 +72,11 @@ class Counting:
 
 
 def address(request: Request, trusted_proxies: int) -> str:
-    """Return the caller's address: that of the connection, or the address that the outermost trusted proxy reports.
+    """Return the caller's address: that of the connection, or the one that the outermost trusted proxy reports.
 
-    An IPv6 address stands for its /64 network, because a caller usually has all of its addresses.
-
-    With n trusted proxies it is the n-th entry from the right of X-Forwarded-For: a client can forge every entry left
-    of it. Several lines of the header are one list (RFC 9110, 5.3): proxies may add their own line after the caller's.
+    An IPv6 address is reduced to its /64 network, because a caller usually has all of its addresses. With n trusted
+    proxies, it is the n-th entry from the right of X-Forwarded-For, because a client can forge all entries left of it.
+    Several lines of the header are one list (RFC 9110, 5.3), because proxies may add their own line after the caller's.
     """
     forwarded = ",".join(request.headers.getlist("X-Forwarded-For"))
     hops = [hop.strip() for hop in forwarded.split(",") if hop.strip()]
@@ -108,13 +107,13 @@ class PerAddress:
 
 
 class Authenticated:
-    """Dependency that returns the ID of the agent that authenticates with its secret."""
+    """Dependency that authenticates an agent by its secret and returns its ID."""
 
     def __init__(self, agents: Agents) -> None:
         self._agents = agents
 
     def __call__(self, secret: AgentSecret, x_agent_id: AgentHeader = None) -> str:
-        """Return the agent's id. Raises InvalidRequestError, problem 401."""
+        """Return the agent's ID. Raises InvalidRequestError or problem 401."""
         agent = requests.agent_id(x_agent_id)
         if secret is None:
             message = "Send the agent's secret as a bearer token; POST /agent/register issues one."
@@ -131,14 +130,14 @@ class Polling:
         self._base, self._authenticated = base, authenticated
 
     def __call__(self, response: Response, secret: AgentSecret, x_agent_id: AgentHeader = None) -> str:
-        """Return the agent's id. Raises InvalidRequestError, RateLimitedError, problem 401."""
+        """Return the agent's ID. Raises InvalidRequestError, RateLimitedError or problem 401."""
         agent = self._authenticated(secret, x_agent_id)
         show_allowance(response, self._base.count(limits.POLLS, agent))
         return agent
 
 
 class FromDevice:
-    """Dependency that returns the identity behind a device token."""
+    """Dependency that returns the identity for a device token."""
 
     def __init__(self, devices: Devices) -> None:
         self._devices = devices
@@ -155,13 +154,13 @@ class FromDevice:
 
 
 class FromPerson:
-    """Dependency that returns the identity of a person: a fingerprint, and a token that was issued for it."""
+    """Dependency that returns the identity of a user, given a fingerprint and a token issued for it."""
 
     def __init__(self, from_device: FromDevice) -> None:
         self._from_device = from_device
 
     def __call__(self, token: DeviceToken, x_fingerprint: FingerprintHeader = None) -> Identity:
-        """Return the identity. Raises InvalidRequestError, problem 401."""
+        """Return the identity. Raises InvalidRequestError or problem 401."""
         fingerprint = requests.fingerprint_hash(x_fingerprint)
         identity = self._from_device(token)
         if identity.fingerprint != fingerprint:
@@ -170,23 +169,23 @@ class FromPerson:
 
 
 class FromAnybody:
-    """Dependency that returns the identity of a person, or None for a request without a fingerprint."""
+    """Dependency that returns the identity of a user, or None for a request without a fingerprint."""
 
     def __init__(self, from_person: FromPerson) -> None:
         self._from_person = from_person
 
     def __call__(self, token: DeviceToken, x_fingerprint: FingerprintHeader = None) -> Identity | None:
-        """Return the identity or None. Raises InvalidRequestError, problem 401."""
+        """Return the identity or None. Raises InvalidRequestError or problem 401."""
         return None if x_fingerprint is None else self._from_person(token, x_fingerprint)
 
 
 def fingerprint(x_fingerprint: FingerprintHeader = None) -> str:
-    """Return the fingerprint's hash. Raises InvalidRequestError."""
+    """Return the hash of the fingerprint. Raises InvalidRequestError."""
     return requests.fingerprint_hash(x_fingerprint)
 
 
 def zone(x_timezone: ZoneHeader = None) -> ZoneInfo:
-    """Return the time zone of the person's calendar. Raises InvalidRequestError."""
+    """Return the time zone of the user's calendar. Raises InvalidRequestError."""
     return timestamps.zone(x_timezone)
 
 
@@ -223,7 +222,7 @@ def _busy(_error: Exception) -> Problem:
 
 
 def _invalid(error: RequestValidationError) -> Problem:
-    """Return the framework's findings in the format of the rules' findings: fields without the part of the request."""
+    """Return the framework's validation errors in the format of the domain rules."""
     errors = error.errors()
     if any(entry["type"] == "json_invalid" for entry in errors):
         errors = [{"loc": (), "msg": "is not valid JSON", "type": "json_invalid"}]

@@ -1,4 +1,4 @@
-"""Wiring of Ask-a-Human: API, pages, sweeper, push worker, rank counter."""
+"""Assembly of Ask-a-Human: API, pages, sweeper, push worker and rank counter."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ OUTBOX = "outbox.jsonl"
 
 
 def build(resources: Resources) -> Built:
-    """Build the system on its resources. Raises ValueError for invalid settings, OSError for unreadable files."""
+    """Build the system with its resources.
+
+    Raises ValueError for invalid settings, and OSError for unreadable files.
+    """
     proxies = os.environ.get(PROXIES) or "0"
     if not proxies.isdecimal():
         raise ValueError(f"{PROXIES} must be a number of proxies, not {proxies!r}")

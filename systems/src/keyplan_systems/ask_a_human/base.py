@@ -1,4 +1,4 @@
-"""Shared parts of all operations: connection and clock, request limits, failures caused by stale reads."""
+"""Common parts of all operations: connection, clock, request limits, and failures caused by stale reads."""
 
 from __future__ import annotations
 
@@ -49,28 +49,28 @@ UNREADABLE = (UnreadableItemError, ValueError)
 
 
 class BusyError(Exception):
-    """Too many concurrent changes of the same items for a caller to wait."""
+    """Raised if too many concurrent changes of the same items occur for a caller to wait."""
 
 
 @dataclass(frozen=True)
 class Failures:
-    """Failures of a worker, which continues with the other units and reports them at the end."""
+    """The failures of a worker, which continues with the other units and reports failures at the end."""
 
     found: list[Exception] = field(default_factory=list)
 
     def each(self, do: Callable[[Input], Result | None], inputs: Iterable[Input]) -> list[Result]:
-        """Return the results for each input, without None; a failure does not block the inputs after it."""
+        """Return the results for all inputs, without None. A failure does not block later inputs."""
         return list(self.some(do, inputs))
 
     def some(self, do: Callable[[Input], Result | None], inputs: Iterable[Input]) -> Iterator[Result]:
-        """Yield the results as `each` returns them, sequentially."""
+        """Yield the same results as `each`, sequentially."""
         for value in inputs:
             result = self._try(partial(do, value))
             if result is not None:
                 yield result
 
     def first(self, do: Callable[[Input], Result | None], inputs: Iterable[Input], most: int) -> list[Result]:
-        """Return the results of at most `most` inputs; inputs with unreadable items do not count."""
+        """Return the results of at most `most` inputs. Inputs with unreadable items do not count."""
         results: list[Result] = []
         tried, waiting = 0, iter(inputs)
         while tried < most and (value := self._try(lambda: next(waiting, None))) is not None:
@@ -96,7 +96,7 @@ class Failures:
 
 @dataclass(frozen=True)
 class Base:
-    """Connection and clock of the operations."""
+    """The connection and clock of the operations."""
 
     connection: Connection
     clock: Clock
@@ -104,11 +104,11 @@ class Base:
 
     @property
     def now_ms(self) -> int:
-        """Current time in whole milliseconds."""
+        """The current time in whole milliseconds."""
         return from_seconds(self.clock.now())
 
     def count(self, limit: Limit, caller: str) -> Allowance:
-        """Count one request of a caller. Raises RateLimitedError if its window is used up."""
+        """Count one request of a caller. Raises RateLimitedError if the limit of the window is reached."""
         now_ms = self.now_ms
         window = limits.window(limit, caller, now_ms)
         call = design_responses.count_request(window.key, limit.allowed, window.ttl_s)
@@ -131,7 +131,7 @@ class Base:
         return limits.allowance(window, counter.requests if counter is not None else 1)
 
     def decide(self, call: Call[Any]) -> None:
-        """Run a write as a transaction, which is repeated safely after lost answers. Raises its first failure."""
+        """Run a write as a transaction, which is safe to repeat after lost responses. Raises its first failure."""
         try:
             if isinstance(call, WriteCall):
                 self.connection.transact(call)
@@ -149,12 +149,12 @@ class Base:
         return question
 
     def back_off(self, attempt: int) -> None:
-        """Wait for a random, growing time, so that concurrent writers of the same items finish first."""
+        """Wait for a random and increasing time, so that concurrent writers of the same items finish first."""
         self.clock.wait(self._never, self.clock.random.uniform(0, 0.004 * 2 ** min(attempt, 5)))
 
 
 def readable(read: Callable[[Input], Result], stored: Iterable[Input]) -> list[Result]:
-    """Convert stored items to values of the rules; items with unknown values are omitted and logged."""
+    """Convert stored items to domain values. Items with unknown values are omitted and logged."""
     values = []
     for item in stored:
         try:
@@ -170,11 +170,11 @@ def log_unreadable(error: Exception) -> None:
 
 
 def unknown_question(question_id: str) -> QuestionNotFoundError:
-    """Return the refusal of a question ID that does not exist, or that the caller may not see."""
+    """Return the error for a question ID that does not exist or that the caller may not view."""
     return QuestionNotFoundError("no such question", {"question_id": question_id})
 
 
 def is_uuid(text: str) -> bool:
-    """Return True if a caller's text can be an ID; other texts are not passed to the database."""
+    """Return True if a caller's text can be an ID. Other texts are not passed to the database."""
     parts = text.split("-")
     return [len(part) for part in parts] == [8, 4, 4, 4, 12] and all(char in "0123456789abcdef-" for char in text)

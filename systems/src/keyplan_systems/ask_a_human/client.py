@@ -1,4 +1,4 @@
-"""Client for agents: submit a question, read it, wait for answers; for threads and for event loops.
+"""Client for agents that submits questions and waits for answers, with a blocking and an async version.
 
     with AgentClient("https://ask.example") as client:
         credentials = client.register("my-agent")  # once: store credentials.secret, it is shown only once
@@ -7,8 +7,9 @@
         asked = client.submit("Which label is clearer?", type="multiple_choice", options=["Send", "Submit"])
         question = client.wait_for_answers(asked.question_id, timeout_s=900, min_answers=3)
 
-Every submit carries an idempotency key, generated if none is given, so that a retry after a lost answer finds the
-existing question. Pass your own key to be safe across restarts of the agent too; it is valid for 24 hours.
+Every submission has an idempotency key, which is generated if none is given, so that a retry after a lost response
+finds the existing question. Pass your own key to be safe across restarts of the agent, too. A key is valid for 24
+hours.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ TIMEOUT_S = 30.0
 
 
 class SubmitOptions(TypedDict, total=False):
-    """Optional parts of a question besides its prompt; omitted parts get the server's defaults."""
+    """Optional parts of a question other than its prompt. Omitted parts have the server's defaults."""
 
     type: QuestionType | Literal["text", "multiple_choice"]
     options: Sequence[str]
@@ -57,7 +58,7 @@ class SubmitOptions(TypedDict, total=False):
 
 
 class _Flows:
-    """Shared part of both clients: the requests, and the flows that send them."""
+    """The common part of both clients: requests, and the flows that send them."""
 
     def __init__(self, agent_id: str | None, secret: str | None, manner: Manner) -> None:
         self._headers = {} if agent_id is None else {"X-Agent-Id": agent_id}
@@ -73,7 +74,7 @@ class _Flows:
         return (yield from self._credentials(Call("POST", "/agent/secret", self._headers)))
 
     def _credentials(self, call: Call) -> Flow[AgentCredentials]:
-        """Request credentials and use them from now on."""
+        """Request credentials and use them from then on."""
         issued = yield from request_flow(call, AgentCredentials, self._manner)
         self._headers = {"X-Agent-Id": issued.agent_id, "Authorization": f"Bearer {issued.secret}"}
         return issued
@@ -97,16 +98,16 @@ class _Flows:
 
 
 def _own_chance() -> random.Random:
-    """Return a separately seeded generator: agents that start together must generate different keys and pauses."""
+    """Return a separately seeded random generator, because agents that start together must generate different keys."""
     return random.Random(uuid.uuid4().int)  # noqa: S311 - no secrets
 
 
 async def _ignore(_question: AgentQuestion) -> None:
-    """Ignore a poll."""
+    """Ignore the result of a poll."""
 
 
 class AgentClient:
-    """Client for threads. `sleep`, `monotonic`, `epoch` and `chance` can be replaced in tests."""
+    """Blocking client. `sleep`, `monotonic`, `epoch` and `chance` can be replaced in tests."""
 
     def __init__(
         self,
@@ -126,18 +127,18 @@ class AgentClient:
         self._sleep, self._monotonic, self._epoch = sleep, monotonic, epoch
 
     def register(self, agent_id: str | None = None) -> AgentCredentials:
-        """Register an agent and use its credentials from now on; the server generates an ID if none is given.
+        """Register an agent and use its credentials from then on. The server generates an ID if none is given.
 
-        Raises AgentIdTakenError, also if the reply to a first attempt was lost: choose another id then.
+        Raises AgentIdTakenError, also if the response to a first attempt was lost. In that case, choose another ID.
         """
         return self._drive(self._flows.register(agent_id))
 
     def rotate_secret(self) -> AgentCredentials:
-        """Replace the agent's secret, here and on the server, which accepts the old one until the new one is used."""
+        """Replace the agent's secret here and on the server, which accepts the old one until the new one is used."""
         return self._drive(self._flows.rotate_secret())
 
     def submit(self, prompt: str, **wishes: Unpack[SubmitOptions]) -> CreatedQuestion:
-        """Submit a question. Raises AskError if the server refuses it or cannot be reached."""
+        """Submit a question. Raises AskError if the server rejects it or cannot be reached."""
         return self._drive(self._flows.submit(prompt, wishes))
 
     def get(self, question_id: str) -> AgentQuestion:
@@ -152,11 +153,11 @@ class AgentClient:
         min_answers: int | None = None,
         on_poll: Callable[[AgentQuestion], None] = lambda _question: None,
     ) -> AgentQuestion:
-        """Return the question once it is finished or has `min_answers`, or its state after `timeout_s` seconds.
+        """Return the question when it is finished or has `min_answers`, or its state after `timeout_s` seconds.
 
-        `on_poll` is called with the question as each poll returns it. Check `finished` and `current_responses` to
-        distinguish these cases; answers that arrived in time are always included. Raises the server's AskError if it
-        requests a pause beyond that time.
+        `on_poll` is called with the question after each poll. Check `finished` and `current_responses` to distinguish
+        these cases. Answers that arrived in time are always included. Raises the server's AskError if it requests a
+        pause beyond that time.
         """
         return self._drive(self._flows.wait(question_id, timeout_s, min_answers), on_poll)
 
@@ -202,7 +203,7 @@ class AgentClient:
 
 
 class AsyncAgentClient:
-    """Client for event loops, with the same calls as `AgentClient`, each to be awaited."""
+    """Asynchronous client with the same methods as `AgentClient`, which must be awaited."""
 
     def __init__(
         self,
@@ -222,15 +223,15 @@ class AsyncAgentClient:
         self._sleep, self._monotonic, self._epoch = sleep, monotonic, epoch
 
     async def register(self, agent_id: str | None = None) -> AgentCredentials:
-        """Register an agent, as `AgentClient.register` does."""
+        """Register an agent like `AgentClient.register`."""
         return await self._drive(self._flows.register(agent_id))
 
     async def rotate_secret(self) -> AgentCredentials:
-        """Replace the agent's secret, as `AgentClient.rotate_secret` does."""
+        """Replace the agent's secret like `AgentClient.rotate_secret`."""
         return await self._drive(self._flows.rotate_secret())
 
     async def submit(self, prompt: str, **wishes: Unpack[SubmitOptions]) -> CreatedQuestion:
-        """Submit a question. Raises AskError if the server refuses it or cannot be reached."""
+        """Submit a question. Raises AskError if the server rejects it or cannot be reached."""
         return await self._drive(self._flows.submit(prompt, wishes))
 
     async def get(self, question_id: str) -> AgentQuestion:
@@ -245,7 +246,7 @@ class AsyncAgentClient:
         min_answers: int | None = None,
         on_poll: Callable[[AgentQuestion], Awaitable[None]] = _ignore,
     ) -> AgentQuestion:
-        """Wait for answers, as `AgentClient.wait_for_answers` does."""
+        """Wait for answers like `AgentClient.wait_for_answers`."""
         return await self._drive(self._flows.wait(question_id, timeout_s, min_answers), on_poll)
 
     async def close(self) -> None:

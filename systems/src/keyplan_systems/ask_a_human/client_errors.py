@@ -1,17 +1,11 @@
-"""Errors of an agent's client: one tree of exceptions.
+"""The exceptions of the client for agents.
 
-AskError
-├── ApiError                    the server refused; has code, status, details and retry_after_s
-│   ├── ValidationFailedError   VALIDATION_ERROR, 400
-│   ├── NotAuthenticatedError   UNAUTHORIZED, 401
-│   ├── AgentQuotaError         AGENT_QUOTA_EXCEEDED, 403
-│   ├── QuestionNotFoundError   QUESTION_NOT_FOUND, 404
-│   ├── AgentIdTakenError       AGENT_ID_TAKEN, 409
-│   ├── KeyReusedError          IDEMPOTENCY_KEY_REUSED, 422
-│   ├── RateLimitedError        RATE_LIMITED, 429
-│   └── ServerFailedError       SERVER_ERROR, and any other answer of 500 and above
-├── UnreachableError            no response, even after the retries
-└── UnexpectedAnswerError       a response that does not follow this interface
+AskError ├── ApiError an error response; has code, status, details and retry_after_s │ ├── ValidationFailedError
+VALIDATION_ERROR, 400 │ ├── NotAuthenticatedError UNAUTHORIZED, 401 │ ├── AgentQuotaError AGENT_QUOTA_EXCEEDED, 403 │
+├── QuestionNotFoundError QUESTION_NOT_FOUND, 404 │ ├── AgentIdTakenError AGENT_ID_TAKEN, 409 │ ├── KeyReusedError
+IDEMPOTENCY_KEY_REUSED, 422 │ ├── RateLimitedError RATE_LIMITED, 429 │ └── ServerFailedError SERVER_ERROR, and any other
+status of 500 and above ├── UnreachableError no response, even after the retries └── UnexpectedAnswerError a response
+that does not follow this interface
 """
 
 from __future__ import annotations
@@ -26,7 +20,7 @@ class AskError(Exception):
 
 
 class ApiError(AskError):
-    """Error response with the server's message; `retry_after_s` is the pause that it requests, or None."""
+    """Raised for an error response. `retry_after_s` is the pause that the server requests, or None."""
 
     def __init__(self, body: ErrorBody, status: int, retry_after_s: float | None) -> None:
         super().__init__(f"{body.code} ({status}): {body.message}")
@@ -38,43 +32,43 @@ class ApiError(AskError):
 
 
 class ValidationFailedError(ApiError):
-    """Request with values outside the ranges; `details` names the field."""
+    """Raised if a value of the request is out of range. `details` contains the field name."""
 
 
 class NotAuthenticatedError(ApiError):
-    """Missing or wrong secret."""
+    """Raised for a missing or wrong secret."""
 
 
 class AgentIdTakenError(ApiError):
-    """Agent ID that is registered or in use."""
+    """Raised for an agent ID that is registered or in use."""
 
 
 class AgentQuotaError(ApiError):
-    """Agent with the maximum number of open questions."""
+    """Raised if the agent has the maximum number of open questions."""
 
 
 class QuestionNotFoundError(ApiError):
-    """Unknown or removed question."""
+    """Raised for an unknown or removed question."""
 
 
 class KeyReusedError(ApiError):
-    """Idempotency key that belongs to another question."""
+    """Raised for an idempotency key that belongs to another question."""
 
 
 class RateLimitedError(ApiError):
-    """Too many requests, with a requested pause longer than the client may wait."""
+    """Raised for too many requests, if the requested pause is longer than the client may wait."""
 
 
 class ServerFailedError(ApiError):
-    """Failure of the server, also after the retries."""
+    """Raised if the server fails, even after retries."""
 
 
 class UnreachableError(AskError):
-    """Failed connection or missing response, also after the retries."""
+    """Raised if the connection fails or no response arrives, even after retries."""
 
 
 class UnexpectedAnswerError(AskError):
-    """Unreadable response: a wrong address, or a proxy in between."""
+    """Raised for an unreadable response, such as from a wrong address or a proxy."""
 
 
 BY_CODE: Mapping[str, type[ApiError]] = {
@@ -90,6 +84,6 @@ BY_CODE: Mapping[str, type[ApiError]] = {
 
 
 def api_error(body: ErrorBody, status: int, retry_after_s: float | None) -> ApiError:
-    """Return the exception for a refusal, by its code; unknown codes become ApiError itself."""
+    """Return the exception for an error response by its code, or ApiError for an unknown code."""
     kind = BY_CODE.get(body.code, ServerFailedError if status >= 500 else ApiError)
     return kind(body, status, retry_after_s)

@@ -1,8 +1,8 @@
-"""Agent client without sockets: generators that yield the next step and receive its result.
+"""The agent client without sockets, as generators that yield the next step and receive its result.
 
-A flow yields `Call`, `Pause` and `Seen`. The driver sends back an `Answer` or a `Lost` for a call, the clock's seconds
-for a pause, and None for a poll that was seen. So the same flow serves threads, event loops and tests with a controlled
-clock.
+A flow yields `Call`, `Pause` and `Seen`. The driver sends back an `Answer` or `Lost` for a call, the current times for
+a pause, and None for a reported poll. The same flow can therefore be used in threads, event loops, and tests with a
+manual clock.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TRANSIENT = frozenset({429, 500, 502, 503, 504})
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Request to send."""
+    """A request to send."""
 
     method: str
     path: str
@@ -34,21 +34,21 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Pause in seconds; 0 only requests the current time."""
+    """A pause in seconds. 0 only requests the current time."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Report of a poll while waiting; its result is ignored."""
+    """A report of a poll while waiting, whose result is ignored."""
 
     question: AgentQuestion
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Response; header names in lower case."""
+    """A response. Header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -57,14 +57,14 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Missing response; whether the request arrived is unknown."""
+    """A missing response. It is unknown whether the request arrived."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """Clocks of the driver after a pause: monotonic seconds, and seconds since the Unix epoch."""
+    """The current times of the driver: monotonic seconds, and seconds since the Unix epoch."""
 
     monotonic: float
     epoch: float
@@ -77,10 +77,10 @@ Flow = Generator[Call | Pause | Seen, Answer | Lost | Now | None, Result]
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """Retry policy of one request: 1 s, doubled each time up to 30 s, plus up to a tenth.
+    """The retry policy of one request: 1 s, doubling each time up to 30 s, plus up to 10 % jitter.
 
-    A pause that the server requests is respected, unless it is longer than `longest_pause_s` or than the remaining
-    total time: then its error is raised immediately, because the agent can use the time better.
+    A pause that the server requests is respected, unless it is longer than `longest_pause_s` or the remaining total
+    time. In that case, the error is raised immediately, because the agent can use the time better.
     """
 
     attempts: int = 5
@@ -91,11 +91,11 @@ class Retries:
 
 @dataclass(frozen=True, slots=True)
 class Polling:
-    """Poll intervals while waiting: 30 s, then 1.5 times as long each time up to 5 minutes.
+    """The poll intervals while waiting: 30 s, increasing by a factor of 1.5 up to 5 minutes.
 
-    The sources name this pace and a faster one (5 s to 60 s). The slower pace is used here: half of all first answers
-    take longer than several minutes, and 600 polls per hour must suffice for up to 100 open questions. Each pause
-    varies by a tenth either way, so that agents started together do not poll together.
+    The sources specify these intervals and shorter ones (5 s to 60 s). The longer intervals are used, because half of
+    all first answers take longer than several minutes, and 600 polls per hour must be enough for up to 100 open
+    questions. Each pause has 10 % jitter, so that agents that were started together do not poll together.
     """
 
     first_s: float = 30.0
@@ -104,7 +104,7 @@ class Polling:
     jitter: float = 0.1
 
     def pause(self, number: int, chance: random.Random) -> float:
-        """Return the seconds to wait before poll `number` (from 0)."""
+        """Return the seconds to wait before poll `number`, starting at 0."""
         # The exponent is bounded, because a float overflows long before a patient agent stops.
         steady = min(self.longest_s, self.first_s * self.factor ** min(number, 64))
         return steady * chance.uniform(1 - self.jitter, 1 + self.jitter)
@@ -112,7 +112,7 @@ class Polling:
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """Policy of a client for retries, polls and jitter."""
+    """A client's policy for retries, polls and jitter."""
 
     retries: Retries
     polling: Polling
@@ -120,9 +120,9 @@ class Manner:
 
 
 def request(call: Call, model: type[Model], manner: Manner, deadline: float = math.inf) -> Flow[Model]:
-    """Send one request with its retries, and return its answer as a model. Only for idempotent requests.
+    """Send one request with retries, and return the response as a model. Use it only for idempotent requests.
 
-    `deadline` is by the monotonic clock: the flow does not wait beyond it for a pause that the server requests.
+    `deadline` is a time of the monotonic clock. The flow does not wait beyond it for a pause that the server requests.
     """
     retries = manner.retries
     for attempt in range(1, retries.attempts + 1):
@@ -144,7 +144,7 @@ def request(call: Call, model: type[Model], manner: Manner, deadline: float = ma
 
 
 def wait(poll: Call, min_answers: int | None, timeout_s: float, manner: Manner) -> Flow[AgentQuestion]:
-    """Poll until the question is finished, has `min_answers`, or the time is up; the last poll is at the deadline."""
+    """Poll until the question is finished, has `min_answers`, or the time is up. The last poll is at the deadline."""
     deadline = (yield from _now()).monotonic + timeout_s
     number = 0
     while True:
@@ -170,7 +170,7 @@ def _transient(reply: Answer | Lost | Now | None) -> bool:
 
 
 def _failure(reply: Answer | Lost | Now | None) -> Flow[tuple[AskError, float]]:
-    """Return the exception for a reply, and the seconds that it requests to wait."""
+    """Return the exception for a response, and the pause in seconds that it requests."""
     if isinstance(reply, Lost):
         return UnreachableError(reply.reason), 0.0
     if not isinstance(reply, Answer):

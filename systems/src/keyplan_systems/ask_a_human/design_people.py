@@ -1,4 +1,4 @@
-"""Patterns of people's records, boards and histograms; an answer as one transaction; the stream's consumer."""
+"""Patterns of user records, boards and histograms, the transaction of an answer, and the stream consumer."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from keyplan_systems.ask_a_human.entities import BoardRow, Flag, Histogram, Part
 
 @user_stats.get(UserStats, consistent=True, rate=Rate(average=120, peak=1_600), after=["answer_question"])
 def stats_of_user(fingerprint_hash: str) -> ItemKey:
-    """Get user stats."""
+    """Get the statistics of a user."""
     return item(fingerprint_hash=fingerprint_hash)
 
 
 @user_stats.create(UserStats)
 def first_stats(stats: UserStats) -> ItemWrite:
-    """Store the record of a person's first answer."""
+    """Store the record of a user's first answer."""
     return item(stats)
 
 
@@ -48,13 +48,13 @@ def next_stats(stats: UserStats) -> ItemWrite:
 
 @user_stats.put(BoardRow)
 def place_row(row: BoardRow) -> ItemWrite:
-    """Store a person's row of a board, in the transaction of the record."""
+    """Store a user's row of a board, in the transaction of the record."""
     return item(row)
 
 
 @user_stats.get(BoardRow, consistent=True, rate=Rate(average=10, peak=100), after=["answer_question"])
 def row_of(board: str, person: str) -> ItemKey:
-    """Read a person's row of a board."""
+    """Read a user's row of a board."""
     return item(board=board, person=person)
 
 
@@ -66,31 +66,31 @@ def leaderboard(partitions: Annotated[list[Partition], Field(max_length=8)]) -> 
 
 @user_stats.count(BoardRow, index="ByTotalPoints", rate=Rate(average=30, peak=200), expected_items=200)
 def better_in_bucket(partitions: Annotated[list[Partition], Field(max_length=8)], low: str, high: str) -> KeyCondition:
-    """Count the rows of a points bucket that rank before the own row."""
+    """Count the rows of a points bucket that rank before the user's own row."""
     return pk(leaderboard=each(partitions)).sk.between(place=(low, high))
 
 
 @user_stats.batch_get(Histogram, rate=Rate(average=30, peak=200))
 def histograms(partitions: Annotated[list[Partition], Field(max_length=8)]) -> ItemKey:
-    """Read the numbers of people by points, of all shards of a board."""
+    """Read the numbers of users by points, for all shards of a board."""
     return item(leaderboard=each(partitions))
 
 
 @user_stats.create(Histogram, rate=Rate.monthly(300))
 def begin_histogram(histogram: Histogram) -> ItemWrite:
-    """Create a histogram with its empty map, because ADD fails inside a missing map."""
+    """Create a histogram with an empty map, because ADD fails inside a missing map."""
     return item(histogram)
 
 
 @user_stats.update(Histogram, rate=Rate(average=150, peak=2_000))
 def move_into(leaderboard: str, bucket: str) -> ItemWrite:
-    """Count a person who is new on a board."""
+    """Count a user who is new on a board."""
     return item(leaderboard=leaderboard).add(F.buckets[bucket], 1)
 
 
 @user_stats.update(Histogram, rate=Rate(average=50, peak=500))
 def move_between(leaderboard: str, old: str, new: str) -> ItemWrite:
-    """Move a person from one bucket to another."""
+    """Move a user from one bucket to another."""
     return item(leaderboard=leaderboard).add(F.buckets[old], -1).add(F.buckets[new], 1)
 
 
@@ -111,8 +111,9 @@ def answer_question(
 ) -> list[WriteCall[Any]]:
     """Store an answer with all its effects.
 
-    `first` or `later` is the person's record, `flags` has an entry for each reason, `ended` is the agent and `done` the
-    question if it closes. `windows` is the count of answers to the question from one address, at most `allowed`.
+    `first` or `later` is the user's record. `flags` has an entry for each reason. `ended` is the agent and `done` the
+    question, if it closes. `windows` is the count of answers to the question from one address, which is limited to
+    `allowed`.
     """
     return [
         add_response(response),

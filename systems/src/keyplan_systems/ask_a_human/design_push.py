@@ -1,4 +1,4 @@
-"""Patterns of push notifications: subscriptions, eligible people, claims, notices, retries."""
+"""Patterns of push notifications: subscriptions, eligible users, claims, notices and retries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from keyplan_systems.ask_a_human.entities import (
 
 @dataclass(frozen=True)
 class Claimed:
-    """Claimed subscription: its state as read, and the times of this and the next possible notification."""
+    """A claimed subscription: its state as read, and the times of this and the next possible notification."""
 
     subscription_id: str
     seen: str
@@ -29,7 +29,7 @@ class Claimed:
 
 @subscriptions.get(Device, consistent=True, rate=Rate(average=160, peak=1_800), after=["add_device"])
 def device_by_token(token_hash: str) -> ItemKey:
-    """Get the device that a token was issued to."""
+    """Get the device to which a token was issued."""
     return item(token_hash=token_hash)
 
 
@@ -41,19 +41,19 @@ def add_device(device: Device) -> ItemWrite:
 
 @subscriptions.create(FingerprintOwner)
 def add_owner(owner: FingerprintOwner) -> ItemWrite:
-    """Make a device the first of its fingerprint, unless another device is."""
+    """Make a device the first one of its fingerprint, unless another device is."""
     return item(owner)
 
 
 @subscriptions.update(Device, rate=Rate.monthly(10_000))
 def set_person(token_hash: str, person: str) -> ItemWrite:
-    """Set the person that a device acts for, once."""
+    """Set the user of a device, once."""
     return item(token_hash=token_hash).set(person=person).condition(F.person.missing())
 
 
 @transaction(rate=Rate(average=0.1, peak=5))
 def claim_fingerprint(owner: FingerprintOwner, token_hash: str, person: str) -> list[WriteCall[Any]]:
-    """Make a device the first of its fingerprint, with the person whose record the fingerprint names."""
+    """Make a device the first one of its fingerprint, with the user whose record has the fingerprint."""
     return [add_owner(owner), set_person(token_hash, person)]
 
 
@@ -65,25 +65,25 @@ def subscription_by_id(subscription_id: str) -> ItemKey:
 
 @subscriptions.create(Subscription, rate=Rate(average=0.1, peak=2))
 def add_subscription(subscription: Subscription) -> ItemWrite:
-    """Add a subscription, unless its token is in use."""
+    """Add a subscription unless its token is in use."""
     return item(subscription)
 
 
 @subscriptions.replace(Subscription, rate=Rate(average=0.1, peak=2))
 def change_subscription(subscription: Subscription) -> ItemWrite:
-    """Change a subscription, if it is unchanged since it was read."""
+    """Change a subscription if it is unchanged since it was read."""
     return item(subscription)
 
 
 @subscriptions.query(Subscription, index="ByLastNotified", rate=Rate(average=0.2, peak=1), expected_items=40_000)
 def eligible_for_notification(now: Timestamp) -> KeyCondition:
-    """Get eligible for notification: every subscriber whose own interval has passed."""
+    """Get every subscriber who is eligible for a notification because their own interval has passed."""
     return pk(subscription_id=every_shard()).sk.lte(next_eligible_at=now)
 
 
 @subscriptions.update(Subscription)
 def claim_subscription(claimed: Claimed) -> ItemWrite:
-    """Claim the right to notify a subscriber before sending: only one of several workers succeeds."""
+    """Claim the right to notify a subscriber before sending. Only one of several workers succeeds."""
     return (
         item(subscription_id=claimed.subscription_id)
         .set(
@@ -97,7 +97,7 @@ def claim_subscription(claimed: Claimed) -> ItemWrite:
 
 @subscriptions.update(Subscription, rate=Rate(average=0.1, peak=2))
 def deactivate(subscription_id: str, token_digest: str, updated_at: Timestamp) -> ItemWrite:
-    """Deactivate a subscription, unless it has another token by now."""
+    """Deactivate a subscription unless its token has changed."""
     return (
         item(subscription_id=subscription_id)
         .set(active=False, updated_at=updated_at)
@@ -107,19 +107,19 @@ def deactivate(subscription_id: str, token_digest: str, updated_at: Timestamp) -
 
 @subscriptions.put(Notice)
 def note_notice(notice: Notice) -> ItemWrite:
-    """Record that a person was notified of a question; the newest push counts."""
+    """Record that a user was notified of a question. The most recent push counts."""
     return item(notice)
 
 
 @subscriptions.delete(Notice, rate=Rate(average=0.1, peak=10))
 def forget_notice(question: str, person: str, notified_at: Timestamp) -> ItemWrite:
-    """Delete the record of a push that did not reach its person."""
+    """Delete the record of a push that did not reach its user."""
     return item(question=question, person=person).condition(F.notified_at == notified_at)
 
 
 @subscriptions.get(Notice, consistent=True, rate=Rate(average=120, peak=1_600), after=["claim"])
 def notice_of(question: str, person: str) -> ItemKey:
-    """Read whether and when a person was notified of a question."""
+    """Read whether and when a user was notified of a question."""
     return item(question=question, person=person)
 
 
@@ -143,5 +143,5 @@ def due_deliveries(now: Timestamp) -> KeyCondition:
 
 @subscriptions.delete(Delivery, rate=Rate(average=0.1, peak=50))
 def claim_delivery(question: str, subscription: str, seen: int) -> ItemWrite:
-    """Claim the retry of a push: only one of several workers succeeds."""
+    """Claim the retry of a push. Only one of several workers succeeds."""
     return item(question=question, subscription=subscription).condition(F.attempt == seen)

@@ -1,4 +1,4 @@
-"""Patterns of questions: reads of agents and people, effects of answers and sweeps, errands of workers."""
+"""Patterns of questions: reads by agents and users, effects of answers and sweeps, and worker errands."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Two = Annotated[list[T], Field(max_length=2)]
 
 @dataclass(frozen=True)
 class Counted:
-    """Effect of another answer on a question: the state as read, and the next state."""
+    """The effect of another answer on a question: the state as read, and the next state."""
 
     question_id: str
     before: int
@@ -33,7 +33,7 @@ class Counted:
 
 @questions.get(Question, consistent=True, rate=Rate(average=50, peak=200), after=["answer_question"])
 def question_by_id(question_id: str) -> ItemKey:
-    """Get question by ID."""
+    """Get a question by ID."""
     return item(question_id=question_id)
 
 
@@ -46,7 +46,7 @@ def question_by_id(question_id: str) -> ItemKey:
     expected_scanned=160,
 )
 def open_questions(now_s: int) -> KeyCondition:
-    """List open questions, newest first, without those past their deadline."""
+    """List open questions before their deadline, newest first."""
     return pk(question_id=every_shard()).filter(F.expires_at > now_s)
 
 
@@ -60,13 +60,13 @@ def open_questions_for(now_s: int, audience: str) -> KeyCondition:
 
 @questions.query(Question, index="ByNeed", rate=Rate(average=20, peak=100), expected_items=20, expected_scanned=160)
 def needy_questions(now_s: int) -> KeyCondition:
-    """List open questions, those with the smallest share of answers first."""
+    """List open questions, starting with the smallest share of answers."""
     return pk(question_id=every_shard()).filter(F.expires_at > now_s)
 
 
 @questions.query(Question, index="ByNeed", rate=Rate(average=5, peak=30), expected_items=20, expected_scanned=160)
 def needy_questions_for(now_s: int, audience: str) -> KeyCondition:
-    """List open questions for an audience, those with the smallest share of answers first."""
+    """List open questions for an audience, starting with the smallest share of answers."""
     return pk(question_id=every_shard()).filter((F.expires_at > now_s) & F.audience.contains(audience))
 
 
@@ -90,7 +90,7 @@ def add_question(question: Question) -> ItemWrite:
 
 @questions.create(KeyRecord)
 def keep_key(record: KeyRecord, over: Timestamp) -> ItemWrite:
-    """Store an idempotency key, unless it belongs to a question created after this time."""
+    """Store an idempotency key unless it belongs to a question that was created after a time."""
     return item(record).replace_if(F.created <= over)
 
 
@@ -102,19 +102,19 @@ def agent_by_id(agent: str) -> ItemKey:
 
 @questions.create(Agent, rate=Rate.monthly(2_000))
 def add_agent(agent: Agent) -> ItemWrite:
-    """Add an agent, unless its id is registered or in use."""
+    """Add an agent unless its ID is registered or in use."""
     return item(agent)
 
 
 @questions.update(Agent, rate=Rate.monthly(200))
 def rotate_secret(agent: str, next_secret_hash: str) -> ItemWrite:
-    """Give an agent another secret besides its current one."""
+    """Give an agent another secret in addition to its current one."""
     return item(agent=agent).set(next_secret_hash=next_secret_hash)
 
 
 @questions.update(Agent, rate=Rate.monthly(200))
 def confirm_secret(agent: str, secret_hash: str) -> ItemWrite:
-    """Replace an agent's secret with that of its last rotation."""
+    """Replace an agent's secret by the secret of its last rotation."""
     return (
         item(agent=agent)
         .set(secret_hash=secret_hash, next_secret_hash=None)
@@ -154,7 +154,7 @@ def due_errands(kind: str, now: Timestamp) -> KeyCondition:
 
 @questions.update(Errand, rate=Rate(average=3, peak=30))
 def claim_round(kind: str, question: str, seen: int, last_round_at: Timestamp, due_at: Timestamp) -> ItemWrite:
-    """Claim a question's round of pushes: only one of several workers succeeds."""
+    """Claim a question's round of pushes. Only one of several workers succeeds."""
     return (
         item(kind=kind, question=question)
         .add(rounds_done=1)
@@ -171,19 +171,19 @@ def claim_last_round(kind: str, question: str, seen: int) -> ItemWrite:
 
 @questions.delete(Errand)
 def end_errand(kind: str, question: str) -> ItemWrite:
-    """Delete an errand that is done."""
+    """Delete a completed errand."""
     return item(kind=kind, question=question)
 
 
 @questions.delete(Errand)
 def take_errand(kind: str, question: str) -> ItemWrite:
-    """Delete an errand in the transaction that does it, for one worker."""
+    """Delete an errand in the transaction that completes it, for one worker."""
     return item(kind=kind, question=question).condition(F.due_at.exists())
 
 
 @questions.update(Question)
 def count_response(step: Counted) -> ItemWrite:
-    """Increment the answers, if the count is unchanged since it was read and the question is answerable."""
+    """Increment the number of answers if it is unchanged since it was read and the question is answerable."""
     return (
         item(question_id=step.question_id)
         .set(
@@ -203,7 +203,7 @@ def count_response(step: Counted) -> ItemWrite:
 
 @questions.update(Question)
 def store_expiry(question_id: str, now_s: int) -> ItemWrite:
-    """Store EXPIRED, if the question is still answerable and its deadline has passed."""
+    """Store EXPIRED if the question is still answerable and its deadline has passed."""
     return (
         item(question_id=question_id)
         .set(status=Status.EXPIRED)
@@ -215,7 +215,7 @@ def store_expiry(question_id: str, now_s: int) -> ItemWrite:
 def ask(
     question: Question, *, agent: str, most: int, errands: Two[Errand], records: One[KeyRecord], over: Timestamp
 ) -> list[WriteCall[Any]]:
-    """Create a question within its agent's quota, with the errands of the workers, and optionally under a key."""
+    """Create a question within its agent's quota, with the worker errands and optionally an idempotency key."""
     return [
         add_question(question),
         open_one(agent, most),
@@ -226,7 +226,7 @@ def ask(
 
 @transaction(rate=Rate(average=1, peak=10))
 def expire(question_id: str, agent: str, now_s: int, kind: str) -> list[WriteCall[Any]]:
-    """Sweep a question: store EXPIRED, release the agent's quota, delete the errand."""
+    """Sweep a question: store EXPIRED, release the agent's quota and delete the errand."""
     return [store_expiry(question_id, now_s), end_one(agent), take_errand(kind, question_id)]
 
 

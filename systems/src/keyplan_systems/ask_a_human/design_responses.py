@@ -1,4 +1,4 @@
-"""Patterns of responses, of the flags about them and of counted requests."""
+"""Patterns of responses, their flags, and request counters."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from keyplan_systems.ask_a_human.entities import Counter, Flag, Response, Timest
     Response, consistent=True, rate=Rate(average=50, peak=200), expected_items=5, after=["answer_question"]
 )
 def responses_of_question(question_id: str) -> KeyCondition:
-    """Get responses for question, including every acknowledged answer."""
+    """Get the responses to a question, including every acknowledged answer."""
     return pk(question_id=question_id)
 
 
 @responses.query(Response, index="ByFingerprint", descending=True, rate=Rate(average=0.1), expected_items=20)
 def recent_answers(fingerprint_hash: str) -> KeyCondition:
-    """List a user's recent answers, newest first; for reviewers."""
+    """List a user's recent answers, newest first, for reviewers."""
     return pk(fingerprint_hash=fingerprint_hash)
 
 
 @responses.get(Response, consistent=True, rate=Rate(average=120, peak=1_600), after=["answer_question"])
 def response_of(question_id: str, response_id: str) -> ItemKey:
-    """Check duplicate answer: the response of one person to one question."""
+    """Check for a duplicate answer by reading a user's response to a question."""
     return item(question_id=question_id, response_id=response_id)
 
 
 @responses.create(Response)
 def add_response(response: Response) -> ItemWrite:
-    """Store a person's answer, if it is their first to this question."""
+    """Store a user's answer if it is their first one to this question."""
     return item(response)
 
 

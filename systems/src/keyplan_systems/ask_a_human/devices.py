@@ -1,4 +1,4 @@
-"""Devices of people: registration, and identification by token."""
+"""Devices of users: registration, and identification by token."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from keyplan_systems.ask_a_human.entities import Device, FingerprintOwner
 
 @dataclass(frozen=True)
 class Identity:
-    """Person behind a request, as hashes.
+    """The user behind a request, as hashes.
 
-    `fingerprint` may answer each question once, from any device. `person` has the record and its limits: the
-    fingerprint's own for its first device, a separate one for every further device.
+    `fingerprint` can answer each question once, from any device. `person` has the record and its limits: the
+    fingerprint's own record for its first device, and a separate one for every other device.
     """
 
     fingerprint: str
@@ -28,13 +28,13 @@ class Identity:
 
 
 class Devices:
-    """Registration and authentication of devices. Threads may share it."""
+    """Registration and authentication of devices. Threads can share it."""
 
     def __init__(self, base: Base) -> None:
         self._base, self._connection = base, base.connection
 
     def register(self, fingerprint: str) -> str:
-        """Register a device and return its token. The device claims its person with its first request, not earlier."""
+        """Register a device and return its token. The device is assigned to a user with its first request."""
         token = credentials.new_secret("device")
         device = Device(
             token_hash=credentials.secret_hash(token),
@@ -45,7 +45,7 @@ class Devices:
         return token
 
     def identify(self, token: str) -> Identity | None:
-        """Return the identity of a token, None for an unknown token.
+        """Return the identity for a token, or None for an unknown token.
 
         The hash of the token is the key of its item, so no bytes of a caller's input are compared.
         """
@@ -61,7 +61,7 @@ class Devices:
         raise BusyError("this device is being used for the first time by many requests at once")
 
     def _set_person(self, device: Device) -> None:
-        """Set the person of a device unless a concurrent request has set it: the next read returns it."""
+        """Set the user of a device, unless a concurrent request has set it. The next read returns it."""
         owner = FingerprintOwner(fingerprint=device.fingerprint, device=device.token_hash)
         try:
             self._connection.run(design_push.claim_fingerprint(owner, device.token_hash, device.fingerprint))

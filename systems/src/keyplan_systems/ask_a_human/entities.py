@@ -1,4 +1,4 @@
-"""Four tables of Ask-a-Human and their entities."""
+"""The four tables of Ask-a-Human and their entities."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ questions = Table(
     ),
 )
 class Question(Entity):
-    """Stored question. Its status may lag behind its deadline until a sweep; readers derive it."""
+    """A stored question. Its status can lag behind its deadline until a sweep, so readers compute it."""
 
     question_id: Uuid
     status: Status
@@ -88,7 +88,7 @@ class Question(Entity):
     key=key("KEY#{agent} {idempotency_key}"), volume=Volume(count=60_000, bytes=Bytes(260)), store_key_fields=False
 )
 class KeyRecord(Entity):
-    """Question of an agent's idempotency key. An agent's name contains no space, so the first space ends it."""
+    """The question of an agent's idempotency key. An agent's name contains no space, so the first space ends it."""
 
     agent: Name
     idempotency_key: Annotated[str, Field(min_length=1, max_length=200)]
@@ -104,7 +104,7 @@ class KeyRecord(Entity):
     store_key_fields=False,
 )
 class Agent(Entity):
-    """Agent: hashes of its secrets, and the number of its questions that are answerable and not swept yet."""
+    """An agent: hashes of its secrets, and the number of its questions that are answerable and not yet swept."""
 
     agent: Name
     secret_hash: Sha256 | None = None
@@ -122,7 +122,7 @@ class Agent(Entity):
     store_key_fields=False,
 )
 class Errand(Entity):
-    """Task of a worker for a question at some time: store its expiry, or push it to people."""
+    """A task for a worker about a question at a time: store its expiry, or push it to users."""
 
     kind: Annotated[str, Field(pattern=r"^(EXPIRE|PUSH)$")]
     question: Uuid
@@ -158,7 +158,7 @@ responses = Table(
     )
 )
 class Response(Entity):
-    """Answer of one person to one question."""
+    """An answer of one user to one question."""
 
     question_id: Uuid
     response_id: Uuid
@@ -185,7 +185,7 @@ class Response(Entity):
     store_key_fields=False,
 )
 class Flag(Entity):
-    """Suspicious answer that waits for a reviewer, or was reviewed."""
+    """A suspicious answer, which waits for a review or was reviewed."""
 
     flag_id: Uuid
     question: Annotated[Uuid, Attribute("flagged_question_id")]
@@ -205,7 +205,7 @@ class Flag(Entity):
     store_key_fields=False,
 )
 class Counter(Entity):
-    """Number of requests of one kind from a caller in one window."""
+    """The number of requests of one kind from a caller in one window."""
 
     window: Annotated[str, Field(min_length=1, max_length=400)]
     requests: int = 0
@@ -240,7 +240,7 @@ subscriptions = Table(
     volume=Volume(count=100_000, bytes=Bytes(700), distinct={"active": {True: 0.8, False: 0.2}}),
 )
 class Subscription(Entity):
-    """Subscription of one browser to push notifications."""
+    """The push notification subscription of one browser."""
 
     subscription_id: Uuid
     fcm_token: str
@@ -264,7 +264,7 @@ class Subscription(Entity):
     store_key_fields=False,
 )
 class Device(Entity):
-    """Browser or app that people answer with."""
+    """A browser or app with which users answer."""
 
     token_hash: Sha256
     fingerprint: Sha256
@@ -278,7 +278,7 @@ class Device(Entity):
     key=key("FINGERPRINT#{fingerprint}"), volume=Volume(count=100_000, bytes=Bytes(160)), store_key_fields=False
 )
 class FingerprintOwner(Entity):
-    """First device of a fingerprint: it acts for the person whose record has the fingerprint's hash."""
+    """The first device of a fingerprint, which acts for the user whose record has the fingerprint's hash."""
 
     fingerprint: Sha256
     device: Sha256
@@ -288,7 +288,7 @@ class FingerprintOwner(Entity):
     key=key("NOTICE#{question}#{person}"), volume=Volume(count=500_000, bytes=Bytes(210)), store_key_fields=False
 )
 class Notice(Entity):
-    """Time at which a person was notified of a question."""
+    """The time at which a user was notified of a question."""
 
     question: Uuid
     person: Sha256
@@ -303,7 +303,7 @@ class Notice(Entity):
     store_key_fields=False,
 )
 class Delivery(Entity):
-    """Push that the service did not accept yet, to be tried again."""
+    """A push that the service has not accepted yet, to be retried."""
 
     question: Uuid
     subscription: Uuid
@@ -330,7 +330,7 @@ user_stats = Table(
 
 
 class DayRecord(BaseModel):
-    """Points and answers of a person on one UTC day."""
+    """The points and answers of a user on one UTC day."""
 
     points: int
     answers: int
@@ -338,7 +338,7 @@ class DayRecord(BaseModel):
 
 @user_stats.entity(version="version", volume=Volume(count=100_000, bytes=Bytes(1_100, p99=1_900, most=3_000)))
 class UserStats(Entity):
-    """Points, streak and badges of one person, and the history that the rules need."""
+    """The points, streak and badges of one user, and the history that the rules need."""
 
     fingerprint_hash: Sha256
     total_points: int
@@ -367,7 +367,7 @@ class UserStats(Entity):
     volume=Volume(count=250_000, bytes=Bytes(300), distinct={"leaderboard": Distinct(24, hottest=0.05)}),
 )
 class BoardRow(Entity):
-    """Row of one person on one board."""
+    """The row of one user on one board."""
 
     board: Annotated[str, Field(pattern=r"^(ALL_TIME|DAILY#[0-9-]{10}|WEEKLY#[0-9-]{10})$")]
     person: Sha256
@@ -385,7 +385,7 @@ class BoardRow(Entity):
     store_key_fields=False,
 )
 class Histogram(Entity):
-    """Number of people of one shard of a board in each bucket of points."""
+    """The number of users in one shard of a board in each bucket of points."""
 
     leaderboard: Annotated[Partition, Attribute("histogram_of")]
     buckets: dict[str, int]

@@ -1,11 +1,11 @@
-"""MCP server for agents: the tools `ask_human` and `check_human_responses` over the client of the HTTP interface.
+"""The MCP server for agents, with the tools `ask_human` and `check_human_responses`.
 
     python -m keyplan_systems.ask_a_human.mcp --url http://127.0.0.1:8000/ask_a_human          # stdio
     python -m keyplan_systems.ask_a_human.mcp --transport http --port 8765                     # http://127.0.0.1:8765/mcp
 
-The server asks as one agent: that of ASK_A_HUMAN_AGENT and ASK_A_HUMAN_SECRET, or of the credentials file, which it
-fills by registering at the first start. Over HTTP it serves every client that reaches it, without authentication, so it
-listens on this machine only.
+The server acts as a single agent, given by ASK_A_HUMAN_AGENT and ASK_A_HUMAN_SECRET or by the credentials file. If the
+file is missing, the server registers an agent at the first start. Over HTTP, every client that can reach the server can
+use it without authentication, so it listens only on this machine.
 """
 
 from __future__ import annotations
@@ -69,13 +69,13 @@ Enough = Annotated[int | None, Field(ge=1, le=50, description="Stop waiting at t
 
 
 class HumanResponses(AgentQuestion):
-    """Question with the answers so far, and what to do next."""
+    """A question with its answers so far, and what to do next."""
 
     next_step: str
 
 
 class _Tools:
-    """Tools over one agent's client."""
+    """The tools of one agent's client."""
 
     def __init__(self, client: AsyncAgentClient) -> None:
         self._client = client
@@ -121,7 +121,10 @@ class _Tools:
         seen = [-1, 0]  # answers in the last report, and polls since without another one
 
         async def report(question: AgentQuestion) -> None:
-            """Report the answers. Progress must increase each time, so polls without news add a part of one answer."""
+            """Report the answers.
+
+            Progress must increase each time, so polls without new answers add a fraction of one answer.
+            """
             count, needed = question.current_responses, question.required_responses
             seen[:] = [count, seen[1] + 1 if count == seen[0] else 0]
             await ctx.report_progress(count + seen[1] / (seen[1] + 1), needed, f"{count} of {needed} answers")
@@ -157,7 +160,7 @@ def _next_step(question: AgentQuestion) -> str:
 
 
 def build(client: AsyncAgentClient) -> MCPServer[None]:
-    """Return the server with its tools, which ask as the client's agent."""
+    """Return the server with its tools, which act as the client's agent."""
     server: MCPServer[None] = MCPServer(
         "ask-a-human", title="Ask a Human", instructions=INSTRUCTIONS, log_level="WARNING", subscriptions=False
     )
@@ -170,9 +173,10 @@ def build(client: AsyncAgentClient) -> MCPServer[None]:
 
 
 def credentials(url: str, path: Path, agent: str | None, secret: str | None) -> AgentCredentials:
-    """Return the agent's credentials: the given ones, else those of the file, else of a new agent, kept in the file.
+    """Return the agent's credentials: the given ones, those in the file, or those of a new agent.
 
-    Raises AskError if a new agent cannot register, ValueError for incomplete credentials or another file.
+    The credentials of a new agent are stored in the file. Raises AskError if a new agent cannot register, and
+    ValueError for incomplete credentials or an invalid file.
     """
     if (agent is None) != (secret is None):
         raise ValueError(f"set both {AGENT_VARIABLE} and {SECRET_VARIABLE}, or none of them")
@@ -210,7 +214,7 @@ def main(  # noqa: PLR0917 - one parameter per option, given by name
         Path | None, typer.Option("--credentials", help="File that keeps the agent which registers at first start.")
     ] = None,
 ) -> None:
-    """Serve the tools ask_human and check_human_responses over the Model Context Protocol."""
+    """Serve the tools ask_human and check_human_responses through the Model Context Protocol."""
     if host not in _LOOPBACK:
         typer.echo(f"{host}: the server has no authentication, so it listens on 127.0.0.1 only", err=True)
         raise typer.Exit(2)

@@ -1,10 +1,10 @@
-"""Delivery of push messages: Firebase Cloud Messaging with configured credentials, else an outbox on disk.
+"""Delivery of push messages with Firebase Cloud Messaging or, without credentials, to an outbox on disk.
 
 Errors of the service are distinguished as its reference describes (firebase.google.com, FCM REST v1, ErrorCode): the
-service's own code is in a detail of type FcmError, while the status of the answer is only the general kind. A token is
-treated as dead only if the answer blames the token itself: INVALID_ARGUMENT also means a faulty message, and
-SENDER_ID_MISMATCH means that the credentials belong to another project, which must not cost people their subscription.
-Links must be https URLs; the service accepts no others.
+service's own code is in a detail of type FcmError, while the status of the response is less specific. A token is
+treated as invalid only if the response refers to the token itself: INVALID_ARGUMENT can also mean a malformed message,
+and SENDER_ID_MISMATCH means that the credentials belong to another project, in which case users must not lose their
+subscription. Links must be https URLs; the service accepts no others.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ LONGEST_PAUSE_S = 30 * 86_400.0  # longer than any question waits; longer values
 
 @dataclass(frozen=True, slots=True)
 class PushMessage:
-    """Push message to one browser; it expires after `lives_s` seconds, when its question becomes unanswerable."""
+    """A push message to one browser. It expires after `lives_s` seconds, when its question becomes unanswerable."""
 
     token: str
     question_id: str
@@ -47,7 +47,7 @@ class PushMessage:
 
 
 class Notifier(Protocol):
-    """Sender of push messages; every result is a value, failures of the service are not exceptions."""
+    """Interface of a sender of push messages. Results are values, and service failures are not exceptions."""
 
     async def send(self, message: PushMessage) -> Outcome:
         """Send one message and return its outcome."""
@@ -57,7 +57,7 @@ class Notifier(Protocol):
 
 
 class HttpxTransport(google_transport.Request):
-    """Transport that lets google-auth fetch its tokens with httpx, so that no second HTTP library is needed."""
+    """Transport with which google-auth fetches tokens through httpx, so that no second HTTP library is needed."""
 
     def __init__(self, client: httpx.Client) -> None:
         self._client = client
@@ -99,7 +99,7 @@ class _TransportResponse(google_transport.Response):
 
 
 class FcmNotifier:
-    """Firebase Cloud Messaging over its HTTP v1 interface."""
+    """Firebase Cloud Messaging through its HTTP v1 interface."""
 
     def __init__(self, credentials: Credentials, project_id: str, clock: Clock, *, base_url: str = FCM_URL) -> None:
         self._credentials = credentials
@@ -119,7 +119,7 @@ class FcmNotifier:
         return cls(credentials, credentials.project_id, clock, base_url=base_url)
 
     async def send(self, message: PushMessage) -> Outcome:
-        """Send one message. A lost or garbled answer means TryLater, so in rare cases a message arrives twice."""
+        """Send one message. A lost or invalid response means TryLater, so in rare cases a message arrives twice."""
         try:
             answer = await self._post(message, await self._token(renew=None))
             if answer.status_code == httpx.codes.UNAUTHORIZED and not _is_push_key_error(answer):
@@ -144,7 +144,7 @@ class FcmNotifier:
         return await self._client.post(self._url, json=payload(message), headers={"Authorization": f"Bearer {token}"})
 
     async def _token(self, renew: str | None) -> str:
-        """Return a valid access token, fetched in a thread if needed; `renew` is a token that the service rejected."""
+        """Return a valid access token, fetched in a thread if needed. `renew` is a token that the service rejected."""
         if self._credentials.valid and self._credentials.token != renew:
             return str(self._credentials.token)
         await asyncio.to_thread(self._refresh, renew)
@@ -158,7 +158,7 @@ class FcmNotifier:
 
 
 def payload(message: PushMessage) -> dict[str, object]:
-    """Return the message as FCM accepts it: a web push that is dropped once it is too late to answer."""
+    """Return the message in FCM's format: a web push that is dropped when it is too late to answer."""
     return {
         "message": {
             "token": message.token,
@@ -191,12 +191,12 @@ class _Fault(BaseModel):
 
     @property
     def code(self) -> str:
-        """Code of the service, else the general status."""
+        """The service-specific error code, or else the general status."""
         return next((detail.errorCode for detail in self.details if detail.errorCode), self.status)
 
     @property
     def blames_token(self) -> bool:
-        """True if the fault is in the token and not in the rest of the message."""
+        """Whether the error is caused by the token and not by the rest of the message."""
         fields = [violation.field for detail in self.details for violation in detail.fieldViolations]
         return "message.token" in fields if fields else "registration token" in self.message
 
@@ -211,7 +211,7 @@ class _Sent(BaseModel):
 
 
 def outcome(answer: httpx.Response, now_s: float) -> Outcome:
-    """Return the meaning of an FCM answer for the message, the token and the next try."""
+    """Return the outcome that an FCM response means."""
     if answer.is_success:
         try:
             return Delivered(_Sent.model_validate_json(answer.content).name)
@@ -231,7 +231,7 @@ def outcome(answer: httpx.Response, now_s: float) -> Outcome:
 
 
 def _fault(answer: httpx.Response) -> _Fault:
-    """Return the fault in an answer's body, or only its status if the body is not from FCM, such as a proxy's HTML."""
+    """Return the error in a response body, or only the status if the body is not from FCM."""
     try:
         return _FaultAnswer.model_validate_json(answer.content).error
     except ValidationError:

@@ -15,7 +15,7 @@ _log = logging.getLogger(__name__)
 
 
 class Outbound:
-    """Notifier with its event loop. Threads may share it; `close` ends both."""
+    """A notifier with its event loop. Threads can share it, and `close` ends both."""
 
     def __init__(self, notifier: Notifier) -> None:
         self._notifier = notifier
@@ -24,7 +24,7 @@ class Outbound:
         self._thread.start()
 
     def send(self, messages: Sequence[PushMessage]) -> list[Outcome]:
-        """Return the outcome of each message, in order; at most twenty are sent at a time."""
+        """Return the outcome of each message, in order. At most twenty messages are sent at a time."""
         return asyncio.run_coroutine_threadsafe(self._send(messages), self._loop).result()
 
     def close(self) -> None:

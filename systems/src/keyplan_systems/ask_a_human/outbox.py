@@ -1,8 +1,9 @@
-"""Local outbox: push messages as JSON lines in a private file, for runs without credentials.
+"""A local outbox that writes push messages as JSON lines to a private file, for use without credentials.
 
 Each message is one line, appended by a single write, so readers and other writers never see a partial line. A crash of
-the machine may leave a torn last line: the next message starts on a new line. A writer that opens the file while
-another is in the middle of a line treats it as torn too; it then adds an empty line, which has no meaning.
+the machine may leave a truncated last line, so the next message starts on a new line. A writer that opens the file
+while another writer is in the middle of a line treats the line as truncated, too, and adds an empty line, which is
+ignored.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from keyplan_systems.ask_a_human.notifier import FcmNotifier, Notifier, PushMess
 
 
 class OutboxNotifier:
-    """Notifier that writes its messages to a file; its directory is created if it is missing."""
+    """Notifier that writes its messages to a file. Its directory is created if it is missing."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -58,5 +59,5 @@ class OutboxNotifier:
 
 
 def choose_notifier(credentials: Path | None, outbox: Path, clock: Clock) -> Notifier:
-    """Return Firebase Cloud Messaging if a service account key file is configured, else the outbox."""
+    """Return Firebase Cloud Messaging if a service account key file is configured, or else the outbox."""
     return OutboxNotifier(outbox, clock) if credentials is None else FcmNotifier.from_file(credentials, clock)

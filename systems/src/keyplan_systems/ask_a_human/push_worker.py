@@ -1,7 +1,7 @@
-"""Push worker: claim rounds, sample people, claim each person before sending, retry failures.
+"""The push worker, which claims rounds, samples users, claims each user before sending, and retries failures.
 
-If a worker dies between claim and send, nobody is notified: a lost push is better than a duplicate. The same holds for
-retries, whose record is deleted before they are sent.
+If a worker dies between claim and send, no user is notified, because a lost push is better than a duplicate. The same
+applies to retries, whose record is deleted before they are sent.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Push:
-    """Push of one question to one person; `attempt` counts sends from 1."""
+    """A push of one question to one user. `attempt` counts sends, starting at 1."""
 
     question: Question
     subscription: Subscription
@@ -43,16 +43,16 @@ class Push:
 
 
 class PushWorker:
-    """Worker that notifies people of questions. Several may run at once, also in other processes."""
+    """Worker that notifies users of questions. Several can run at once, also in different processes."""
 
     def __init__(self, base: Base, outbound: Outbound, link_base: str) -> None:
         self._base, self._connection, self._outbound = base, base.connection, outbound
         self._link_base = link_base.rstrip("/")
 
     def run_once(self) -> int:
-        """Process the due rounds and retries; return their number.
+        """Process the due rounds and retries, and return their number.
 
-        Raises an UnfinishedError of the failures at the end: a failed round or retry waits for the next run, without
+        Raises an UnfinishedError with the failures at the end. A failed round or retry waits for the next run without
         blocking others.
         """
         failures = Failures()
@@ -63,7 +63,7 @@ class PushWorker:
     # Rounds.
 
     def _do_rounds(self, failures: Failures) -> int:
-        """Read the eligible people before claiming any round, because a claimed round is over."""
+        """Read the eligible users before claiming any round, because a claimed round cannot be repeated."""
         now_ms = self._base.now_ms
         waiting = design_questions.due_errands(PUSH, iso(now_ms))
         errands = self._connection.iterate(waiting, page_size=ROUNDS_AT_ONCE, unreadable=failures.found.append)
@@ -75,7 +75,10 @@ class PushWorker:
         return len(claimed)
 
     def _due(self, errand: Errand, now_ms: int) -> tuple[Errand, Question] | None:
-        """Return an errand with its question if a round is due; end the errand of a question without further rounds."""
+        """Return an errand with its question if a round is due.
+
+        The errand of a question without further rounds is deleted.
+        """
         question = self._kept(errand.question, now_ms)
         last_ms = None if errand.last_round_at is None else parse_iso(errand.last_round_at)
         due_ms = None if question is None else notifications.next_round(question, errand.rounds_done, last_ms, now_ms)
@@ -86,7 +89,7 @@ class PushWorker:
         return None if due_ms > now_ms else (errand, question)
 
     def _take(self, errand: Errand, question: Question, now_ms: int) -> Question | None:
-        """Return the question if this worker has claimed its round; None if another worker has."""
+        """Return the question if this worker has claimed its round, or None if another worker has."""
         then_ms = notifications.next_round(question, errand.rounds_done + 1, now_ms, now_ms)
         if then_ms is None:
             call = design_questions.claim_last_round(PUSH, errand.question, errand.rounds_done)
@@ -108,7 +111,7 @@ class PushWorker:
             return None
 
     def _sample(self, size: int, now_ms: int, failures: Failures) -> list[Subscription]:
-        """Return a uniform sample of all eligible people, in random order: one pass for all rounds."""
+        """Return a uniform sample of all eligible users in random order, with one pass for all rounds."""
         sample = Reservoir[Subscription](size, self._base.clock.random)
         if size:
             waiting = design_push.eligible_for_notification(iso(now_ms))
@@ -120,16 +123,16 @@ class PushWorker:
     def _dealt(
         self, people: Sequence[Subscription], claimed: Sequence[Question]
     ) -> list[tuple[Subscription, Question]]:
-        """Assign the people to the questions at random, to each up to its target."""
+        """Assign the users to the questions at random, up to the target of each question."""
         slots = [question for question in claimed for _ in range(notifications.target(question))]
         self._base.clock.random.shuffle(slots)
         return list(zip(people, slots, strict=False))
 
     def _claim(self, subscription: Subscription, question: Question) -> Push | None:
-        """Return the push if this worker has claimed the subscription; None if another worker has.
+        """Return the push if this worker has claimed the subscription, or None if another worker has.
 
-        Also None once the question is over: claiming many people takes time, and a person who is notified in vain
-        misses another question.
+        The result is also None if the question is over. Claiming many users takes time, and a user who is notified in
+        vain misses another question.
         """
         now_ms = self._base.now_ms
         claimed = notifications.claim(subscription, now_ms)
@@ -206,7 +209,7 @@ class PushWorker:
         return len(again)
 
     def _retake(self, delivery: Delivery) -> Push | None:
-        """Return the claimed push to be tried again; None if it is obsolete or another worker has claimed it."""
+        """Return the claimed push to retry, or None if it is obsolete or another worker has claimed it."""
         now_ms = self._base.now_ms
         question = self._kept(delivery.question, now_ms)
         stored = self._connection.run(design_push.subscription_by_id(delivery.subscription))

@@ -1,4 +1,4 @@
-"""Operations of agents: ask once per idempotency key, read a question, list their own questions."""
+"""Operations of agents: ask once per idempotency key, read a question, and list their own questions."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ SWEPT_WITHIN_S = 30 * DAY_S
 
 @dataclass(frozen=True)
 class AskResult:
-    """Created question, or the question of a repeated key; the latter has no allowance, because it was not counted."""
+    """A created question, or the question of a repeated key, which has no allowance because it was not counted."""
 
     question: Question
     allowance: Allowance | None
 
     @property
     def repeated(self) -> bool:
-        """True if no question was created."""
+        """Whether no question was created because the key was repeated."""
         return self.allowance is None
 
 
 class Questions:
-    """Operations of agents. Threads may share it."""
+    """Operations of agents. Threads can share it."""
 
     def __init__(self, base: Base) -> None:
         self._base, self._connection = base, base.connection
 
     def ask(self, agent: str, request: QuestionRequest, key: str | None) -> AskResult:
-        """Create a question; return the existing one for a known key. Raises RefusedError."""
+        """Create a question, or return the existing one for a known key. Raises RefusedError."""
         allowance = None
         for attempt in range(ATTEMPTS):
             now_ms = self._base.now_ms
@@ -63,10 +63,10 @@ class Questions:
         raise BusyError("the same key is being used by many requests at once")
 
     def read(self, agent: str, question_id: str) -> tuple[Question, list[Response]]:
-        """Return a question of the agent and its answers, oldest first.
+        """Return a question of the agent with its answers, oldest first.
 
-        Raises QuestionNotFoundError, also for a question of another agent. Question and answers are two reads. An
-        answer stored in between is left for the next poll, so that answers and count agree.
+        Raises QuestionNotFoundError, including for a question of another agent. Question and answers are read
+        separately. An answer that is stored in between is left for the next poll, so that answers and count agree.
         """
         question = self._base.question(question_id, self._base.now_ms)
         if question.agent_id != agent:
@@ -79,7 +79,7 @@ class Questions:
         return question, responses[: question.current_responses]
 
     def own(self, agent: str, limit: int, cursor: str | None) -> Page[Question]:
-        """Return an agent's questions, newest first; a new question may be missing for a short time.
+        """Return an agent's questions, newest first. A new question may be missing for a short time.
 
         Raises CursorError.
         """
@@ -94,7 +94,7 @@ class Questions:
         return None if question_id is None else self._base.question(question_id, now_ms)
 
     def _write(self, question: Question, digest: str) -> bool:
-        """Write the question with its records; return False if its key is in use, or on a concurrent write."""
+        """Write the question with its records. Return False if its key is in use, or after a concurrent write."""
         over = iso(question.created_at_ms - questions.KEY_VALID_S * SECOND_MS)
         call = design_questions.ask(
             records.stored_question(question),

@@ -1,4 +1,4 @@
-"""Review of flags and of a person's answers: `python -m keyplan_systems.ask_a_human.reviews`."""
+"""Review of flags and of a user's answers: `python -m keyplan_systems.ask_a_human.reviews`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Most: TypeAlias = Annotated[int, typer.Option(min=1, help="Maximum number of lin
 
 
 class Reviews:
-    """Operations of reviewers, for the operator's commands: the API has no route to them."""
+    """Operations of reviewers, for the operator's commands. The API has no routes for them."""
 
     def __init__(self, base: Base) -> None:
         self._base, self._connection = base, base.connection
@@ -34,11 +34,11 @@ class Reviews:
         return list(self._connection.run(design_responses.unreviewed_flags(), limit=most))
 
     def recent_answers(self, person: str, most: int) -> list[Response]:
-        """Return a person's answers, newest first; the newest may be missing for a short time."""
+        """Return a user's answers, newest first. The newest may be missing for a short time."""
         return list(self._connection.run(design_responses.recent_answers(person), limit=most))
 
     def decide(self, flag_id: str, action: Action) -> Flag | None:
-        """Record a decision, which replaces an earlier one; return None if the flag does not exist any more."""
+        """Record a decision, replacing an earlier one. Return None if the flag no longer exists."""
         try:
             return self._connection.run(design_responses.review_flag(flag_id, action, iso(self._base.now_ms)))
         except NotFoundError:
@@ -56,14 +56,14 @@ def waiting(url: Url, most: Most = 100) -> None:
 def answers(
     person: Annotated[str, typer.Argument(help="The person's id in a flag.")], url: Url, most: Most = 100
 ) -> None:
-    """Print a person's answers, newest first."""
+    """Print a user's answers, newest first."""
     with _open(url) as reviews:
         _print(*reviews.recent_answers(person, most))
 
 
 @app.command()
 def decide(flag: Annotated[str, typer.Argument(help="Its flag_id.")], action: Action, url: Url) -> None:
-    """Record a decision about a flag, in place of an earlier one, and print the flag."""
+    """Record a decision about a flag, replacing an earlier one, and print the flag."""
     with _open(url) as reviews:
         decided = reviews.decide(flag, action)
         if decided is None:

@@ -1,4 +1,4 @@
-"""Sample data: the questions of the seeder, some answers, a subscriber. Loading it again changes nothing."""
+"""Sample data: the questions of the seeder, some answers, and a subscriber. Loading it again changes nothing."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ ANSWERS: tuple[tuple[int, str, dict[str, object]], ...] = (
 
 
 def load_sample(service: Service) -> None:
-    """Ask, answer and subscribe, with keys that limit it to once a day.
+    """Ask, answer and subscribe, with keys that limit this to once a day.
 
-    Existing data, such as yesterday's sample of another release, may make a part of it fail; the rest is skipped.
+    If existing data, such as yesterday's sample of another release, makes a part of this fail, the rest is skipped.
     """
     try:
         _load(service)

@@ -1,4 +1,4 @@
-"""Conversion of results to answers of the HTTP interface."""
+"""Conversion of results to responses of the HTTP interface."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from keyplan_systems.ask_a_human.wire import AgentQuestion, CreatedQuestion, Hum
 
 
 def created_question(question: Question, poll_url: str, now_ms: int) -> CreatedQuestion:
-    """Return a question that was asked."""
+    """Return the response for a question that was asked."""
     return CreatedQuestion(
         question_id=question.question_id,
         status=questions.status_at(question, now_ms),
@@ -39,7 +39,7 @@ def created_question(question: Question, poll_url: str, now_ms: int) -> CreatedQ
 
 
 def agent_question(question: Question, responses: Sequence[Response], now_ms: int) -> AgentQuestion:
-    """Return a question with its answers, each without its person."""
+    """Return a question with its answers, without the users."""
     is_choice = question.type is QuestionType.MULTIPLE_CHOICE
     closed = None if question.closed_at_ms is None else as_datetime(question.closed_at_ms)
     return AgentQuestion(
@@ -93,7 +93,7 @@ def human_question(question: Question) -> HumanQuestion:
 
 
 def viewed_question(question: Question, now_ms: int, *, can_answer: bool) -> ViewedQuestion:
-    """Return a question to be answered."""
+    """Return a question for a user to answer."""
     status: Status = questions.status_at(question, now_ms)
     return ViewedQuestion(**human_question(question).model_dump(), status=status, can_answer=can_answer)
 
@@ -111,7 +111,7 @@ def accepted_answer(answered: AnswerResult) -> AcceptedAnswer:
 
 
 def record(result: Record, now_ms: int) -> ShownStats:
-    """Return a person's record; zeros for a person without answers."""
+    """Return a user's record, with zeros for a user without answers."""
     stats = result.stats or scoring.fresh("", now_ms)
     return ShownStats(
         total_points=stats.total_points,
@@ -144,7 +144,7 @@ def subscription(subscription: Subscription) -> ShownSubscription:
 
 
 def _badges(earned: Mapping[str, int]) -> list[ShownBadge]:
-    """Return badges by the time they were earned."""
+    """Return badges sorted by the time when they were earned."""
     return [
         ShownBadge(id=badge, name=badges.NAMES[badge], earned_at=as_datetime(at_ms))
         for badge, at_ms in sorted(earned.items(), key=lambda entry: (entry[1], entry[0]))

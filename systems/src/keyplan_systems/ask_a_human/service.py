@@ -19,7 +19,7 @@ from keyplan_systems.ask_a_human.subscriptions import Subscriptions
 
 @dataclass(frozen=True)
 class Service:
-    """All operations, by kind of user. Threads may share it."""
+    """All operations, by kind of user. Threads can share it."""
 
     base: Base
     limits: AddressLimits
@@ -33,7 +33,7 @@ class Service:
 
     @classmethod
     def over(cls, connection: Connection, clock: Clock, limits: AddressLimits | None = None) -> Service:
-        """Return the service on the tables of a connection; without limits an address is unrestricted."""
+        """Return the service for the tables of a connection. Without limits, addresses are unrestricted."""
         base = Base(connection, clock)
         limits = limits or AddressLimits.off(connection, clock)
         return cls(

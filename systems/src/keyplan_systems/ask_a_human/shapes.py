@@ -1,4 +1,4 @@
-"""Answers of the HTTP interface to people, and the agent's list; `wire` has those that an agent's client reads."""
+"""Responses of the HTTP interface for users, and the agent's list. `wire` contains the other agent responses."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _Shape(BaseModel):
 
 
 class ListedQuestion(_Shape):
-    """Question in its agent's list; its answers are read one question at a time."""
+    """A question in its agent's list. Its answers are read one question at a time."""
 
     question_id: str
     status: Status
@@ -50,20 +50,20 @@ class ListedQuestion(_Shape):
 
 
 class ListedQuestions(_Shape):
-    """200 of `GET /agent/questions`; `cursor` continues after them."""
+    """200 response of `GET /agent/questions`. `cursor` continues after these questions."""
 
     questions: list[ListedQuestion]
     cursor: str | None = None
 
 
 class DeviceCredentials(_Shape):
-    """201 of `POST /human/devices`: the token is shown only once."""
+    """201 response of `POST /human/devices`. The token is shown only once."""
 
     token: str
 
 
 class HumanQuestion(_Shape):
-    """Question as people see it, without its agent."""
+    """A question as users see it, without its agent."""
 
     question_id: str
     prompt: str
@@ -76,21 +76,21 @@ class HumanQuestion(_Shape):
 
 
 class Feed(_Shape):
-    """200 of `GET /human/questions`: answerable questions, newest first; `cursor` continues after them."""
+    """200 response of `GET /human/questions`: answerable questions, newest first. `cursor` continues after them."""
 
     questions: list[HumanQuestion]
     cursor: str | None = None
 
 
 class ViewedQuestion(HumanQuestion):
-    """200 of `GET /human/questions/{id}`; `can_answer` is false once this person has answered or it is over."""
+    """200 response of `GET /human/questions/{id}`. `can_answer` is false if this user has answered it or it is over."""
 
     status: Status
     can_answer: bool
 
 
 class ShownBadge(_Shape):
-    """Badge, and when it was earned."""
+    """A badge, and when it was earned."""
 
     id: str
     name: str
@@ -98,7 +98,7 @@ class ShownBadge(_Shape):
 
 
 class AcceptedAnswer(_Shape):
-    """201 of `POST /human/responses`; `created_at` is the time the answer was stored at. Repeated on a retry."""
+    """201 response of `POST /human/responses`. `created_at` is when the answer was stored. A retry gets the same."""
 
     response_id: str
     created_at: datetime
@@ -108,7 +108,7 @@ class AcceptedAnswer(_Shape):
 
 
 class ShownStats(_Shape):
-    """200 of `GET /human/stats`; no rank before the first answer."""
+    """200 response of `GET /human/stats`. It has no rank before the first answer."""
 
     total_points: int
     total_answers: int
@@ -120,7 +120,7 @@ class ShownStats(_Shape):
 
 
 class ShownEntry(_Shape):
-    """Line of a board, without a name."""
+    """A line of a board, without a name."""
 
     rank: int
     points: int
@@ -129,14 +129,14 @@ class ShownEntry(_Shape):
 
 
 class OwnPlace(_Shape):
-    """Position of the caller; no rank without an answer in the period."""
+    """The position of the caller. It has no rank without an answer in the period."""
 
     rank: int | None = None
     points: int
 
 
 class ShownBoard(_Shape):
-    """200 of `GET /human/leaderboard`; `you` is present if the request names a fingerprint."""
+    """200 response of `GET /human/leaderboard`. `you` is present if the request has a fingerprint."""
 
     period: Period
     entries: list[ShownEntry]
@@ -144,7 +144,7 @@ class ShownBoard(_Shape):
 
 
 class ShownSubscription(_Shape):
-    """201 of `POST` and 200 of `PUT /human/push/subscribe`: its device changes or ends it by its id."""
+    """201 response of `POST` and 200 response of `PUT /human/push/subscribe`. Its device changes or ends it by ID."""
 
     subscription_id: str
     min_interval_minutes: int

@@ -1,4 +1,4 @@
-"""Boards, ranks and a person's own record; and the consumer that keeps the counts behind the ranks."""
+"""Boards, ranks and a user's own record, and the consumer that maintains the counts for the ranks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CONSUMER = "count_places"
 
 @dataclass(frozen=True)
 class Own:
-    """Position of the caller on a board; no rank without an answer in its period."""
+    """The position of the caller on a board. It has no rank without an answer in its period."""
 
     rank: int | None
     points: int
@@ -31,7 +31,7 @@ class Own:
 
 @dataclass(frozen=True)
 class Record:
-    """Record of a person as shown; `stats` is None for a person without answers."""
+    """The record of a user for display. `stats` is None for a user without answers."""
 
     stats: Stats | None
     streak_days: int
@@ -39,7 +39,7 @@ class Record:
 
 
 class Standings:
-    """Boards and ranks, which follow the answers with a short delay. Threads may share it."""
+    """Boards and ranks, which follow the answers with a short delay. Threads can share it."""
 
     def __init__(self, base: Base) -> None:
         self._base, self._connection = base, base.connection
@@ -53,7 +53,7 @@ class Standings:
         return entries, None if caller is None else self._own(board, caller)
 
     def record(self, person: str, zone: ZoneInfo) -> Record:
-        """Return a person's own record."""
+        """Return a user's own record."""
         now_ms = self._base.now_ms
         stored = self._connection.run(design_people.stats_of_user(person))
         if stored is None:
@@ -63,7 +63,7 @@ class Standings:
         return Record(stats, scoring.streak_at(stats, now_ms, zone), None if own is None else own.rank)
 
     def _own(self, board: str, person: str) -> Own | None:
-        """Return a person's position; None if it cannot be computed because its items are unreadable."""
+        """Return a user's position, or None if it cannot be computed because items are unreadable."""
         try:
             stored = self._connection.run(design_people.row_of(board, person))
             if stored is None:
@@ -87,12 +87,13 @@ class Standings:
 
 
 class Ranking:
-    """Worker behind the ranks: counts each move between buckets of points once."""
+    """The worker for ranks, which counts each move between buckets of points once."""
 
     def __init__(self, base: Base, failures: Destination, runner: str | None = None) -> None:
-        """Create the worker. `failures` receives changes that could not be counted, for `keyplan.streams.runner`.
+        """Create the worker.
 
-        `runner` is its name among the readers of the stream.
+        `failures` receives changes that could not be counted, as in `keyplan.streams.runner`. `runner` is its name
+        among the readers of the stream.
         """
         self._connection = base.connection
         self._runner = Runner(
@@ -108,7 +109,7 @@ class Ranking:
         self._lock = threading.Lock()
 
     def run_once(self) -> int:
-        """Count the pending changes; return their number."""
+        """Count the pending changes and return their number."""
         with self._lock:
             return contextvars.copy_context().run(self._deliver)
 

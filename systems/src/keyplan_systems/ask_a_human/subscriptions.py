@@ -1,4 +1,4 @@
-"""Push subscriptions: create, refresh and deactivate; each token has at most one subscription."""
+"""Push subscriptions: creation, refresh and deactivation. Each token has at most one subscription."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _STALE = (AlreadyExistsError, VersionConflictError, ConditionFailedError)
 
 
 class Subscriptions:
-    """Operations on subscriptions. Threads may share it."""
+    """Operations on subscriptions. Threads can share it."""
 
     def __init__(self, base: Base) -> None:
         self._base, self._connection = base, base.connection
 
     def subscribe(self, caller: Identity, request: SubscribeRequest) -> Subscription:
-        """Return a new subscription, or the renewed one that has this token."""
+        """Return a new subscription, or renew the one that has this token."""
         subscription_id = notifications.subscription_id(request.fcm_token)
         for attempt in range(ATTEMPTS):
             stored = self._connection.run(design_push.subscription_by_id(subscription_id))
@@ -43,7 +43,7 @@ class Subscriptions:
         raise BusyError("this token is being subscribed by many requests at once")
 
     def change(self, caller: Identity, subscription_id: str, wishes: SubscriptionChange) -> Subscription:
-        """Change token or interval. Raises SubscriptionNotFoundError, InvalidRequestError."""
+        """Change the token or interval. Raises SubscriptionNotFoundError or InvalidRequestError."""
         for attempt in range(ATTEMPTS):
             stored = self._known(caller, subscription_id)
             changed = notifications.change(records.subscription(stored), wishes, self._base.now_ms)
@@ -57,7 +57,7 @@ class Subscriptions:
         raise BusyError("this subscription is being changed by many requests at once")
 
     def end(self, caller: Identity, subscription_id: str) -> None:
-        """Deactivate a subscription; it stays stored. Raises SubscriptionNotFoundError."""
+        """Deactivate a subscription without deleting it. Raises SubscriptionNotFoundError."""
         for attempt in range(ATTEMPTS):
             stored = self._known(caller, subscription_id)
             if not stored.active:
@@ -73,7 +73,10 @@ class Subscriptions:
         raise BusyError("this subscription is being changed by many requests at once")
 
     def _known(self, caller: Identity, subscription_id: str) -> Stored:
-        """Return a subscription of the caller's device. Raises SubscriptionNotFoundError, also for another device's."""
+        """Return a subscription of the caller's device.
+
+        Raises SubscriptionNotFoundError, including for a subscription of another device.
+        """
         subscription = (
             self._connection.run(design_push.subscription_by_id(subscription_id)) if is_uuid(subscription_id) else None
         )

@@ -1,8 +1,8 @@
-"""Sweep: EXPIRED stored for questions whose deadline has passed, and their agents' quota released.
+"""The sweep, which stores EXPIRED for questions past their deadline and releases the quota of their agents.
 
-A question's errand of this kind exists exactly as long as its agent's quota counts it: created with the question, and
-deleted by the transaction that closes or expires it. So a late sweep, even after the question itself is deleted, still
-releases exactly the counted quota.
+A question's errand of this kind exists exactly as long as the agent's quota counts the question. It is created with the
+question and deleted by the transaction that closes or expires it. Therefore a late sweep releases exactly the counted
+quota, even after the question itself was deleted.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ AT_ONCE = 100
 
 
 class Sweeper:
-    """Worker that stores expiry. Several may run at once."""
+    """Worker that stores expiry. Several can run at once."""
 
     def __init__(self, base: Base) -> None:
         self._base, self._connection = base, base.connection
 
     def run_once(self) -> int:
-        """Expire the due questions; return their number. Raises an UnfinishedError of the failures at the end."""
+        """Expire the due questions and return their number. Raises an UnfinishedError with the failures at the end."""
         now_ms, failures = self._base.now_ms, Failures()
         waiting = design_questions.due_errands(EXPIRE, iso(now_ms))
         due = self._connection.iterate(waiting, page_size=AT_ONCE, unreadable=failures.found.append)

@@ -1,7 +1,7 @@
-"""Web Push in browsers: messages encrypted for one browser (RFC 8291), signed with the server's key (VAPID, RFC 8292).
+"""Web Push for browsers, with encrypted messages (RFC 8291) signed by the server's key (VAPID, RFC 8292).
 
-A browser's subscription is stored like a token of Firebase, as the JSON of its endpoint and keys. Its endpoint is a URL
-that the browser names, so the server sends only to hosts of known push services, and never to addresses in its own
+A browser's subscription is stored like a Firebase token, as JSON with its endpoint and keys. The browser provides the
+URL of the endpoint, so the server sends only to hosts of known push services, and never to addresses in its own
 network.
 """
 
@@ -52,7 +52,7 @@ _P256_ORDER: Final = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2F
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Browser that receives messages: its endpoint at a push service and its public key."""
+    """A browser that receives messages: its endpoint at a push service and its public key."""
 
     endpoint: str
     p256dh: str
@@ -76,7 +76,7 @@ class Target:
 
     @property
     def text(self) -> str:
-        """Stored form: the same text for the same subscription."""
+        """The stored form, which is the same for the same subscription."""
         keys = {"auth": self.auth, "p256dh": self.p256dh}
         return json.dumps({"endpoint": self.endpoint, "keys": keys}, separators=(",", ":"))
 
@@ -87,7 +87,7 @@ def is_target(token: str) -> bool:
 
 
 class WebPushNotifier:
-    """Web Push with the server's key."""
+    """Web Push notifier with the server's key."""
 
     def __init__(
         self,
@@ -98,13 +98,13 @@ class WebPushNotifier:
         services: tuple[str, ...] = SERVICES,
         client: httpx.AsyncClient | None = None,
     ) -> None:
-        """Send to the hosts of `services` only. `client` replaces the HTTP client."""
+        """Create a notifier that sends only to the hosts of `services`. `client` replaces the HTTP client."""
         self._vapid = Vapid02(private_key=key)
         self._clock, self._contact, self._services = clock, contact, services
         self._client = client or httpx.AsyncClient(timeout=TIMEOUT_S, follow_redirects=False, trust_env=False)
 
     async def send(self, message: PushMessage) -> Outcome:
-        """Send one message. A lost answer means TryLater, so in rare cases a message arrives twice."""
+        """Send one message. A lost response means TryLater, so in rare cases a message arrives twice."""
         try:
             target = Target.read(json.loads(message.token))
         except (InvalidRequestError, ValueError) as error:
@@ -160,7 +160,7 @@ class Dispatcher:
 
 
 def contact_from(environment: Mapping[str, str] | None = None) -> str:
-    """Return the operator's address. Raises ValueError unless it is a mailto: or https: URL."""
+    """Return the operator's contact address. Raises ValueError unless it is a mailto: or https: URL."""
     contact = (os.environ if environment is None else environment).get(CONTACT_VARIABLE) or DEFAULT_CONTACT
     if not contact.startswith(("mailto:", "https://")):
         raise ValueError(f"{CONTACT_VARIABLE} must be a mailto: or https: URL, got {contact!r}")
@@ -168,7 +168,7 @@ def contact_from(environment: Mapping[str, str] | None = None) -> str:
 
 
 def server_key(folder: Path, secret: Secret | None = None) -> ec.EllipticCurvePrivateKey:
-    """Return the server's key: derived from the secret that replicas share, else of the folder; generated if missing.
+    """Return the server's key, derived from the shared secret or stored in the folder. It is generated if missing.
 
     Raises KeyFileError if the file cannot be created, is readable by others, or is not a P-256 key.
     """
@@ -199,7 +199,7 @@ def server_key(folder: Path, secret: Secret | None = None) -> ec.EllipticCurvePr
 
 
 def public_text(key: ec.EllipticCurvePrivateKey) -> str:
-    """Return the public key as `PushManager.subscribe` accepts it: base64url without padding."""
+    """Return the public key in the format of `PushManager.subscribe`: base64url without padding."""
     point = key.public_key().public_bytes(serialization.Encoding.X962, serialization.PublicFormat.UncompressedPoint)
     return base64.urlsafe_b64encode(point).rstrip(b"=").decode()
 

@@ -1,4 +1,4 @@
-"""Answers of the HTTP interface as models, shared by the routes that write them and the client that reads them."""
+"""Response models of the HTTP interface, shared by the routes and the client."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class _Answer(BaseModel):
 
 
 class CreatedQuestion(_Answer):
-    """201 of `POST /agent/questions`; a repeated key gives the same question."""
+    """201 response of `POST /agent/questions`. A repeated key gives the same question."""
 
     question_id: str
     status: Status
@@ -26,14 +26,14 @@ class CreatedQuestion(_Answer):
 
 
 class AgentCredentials(_Answer):
-    """201 of `POST /agent/register` and 200 of `POST /agent/secret`: the secret is shown only once."""
+    """201 response of `POST /agent/register` and 200 response of `POST /agent/secret`. The secret is shown once."""
 
     agent_id: str
     secret: str
 
 
 class HumanAnswer(_Answer):
-    """Answer as agents see it: without IDs or fingerprints."""
+    """An answer as agents see it, without IDs or fingerprints."""
 
     answer: str | None = None
     selected_option: int | None = None
@@ -41,7 +41,10 @@ class HumanAnswer(_Answer):
 
 
 class AgentQuestion(_Answer):
-    """200 of `GET /agent/questions/{id}`; options and summary for multiple choice, `closed_at` once closed."""
+    """200 response of `GET /agent/questions/{id}`.
+
+    Options and summary are for multiple choice questions. `closed_at` is set when the question is closed.
+    """
 
     question_id: str
     status: Status
@@ -58,12 +61,12 @@ class AgentQuestion(_Answer):
 
     @property
     def finished(self) -> bool:
-        """True if no further answer can arrive."""
+        """Whether no more answers can arrive."""
         return not self.status.answerable
 
 
 class ErrorBody(_Answer):
-    """Content of `error` in every refusal."""
+    """The content of `error` in every error response."""
 
     code: str
     message: str
@@ -71,6 +74,6 @@ class ErrorBody(_Answer):
 
 
 class ErrorAnswer(_Answer):
-    """Format of every refusal."""
+    """The format of every error response."""
 
     error: ErrorBody

@@ -1,1 +1,1 @@
-"""Clarity: trainer for critical thinking, with scenarios, graded attempts and profiles of strengths and weaknesses."""
+"""Clarity, a trainer for critical thinking, with scenarios, graded attempts and profiles."""

@@ -1,4 +1,4 @@
-"""Routes of the trainer: parse, call, answer."""
+"""The routes of the trainer, which parse requests, call the service and build responses."""
 
 from __future__ import annotations
 
@@ -56,20 +56,20 @@ router = APIRouter()
 
 
 class Body(BaseModel):
-    """Base of the request bodies: camelCase, unknown fields refused."""
+    """Base class of the request bodies, with camelCase names. Unknown fields are rejected."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
 
 
 class AnswerBody(Body):
-    """Answer to one question."""
+    """The answer to one question."""
 
     question_id: str
     answer: str
 
 
 class Answers(Body):
-    """Answers to questions of a scenario."""
+    """The answers to questions of a scenario."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"answers": [{"questionId": "q1", "answer": "It assumes that ..."}]}]}
@@ -77,7 +77,7 @@ class Answers(Body):
     answers: Annotated[list[AnswerBody], Field(max_length=10)] = []
 
     def texts(self) -> dict[str, str]:
-        """Return the answers by question. Raises Problem for a question that is answered twice."""
+        """Return the answers by question. Raises Problem if a question is answered twice."""
         texts = {answer.question_id: answer.answer for answer in self.answers}
         if len(texts) < len(self.answers):
             raise Problem(400, "A question is answered twice.", code="invalid")
@@ -85,23 +85,23 @@ class Answers(Body):
 
 
 class Begin(Body):
-    """Scenario to attempt."""
+    """The scenario to attempt."""
 
     scenario_id: Annotated[str, StringConstraints(min_length=1, max_length=64)]
 
 
 class Submit(Answers, Begin):
-    """Attempt that is submitted in one request."""
+    """An attempt that is submitted in one request."""
 
 
 class Offer(Body):
-    """Availability of a scenario."""
+    """The availability of a scenario."""
 
     active: StrictBool
 
 
 class Listed(Body):
-    """Page of a list; `unreadable` is the number of items omitted because they cannot be read, if any."""
+    """A page of a list. `unreadable` is the number of omitted unreadable items, if any."""
 
     items: list[Any]
     next_token: str | None = None
@@ -152,13 +152,13 @@ def _scenario(scenario: StoredScenario) -> dict[str, Any]:
 
 @router.post("/attempts", status_code=201, tags=["attempts"])
 def submit_at_once(body: Submit, caller: Caller, uses: Uses) -> dict[str, Any]:
-    """Submit an attempt in one request; it is graded and stored."""
+    """Submit an attempt in one request, which is graded and stored."""
     return _attempt(uses.submit_at_once(_user(caller), body.scenario_id, body.texts()))
 
 
 @router.post("/attempts/drafts", status_code=201, tags=["attempts"])
 def begin(body: Begin, caller: Caller, uses: Uses) -> dict[str, Any]:
-    """Begin an attempt, to be saved and submitted later."""
+    """Begin an attempt that is saved and submitted later."""
     return _attempt(uses.begin(_user(caller), body.scenario_id))
 
 
@@ -171,7 +171,7 @@ def submitted(caller: Caller, uses: Uses, limit: Limit = 20, next_token: NextTok
 
 @router.get("/attempts/drafts", tags=["attempts"])
 def in_progress(caller: Caller, uses: Uses, limit: Limit = 20, next_token: NextToken = None) -> Listed:
-    """List the caller's attempts in progress, last changed first."""
+    """List the caller's attempts in progress, most recently changed first."""
     page = uses.in_progress(_user(caller), limit, next_token)
     return _page_body((_attempt(attempt) for attempt in page), page.cursor)
 
@@ -184,7 +184,7 @@ def attempt(attempt_id: str, caller: Caller, uses: Uses) -> dict[str, Any]:
 
 @router.put("/attempts/{attempt_id}/answers", tags=["attempts"])
 def save(attempt_id: str, body: Answers, caller: Caller, uses: Uses) -> dict[str, Any]:
-    """Save answers for later, in place of those saved before."""
+    """Save answers for later, replacing the saved answers."""
     return _attempt(uses.save(_user(caller), attempt_id, body.texts()))
 
 
@@ -196,7 +196,7 @@ def resume(attempt_id: str, caller: Caller, uses: Uses) -> dict[str, Any]:
 
 @router.post("/attempts/{attempt_id}/submit", tags=["attempts"])
 def submit(attempt_id: str, body: Answers, caller: Caller, uses: Uses) -> dict[str, Any]:
-    """Submit an attempt in progress; questions left out keep their saved answers."""
+    """Submit an attempt in progress. Omitted questions keep their saved answers."""
     return _attempt(uses.submit(_user(caller), attempt_id, body.texts()))
 
 
@@ -227,7 +227,7 @@ def scenario(scenario_id: str, caller: Caller, uses: Uses) -> dict[str, Any]:
     "/scenarios/{scenario_id}/offer", tags=["scenarios"], dependencies=[Depends(require_role("administrators"))]
 )
 def offer(scenario_id: str, body: Offer, uses: Uses) -> dict[str, Any]:
-    """Activate or deactivate a scenario; for administrators."""
+    """Activate or deactivate a scenario, for administrators."""
     return _scenario(uses.offer(scenario_id, body.active))
 
 
@@ -260,7 +260,7 @@ def history(user_id: str, caller: Caller, uses: Uses, limit: Limit = 20, next_to
 def progress(
     user_id: str, caller: Caller, uses: Uses, format: Annotated[str, Query(pattern="^(text|png)$")] = "text"
 ) -> Response:
-    """Return the caller's progress per dimension, as a text chart or a PNG."""
+    """Return the caller's progress per dimension as a text chart or a PNG."""
     progress = uses.progress(_own(user_id, caller))
     if not progress:
         raise Problem(404, "Progress exists after the first submitted attempt.")
@@ -300,7 +300,7 @@ TRANSLATIONS: Mapping[type[Exception], Callable[[Any], Problem]] = {
 
 
 def application(service: Service, verifier: TokenVerifier, clock: Clock, checks: Mapping[str, Check]) -> FastAPI:
-    """Return API and pages over a service."""
+    """Return the API and pages for a service."""
     app = web_application(
         "Critical-thinking trainer",
         style=ProblemStyle(invalid_status=400),

@@ -1,4 +1,4 @@
-"""Wiring of the trainer: API, sweeper of silent attempts, profile consumer, seed scenarios."""
+"""Assembly of the trainer: API, sweeper of inactive attempts, profile consumer, and seed scenarios."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ GRADING = Limit("graded attempts", 60, 3_600)
 
 
 def build(resources: Resources) -> Built:
-    """Build the system. Raises ImportError if a model is named without boto3 installed, ValueError for bad settings."""
+    """Build the system.
+
+    Raises ImportError if a model is configured but boto3 is not installed, and ValueError for invalid settings.
+    """
     # Empty variables are unset: settings files list variables that they leave empty.
     settings = EvaluatorSettings(model_id=os.environ.get(MODEL) or None, region=os.environ.get(REGION) or "us-east-1")
     grading = SharedLimit(resources.connection, resources.clock, limit_from(GRADING_VARIABLE, GRADING))

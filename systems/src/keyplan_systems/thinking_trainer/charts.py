@@ -1,8 +1,8 @@
-"""Charts of a user's progress per dimension, from the history of profiles: text for a terminal, PNG for a page.
+"""Charts of a user's progress per dimension from the history of profiles, as text or PNG.
 
-PNG is drawn by Matplotlib, an optional extra that is loaded on the first PNG only. A drawing library such as Pillow
-would be lighter to install, but would require our own layout of axes, ticks and text. Its figure objects are used
-without `pyplot`, which keeps global state and is not safe in the threads of a server.
+PNGs are drawn by Matplotlib, an optional dependency that is loaded for the first PNG. A drawing library such as Pillow
+would be smaller, but would require our own layout of axes, ticks and text. Figure objects are used without `pyplot`,
+which has global state and is not safe in the threads of a server.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _PNG_DOTS_PER_INCH = 100
 
 
 def progress_table(history: Sequence[Profile]) -> Table:
-    """Return a table with a bar per snapshot for each dimension, the 30 newest, and the latest figures.
+    """Return a table with a bar per snapshot for each dimension, for the 30 most recent ones, and the latest values.
 
-    `history` is oldest first; raises ValueError if it is empty, out of order, or of several users.
+    `history` is oldest first. Raises ValueError if it is empty, out of order, or contains several users.
     """
     latest = _checked(history)[-1]
     table = Table(title=f"Progress over {latest.attempt_count} attempts, overall average {latest.overall_average:.2f}")
@@ -49,7 +49,7 @@ def progress_table(history: Sequence[Profile]) -> Table:
 
 
 def progress_text(history: Sequence[Profile], width: int = 110) -> str:
-    """Return the same table as plain text with at most this many columns."""
+    """Return the same table as plain text with at most `width` columns."""
     console = Console(file=io.StringIO(), width=width, color_system=None)
     with console.capture() as captured:
         console.print(progress_table(history))
@@ -57,7 +57,7 @@ def progress_text(history: Sequence[Profile], width: int = 110) -> str:
 
 
 def spark(averages: Sequence[Decimal]) -> str:
-    """Return one bar per average, of eight heights from 0 to 4."""
+    """Return one bar per average, with eight heights from 0 to 4."""
     steps = len(BARS) - 1
     return "".join(BARS[min(steps, int(average * steps / MAX_SCORE + Decimal("0.5")))] for average in averages)
 
@@ -65,7 +65,7 @@ def spark(averages: Sequence[Decimal]) -> str:
 def progress_png(history: Sequence[Profile]) -> bytes:
     """Return a PNG with a panel per dimension: the moving average over time, with a band of the deviation.
 
-    `history` as for `progress_table`. Raises ImportError with instructions if Matplotlib is not installed.
+    `history` is the same as for `progress_table`. Raises ImportError with instructions if Matplotlib is not installed.
     """
     _checked(history)
     try:

@@ -1,4 +1,4 @@
-"""Trainer's part of the demo: an attempt is begun, saved, submitted, and appears in the profile."""
+"""The trainer part of the demo: an attempt is started, saved and submitted, and appears in the profile."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ANSWER = (
 
 
 def play(stage: DemoStage) -> None:
-    """Play the part. Raises httpx.HTTPError if the system refuses."""
+    """Run the trainer part of the demo. Raises httpx.HTTPError if the system rejects a request."""
     with stage.client("ada") as ada:
         scenario = json_of(ada.get("/scenarios"))["items"][0]
         attempt = json_of(ada.post("/attempts/drafts", json={"scenarioId": scenario["scenarioId"]}))
@@ -40,7 +40,7 @@ def play(stage: DemoStage) -> None:
 
 
 def show(tour: Tour) -> None:
-    """Play the part in a browser: Ada solves a scenario and reads her evaluation and her profile."""
+    """Run the part in a browser: Ada solves a scenario and reads her evaluation and her profile."""
     ada = tour.open("ada")
     tour.say(ada, "Ada chooses a scenario")
     ada.click(ada.page.locator("a.card").first)
@@ -63,7 +63,7 @@ def show(tour: Tour) -> None:
 
 
 def _until(client: httpx.Client, path: str) -> Any:
-    """Return the answer once the consumer has caught up."""
+    """Return the response when the consumer has caught up."""
     for _ in range(_TRIES):
         answer = client.get(path)
         if answer.status_code != httpx.codes.NOT_FOUND:

@@ -1,19 +1,18 @@
-"""Design of the trainer with three tables: attempts with their stream, snapshots of profiles, scenarios.
+"""The design of the trainer with three tables: attempts with their stream, profile snapshots, and scenarios.
 
-Names, keys and attributes are the published ones. Differences, and reasons:
+Names, keys and attributes are those of the published design. The differences are:
 
-* `ActiveScenarios` cannot be keyed by a Boolean: its key is the text ACTIVE, there only while a scenario is
-  active, and its sort key puts easy before hard.
-* `UserAttempts` holds submitted attempts only: an attempt has no `timestamp` before it is submitted. What is
-  in progress is found by `UserDrafts`, and by all users' silence by `OpenAttempts`.
-* A snapshot's `timestamp` ends in the id of its newest attempt, so that two attempts of one millisecond keep
-  two snapshots, and the same attempts always make the same ones.
-* The stream contains items before and after a change: both are needed to detect "became completed".
-* A ledger per user, read consistently and written under its version, holds the newest scores: two attempts
-  submitted concurrently cannot miss one another, as they could through an index.
-* Items of version 0.9 are read in the form of today (`forms.py`). Snapshots of that version have another key, and
-  so are a separate entity until the migration has moved them.
-* The index of the provisioned table has its own capacity, as every index of such a table needs.
+* `ActiveScenarios` cannot be keyed by a Boolean: its key is the string ACTIVE, which exists only while a scenario is
+active, and its sort key puts easy scenarios first. * `UserAttempts` contains only submitted attempts, because an
+attempt has no `timestamp` before it is submitted. Attempts in progress are found through `UserDrafts`, and inactive
+attempts of all users through `OpenAttempts`. * A snapshot's `timestamp` ends in the ID of its newest attempt, so that
+two attempts in the same millisecond have two snapshots, and the same attempts always produce the same snapshots. * The
+stream contains items before and after a change: both are needed to detect "became completed". * A ledger per user
+contains the newest scores. It is read consistently and written on condition of its version, so that two attempts
+submitted concurrently cannot miss each other, as they could through an index. * Items of version 0.9 are upgraded when
+they are read (`item_versions.py`). Snapshots of that version have another key, so they are a separate entity until the
+migration has moved them. * The index of the provisioned table has its own capacity, as every index of such a table
+needs.
 """
 
 from __future__ import annotations
@@ -98,7 +97,7 @@ attempts = Table(
     name="Attempt",
 )
 class StoredAttempt(Attempt, Entity):
-    """Attempt as it is stored."""
+    """An attempt in its stored form."""
 
     model_config = ConfigDict(json_schema_extra={"examples": ATTEMPTS})
 
@@ -119,7 +118,7 @@ class StoredAttempt(Attempt, Entity):
     name="Ledger",
 )
 class StoredLedger(Ledger, Entity):
-    """Newest scores of a user and the number of all, in one small item."""
+    """The newest scores of a user and the total number of attempts, in one small item."""
 
     version: int = 0
 
@@ -132,7 +131,7 @@ def start_attempt(attempt: StoredAttempt) -> ItemWrite:
 
 @attempts.replace(StoredAttempt, rate=Rate.monthly(3 * ATTEMPTS_A_MONTH))
 def write_attempt(attempt: StoredAttempt) -> ItemWrite:
-    """Save, resume, submit or abandon an attempt, if it is unchanged since it was read."""
+    """Save, resume, submit or abandon an attempt if it is unchanged since it was read."""
     return item(attempt)
 
 
@@ -146,7 +145,7 @@ def attempt_by_id(attempt_id: str) -> ItemKey:
     StoredAttempt, index="UserAttempts", descending=True, expected_items=20, limit=20, rate=Rate.monthly(20_000)
 )
 def submitted_attempts(user_id: str) -> KeyCondition:
-    """Read a user's submitted attempts, newest first. In version 0.9 others were in this index too."""
+    """Read a user's submitted attempts, newest first. In version 0.9, this index also contained others."""
     return pk(user_id=user_id).filter(F.status == Status.COMPLETED)
 
 
@@ -154,19 +153,19 @@ def submitted_attempts(user_id: str) -> KeyCondition:
     StoredAttempt, index="UserDrafts", descending=True, expected_items=1, limit=20, rate=Rate.monthly(20_000)
 )
 def open_attempts(user_id: str) -> KeyCondition:
-    """Read a user's attempts in progress, last changed first."""
+    """Read a user's attempts in progress, most recently changed first."""
     return pk(user_id=user_id)
 
 
 @attempts.query(StoredAttempt, index="OpenAttempts", expected_items=10, rate=Rate(average=0.02))
 def silent_attempts(touched_before: Instant) -> KeyCondition:
-    """Read attempts in progress that have not changed since a given time, of all users."""
+    """Read attempts in progress of all users that have not changed since a given time."""
     return pk(attempt_id=every_shard()).sk.lte(touched_at=touched_before)
 
 
 @attempts.scan(StoredAttempt, page_size=100, rate=MIGRATION)
 def attempts_of_0_9() -> KeyCondition:
-    """Read attempts that are stored in the form of version 0.9, for the migration."""
+    """Read attempts in the form of version 0.9, for the migration."""
     return everything().filter(F.schema_version.missing())
 
 
@@ -184,7 +183,7 @@ def begin_ledger(ledger: StoredLedger) -> ItemWrite:
 
 @attempts.replace(StoredLedger, rate=Rate.monthly(ATTEMPTS_A_MONTH))
 def write_ledger(ledger: StoredLedger) -> ItemWrite:
-    """Extend the ledger by a submitted attempt, if it is unchanged since it was read."""
+    """Add a submitted attempt to the ledger if it is unchanged since it was read."""
     return item(ledger)
 
 
@@ -202,7 +201,7 @@ def note_attempt(attempt_id: str, at: Instant) -> ItemWrite:
     idempotent=True,
 )
 def follow(change: Inserted[StoredAttempt] | Modified[StoredAttempt]) -> None:
-    """Update the profile of the user whose attempt became completed. The application provides the handler."""
+    """Update the profile of a user after an attempt was completed. The application provides the handler."""
     raise NotImplementedError(f"no handler was given for attempt {change.new.attempt_id}")
 
 
@@ -218,7 +217,7 @@ profiles = Table("Profiles", pk="userId", sk="timestamp", point_in_time_recovery
     store_key_fields=False,
 )
 class StoredProfile(Profile, Entity):
-    """Snapshot, keyed by its user and its newest attempt."""
+    """A snapshot, keyed by its user and its newest attempt."""
 
 
 @profiles.entity(
@@ -227,7 +226,7 @@ class StoredProfile(Profile, Entity):
     name="UnversionedProfile",
 )
 class UnversionedProfile(Entity):
-    """Snapshot of version 0.9: keyed by its time alone, in any precision, and with unreliable figures."""
+    """A snapshot of version 0.9, keyed only by its time in any precision, and with unreliable figures."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
@@ -238,7 +237,7 @@ class UnversionedProfile(Entity):
     overall_average: Decimal
 
     def upgraded(self) -> Profile:
-        """Return the snapshot in the current form, computed again. Raises ItemUnreadable."""
+        """Return the snapshot in the current form, recomputed. Raises ItemUnreadable."""
         return read(Profile, Kind.PROFILE, self.model_dump(by_alias=True))
 
 
@@ -266,7 +265,7 @@ def profile_history(user_id: str) -> KeyCondition:
 
 @profiles.put(StoredProfile, rate=Rate.monthly(ATTEMPTS_A_MONTH))
 def write_profile(profile: StoredProfile) -> ItemWrite:
-    """Store a snapshot, replacing an older version under the same key."""
+    """Store a snapshot, replacing an older version with the same key."""
     return item(profile)
 
 
@@ -303,7 +302,7 @@ Snapshots = Annotated[list[StoredProfile], Field(max_length=KEPT)]
 def begin_profile(
     attempt_id: str, at: Instant, ledger: StoredLedger, snapshots: Snapshots
 ) -> list[WriteCall[StoredAttempt] | WriteCall[StoredLedger] | WriteCall[StoredProfile]]:
-    """Process the first submitted attempt: mark it, store the ledger and the snapshot."""
+    """Process the first submitted attempt: mark it, and store the ledger and the snapshot."""
     return [note_attempt(attempt_id, at), begin_ledger(ledger), write_profile(each(snapshots))]
 
 
@@ -311,7 +310,7 @@ def begin_profile(
 def extend_profile(
     attempt_id: str, at: Instant, ledger: StoredLedger, snapshots: Snapshots
 ) -> list[WriteCall[StoredAttempt] | WriteCall[StoredLedger] | WriteCall[StoredProfile]]:
-    """Process another submitted attempt: mark it, extend the ledger, store every changed snapshot."""
+    """Process another submitted attempt: mark it, extend the ledger, and store every changed snapshot."""
     return [note_attempt(attempt_id, at), write_ledger(ledger), write_profile(each(snapshots))]
 
 
@@ -346,7 +345,7 @@ scenarios = Table(
     name="Scenario",
 )
 class StoredScenario(Scenario, Entity):
-    """Scenario as it is stored."""
+    """A scenario in its stored form."""
 
     model_config = ConfigDict(json_schema_extra={"examples": SCENARIOS})
 
@@ -382,13 +381,13 @@ def scenarios_of_difficulty(difficulty: Difficulty) -> KeyCondition:
 
 @scenarios.scan(StoredScenario, page_size=5, rate=MIGRATION)
 def scenarios_of_0_9() -> KeyCondition:
-    """Read scenarios that are stored in the form of version 0.9, for the migration."""
+    """Read scenarios in the form of version 0.9, for the migration."""
     return everything().filter(F.schema_version.missing())
 
 
 @scenarios.replace(StoredScenario, rate=MIGRATION)
 def upgrade_scenario(scenario: StoredScenario) -> ItemWrite:
-    """Upgrade a scenario of version 0.9 as it was read, unless it was upgraded or deactivated concurrently."""
+    """Upgrade a scenario of version 0.9 as read, unless it was upgraded or deactivated concurrently."""
     return item(scenario).condition(F.schema_version.missing() & (F.active == scenario.active))
 
 

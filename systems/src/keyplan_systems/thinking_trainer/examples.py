@@ -1,7 +1,7 @@
-"""One attempt of each status and one scenario, in the current form and in that of version 0.9.
+"""Examples of one attempt of each status and one scenario, in the current form and in that of version 0.9.
 
-They are models for generated attempts and scenarios: their rules span several fields (words are counted, scores follow
-from dimensions, only a completed attempt has an evaluation), so that values drawn independently would not fit.
+They are templates for generated attempts and scenarios. Rules that span several fields (word counts, scores computed
+from dimensions, evaluations only of completed attempts) make independently generated values invalid.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _stored(record: Record) -> dict[str, Any]:
 
 
 def _of_0_9(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the form without a version, and of an attempt with only one timestamp."""
+    """Return the form without a version, which for an attempt has only one timestamp."""
     later = {"schemaVersion", "startedAt", "touchedAt"}
     return {name: value for name, value in item.items() if name not in later}
 

@@ -1,4 +1,4 @@
-"""Form of stored items: an item of any version is read in the current form."""
+"""Upgrade of stored items of any version to the current form when they are read."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from keyplan_systems.thinking_trainer.domain.versions import Kind, upgraded
 
 
 def upgraded_values(kind: Kind, values: Any) -> Any:
-    """Return an entity's values, by fields or attributes, upgraded from the version they name; none is version 0.9.
+    """Return an entity's values, by fields or attributes, upgraded from their version, which defaults to 0.9.
 
-    For a validator that runs before all others. Raises ValueError for a version without an upgrade.
+    It is used in a validator that runs before all others. Raises ValueError for a version without an upgrade.
     """
     if not isinstance(values, Mapping):
         return values
@@ -28,7 +28,7 @@ def upgraded_values(kind: Kind, values: Any) -> Any:
 
 
 def _stored(value: Any) -> Any:
-    """Return the value under the names that items have; fields of a record do not contain maps with their own names."""
+    """Return the value with the attribute names of items. Record fields do not contain maps with their own names."""
     if isinstance(value, Mapping):
         return {to_camel(name): _stored(part) for name, part in value.items()}
     return [_stored(part) for part in value] if isinstance(value, list) else value

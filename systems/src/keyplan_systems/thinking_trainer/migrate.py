@@ -18,7 +18,7 @@ def migrate(
     url: Annotated[str, typer.Option(help="A database file, http://host:port or aws://region.")],
     progress: Annotated[Path, typer.Option(help="File with the position, for the next start after an interruption.")],
 ) -> None:
-    """Upgrade stored items to the current version; exit code 1 if some items could not be upgraded."""
+    """Upgrade stored items to the current version. Exit with 1 if some items could not be upgraded."""
     try:
         reached = Progress.read(progress)
         _run(url, reached, progress)

@@ -1,8 +1,8 @@
-"""Migration of stored items to the current version, page by page; it may be interrupted and repeated without harm.
+"""Migration of stored items to the current version in pages, which can be interrupted and repeated.
 
-Each step is idempotent, and items in the current form are not found again; the position that is stored after every page
-only saves reading the pages before it. In each step the old form is removed last: an attempt is first included in its
-user's profile, and a snapshot leaves its former key in the transaction that writes the new one.
+Each step is idempotent, and items in the current form are not found again. The position that is stored after every page
+only avoids reading the pages before it. In each step, the old form is removed last: an attempt is first included in its
+user's profile, and a snapshot is deleted from its former key in the transaction that writes the new one.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ MAX_ATTEMPTS = 20
 
 
 class ProgressUnreadableError(TrainerError):
-    """Invalid file of the migration's position."""
+    """Raised if the file with the position of the migration is invalid."""
 
 
 class BusyItemError(TrainerError):
-    """Too many concurrent writes of an item; the migration can be started again."""
+    """Raised for too many concurrent writes of an item. The migration can be started again."""
 
 
 @dataclass
 class Progress:
-    """Position of the migration."""
+    """The position of the migration."""
 
     stage: str = "scenarios"
     cursor: str | None = None
@@ -60,7 +60,7 @@ class Progress:
 
     @classmethod
     def read(cls, path: Path) -> Progress:
-        """Return the position in a file; the start if the file is missing. Raises ProgressUnreadableError."""
+        """Return the position in a file, or the start if the file is missing. Raises ProgressUnreadableError."""
         if not path.exists():
             return cls()
         try:
@@ -79,7 +79,7 @@ class Progress:
 
     @property
     def is_done(self) -> bool:
-        """True if the migration is finished."""
+        """Whether the migration is finished."""
         return self.stage == "done"
 
 
@@ -87,7 +87,7 @@ class Migration:
     """Migration of stored items to the current version."""
 
     def __init__(self, db: Connection, clock: Clock, progress: Progress, keep: Callable[[Progress], None]) -> None:
-        """Start at the position. `keep` is called with the position after every page."""
+        """Create a migration that starts at a position. `keep` is called with the position after every page."""
         self.db, self.progress, self._keep = db, progress, keep
         self._profile_consumer = ProfileConsumer(db, clock)
         self._stages: Mapping[str, tuple[Call[Page[Any]], Callable[[Any], bool]]] = {
@@ -97,7 +97,7 @@ class Migration:
         }
 
     def run_once(self) -> bool:
-        """Upgrade a page of items; return False after the last page. Raises RunError, BusyItemError."""
+        """Upgrade a page of items. Return False after the last page. Raises RunError or BusyItemError."""
         if self.progress.is_done:
             return False
         query, upgrade = self._stages[self.progress.stage]

@@ -1,4 +1,4 @@
-"""Pages of the trainer: scenarios, an attempt and its evaluation, the profile, the history."""
+"""The web pages of the trainer: scenarios, an attempt with its evaluation, the profile and the history."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ def _averages(latest: Profile | None) -> list[tuple[str, float]]:
 
 
 def _lines(history: Sequence[Profile]) -> list[tuple[str, list[tuple[str, list[float]]]]]:
-    """Return two charts of four dimensions each: more lines would be hard to distinguish."""
+    """Return two charts of four dimensions each, because more lines would be hard to distinguish."""
     named = [
         (NAMES[name], [float(profile.dimensions[place].moving_average) for profile in history])
         for place, name in enumerate(DIMENSIONS)

@@ -1,7 +1,8 @@
-"""Profile consumer: adds each completed attempt to its user's ledger and snapshots, once.
+"""The profile consumer, which adds each completed attempt to its user's ledger and snapshots once.
 
-Attempt mark, ledger and snapshots are written in one transaction. The mark makes a repeated delivery change nothing;
-the ledger's version serializes concurrent handlers, so that neither misses the other's attempt.
+The mark of the attempt, the ledger and the snapshots are written in one transaction. Because of the mark, a repeated
+delivery changes nothing. The version of the ledger serializes concurrent handlers, so that neither misses the other's
+attempt.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ MAX_ATTEMPTS = 50
 
 
 class BusyLedgerError(Exception):
-    """Too many concurrent writes of the same user's ledger; the stream delivers the attempt again."""
+    """Raised for too many concurrent writes of a user's ledger. The stream delivers the attempt again."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class ProfileConsumer:
         self.add(change.new)
 
     def add(self, attempt: Attempt) -> bool:
-        """Add an attempt; return False if it was added before, or is deleted. Raises BusyLedgerError."""
+        """Add an attempt. Return False if it was added before or is deleted. Raises BusyLedgerError."""
         for _ in range(MAX_ATTEMPTS):
             ledger = self.db.run(design.ledger_of(attempt.user_id))
             try:
@@ -75,11 +76,11 @@ class ProfileConsumer:
 
 
 def _is_noted(error: TransactionFailedError) -> bool:
-    """Return True if the attempt is marked already, or deleted."""
+    """Return True if the attempt is already marked or deleted."""
     return isinstance(error.reasons[0], (ConditionFailedError, NotFoundError))
 
 
 def _may_pass(error: TransactionFailedError) -> bool:
-    """Return True if another handler was faster: after reading the ledger again the write may succeed."""
+    """Return True if another handler was faster, so that the write may succeed after reading the ledger again."""
     passing: tuple[type[RunError], ...] = (AlreadyExistsError, VersionConflictError, WriteConflictError)
     return all(reason is None or isinstance(reason, passing) for reason in error.reasons)

@@ -1,4 +1,4 @@
-"""Sample data: the seed scenarios, and people who sign in to a development server."""
+"""Sample data: the seed scenarios, and users who can sign in to a development server."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ PEOPLE: Final = (
 
 
 def load_sample(service: Service) -> None:
-    """Add the missing seed scenarios; attempts are left to people."""
+    """Add the missing seed scenarios. Attempts are left to users."""
     service.add_scenarios(seed_scenarios())

@@ -1,4 +1,4 @@
-"""Command that loads the seed scenarios: `python -m keyplan_systems.thinking_trainer.seed --url data.db`."""
+"""The command that loads the seed scenarios: `python -m keyplan_systems.thinking_trainer.seed --url data.db`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def seed(
     ] = None,
     create_table: Annotated[bool, typer.Option("--create-table", help="Create the table if it is missing.")] = False,
 ) -> None:
-    """Load the missing scenarios; repeating it changes nothing."""
+    """Load the missing scenarios. Repeating the command changes nothing."""
     clock = SystemClock()
     try:
         scenarios = seed_scenarios() if folder is None else scenarios_in(folder)

@@ -1,4 +1,4 @@
-"""Operations of users: begin, save, submit and read attempts, read scenarios and profiles."""
+"""The operations of users: begin, save, submit and read attempts, and read scenarios and profiles."""
 
 from __future__ import annotations
 
@@ -31,29 +31,29 @@ MAX_WAITS = 30
 
 
 class UnknownAttemptError(TrainerError):
-    """Unknown attempt."""
+    """Raised for an unknown attempt."""
 
 
 class UnknownScenarioError(TrainerError):
-    """Unknown or inactive scenario."""
+    """Raised for an unknown or inactive scenario."""
 
 
 class NotYoursError(TrainerError):
-    """Attempt of another user."""
+    """Raised for an attempt of another user."""
 
 
 class ConcurrentChangeError(TrainerError):
-    """Attempt that another request changed concurrently."""
+    """Raised if another request changed the attempt concurrently."""
 
 
 def stored(attempt: Attempt, version: int = 0) -> StoredAttempt:
-    """Return an attempt as it is stored."""
+    """Convert an attempt to its stored form."""
     return StoredAttempt(**values_of(Attempt, attempt), version=version)
 
 
 @dataclass(frozen=True)
 class Service:
-    """Operations of the trainer, for authenticated users."""
+    """The operations of the trainer, for authenticated users."""
 
     db: Connection
     clock: Clock
@@ -76,9 +76,9 @@ class Service:
         return self.db.run(design.start_attempt(stored(attempt)))
 
     def submit_at_once(self, user_id: str, scenario_id: str, texts: Mapping[str, str]) -> StoredAttempt:
-        """Return a new attempt, submitted with its answers.
+        """Return a new attempt that is submitted with its answers.
 
-        Raises UnknownScenarioError, AnswersRejected, EvaluationFailed, TooManyRequestsError.
+        Raises UnknownScenarioError, AnswersRejected, EvaluationFailed or TooManyRequestsError.
         """
         scenario = self.scenario(scenario_id)
         if not scenario.active:
@@ -87,21 +87,21 @@ class Service:
         return self.db.run(design.start_attempt(stored(self._graded(begun, scenario, texts))))
 
     def save(self, user_id: str, attempt_id: str, texts: Mapping[str, str]) -> StoredAttempt:
-        """Store answers for later. Raises AttemptClosed, AnswersRejected, ChangedMeanwhileError."""
+        """Store answers for later. Raises AttemptClosed, AnswersRejected or ConcurrentChangeError."""
         attempt = self.attempt(user_id, attempt_id)
         answers = attempts.draft_answers(self.scenario(attempt.scenario_id), texts)
         return self._write(attempts.save(attempt, answers, self._now()), attempt)
 
     def resume(self, user_id: str, attempt_id: str) -> StoredAttempt:
-        """Resume an attempt and reset its silence. Raises AttemptClosed."""
+        """Resume an attempt and reset its inactivity. Raises AttemptClosed."""
         attempt = self.attempt(user_id, attempt_id)
         return self._write(attempts.resume(attempt, self._now()), attempt)
 
     def submit(self, user_id: str, attempt_id: str, texts: Mapping[str, str]) -> StoredAttempt:
-        """Submit an attempt in progress; missing answers are replaced by the saved ones.
+        """Submit an attempt in progress. Missing answers are replaced by the saved ones.
 
-        An attempt that would fall silent while it is graded is touched first, so that the sweep does not abandon it.
-        Raises AttemptClosed, AnswersRejected, EvaluationFailed, TooManyRequestsError, ChangedMeanwhileError.
+        An attempt that would become inactive while it is graded is touched first, so that the sweep does not abandon
+        it. Raises AttemptClosed, AnswersRejected, EvaluationFailed, TooManyRequestsError or ConcurrentChangeError.
         """
         attempt = self.attempt(user_id, attempt_id)
         saved = {answer.question_id: answer.answer for answer in attempt.answers}
@@ -118,7 +118,7 @@ class Service:
         return self._write(attempts.abandon(attempt, self._now()), attempt)
 
     def attempt(self, user_id: str, attempt_id: str) -> StoredAttempt:
-        """Return a user's own attempt. Raises UnknownAttemptError, NotYoursError."""
+        """Return a user's own attempt. Raises UnknownAttemptError or NotYoursError."""
         # Other texts may be keys of other items of the table.
         stored_attempt = self.db.run(design.attempt_by_id(attempt_id)) if attempts.is_attempt_id(attempt_id) else None
         if stored_attempt is None:
@@ -132,13 +132,13 @@ class Service:
         return self.db.run(design.submitted_attempts(user_id), limit=limit, cursor=cursor, unreadable=omit_unreadable)
 
     def in_progress(self, user_id: str, limit: int, cursor: str | None) -> Page[StoredAttempt]:
-        """Return a user's attempts in progress, last changed first. Raises CursorError."""
+        """Return a user's attempts in progress, most recently changed first. Raises CursorError."""
         return self.db.run(design.open_attempts(user_id), limit=limit, cursor=cursor, unreadable=omit_unreadable)
 
     def _graded(self, attempt: Attempt, scenario: Scenario, texts: Mapping[str, str]) -> Attempt:
         """Grade an attempt.
 
-        Grading by a model costs money, so it counts against the limit even if the evaluator fails.
+        Grading by a model costs money, so it counts toward the limit even if the evaluator fails.
         """
         attempts.require_open(attempt, "submitted")
         answers, submitted = attempts.final_answers(scenario, texts), self._now()
@@ -154,9 +154,9 @@ class Service:
             raise ConcurrentChangeError(f"Attempt {read.attempt_id} was changed by another request") from error
 
     def abandon_silent(self) -> int:
-        """Abandon every attempt that was silent for 24 hours; return their number.
+        """Abandon every attempt that was inactive for 24 hours, and return their number.
 
-        Raises an UnfinishedError of failures and unreadable items at the end: they wait for the next sweep.
+        Raises an UnfinishedError with failures and unreadable items at the end. They wait for the next sweep.
         """
         given_up, failures = 0, list[RunError]()
         silent = self.db.iterate(design.silent_attempts(self._now() - SILENCE), unreadable=failures.append)
@@ -199,10 +199,10 @@ class Service:
         return self.db.run(design.set_active(scenario_id, active, self.scenario(scenario_id).difficulty))
 
     def add_scenarios(self, scenarios: Sequence[Scenario]) -> int:
-        """Add missing scenarios; return how many were added.
+        """Add missing scenarios and return their number.
 
-        It waits when throttled: at one write unit per second twenty scenarios take most of a minute. Raises
-        ThrottledError.
+        The method waits when it is throttled. With one write unit per second, twenty scenarios take most of a minute.
+        Raises ThrottledError.
         """
         return sum(self._with_retries(scenario) for scenario in scenarios)
 
@@ -227,7 +227,7 @@ class Service:
     # Profiles.
 
     def profile(self, user_id: str) -> Profile | None:
-        """Return a user's latest profile; None before the first submitted attempt is included."""
+        """Return a user's latest profile, or None before the first submitted attempt is included."""
         latest = next(iter(self.db.run(design.latest_profile(user_id))), None)
         return None if latest is None else _current_profile(latest)
 

@@ -1,1 +1,1 @@
-"""Rules of Ask-a-Human as functions over plain values: no database or sockets, time and chance as arguments."""
+"""The rules of Ask-a-Human as pure functions, with time and randomness as arguments."""

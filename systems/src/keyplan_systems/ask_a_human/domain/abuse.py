@@ -1,7 +1,7 @@
-"""Signs of abuse: too fast answers, the same text on several questions, only minimal answers; and their flags.
+"""Abuse heuristics (fast answers, the same text on several questions, only minimal answers) and their flags.
 
-A flagged answer is stored, counted and scored like any other: a flag only awaits a reviewer. The heuristics keep a
-small record per person, so they read no history.
+A flagged answer is stored, counted and scored like any other answer, and a reviewer decides about the flag. The
+heuristics keep a small record per user, so that they need not read the history.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _DIGEST_CHARS = 16
 
 
 class Reason(StrEnum):
-    """Reason for flagging an answer."""
+    """The reason for flagging an answer."""
 
     SUSPICIOUS_TIMING = "suspicious_timing"
     DUPLICATE_CONTENT = "duplicate_content"
@@ -30,7 +30,7 @@ class Reason(StrEnum):
 
 
 class Action(StrEnum):
-    """Decision of a reviewer."""
+    """The decision of a reviewer."""
 
     APPROVED = "approved"
     REJECTED = "rejected"
@@ -39,7 +39,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """Remembered history of a person: digests of the newest text answers, a count of consecutive minimal answers."""
+    """The stored history of a user: digests of recent text answers, and the number of consecutive minimal answers."""
 
     text_digests: tuple[str, ...] = ()
     minimal_run: int = 0
@@ -47,7 +47,7 @@ class Past:
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """Flagged answer in the queue of reviewers."""
+    """A flagged answer in the queue of the reviewers."""
 
     flag_id: str
     response_id: str
@@ -62,14 +62,14 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """History of the person including this answer, and the reasons to flag the answer."""
+    """The user's history including this answer, and the reasons to flag the answer."""
 
     past: Past
     reasons: tuple[Reason, ...]
 
 
 def assess(past: Past, type: QuestionType, response: Response) -> Assessment:
-    """Assess one answer with the person's history; an answer without a duration is not treated as too fast."""
+    """Assess one answer with the user's history. An answer without a duration does not count as too fast."""
     reasons = []
     if response.response_time_ms is not None and response.response_time_ms < FASTEST_MS[type]:
         reasons.append(Reason.SUSPICIOUS_TIMING)
@@ -87,12 +87,12 @@ def assess(past: Past, type: QuestionType, response: Response) -> Assessment:
 
 
 def normalised(text: str) -> str:
-    """Return the text without differences of case and white space, so that copies are recognized."""
+    """Return the text without differences in case and white space, to recognize copies."""
     return " ".join(text.casefold().split())
 
 
 def flags(response: Response, reasons: tuple[Reason, ...], now_ms: int) -> tuple[Flag, ...]:
-    """Return a flag for each reason; its ID is derived from answer and reason, so that repeated writes add none."""
+    """Return a flag for each reason. Its ID is derived from answer and reason, so that repeated writes add none."""
     return tuple(
         Flag(
             flag_id=str(uuid.uuid5(uuid.UUID(response.response_id), reason.value)),

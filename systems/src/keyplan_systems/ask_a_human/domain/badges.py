@@ -1,4 +1,4 @@
-"""Badges: each is earned permanently when a measure of a person's record reaches a threshold."""
+"""Badges, each of which is earned permanently when a measure of a user's record reaches a threshold."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CONFIDENT = "confident"
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """Badge: its ID in answers and records, its displayed name, and its condition."""
+    """A badge with its ID, its displayed name, and its condition."""
 
     id: str
     name: str
@@ -25,7 +25,7 @@ class Badge:
 
 
 def category(tag: Audience) -> str:
-    """Return the measure that counts answers of one category."""
+    """Return the measure that counts the answers in a category."""
     return f"category:{tag.value}"
 
 

@@ -1,19 +1,19 @@
-"""Leaderboards: period keys, shards, the sort key that orders them, and a person's exact rank.
+"""Leaderboards: period keys, shards, sort keys, and the exact rank of a user.
 
-One row per person and period, rewritten by the answer that changes it. A board's rows are spread over `SHARDS`
-partitions by person; the top n of the board is the merge of each shard's first n rows.
+There is one row per user and period, which is rewritten by each answer that changes it. The rows of a board are spread
+across `SHARDS` partitions by user. The top n rows of the board are the merged first n rows of all shards.
 
-The sort key orders better rows first: points as a complement with leading zeros, then the time when the score was
-reached, then the person, so that no two rows are equal and the order never depends on the store.
+The sort key puts better rows first. It consists of the complement of the points with leading zeros, the time when the
+score was reached, and the user. No two rows are equal, so the order never depends on the store.
 
-A rank is exact and does not read all better rows. Each shard of a period has one histogram item: for every bucket
-of points the number of its rows. The rank is one, plus the rows of higher buckets, plus the rows of the person's own
-bucket that sort before theirs: a COUNT query per shard over `better_range`. With 8 shards that
-is 8 eventually consistent reads of an item of at most about 2 KB (4 read units together) and 8 COUNT queries of at
-least half a unit each; 1,000 people in the own bucket at 150 bytes a row add about 19 units. Buckets are 25 points wide
-up to 500 and widen by an eighth of their power of two above, so they hold few people however high scores climb.
-Keeping it costs one more write (an ADD or two on the histogram item of the person's shard) whenever an answer moves a
-row to another bucket.
+Ranks are exact, but computing one does not read all better rows. Each shard of a period has one histogram item: for
+every bucket of points the number of its rows. The rank is one, plus the rows of higher buckets, plus the rows of the
+person's own bucket that sort before theirs: a COUNT query per shard over `better_range`. With 8 shards that is 8
+eventually consistent reads of an item of at most about 2 KB (4 read units together) and 8 COUNT queries of at least
+half a unit each; 1,000 people in the own bucket at 150 bytes a row add about 19 units. Buckets are 25 points wide up to
+500 and widen by an eighth of their power of two above, so they hold few people however high scores climb. Keeping it
+costs one more write (an ADD or two on the histogram item of the person's shard) whenever an answer moves a row to
+another bucket.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 
 
 class Period(StrEnum):
-    """Period of a board."""
+    """The period of a board."""
 
     DAILY = "daily"
     WEEKLY = "weekly"
@@ -48,7 +48,7 @@ class Period(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Row of one person on one board, before ranks are counted."""
+    """The row of one user on one board, before ranks are computed."""
 
     fingerprint_hash: str
     points: int
@@ -57,13 +57,13 @@ class Row:
 
     @property
     def sort_key(self) -> str:
-        """Position of the row as text: better rows sort first."""
+        """The position of the row as a string. Better rows sort first."""
         return sort_key(self.points, self.reached_at_ms, self.fingerprint_hash)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Line of a board as shown, without a name."""
+    """A line of a board, without a name."""
 
     rank: int
     points: int
@@ -72,7 +72,7 @@ class Entry:
 
 
 def period_key(period: Period, now_ms: int) -> str:
-    """Return the key of the board at this time: the UTC day, the Monday of the UTC week, or all time."""
+    """Return the key of the board at a time: the UTC day, the Monday of the UTC week, or all time."""
     day = timestamps.utc_day(now_ms)
     if period is Period.DAILY:
         return f"DAILY#{day.isoformat()}"
@@ -82,7 +82,10 @@ def period_key(period: Period, now_ms: int) -> str:
 
 
 def ttl_s(period: Period, now_ms: int) -> int | None:
-    """Return when a row of the current board may be removed, epoch seconds: two days after the period; None: never."""
+    """Return when a row of the current board can be removed, in epoch seconds, or None for never.
+
+    A row is kept for two days after its period.
+    """
     day = timestamps.utc_day(now_ms)
     if period is Period.ALL_TIME:
         return None
@@ -91,7 +94,7 @@ def ttl_s(period: Period, now_ms: int) -> int | None:
 
 
 def shard(fingerprint_hash: str) -> int:
-    """Return the person's shard, the same on every board."""
+    """Return the user's shard, which is the same on every board."""
     return hashlib.sha256(fingerprint_hash.encode()).digest()[0] % SHARDS
 
 
@@ -106,20 +109,20 @@ def partitions(board: str) -> tuple[str, ...]:
 
 
 def sort_key(points: int, reached_at_ms: int, fingerprint_hash: str) -> str:
-    """Return points descending, then time ascending, then person, as text of fixed width."""
+    """Return a fixed-width string that sorts by points descending, then time, and then user."""
     if not (0 <= points <= _POINTS_CEILING and 0 <= reached_at_ms <= _TIME_CEILING):
         raise ValueError(f"no board row is possible for {points} points at {reached_at_ms} ms")
     return f"{_POINTS_CEILING - points:010d}#{reached_at_ms:013d}#{fingerprint_hash}"
 
 
 def read_sort_key(key: str) -> tuple[int, int, str]:
-    """Return points, time and person of a sort key."""
+    """Return the points, time and user in a sort key."""
     points, reached_at, person = key.split("#", 2)
     return _POINTS_CEILING - int(points), int(reached_at), person
 
 
 def row(stats: Stats, period: Period, now_ms: int) -> Row:
-    """Return the person's row on the board at this time."""
+    """Return the user's row on the board at a time."""
     if period is Period.ALL_TIME:
         points, answers = stats.total_points, stats.total_answers
     else:
@@ -130,7 +133,7 @@ def row(stats: Stats, period: Period, now_ms: int) -> Row:
 
 
 def entries(rows: Iterable[Row], caller: str | None) -> list[Entry]:
-    """Return rows in order as shown: ranks from 1, the caller's own marked."""
+    """Return rows in order with ranks starting at 1, marking the caller's own row."""
     return [
         Entry(number, board_row.points, board_row.answers, board_row.fingerprint_hash == caller)
         for number, board_row in enumerate(rows, start=1)
@@ -138,7 +141,7 @@ def entries(rows: Iterable[Row], caller: str | None) -> list[Entry]:
 
 
 def bucket(points: int) -> int:
-    """Return the histogram bucket of a score; higher scores never have lower buckets."""
+    """Return the histogram bucket of a score. Higher scores never have lower buckets."""
     if points < _NARROW_UP_TO:
         return points // _NARROW_WIDTH
     power = points.bit_length() - 1
@@ -156,7 +159,7 @@ def bucket_highest(number: int) -> int:
 
 
 def bucket_moves(before: int | None, after: int) -> dict[int, int]:
-    """Return the changes of the person's histogram buckets after a new score; `before` is None for a new row."""
+    """Return the changes of the user's histogram buckets after a new score. `before` is None for a new row."""
     old, new = (bucket(before) if before is not None else None), bucket(after)
     if old == new:
         return {}
@@ -164,10 +167,10 @@ def bucket_moves(before: int | None, after: int) -> dict[int, int]:
 
 
 def better_range(own: Row) -> tuple[str, str]:
-    """Return the inclusive range of sort keys of the own bucket's rows that rank before the own row.
+    """Return the inclusive range of sort keys in the own bucket that rank before the own row.
 
-    The upper end is the own key with its last character lowered: a query has one condition on its sort key, and BETWEEN
-    would count the own row.
+    The upper end is the own key with its last character decremented, because a query has one condition on its sort key
+    and BETWEEN would count the own row.
     """
     low = f"{_POINTS_CEILING - min(bucket_highest(bucket(own.points)), _POINTS_CEILING):010d}"
     key = own.sort_key
@@ -175,7 +178,7 @@ def better_range(own: Row) -> tuple[str, str]:
 
 
 def rank(histograms: Iterable[Mapping[int, int]], own: Row, better_in_bucket: int) -> int:
-    """Return the exact rank from 1, from all histograms of the board and the better rows of the own bucket."""
+    """Return the exact rank, starting at 1, from all histograms of the board and the better rows in the own bucket."""
     mine = bucket(own.points)
     higher = sum(count for histogram in histograms for number, count in histogram.items() if number > mine)
     return 1 + higher + better_in_bucket

@@ -1,8 +1,8 @@
-"""Limits per hour and minute, their counter windows and headers, and the quota of open questions.
+"""Limits per hour and minute, with counter windows and headers, and the quota of open questions.
 
-A window is a clock hour (or minute) in UTC with one counter per limit and caller, incremented under the condition that
-it is below the limit. So at most the limit passes in any clock hour; a burst across the border of two hours can reach
-twice the limit within sixty minutes, the known price of one counter instead of a log of requests.
+A window is a clock hour (or minute) in UTC with one counter per limit and caller. The counter is incremented on
+condition that it is below the limit, so the limit is never exceeded in a clock hour. A burst across the boundary of two
+hours can reach twice the limit within sixty minutes. In return, one counter is sufficient instead of a log of requests.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ OPEN_QUESTIONS_MAX = 100
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """Maximum number of requests of one kind from a caller in a window."""
+    """The maximum number of requests of one kind from a caller in a window."""
 
     name: str
     scope: str
@@ -37,7 +37,7 @@ RESPONSE_PACE = Limit("response_pace", "fingerprint", 5, MINUTE_S)  # more than 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Counter of one caller for one limit in the window of a timestamp."""
+    """The counter of one caller for one limit in the window of a timestamp."""
 
     limit: Limit
     key: str
@@ -45,20 +45,20 @@ class Window:
 
     @property
     def ttl_s(self) -> int:
-        """When the counter may be removed, epoch seconds: a window after its own has ended."""
+        """The time when the counter can be removed, in epoch seconds, which is one window after its own has ended."""
         return self.reset_s + self.limit.window_s
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """Remaining requests of a caller after a request."""
+    """The number of requests that a caller has left after a request."""
 
     limit: int
     remaining: int
     reset_s: int
 
     def headers(self) -> dict[str, str]:
-        """Return the response headers; the reset is a Unix timestamp in seconds."""
+        """Return the response headers. The reset time is a Unix timestamp in seconds."""
         return {
             "X-RateLimit-Limit": str(self.limit),
             "X-RateLimit-Remaining": str(self.remaining),
@@ -67,7 +67,7 @@ class Allowance:
 
 
 def window(limit: Limit, caller: str, now_ms: int) -> Window:
-    """Return the counter for a request of this caller at this time."""
+    """Return the counter for a request of a caller at a time."""
     start_s = now_ms // SECOND_MS // limit.window_s * limit.window_s
     return Window(limit, f"{limit.name}#{limit.scope}#{caller}#{start_s}", start_s + limit.window_s)
 
@@ -78,7 +78,7 @@ def allowance(of: Window, count: int) -> Allowance:
 
 
 def refusal(of: Window, now_ms: int) -> RateLimitedError:
-    """Return the refusal of a request whose window is used up, with the seconds until the next window."""
+    """Return the error for a request beyond the limit, with the seconds until the next window."""
     retry_after_s = max(1, -(-(of.reset_s * SECOND_MS - now_ms) // SECOND_MS))
     details = {"limit": of.limit.allowed, "window_s": of.limit.window_s, "scope": of.limit.scope, "reset": of.reset_s}
     unit = "a minute" if of.limit.window_s == MINUTE_S else "an hour"
@@ -87,6 +87,6 @@ def refusal(of: Window, now_ms: int) -> RateLimitedError:
 
 
 def quota_refusal() -> AgentQuotaError:
-    """Return the refusal of another question of an agent with the maximum number of open questions."""
+    """Return the error for an agent that has the maximum number of open questions."""
     most = OPEN_QUESTIONS_MAX
     return AgentQuotaError(f"an agent may have at most {most} open questions", {"open": most, "max": most})

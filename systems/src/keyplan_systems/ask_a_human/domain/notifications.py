@@ -1,9 +1,9 @@
-"""Push notifications: who is eligible, how many people a round notifies, when rounds are due, and the results of sends.
+"""Push notifications: eligible users, sizes and times of rounds, and handling of send results.
 
-Eligibility depends on `next_eligible_at_ms`, which each subscription derives from its own interval, so one range of an
-index contains exactly the eligible subscriptions, including people who were never notified. A worker first claims a
-subscription (a write under the condition that `next_eligible_at_ms` is unchanged since it was read) and sends only if
-the claim succeeds.
+Eligibility depends on `next_eligible_at_ms`, which is derived from the interval of each subscription. Therefore one
+index range contains exactly the eligible subscriptions, including users who were never notified. A worker first claims
+a subscription (a write on condition that `next_eligible_at_ms` is unchanged since it was read) and sends only if the
+claim succeeds.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Entry = TypeVar("Entry")
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """Subscription of one browser; the fingerprint connects a later answer to the earlier notification."""
+    """The subscription of one browser. The fingerprint connects a later answer to the earlier notification."""
 
     subscription_id: str
     fcm_token: str
@@ -50,21 +50,22 @@ class Subscription:
 
 
 def subscription_id(fcm_token: str) -> str:
-    """Return the UUIDv5 of the token: a browser that subscribes twice gets its existing record."""
+    """Return the UUIDv5 of the token, so that a browser that subscribes twice gets its existing record."""
     return str(uuid.uuid5(_NAMESPACE, fcm_token))
 
 
 def token_digest(fcm_token: str) -> str:
-    """Return the SHA-256 of a token: the key of the record of the subscription that owns it, also after a refresh."""
+    """Return the SHA-256 hash of a token, which identifies the subscription that owns it, also after a refresh."""
     return hashlib.sha256(fcm_token.encode()).hexdigest()
 
 
 def subscribe(
     request: SubscribeRequest, person: str, known: Subscription | None, now_ms: int, device: str | None = None
 ) -> Subscription:
-    """Return a new subscription, immediately eligible, or the token's known one reactivated with the new settings.
+    """Return a new subscription that is immediately eligible, or reactivate the known one with the new settings.
 
-    A known subscription passes to the subscribing device: only the browser that received a push token knows it.
+    A known subscription is assigned to the subscribing device, because only the browser that received a push token
+    knows it.
     """
     if known is None:
         return Subscription(
@@ -85,7 +86,7 @@ def subscribe(
 
 
 def change(subscription: Subscription, wishes: SubscriptionChange, now_ms: int) -> Subscription:
-    """Return the subscription with a refreshed token or another interval; the interval moves the next eligible time."""
+    """Return the subscription with a refreshed token or another interval, which changes the next eligible time."""
     minutes = wishes.min_interval_minutes or subscription.min_interval_minutes
     last = subscription.last_notified_at_ms
     return replace(
@@ -98,19 +99,19 @@ def change(subscription: Subscription, wishes: SubscriptionChange, now_ms: int) 
 
 
 def deactivate(subscription: Subscription, now_ms: int) -> Subscription:
-    """Return the subscription deactivated: by its owner, or because its token is dead."""
+    """Return the deactivated subscription. Its owner deactivated it, or its token is no longer valid."""
     return replace(subscription, active=False, updated_at_ms=now_ms)
 
 
 def eligible(subscription: Subscription, now_ms: int) -> bool:
-    """Return True if the subscription may be notified at this time, by its own interval."""
+    """Return True if the subscription may be notified at a time, according to its own interval."""
     return subscription.active and subscription.next_eligible_at_ms <= now_ms
 
 
 def claim(subscription: Subscription, now_ms: int) -> Subscription | None:
-    """Return the subscription as notified at this time; None if it is not eligible.
+    """Return the subscription as notified at a time, or None if it is not eligible.
 
-    Write it under the condition that it is active and `next_eligible_at_ms` is unchanged since it was read.
+    Write it on condition that it is active and `next_eligible_at_ms` is unchanged since it was read.
     """
     if not eligible(subscription, now_ms):
         return None
@@ -123,15 +124,15 @@ def claim(subscription: Subscription, now_ms: int) -> Subscription | None:
 
 
 def target(question: Question) -> int:
-    """Return how many people one round notifies: three for each missing answer."""
+    """Return how many users one round notifies, which is three for each missing answer."""
     return NOTIFIED_PER_ANSWER * question.responses_needed
 
 
 def next_round(question: Question, rounds_done: int, last_round_ms: int | None, now_ms: int) -> int | None:
-    """Return when the question's next round of pushes is due: immediately, after 15 minutes, then every 30.
+    """Return when the question's next round of pushes is due: immediately, after 15 minutes, then every 30 minutes.
 
-    None once it is unanswerable, or if the round would be due only after the deadline. A late round is due now, once
-    and not per missed period.
+    Returns None if the question is unanswerable, or if the round would be due after the deadline. A late round is due
+    now, once and not for each missed period.
     """
     if not status_at(question, now_ms).answerable:
         return None
@@ -145,7 +146,7 @@ def next_round(question: Question, rounds_done: int, last_round_ms: int | None, 
 
 
 class Reservoir(Generic[Entry]):
-    """Uniform sample of at most `size` entries, from pages that are never in memory together."""
+    """A uniform sample of at most `size` entries, from pages that are never in memory together."""
 
     def __init__(self, size: int, chance: random.Random) -> None:
         if size < 0:
@@ -156,7 +157,7 @@ class Reservoir(Generic[Entry]):
         self._seen = 0
 
     def offer(self, page: Iterable[Entry]) -> None:
-        """Consider each entry of a page with the probability that keeps the sample uniform."""
+        """Add each entry of a page with the probability that keeps the sample uniform."""
         for entry in page:
             self._seen += 1
             if len(self._kept) < self._size:
@@ -167,7 +168,7 @@ class Reservoir(Generic[Entry]):
                 self._kept[place] = entry
 
     def sample(self) -> list[Entry]:
-        """Return the sampled entries in random order, so that a sender that stops early does not favour old entries."""
+        """Return the sampled entries in random order, so that a sender that stops early does not favor old entries."""
         return self._chance.sample(self._kept, len(self._kept))
 
 
@@ -180,14 +181,14 @@ class Delivered:
 
 @dataclass(frozen=True, slots=True)
 class DeadToken:
-    """Permanently invalid token."""
+    """The token is permanently invalid."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class TryLater:
-    """Temporary failure: the push service is unreachable, overloaded or requests a pause of `retry_after_s` seconds."""
+    """Temporary failure: the service is unreachable, overloaded or requests a pause of `retry_after_s` seconds."""
 
     reason: str
     retry_after_s: float | None = None
@@ -204,7 +205,7 @@ Outcome = Delivered | DeadToken | TryLater | Rejected
 
 
 class Step(StrEnum):
-    """Next step of a worker after a send."""
+    """The next step of a worker after sending a message."""
 
     DONE = "done"
     DEACTIVATE = "deactivate"
@@ -214,7 +215,7 @@ class Step(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AfterSend:
-    """Next step of a worker; `retry_at_ms` is set for RETRY only."""
+    """The next step of a worker. `retry_at_ms` is set only for RETRY."""
 
     step: Step
     reason: str
@@ -222,10 +223,10 @@ class AfterSend:
 
 
 def after_send(outcome: Outcome, attempt: int, deadline_ms: int, now_ms: int, chance: random.Random) -> AfterSend:
-    """Return the next step after the `attempt`-th send (from 1) of a question answerable until `deadline_ms`.
+    """Return the next step after the `attempt`-th send, starting at 1, of a question answerable until `deadline_ms`.
 
-    Retries wait 10 s, doubled each time up to 10 minutes, plus up to a tenth at random; never less than the service
-    requests. After six sends, or if the wait would end after the deadline, the message is dropped.
+    Retries wait 10 s, doubling each time up to 10 minutes, plus up to 10 % jitter, but never less than the service
+    requests. After six attempts, or if the wait would end after the deadline, the message is dropped.
     """
     match outcome:
         case Delivered():

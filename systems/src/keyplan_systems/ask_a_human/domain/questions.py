@@ -1,8 +1,8 @@
-"""Questions and answers: states, effect of an answer, retention of records, IDs, and repeated idempotency keys.
+"""Questions and answers: states, effects of answers, retention, IDs, and repeated idempotency keys.
 
-A question is OPEN without an answer, PARTIAL with some, CLOSED with the required number. EXPIRED is what any reader
-sees from the first millisecond of `expires_at_s` on, whether or not a sweep has stored it yet. The deadline and the
-time when a record may be removed (`ttl_s`) are two attributes: a closed question outlives its deadline.
+A question is OPEN without answers, PARTIAL with some, and CLOSED with the required number. Readers see EXPIRED from the
+first millisecond of `expires_at_s`, whether or not a sweep has already stored it. The deadline and the time when a
+record can be removed (`ttl_s`) are two attributes, because a closed question outlives its deadline.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ KEY_VALID_S = DAY_S
 
 
 class Status(StrEnum):
-    """State of a question."""
+    """The state of a question."""
 
     OPEN = "OPEN"
     PARTIAL = "PARTIAL"
@@ -37,13 +37,13 @@ class Status(StrEnum):
 
     @property
     def answerable(self) -> bool:
-        """True if answers are accepted, judging by the status alone."""
+        """Whether answers are accepted, judging by the status alone."""
         return self in {Status.OPEN, Status.PARTIAL}
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Stored question; `status` is the stored status, `status_at` returns the status for a reader."""
+    """A stored question. `status` is the stored status, and `status_at` returns the effective status."""
 
     question_id: str
     agent_id: str
@@ -61,23 +61,23 @@ class Question:
 
     @property
     def category(self) -> Audience:
-        """First audience tag, which is the category of an answer."""
+        """The first audience tag, which is the category of an answer."""
         return self.audience[0]
 
     @property
     def responses_needed(self) -> int:
-        """Number of missing answers, never below 0."""
+        """The number of missing answers, never below 0."""
         return max(0, self.required_responses - self.current_responses)
 
     @property
     def deadline_ms(self) -> int:
-        """First millisecond at which the question is closed to answers."""
+        """The first millisecond at which the question no longer accepts answers."""
         return self.expires_at_s * SECOND_MS
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """Stored answer of one person; exactly one of `answer` and `selected_option` is set."""
+    """A stored answer of one user. Exactly one of `answer` and `selected_option` is set."""
 
     question_id: str
     response_id: str
@@ -91,14 +91,14 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class KeyRecord:
-    """Question of an agent's idempotency key, valid from its creation."""
+    """The question of an agent's idempotency key, valid from its creation."""
 
     question_id: str
     digest: str
     created_at_ms: int
 
     def valid_at(self, now_ms: int) -> bool:
-        """Return True if the key is still in use: for 24 hours, including the last millisecond."""
+        """Return True if the key is still valid, which it is for 24 hours including the last millisecond."""
         return now_ms < self.created_at_ms + KEY_VALID_S * SECOND_MS
 
 
@@ -108,12 +108,12 @@ def new_question_id(chance: random.Random) -> str:
 
 
 def response_id(question_id: str, fingerprint_hash: str) -> str:
-    """Return the UUIDv5 of question and fingerprint: a second answer has the same key, so the table refuses it."""
+    """Return the UUIDv5 of question and fingerprint. A second answer has the same key, so the table rejects it."""
     return str(uuid.uuid5(uuid.UUID(question_id), fingerprint_hash))
 
 
 def create(request: QuestionRequest, agent: str, question_id: str, key: str | None, now_ms: int) -> Question:
-    """Return a new question; its deadline is a whole second and never earlier than requested."""
+    """Return a new question. Its deadline is a whole second and never earlier than requested."""
     return Question(
         question_id=question_id,
         agent_id=agent,
@@ -131,7 +131,7 @@ def create(request: QuestionRequest, agent: str, question_id: str, key: str | No
 
 
 def repeated(record: KeyRecord | None, digest: str, now_ms: int) -> str | None:
-    """Return the question ID of a repeated key, None for an unused key.
+    """Return the question ID of a repeated key, or None for an unused key.
 
     Raises IdempotencyKeyReusedError for another body.
     """
@@ -144,14 +144,14 @@ def repeated(record: KeyRecord | None, digest: str, now_ms: int) -> str | None:
 
 
 def status_at(question: Question, now_ms: int) -> Status:
-    """Return the status for a reader at this time."""
+    """Return the effective status at a time."""
     if question.status.answerable and now_ms >= question.deadline_ms:
         return Status.EXPIRED
     return question.status
 
 
 def require_answerable(question: Question, now_ms: int) -> None:
-    """Raise QuestionClosedError unless the question is answerable at this time."""
+    """Raise QuestionClosedError unless the question is answerable at a time."""
     status = status_at(question, now_ms)
     if not status.answerable:
         word = "closed" if status is Status.CLOSED else "expired"
@@ -159,10 +159,10 @@ def require_answerable(question: Question, now_ms: int) -> None:
 
 
 def answered(question: Question, now_ms: int) -> Question:
-    """Return the question after another answer: counter, status, closing time. Raises QuestionClosedError.
+    """Return the question after another answer, with counter, status and closing time. Raises QuestionClosedError.
 
-    Write it under the condition that `current_responses` is still the old value, the stored status answerable and the
-    deadline in the future, in one transaction with the response: the answer that reaches the target closes the
+    Write it on condition that `current_responses` still has the old value, the stored status is answerable and the
+    deadline is in the future, in one transaction with the response. The answer that reaches the target closes the
     question.
     """
     require_answerable(question, now_ms)
@@ -173,45 +173,45 @@ def answered(question: Question, now_ms: int) -> Question:
 
 
 def expired(question: Question, now_ms: int) -> Question | None:
-    """Return the question with EXPIRED stored, for the sweep; None if no change is needed."""
+    """Return the question with EXPIRED stored, for the sweep, or None if no change is needed."""
     if question.status.answerable and now_ms >= question.deadline_ms:
         return replace(question, status=Status.EXPIRED)
     return None
 
 
 def need(question: Question) -> str:
-    """Return the sort key that lists questions with the smallest share of answers first, then the earliest deadline."""
+    """Return the sort key that sorts questions by share of answers, and then by deadline."""
     return f"{100 * question.current_responses // question.required_responses:03d}#{question.expires_at_s:011d}"
 
 
 def ttl_s(question: Question) -> int:
-    """Return when the question may be removed, epoch seconds: 7 days after closing, 24 hours after expiry."""
+    """Return when the question can be removed, in epoch seconds: 7 days after closing, 24 hours after expiry."""
     if question.closed_at_ms is not None:
         return ceil_seconds(question.closed_at_ms) + CLOSED_STAYS_S
     return question.expires_at_s + EXPIRED_STAYS_S
 
 
 def removable(question: Question, now_ms: int) -> bool:
-    """Return True if the record has expired: readers treat it as deleted even if it is still stored."""
+    """Return True if the record has expired. Readers treat it as deleted even if it is still stored."""
     return now_ms >= ttl_s(question) * SECOND_MS
 
 
 def response_ttl_s(created_at_ms: int) -> int:
-    """Return when a response may be removed, epoch seconds: 30 days after its creation."""
+    """Return when a response can be removed, in epoch seconds, which is 30 days after its creation."""
     return ceil_seconds(created_at_ms) + RESPONSE_STAYS_S
 
 
 def key_ttl_s(created_at_ms: int) -> int:
-    """Return when a key record may be removed, epoch seconds; `valid_at` decides until when it is in use."""
+    """Return when a key record can be removed, in epoch seconds. `valid_at` determines how long it is valid."""
     return ceil_seconds(created_at_ms) + KEY_VALID_S
 
 
 def respond(
     question: Question, request: AnswerRequest, person: str, now_ms: int, *, fingerprint: str | None = None
 ) -> Response:
-    """Return the response of a valid request. Raises InvalidRequestError if it does not fit the question.
+    """Return the response for a valid request. Raises InvalidRequestError if it does not match the question.
 
-    `fingerprint` can answer the question once; without it, the person.
+    `fingerprint` can answer the question once. Without it, the user can.
     """
     if question.type is QuestionType.TEXT:
         _check_text(request)
@@ -230,7 +230,7 @@ def respond(
 
 
 def same_content(first: Response | AnswerRequest, other: Response | AnswerRequest) -> bool:
-    """Return True if two answers have the same content, however long each took."""
+    """Return True if two answers have the same content, ignoring how long each took."""
     return (first.answer, first.selected_option, first.confidence) == (
         other.answer,
         other.selected_option,
@@ -260,7 +260,7 @@ def _misfit(field: str, constraint: str, problem: str) -> InvalidRequestError:
 
 
 def tally(question: Question, responses: Iterable[Response]) -> dict[str, int]:
-    """Count how often each option was chosen, by its text, in the question's order; unchosen options count 0."""
+    """Count how often each option was chosen, by its text, in the question's order. Unchosen options count 0."""
     counts = dict.fromkeys(question.options, 0)
     for response in responses:
         if response.selected_option is not None:

@@ -1,16 +1,10 @@
-"""Refusals of the system: one tree of exceptions with code, HTTP status and details.
+"""The exceptions of the system, with code, HTTP status and details.
 
-RefusedError
-├── InvalidRequestError         VALIDATION_ERROR        400
-├── AgentQuotaError             AGENT_QUOTA_EXCEEDED    403
-├── AddressQuotaError           ADDRESS_QUOTA_EXCEEDED  403
-├── QuestionNotFoundError       QUESTION_NOT_FOUND      404
-├── SubscriptionNotFoundError   SUBSCRIPTION_NOT_FOUND  404
-├── AlreadyAnsweredError        ALREADY_ANSWERED        409
-├── AgentIdTakenError           AGENT_ID_TAKEN          409
-├── QuestionClosedError         QUESTION_CLOSED         410
-├── IdempotencyKeyReusedError   IDEMPOTENCY_KEY_REUSED  422
-└── RateLimitedError            RATE_LIMITED            429
+RefusedError ├── InvalidRequestError VALIDATION_ERROR 400 ├── AgentQuotaError AGENT_QUOTA_EXCEEDED 403 ├──
+AddressQuotaError ADDRESS_QUOTA_EXCEEDED 403 ├── QuestionNotFoundError QUESTION_NOT_FOUND 404 ├──
+SubscriptionNotFoundError SUBSCRIPTION_NOT_FOUND 404 ├── AlreadyAnsweredError ALREADY_ANSWERED 409 ├── AgentIdTakenError
+AGENT_ID_TAKEN 409 ├── QuestionClosedError QUESTION_CLOSED 410 ├── IdempotencyKeyReusedError IDEMPOTENCY_KEY_REUSED 422
+└── RateLimitedError RATE_LIMITED 429
 """
 
 from __future__ import annotations
@@ -20,7 +14,7 @@ from typing import ClassVar
 
 
 class RefusedError(Exception):
-    """Request that the rules refuse."""
+    """Base class of errors for requests that violate a rule."""
 
     code: ClassVar[str]
     status: ClassVar[int]
@@ -32,70 +26,70 @@ class RefusedError(Exception):
 
 
 class InvalidRequestError(RefusedError):
-    """A request whose content is outside the stated ranges."""
+    """Raised if the content of a request is out of the documented ranges."""
 
     code = "VALIDATION_ERROR"
     status = 400
 
 
 class AgentQuotaError(RefusedError):
-    """Agent with the maximum number of open questions."""
+    """Raised if the agent has the maximum number of open questions."""
 
     code = "AGENT_QUOTA_EXCEEDED"
     status = 403
 
 
 class AddressQuotaError(RefusedError):
-    """Answer from a network address that has the maximum number of answers to the question."""
+    """Raised if the network address has the maximum number of answers to the question."""
 
     code = "ADDRESS_QUOTA_EXCEEDED"
     status = 403
 
 
 class QuestionNotFoundError(RefusedError):
-    """Unknown or removed question."""
+    """Raised for an unknown or removed question."""
 
     code = "QUESTION_NOT_FOUND"
     status = 404
 
 
 class SubscriptionNotFoundError(RefusedError):
-    """Unknown push subscription."""
+    """Raised for an unknown push subscription."""
 
     code = "SUBSCRIPTION_NOT_FOUND"
     status = 404
 
 
 class AlreadyAnsweredError(RefusedError):
-    """Second answer of the same fingerprint to the same question."""
+    """Raised for a second answer of the same fingerprint to the same question."""
 
     code = "ALREADY_ANSWERED"
     status = 409
 
 
 class AgentIdTakenError(RefusedError):
-    """Registration of an agent ID that is registered or in use."""
+    """Raised if an agent ID is already registered or in use."""
 
     code = "AGENT_ID_TAKEN"
     status = 409
 
 
 class QuestionClosedError(RefusedError):
-    """Answer to a question that is closed or past its deadline."""
+    """Raised if a question is closed or past its deadline."""
 
     code = "QUESTION_CLOSED"
     status = 410
 
 
 class IdempotencyKeyReusedError(RefusedError):
-    """Known idempotency key sent with another body."""
+    """Raised if an idempotency key was used with another body."""
 
     code = "IDEMPOTENCY_KEY_REUSED"
     status = 422
 
 
 class RateLimitedError(RefusedError):
-    """Too many requests in a window; `retry_after_s` is the whole seconds until the next window."""
+    """Raised for too many requests in a window. `retry_after_s` is the number of seconds until the next window."""
 
     code = "RATE_LIMITED"
     status = 429

@@ -1,7 +1,7 @@
-"""Request bodies with their exact ranges, and the check of an answer against its question.
+"""Request bodies with their ranges, and validation of an answer against its question.
 
-Lengths count Unicode characters of the text as sent. A text of only white space is refused, because it cannot be
-answered.
+Lengths count Unicode characters of the text as sent. Text that consists only of white space is rejected, because it
+cannot be answered.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _IDENTIFIER = re.compile(r"[\x21-\x7e]{1,128}")
 
 
 class QuestionType(StrEnum):
-    """Kind of answer that a question requires."""
+    """The kind of answer that a question requires."""
 
     TEXT = "text"
     MULTIPLE_CHOICE = "multiple_choice"
 
 
 class Audience(StrEnum):
-    """Audience of a question; a question's first tag is its category."""
+    """The audience of a question. The first tag of a question is its category."""
 
     TECHNICAL = "technical"
     PRODUCT = "product"
@@ -59,7 +59,7 @@ Key = Annotated[str, Field(min_length=1, max_length=KEY_MAX_CHARS), AfterValidat
 
 
 class QuestionRequest(BaseModel):
-    """Body of `POST /agent/questions`."""
+    """The body of `POST /agent/questions`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -80,13 +80,13 @@ class QuestionRequest(BaseModel):
         return self
 
     def digest(self) -> str:
-        """Return the SHA-256 of the body without its key: equal digests of one key mean the same question."""
+        """Return the SHA-256 hash of the body without its key. Equal digests for one key mean the same question."""
         body = self.model_dump_json(exclude={"idempotency_key"})
         return hashlib.sha256(body.encode()).hexdigest()
 
 
 class AgentRegistration(BaseModel):
-    """Body of `POST /agent/register`; without an `agent_id` the server generates a UUID."""
+    """The body of `POST /agent/register`. Without an `agent_id`, the server generates a UUID."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -94,7 +94,7 @@ class AgentRegistration(BaseModel):
 
 
 class AnswerRequest(BaseModel):
-    """Body of `POST /human/responses`; `response_time_ms` runs from the page's load to the submit."""
+    """The body of `POST /human/responses`. `response_time_ms` is the time from loading to submitting the page."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -106,7 +106,7 @@ class AnswerRequest(BaseModel):
 
 
 class SubscribeRequest(BaseModel):
-    """Body of `POST /human/push/subscribe`."""
+    """The body of `POST /human/push/subscribe`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -115,7 +115,7 @@ class SubscribeRequest(BaseModel):
 
 
 class SubscriptionChange(BaseModel):
-    """Body of `PUT /human/push/subscribe/{id}`: a refreshed token, another interval, or both."""
+    """The body of `PUT /human/push/subscribe/{id}`: a refreshed token, another interval, or both."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -130,7 +130,7 @@ class SubscriptionChange(BaseModel):
 
 
 def parse(model: type[Body], body: object) -> Body:
-    """Return the body as a model. Raises InvalidRequestError naming the first invalid field."""
+    """Validate a body. Raises InvalidRequestError with the first invalid field."""
     try:
         return model.model_validate(body)
     except ValidationError as error:
@@ -138,7 +138,7 @@ def parse(model: type[Body], body: object) -> Body:
 
 
 def refusal(findings: Sequence[Mapping[str, Any]]) -> InvalidRequestError:
-    """Return pydantic's findings in the system's error format: the first in the message, all of them in the details."""
+    """Return pydantic's errors in the system's format: the first in the message, and all of them in the details."""
     details = [_finding(error["loc"], error["msg"], error["type"]) for error in findings]
     first = details[0]
     return InvalidRequestError(f"{first['field']}: {first['problem']}", {**first, "problems": details})
@@ -150,7 +150,7 @@ def _finding(loc: tuple[int | str, ...], problem: str, constraint: str) -> dict[
 
 
 def idempotency_key(in_body: str | None, in_header: str | None) -> str | None:
-    """Return the key in the body or in `X-Idempotency-Key`; refused if both are present and differ."""
+    """Return the key in the body or in `X-Idempotency-Key`. Raises an error if both are present and differ."""
     if in_header is not None and not (in_header.strip() and len(in_header) <= KEY_MAX_CHARS):
         raise InvalidRequestError(
             f"X-Idempotency-Key must have 1 to {KEY_MAX_CHARS} characters",
@@ -170,7 +170,7 @@ def agent_id(header: str | None) -> str:
 
 
 def fingerprint_hash(header: str | None) -> str:
-    """Return the SHA-256 of `X-Fingerprint`, which identifies a person, so that the value itself is never stored."""
+    """Return the SHA-256 hash of `X-Fingerprint`, which identifies a user, so that the value is never stored."""
     return hashlib.sha256(_identifier("X-Fingerprint", header).encode()).hexdigest()
 
 

@@ -1,15 +1,15 @@
-"""Points, streaks, badges and categories: the effect of one answer on a person's record.
+"""Points, streaks, badges and categories: the effect of one answer on a user's record.
 
-`apply_answer` is one pure step from a record to the next. Its `version` grows by one each time, and is the condition of
-the write: of two concurrent answers the second is applied again to the result of the first.
+`apply_answer` is a pure function from one record to the next. The `version` of the record is incremented each time and
+is the condition of the write. If two answers are concurrent, the second is applied again to the result of the first.
 
-Interpretations where the sources are open:
+The sources leave some questions open, which are interpreted as follows:
 
-* The cap of 500 is per UTC day, as the boards are. A zone comes from the client, so a cap by local day could be
-  reopened by sending another zone. Streak rewards count against it too: 500 is the most a day can bring.
-* Streaks and nights go by the local calendar of the zone sent with the answer. An answer on a day already counted, or
-  on an earlier one (a traveller going west), does not change a streak.
-* A streak's reward is paid each time the streak reaches its length; the badge is given once.
+* The cap of 500 is per UTC day, as the boards are. The client sends its time zone, so a cap by local day could be
+evaded by sending another zone. Streak rewards count toward the cap, too: 500 is the maximum per day. * Streaks and
+nights are based on the local calendar of the zone sent with the answer. An answer on a day that was already counted, or
+on an earlier day (a traveller going west), does not change a streak. * A streak's reward is paid each time the streak
+reaches its length; the badge is given once.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ FULL_CONFIDENCE = 5
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """Points and answers of a person on one UTC day."""
+    """The points and answers of a user on one UTC day."""
 
     points: int = 0
     answers: int = 0
@@ -52,7 +52,7 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """Record of one person; `scored_at_ms` is when the points last increased, which breaks ties on the boards."""
+    """The record of one user. `scored_at_ms` is when the points last increased, which breaks ties on the boards."""
 
     fingerprint_hash: str
     created_at_ms: int
@@ -74,7 +74,7 @@ class Stats:
 
 @dataclass(frozen=True, slots=True)
 class AnswerFacts:
-    """Facts about one accepted answer that scoring needs. The counts are those before it."""
+    """The facts about one accepted answer that scoring needs. The counts are those before it."""
 
     type: QuestionType
     category: Audience
@@ -90,7 +90,7 @@ class AnswerFacts:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Sources of an answer's points, and how many of them the daily cap allowed."""
+    """The sources of an answer's points, and how many points the daily cap allowed."""
 
     base: int
     confidence: int
@@ -102,13 +102,13 @@ class Points:
 
     @property
     def uncapped(self) -> int:
-        """Sum before the cap."""
+        """The sum before the cap."""
         return self.base + self.confidence + self.thoughtful + self.quick + self.in_demand + self.streak
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """Reply to a person's answer: its points, the badges it earned, and the new total."""
+    """The reply to a user's answer: its points, the badges that it earned, and the new total."""
 
     points_earned: int
     new_badges: tuple[str, ...]
@@ -117,7 +117,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """Record after an answer, its points, and the badges it earned, in the order of the table."""
+    """The record after an answer, its points, and the badges that it earned, in the order of the table."""
 
     stats: Stats
     points: Points
@@ -125,12 +125,12 @@ class Scored:
 
     @property
     def reply(self) -> Reply:
-        """Return the reply to the person."""
+        """Return the reply to the user."""
         return Reply(self.points.earned, self.new_badges, self.stats.total_points)
 
 
 def facts(question: Question, response: Response, zone: ZoneInfo, notified_at_ms: int | None) -> AnswerFacts:
-    """Return the facts about a response; `notified_at_ms` is when the person was notified of the question."""
+    """Return the facts about a response. `notified_at_ms` is when the user was notified of the question."""
     return AnswerFacts(
         type=question.type,
         category=question.category,
@@ -146,12 +146,15 @@ def facts(question: Question, response: Response, zone: ZoneInfo, notified_at_ms
 
 
 def fresh(fingerprint_hash: str, now_ms: int) -> Stats:
-    """Return the record of a person without answers."""
+    """Return the record of a user without answers."""
     return Stats(fingerprint_hash, created_at_ms=now_ms, updated_at_ms=now_ms, scored_at_ms=now_ms)
 
 
 def apply_answer(stats: Stats, answer: AnswerFacts, now_ms: int) -> Scored:
-    """Return the record after this answer. Deterministic: the same record, facts and time give the same result."""
+    """Return the record after this answer.
+
+    The function is deterministic: the same record, facts and time give the same result.
+    """
     streak, last = next_streak(stats.streak_days, stats.streak_last_date, now_ms, answer.zone)
     lengthened = last != stats.streak_last_date
     today = timestamps.utc_day(now_ms)
@@ -173,7 +176,7 @@ def apply_answer(stats: Stats, answer: AnswerFacts, now_ms: int) -> Scored:
 
 
 def next_streak(days: int, last: date | None, now_ms: int, zone: ZoneInfo) -> tuple[int, date]:
-    """Return the streak's length and its newest day after an answer at this time in this zone."""
+    """Return the length of the streak and its most recent day after an answer at this time in this zone."""
     today = timestamps.local_day(now_ms, zone)
     if last is None:
         return 1, today
@@ -183,7 +186,7 @@ def next_streak(days: int, last: date | None, now_ms: int, zone: ZoneInfo) -> tu
 
 
 def streak_at(stats: Stats, now_ms: int, zone: ZoneInfo) -> int:
-    """Return the streak for a reader: 0 once a whole local day has passed without an answer."""
+    """Return the effective streak, which is 0 after a whole local day without an answer."""
     if stats.streak_last_date is None:
         return 0
     today = timestamps.local_day(now_ms, zone)
@@ -191,12 +194,12 @@ def streak_at(stats: Stats, now_ms: int, zone: ZoneInfo) -> int:
 
 
 def day_totals(stats: Stats, now_ms: int) -> Day:
-    """Return points and answers of the UTC day of this time."""
+    """Return the points and answers of the UTC day of a time."""
     return stats.days.get(timestamps.utc_day(now_ms), Day())
 
 
 def week_totals(stats: Stats, now_ms: int) -> Day:
-    """Return points and answers of the UTC week (from Monday) of this time."""
+    """Return the points and answers of the UTC week (from Monday) of a time."""
     monday = timestamps.week_start(timestamps.utc_day(now_ms))
     week = [stats.days.get(monday + timedelta(days=number), Day()) for number in range(7)]
     return Day(sum(day.points for day in week), sum(day.answers for day in week))
@@ -218,7 +221,7 @@ def _points(answer: AnswerFacts, streak_reward: int, room: int, now_ms: int) -> 
 
 
 def _count(stats: Stats, answer: AnswerFacts, now_ms: int) -> Stats:
-    """Return the record with all counters of the badges updated; the cap does not apply to these."""
+    """Return the record with all badge counters updated, to which the cap does not apply."""
     speed, by_category = answer.response_time_ms, dict(stats.answers_by_category)
     by_category[answer.category] = by_category.get(answer.category, 0) + 1
     return replace(
@@ -238,7 +241,7 @@ def _kept(days: dict[date, Day]) -> dict[date, Day]:
 
 
 def _earned(stats: Stats) -> Iterator[str]:
-    """Yield the badges whose threshold is reached and that are not in the record."""
+    """Yield the badges whose threshold is reached and that the record does not contain."""
     measures = _measures(stats)
     for badge in badges.TABLE:
         if badge.id not in stats.badges and measures[badge.measure] >= badge.mark:

@@ -1,7 +1,7 @@
-"""Timestamps, days and zones: whole milliseconds since the Unix epoch, and their stored texts.
+"""Timestamps, days and zones: whole milliseconds since the Unix epoch, and their stored form.
 
-Rules count in whole milliseconds, because integers compare exactly and float seconds do not. Stored texts have one
-fixed form (UTC, three decimals, `Z`), because sort keys order as text.
+Rules use whole milliseconds, because integers compare exactly and float seconds do not. Stored strings have a fixed
+form (UTC, three decimals, `Z`), because sort keys are compared as strings.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
 def from_seconds(now_s: float) -> int:
-    """Return a clock's seconds as whole milliseconds, truncated and never rounded into the future."""
+    """Convert a clock's seconds to whole milliseconds, truncated and never rounded into the future."""
     return int(now_s * SECOND_MS)
 
 
@@ -44,14 +44,14 @@ def iso(at_ms: int) -> str:
 
 
 def parse_iso(text: str) -> int:
-    """Return the timestamp of a stored text. Raises ValueError for any other form."""
+    """Parse the stored form of a timestamp. Raises ValueError for any other form."""
     if not _ISO.fullmatch(text):
         raise ValueError(f"not a stored timestamp (YYYY-MM-DDTHH:MM:SS.mmmZ): {text!r}")
     return (datetime.fromisoformat(text) - _EPOCH) // timedelta(milliseconds=1)
 
 
 def zone(name: str | None) -> ZoneInfo:
-    """Return the zone of an IANA name, UTC without a name. Raises InvalidRequestError for an unknown name."""
+    """Return the zone with an IANA name, or UTC without a name. Raises InvalidRequestError for an unknown name."""
     if name is None:
         return ZoneInfo("UTC")
     if name not in _zone_names():
@@ -62,7 +62,7 @@ def zone(name: str | None) -> ZoneInfo:
 
 @cache
 def _zone_names() -> frozenset[str]:
-    """Return all names, so that a client's text is never used as a path on the disk."""
+    """Return all names, so that a client's text is never used as a path on disk."""
     return frozenset(available_timezones() - {"localtime", "Factory"})
 
 
@@ -82,10 +82,10 @@ def local_hour(at_ms: int, in_zone: ZoneInfo) -> int:
 
 
 def day_before(day: date, in_zone: ZoneInfo) -> date:
-    """Return the last calendar day that the zone had before this day.
+    """Return the last calendar day that the zone had before a day.
 
-    Nearly always yesterday. A zone that moved across the date line skipped a day (Pacific/Apia has no 2011-12-30), and
-    an answer on a skipped day is impossible.
+    It is nearly always the previous day. A zone that moved across the date line skipped a day (Pacific/Apia has no
+    2011-12-30), and an answer on a skipped day is impossible.
     """
     starts = datetime.combine(day, time(), tzinfo=in_zone).astimezone(UTC)
     return (starts - timedelta(microseconds=1)).astimezone(in_zone).date()
@@ -97,7 +97,7 @@ def week_start(day: date) -> date:
 
 
 def retry_after_s(retry_after: str | None, now_s: float) -> float | None:
-    """Return the seconds of a Retry-After header, given as seconds or as a date; None without a readable value."""
+    """Return the seconds in a Retry-After header, given as seconds or as a date, or None if it is invalid."""
     if retry_after is None:
         return None
     if re.fullmatch("[0-9]+", retry_after.strip()):

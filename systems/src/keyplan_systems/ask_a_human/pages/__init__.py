@@ -1,6 +1,6 @@
-"""Pages of Ask-a-Human: for people who answer, without an account, and for agents who follow their questions.
+"""The web pages of Ask-a-Human, for users who answer without an account and for agents.
 
-Pages call the service's operations directly. A browser is a device like any other: see `visitors`.
+The pages call the service's operations directly. A browser is a device like any other. See `visitors`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NAV = (
 def add_pages(app: FastAPI, service: Service, trusted_proxies: int, push_key: str | None = None) -> None:
     """Add the pages to the system's application.
 
-    `push_key` is the public key of Web Push, base64url; without it the pages offer no notifications.
+    `push_key` is the public key for Web Push in base64url. Without it, the pages offer no notifications.
     """
     pages = site("keyplan_systems.ask_a_human", "Ask a Human", NAV, accent="teal", scripts=("ask.js",))
     router, visitors = page_router(pages, _problem), Visitors(service, trusted_proxies)
@@ -38,7 +38,7 @@ def add_pages(app: FastAPI, service: Service, trusted_proxies: int, push_key: st
 
 
 def _problem(_request: Request, error: Exception) -> Problem | None:
-    """Return what people read about an error in place of the API's message."""
+    """Return the error for users instead of the API's message, or None."""
     if isinstance(error, QuestionNotFoundError):
         return Problem(404, "This question does not exist, or it was removed.")
     return None

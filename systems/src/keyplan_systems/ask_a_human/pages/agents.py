@@ -1,7 +1,7 @@
-"""Pages of agents: their questions, a form to ask one, and the answers of a question as they arrive.
+"""Pages for agents: their questions, a form to ask a question, and the answers as they arrive.
 
-An agent proves its identity with its id and secret, as at the API; they lie in a cookie that scripts cannot read, which
-the browser sends to these pages only.
+An agent authenticates with its ID and secret, as in the API. They are stored in a cookie that scripts cannot read and
+that the browser sends only to these pages.
 """
 
 from __future__ import annotations
@@ -48,29 +48,29 @@ _TIMES: Final = ((600, "10 minutes"), (3600, "1 hour"), (14_400, "4 hours"), (86
 
 @dataclass(frozen=True)
 class Listed:
-    """Question as its agent sees it."""
+    """A question as its agent sees it."""
 
     question: Question
     now_ms: int
 
     @property
     def status(self) -> str:
-        """Status for a reader."""
+        """The effective status."""
         return questions.status_at(self.question, self.now_ms).value.lower()
 
     @property
     def is_open(self) -> bool:
-        """True if answers can arrive."""
+        """Whether answers can still arrive."""
         return questions.status_at(self.question, self.now_ms).answerable
 
     @property
     def created_at(self) -> Any:
-        """Time of creation."""
+        """The time of creation."""
         return as_datetime(self.question.created_at_ms)
 
     @property
     def expires_at(self) -> Any:
-        """Deadline."""
+        """The deadline."""
         return as_datetime(self.question.deadline_ms)
 
 
@@ -234,7 +234,7 @@ def _add_answers(router: APIRouter, pages: Pages, service: Service) -> None:
 
     @router.get("/agents/questions/{question_id}/answers")
     async def answers(request: Request, question_id: str, seen: int = 0) -> Response:
-        """Return the answers once there are more than `seen` or the question has ended, else after a while."""
+        """Return the answers when there are more than `seen`, when the question has ended, or after a timeout."""
         agent = await run_in_threadpool(_polling, request, service)
         if agent is None:
             return Response(status_code=403)

@@ -1,4 +1,4 @@
-"""Installation of the pages as an app: manifest, service worker, the page shown offline, and the session's token."""
+"""Installation of the pages as an app: manifest, service worker, offline page, and the session's token."""
 
 from __future__ import annotations
 

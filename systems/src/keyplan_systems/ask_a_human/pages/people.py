@@ -1,4 +1,4 @@
-"""Pages of people: questions that need answers, the form of an answer, its confirmation, and leaderboards."""
+"""Pages for users: questions that need answers, the answer form, its confirmation, and leaderboards."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _PERIODS = {Period.DAILY: "Today", Period.WEEKLY: "This week", Period.ALL_TIME: 
 
 @dataclass(frozen=True)
 class Card:
-    """Question as a list shows it."""
+    """A question in a list."""
 
     question: Question
     is_answered: bool
@@ -57,31 +57,31 @@ class Card:
 
     @property
     def preview(self) -> str:
-        """Start of the prompt, on one line."""
+        """The start of the prompt on one line."""
         line = " ".join(self.question.prompt.split())
         return line if len(line) <= PREVIEW_CHARS else f"{line[: PREVIEW_CHARS - 1].rstrip()}…"
 
     @property
     def expires_at(self) -> Any:
-        """Deadline."""
+        """The deadline."""
         return as_datetime(self.question.deadline_ms)
 
     @property
     def points(self) -> int:
-        """Points of an answer with a confidence, without bonuses that depend on its text or its time."""
+        """The points of an answer with a confidence, without bonuses for its text or its time."""
         in_demand = 2 * self.question.current_responses < self.question.required_responses
         base = scoring.BASE_POINTS[self.question.type] + scoring.CONFIDENCE_POINTS
         return base + (scoring.IN_DEMAND_POINTS if in_demand else 0)
 
     @property
     def is_urgent(self) -> bool:
-        """True if less than ten minutes are left."""
+        """Whether less than ten minutes are left."""
         return self.question.deadline_ms - self.now_ms < 10 * _MINUTE_MS
 
 
 @dataclass(frozen=True)
 class _Parts:
-    """Parts that the pages need."""
+    """The parts that the pages need."""
 
     pages: Pages
     service: Service
@@ -210,7 +210,7 @@ def _answered(request: Request, parts: _Parts, person: Identity, form: FormField
 
 
 def _duration(form: FormFields, now_ms: int) -> int | None:
-    """Return the milliseconds from opening the form to sending it: by the script's clock, else by the server's."""
+    """Return the milliseconds from opening to sending the form, by the script's clock or else the server's clock."""
     given, opened = form.get("response_time_ms", ""), form.get("opened", "")
     if given.isdecimal():
         return min(int(given), _LONGEST_MS)
@@ -227,7 +227,7 @@ def _thanked(question_id: str) -> Response:
 
 
 def _refused(request: Request, parts: _Parts, form: FormFields, error: RefusedError | TooManyRequestsError) -> Response:
-    """Return the page of a refused answer, with the reason and everything that was typed."""
+    """Return the page for a rejected answer, with the reason and everything that was entered."""
     service, question_id = parts.service, str(request.path_params["question_id"])
     problem = problem_of(request.app, error)
     assert problem is not None, "every refusal has a translation"
@@ -282,9 +282,9 @@ def _question_page(
     notice: str = "",
     headers: dict[str, str] | None = None,
 ) -> Response:
-    """Return the form of a question, or its state if the person cannot answer it.
+    """Return the form of a question, or its state if the user cannot answer it.
 
-    `is_late` is True for an answer that was refused because of the state: its text is shown, so that it is not lost.
+    `is_late` is True for an answer that was rejected because of the state. Its text is shown, so that it is not lost.
     """
     pages, now_ms = parts.pages, parts.service.base.now_ms
     status = questions.status_at(question, now_ms)

@@ -1,4 +1,4 @@
-"""Pages of a person's own statistics, badges, theme and notifications."""
+"""Pages of a user's own statistics, badges, theme and notifications."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def add_routes(router: APIRouter, pages: Pages, service: Service, visitors: Visi
 
 
 def _add_notifications(router: APIRouter, service: Service, visitors: Visitors) -> None:
-    """Add the routes of the settings' script, which repeat the session's token in a header."""
+    """Add the routes of the settings script, which sends the session's token in a header."""
 
     @router.post("/notifications")
     def subscribe(request: Request, visit: Visit, body: dict[str, Any]) -> Response:
@@ -83,7 +83,7 @@ def _add_notifications(router: APIRouter, service: Service, visitors: Visitors) 
 
     @router.put("/notifications")
     def renew(request: Request, visit: Visit, body: dict[str, Any]) -> Response:
-        """Replace the subscription that the browser had by the new one; the interval stays."""
+        """Replace the browser's old subscription with a new one. The interval stays the same."""
         person = _owner(request, visit)
         old, new = Target.read(body.get("old")), Target.read(body.get("subscription"))
         wishes = requests.parse(SubscriptionChange, {"fcm_token": new.text})
@@ -115,7 +115,7 @@ def _shown(subscription: Any) -> dict[str, Any]:
 
 
 def _badges(stats: scoring.Stats | None) -> list[dict[str, Any]]:
-    """Return all badges, earned ones first."""
+    """Return all badges, starting with those that were earned."""
     earned = {} if stats is None else stats.badges
     found = [
         {

@@ -1,9 +1,9 @@
-"""People behind requests for pages: a browser is a device whose token lies in a cookie, so no account is needed.
+"""Identification of users without accounts: a browser is a device whose token is in a cookie.
 
-A browser registers when it first opens a question, and answers, points and notifications belong to its device from then
-on. Its fingerprint is random, because a server sees too little of a browser to tell equal ones apart: two people with
-the same phone would otherwise share one. A browser that deletes its cookies is a new person, and the limits per
-network address hold for it as for any other.
+A browser registers when it first opens a question. From then on, answers, points and notifications belong to its
+device. Its fingerprint is random, because the properties of a browser are not unique, and two users with the same phone
+model would otherwise share one. A browser that deletes its cookies is a new user, to whom the limits per network
+address apply as to any other.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ class Visitors:
         return address(request, self._trusted_proxies)
 
     def known(self, request: Request) -> Identity | None:
-        """Return the person of a registered browser, or None."""
+        """Return the user of a registered browser, or None."""
         token = request.cookies.get(DEVICE)
         return None if not token else self._service.devices.identify(token)
 
     def reading(self, request: Request) -> Identity | None:
-        """Return the person of a registered browser, and count the request. Raises RateLimitedError.
+        """Return the user of a registered browser, and count the request. Raises RateLimitedError.
 
-        Requests of a registered browser count for its person, others for their network address.
+        Requests of a registered browser are counted for its user, and others for their network address.
         """
         person = self.known(request)
         self._service.base.count(limits.HUMAN_READS, self.address(request) if person is None else person.person)
@@ -69,7 +69,7 @@ class Visitors:
 
 
 def zone_of(request: Request) -> ZoneInfo:
-    """Return the time zone of a browser; UTC if it is unknown."""
+    """Return the time zone of a browser, or UTC if it is unknown."""
     try:
         return timestamps.zone(request.cookies.get(ZONE))
     except InvalidRequestError:
@@ -82,7 +82,7 @@ def was_skipped(request: Request, question_id: str) -> bool:
 
 
 def skip(request: Request, response: Response, question_id: str) -> None:
-    """Remember a skipped question for this browser's session."""
+    """Store a skipped question for this browser's session."""
     known = [start for start in request.cookies.get(SKIPPED, "").split(".") if start][-_SKIPPED_MOST + 1 :]
     value = ".".join([*known, question_id[:_ID_START]])
     response.set_cookie(SKIPPED, value, path=_path(request), httponly=True, samesite="lax")

@@ -1,1 +1,1 @@
-"""Simulated day of Ask-a-Human: a seeded generator of requests, and an auditor that computes the expected results."""
+"""A simulated day of Ask-a-Human: a seeded generator of requests, and an auditor of the results."""

@@ -1,4 +1,4 @@
-"""Program `python -m keyplan_systems.ask_a_human.simulation`: a full-size day, audited, with its latencies."""
+"""The program `python -m keyplan_systems.ask_a_human.simulation`, which simulates and audits a full-size day."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TARGETS_MS = {"ask": 200.0, "answer": 200.0, "poll": 100.0}
 
 @dataclass(frozen=True)
 class Played:
-    """Simulated day and the auditors' findings."""
+    """A simulated day with the auditor's findings."""
 
     day: Day
     findings: list[str]
@@ -84,7 +84,7 @@ def main(
     pollers: Annotated[int, typer.Option(help="Agents that poll concurrently.")] = 2,
     push_hours: Annotated[int, typer.Option(help="Hours between runs of the push worker.")] = 1,
 ) -> None:
-    """Simulate one day on an engine in this process. Exit code 1 if the audit has findings."""
+    """Simulate one day on an engine in this process. Exit with 1 if the audit has findings."""
     console, clock = Console(), DayClock(START_MS, seed)
     size = Size(questions=questions, answers=answers, subscribers=subscribers)
     with keyplan.connect(":memory:", clock=clock) as connection:

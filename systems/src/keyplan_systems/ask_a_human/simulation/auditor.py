@@ -1,7 +1,8 @@
-"""Auditor of a simulated day: it records acknowledgements and refusals, and computes the expected results.
+"""The auditor of a simulated day, which records responses and computes the expected results.
 
-It holds plain lists and trusts nothing: an acknowledgement that violates a rule, a refusal without grounds and a wrong
-number of points each become a finding. Events may arrive in any order; `audit` judges them in the order of time.
+It uses plain lists and verifies everything. An accepted request that violates a rule, an error without a reason, and a
+wrong number of points each become a finding. Events can arrive in any order, and `audit` checks them in the order of
+time.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _ASKED, _NOTIFIED, _ANSWERED = range(3)
 
 @dataclass(frozen=True, slots=True)
 class Acknowledged:
-    """Content of the server's reply to an accepted answer."""
+    """The content of the server's reply to an accepted answer."""
 
     points_earned: int
     new_badges: tuple[str, ...]
@@ -36,7 +37,7 @@ class Acknowledged:
 
 @dataclass(slots=True)
 class AuditedQuestion:
-    """Question that the server acknowledged."""
+    """A question that the server accepted."""
 
     action: Ask
     question_id: str
@@ -45,16 +46,16 @@ class AuditedQuestion:
 
     @property
     def required(self) -> int:
-        """Number of answers that close it."""
+        """The number of answers that close it."""
         return int(str(self.action.body["min_responses"]))
 
     @property
     def deadline_ms(self) -> int:
-        """First millisecond at which it is expired."""
+        """The first millisecond at which it is expired."""
         return (-(-self.action.at_ms // 1000) + int(str(self.action.body["timeout_seconds"]))) * 1000
 
     def key_held(self, at_ms: int) -> bool:
-        """Return True if its idempotency key, if any, was still in use."""
+        """Return True if its idempotency key, if any, was still valid."""
         return at_ms < self.action.at_ms + DAY_MS
 
     def closed_by(self, at_ms: int) -> bool:
@@ -68,7 +69,7 @@ class AuditedQuestion:
 
 @dataclass(slots=True)
 class Person:
-    """Expected record of one person."""
+    """The expected record of one user."""
 
     history: list[AcknowledgedAnswer] = field(default_factory=list)
     earned: list[int] = field(default_factory=list)
@@ -76,12 +77,12 @@ class Person:
 
     @property
     def points(self) -> int:
-        """Sum of all points."""
+        """The sum of all points."""
         return sum(self.earned)
 
     @property
     def streak(self) -> int:
-        """Streak after the newest answer."""
+        """The streak after the most recent answer."""
         return expected_scores.streak(self.history)
 
     @property
@@ -93,7 +94,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Expected line of a board."""
+    """An expected line of a board."""
 
     person: str
     points: int
@@ -101,7 +102,7 @@ class Standing:
 
 
 class Auditor:
-    """Auditor that collects events, judges them in `audit`, and then knows every expected record."""
+    """Auditor that collects events and checks them in `audit`. It then knows every expected record."""
 
     def __init__(self) -> None:
         self.questions: dict[int, AuditedQuestion] = {}
@@ -115,38 +116,38 @@ class Auditor:
         self._counts: defaultdict[tuple[str, str, int], int] = defaultdict(int)
 
     def asked(self, action: Ask, question_id: str) -> None:
-        """Record an acknowledged question: a new one, or the known one of a repeated key."""
+        """Record an accepted question, either a new one or the known one of a repeated key."""
         self._report(action.at_ms, _ASKED, partial(self._judge_asked, action, question_id))
 
     def ask_refused(self, action: Ask, code: str) -> None:
-        """Record a refused question."""
+        """Record a rejected question."""
         self._report(action.at_ms, _ASKED, partial(self._judge_ask_refused, action, code))
 
     def answered(self, action: Answer, acknowledged: Acknowledged) -> None:
-        """Record an acknowledged answer."""
+        """Record an accepted answer."""
         self._report(action.at_ms, _ANSWERED, partial(self._judge_answered, action, acknowledged))
 
     def answer_refused(self, action: Answer, code: str) -> None:
-        """Record a refused answer."""
+        """Record a rejected answer."""
         self._report(action.at_ms, _ANSWERED, partial(self._judge_answer_refused, action, code))
 
     def subscribed(self, action: Subscribe) -> None:
-        """Record an acknowledged push subscription."""
+        """Record an accepted push subscription."""
         self._report(action.at_ms, _ASKED, partial(self._judge_subscribed, action))
 
     def notified(self, token: str, person: str, ref: int, at_ms: int) -> None:
-        """Record a push of a question to one token of a person."""
+        """Record a push of a question to a token of a user."""
         self._report(at_ms, _NOTIFIED, partial(self._judge_notified, token, person, ref, at_ms))
 
     def audit(self) -> list[str]:
-        """Check all new events; return all findings so far."""
+        """Check all new events, and return all findings so far."""
         events, self._events = sorted(self._events, key=lambda event: event[:2]), []
         for _, _, judge in events:
             judge()
         return self._findings
 
     def standings(self, first: date, days: int | None) -> list[Standing]:
-        """Return the expected board: of `days` UTC days from `first` on, or of all time with `days` None."""
+        """Return the expected board for `days` UTC days starting at `first`, or for all time if `days` is None."""
         rows = []
         for name, person in self.people.items():
             inside = [
@@ -267,7 +268,7 @@ class Auditor:
 
 
 def fingerprint_hash(person: str) -> str:
-    """Return the hash that the system stores instead of a person's header."""
+    """Return the hash that the system stores instead of a user's header."""
     return hashlib.sha256(person.encode()).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Clock whose time of day is set, while waits and durations are real."""
+"""A clock whose time of day is set, while waits and durations are real."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 
 
 class DayClock:
-    """Time of a simulated day. Threads may share it."""
+    """The time of a simulated day. Threads can share it."""
 
     def __init__(self, at_ms: int, seed: int = 0) -> None:
         self.random = random.Random(seed)  # noqa: S311 - a seeded simulation
@@ -16,7 +16,7 @@ class DayClock:
         self.set(at_ms)
 
     def set(self, at_ms: int) -> None:
-        """Set the time, plus half a millisecond, so that truncating float seconds gives the intended value."""
+        """Set the time, plus half a millisecond, so that truncated float seconds give the intended value."""
         self._now = (at_ms + 0.5) / 1000
 
     def now(self) -> float:
@@ -28,5 +28,5 @@ class DayClock:
         return time.monotonic()
 
     def wait(self, event: threading.Event, seconds: float) -> bool:
-        """Wait for the event in real time, at most this long; return True if it was set."""
+        """Wait for the event in real time, at most this long. Return True if it was set."""
         return event.wait(seconds)

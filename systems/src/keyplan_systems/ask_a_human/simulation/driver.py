@@ -1,4 +1,4 @@
-"""Simulated day against the running system: requests over HTTP, workers at their times, an auditor of all results.
+"""Driver of a simulated day, which sends HTTP requests, runs workers, and audits all results.
 
 Requests are sequential, each at its own millisecond, so that the expected results can be computed exactly. Pollers send
 their requests concurrently, so latencies are those of a server with both loads.
@@ -31,7 +31,7 @@ NOBODYS_QUESTION = "00000000-0000-4000-8000-000000000000"
 
 
 class Recorder:
-    """Notifier that only records the messages and their times."""
+    """Notifier that only records messages with their times."""
 
     def __init__(self, clock: DayClock) -> None:
         self._clock = clock
@@ -43,24 +43,24 @@ class Recorder:
         return Delivered(f"recorded/{len(self.sent)}")
 
     async def close(self) -> None:
-        """Do nothing: no resources are open."""
+        """Do nothing, because no resources are open."""
 
 
 @dataclass
 class Latencies:
-    """Durations of requests, by kind, in seconds."""
+    """The durations of requests by kind, in seconds."""
 
     seconds: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 
     def percentile_ms(self, kind: str, share: float) -> float:
-        """Return the duration that this share of a kind's requests did not exceed, in milliseconds."""
+        """Return a percentile of the durations of a kind of request, in milliseconds."""
         ordered = sorted(self.seconds[kind])
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))] * 1000 if ordered else 0.0
 
 
 @dataclass
 class Workers:
-    """Workers of the system, run at simulated times."""
+    """The workers of the system, run at simulated times."""
 
     sweeper: Sweeper
     pusher: PushWorker
@@ -69,7 +69,7 @@ class Workers:
 
 
 class Day:
-    """One simulated day."""
+    """A simulated day."""
 
     def __init__(
         self, client: httpx.Client, clock: DayClock, workers: Workers, *, push_every_ms: int = HOUR_MS
@@ -89,7 +89,7 @@ class Day:
         self.askers: dict[str, dict[str, str]] = {}
 
     def play(self, actions: Iterable[Action]) -> None:
-        """Send every request, with the workers in between."""
+        """Send all requests, and run the workers in between."""
         swept_ms = pushed_ms = last_ms = 0
         for action in actions:
             between_ms = action.at_ms - 1
@@ -155,7 +155,7 @@ class Day:
         self.auditor.answered(action, Acknowledged(body["points_earned"], badges, body["total_points"]))
 
     def _device(self, person: str) -> dict[str, str]:
-        """Return the headers of a person, whose device is registered at the first request, from its own address."""
+        """Return the headers of a user, whose device is registered with the first request, from its own address."""
         if person not in self.devices:
             headers = {"X-Fingerprint": person, "X-Forwarded-For": f"host-{person}"}
             token = self._client.post("/human/devices", headers=headers).raise_for_status().json()["token"]
@@ -187,7 +187,7 @@ def _until_done(run_once: Any) -> None:
 
 
 class Pollers:
-    """Agents that poll during the day; each poll must be consistent in itself."""
+    """Agents that poll during the day. Each poll result must be consistent in itself."""
 
     def __init__(self, client: httpx.Client, day: Day, count: int, pause_s: float = 0.02) -> None:
         self.findings: list[str] = []

@@ -1,7 +1,7 @@
-"""Independent computation of points, streaks and badges from a person's whole history.
+"""Independent computation of points, streaks and badges from a user's whole history.
 
-It is slow, shares no code with the domain's functions and repeats their constants on purpose, so that an error is not
-made in both places at once.
+It is slow, shares no code with the domain functions and repeats their constants on purpose, so that both do not contain
+the same error.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ OF_CATEGORY = {
 
 @dataclass(frozen=True)
 class AcknowledgedAnswer:
-    """Acknowledged answer, with the state of its question at that time."""
+    """An accepted answer, with the state of its question at that time."""
 
     at_ms: int
     zone: str
@@ -41,17 +41,17 @@ class AcknowledgedAnswer:
 
     @cached_property
     def utc_day(self) -> date:
-        """Day it counts for on the boards and against the cap."""
+        """The day that it counts for on the boards and against the cap."""
         return datetime.fromtimestamp(self.at_ms / 1000, UTC).date()
 
     @cached_property
     def local(self) -> datetime:
-        """Time on the person's own clock."""
+        """The time on the user's own clock."""
         return datetime.fromtimestamp(self.at_ms / 1000, ZoneInfo(self.zone))
 
 
 def streak(history: Sequence[AcknowledgedAnswer]) -> int:
-    """Count the consecutive days, back from the newest; the person's zone is assumed constant."""
+    """Count the consecutive days back from the most recent one, assuming a constant time zone."""
     days = {answer.local.date() for answer in history}
     length, day = 0, history[-1].local.date()
     while day in days:
@@ -60,7 +60,7 @@ def streak(history: Sequence[AcknowledgedAnswer]) -> int:
 
 
 def bonus_of_streak(history: Sequence[AcknowledgedAnswer]) -> int:
-    """Return the streak bonus of the newest answer: only the first answer of its local day can earn it."""
+    """Return the streak bonus of the most recent answer. Only the first answer of its local day can earn it."""
     today = history[-1].local.date()
     if any(answer.local.date() == today for answer in history[:-1]):
         return 0
@@ -68,7 +68,7 @@ def bonus_of_streak(history: Sequence[AcknowledgedAnswer]) -> int:
 
 
 def points(history: Sequence[AcknowledgedAnswer], earned_before: Sequence[int]) -> int:
-    """Return the points of the newest answer, given those of the earlier answers."""
+    """Return the points of the most recent answer, given those of the earlier answers."""
     new = history[-1]
     total = 10 if new.is_text else 5
     total += 2 if new.confidence is not None else 0
@@ -82,7 +82,7 @@ def points(history: Sequence[AcknowledgedAnswer], earned_before: Sequence[int]) 
 
 
 def badges(history: Sequence[AcknowledgedAnswer]) -> set[str]:
-    """Return every badge this history has earned at some time; longest streaks count, not only the current one."""
+    """Return every badge that this history has earned at any time, based on the longest streaks."""
     earned = {badge for badge, count in AT_ANSWERS.items() if len(history) >= count}
     longest = longest_streak(history)
     earned |= {badge for badge, days in AT_STREAK.items() if longest >= days}
@@ -104,7 +104,7 @@ def badges(history: Sequence[AcknowledgedAnswer]) -> set[str]:
 
 
 def longest_streak(history: Sequence[AcknowledgedAnswer]) -> int:
-    """Return the longest run of local days in a row."""
+    """Return the length of the longest run of consecutive local days."""
     days = {answer.local.date() for answer in history}
     starts = [day for day in days if day - timedelta(days=1) not in days]
     lengths = []

@@ -1,4 +1,4 @@
-"""Comparison at the end of a simulated day: every record, board and rank with the auditor's results."""
+"""Comparison of every record, board and rank with the auditor's results at the end of a simulated day."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TOP = 100
 
 
 class FinalAudit:
-    """Comparison over HTTP: findings as texts; none if all results match."""
+    """Comparison through the HTTP interface, which yields findings as texts."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class FinalAudit:
         now_ms: int,
         devices: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
     ) -> None:
-        """Create the comparison. `zones` and `devices` have the time zone and the headers of each person."""
+        """Create the comparison. `zones` and `devices` contain the time zone and the headers of each user."""
         self._client, self._auditor, self._zones, self._now_ms = client, auditor, zones, now_ms
         self._devices = devices
         self._reads = 0
@@ -60,7 +60,7 @@ class FinalAudit:
             yield f"{name} has {got} instead of {due}"
 
     def _streak(self, expected: Person) -> int:
-        """Return the displayed streak: 0 once a whole day of the person's own calendar has passed."""
+        """Return the displayed streak, which is 0 after a whole day of the user's own calendar without an answer."""
         last = expected.history[-1]
         today = timestamps.as_datetime(self._now_ms).astimezone(ZoneInfo(last.zone)).date()
         return expected.streak if (today - last.local.date()).days <= 1 else 0

@@ -1,8 +1,8 @@
-"""Seeded generator of days: agents who ask, people who answer in sessions, and faults among them.
+"""A seeded generator of simulated days, with agents who ask, users who answer, and faulty requests.
 
-The same seed gives the same day. Times are distinct whole milliseconds and ascend. Besides valid traffic a day contains
-agents in a burst, repeated and reused idempotency keys, hasty people, second answers, late answers and faulty bodies,
-so that it triggers every rule that refuses a request.
+The same seed gives the same day. Times are distinct, ascending whole milliseconds. In addition to valid traffic, a day
+contains bursts of agents, repeated and reused idempotency keys, hasty users, second answers, late answers and malformed
+bodies, so that it triggers every rule that rejects a request.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ OPTIONS = ("Send", "Submit", "Confirm", "Done", "Continue", "Save")
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Size of a day. Questions with a repeated key are added to `questions`."""
+    """The size of a day. Questions with a repeated key are added to `questions`."""
 
     questions: int = 2_000
     answers: int = 20_000
@@ -37,7 +37,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """Time at which a person sends an answer; the question is chosen when its turn comes."""
+    """A time at which a user sends an answer. The question is chosen at that time."""
 
     at_ms: int
     person: int
@@ -45,7 +45,7 @@ class _Slot:
 
 @dataclass(slots=True)
 class _Open:
-    """Assumed state of a question: the generator cannot know which requests the server refuses."""
+    """The assumed state of a question. The generator cannot know which requests the server rejects."""
 
     ref: int
     until_ms: int
@@ -54,12 +54,12 @@ class _Open:
     people: set[int] = field(default_factory=set)
 
     def inviting(self, person: int, now_ms: int) -> bool:
-        """Return True if the feed would offer it to the person and the person has not answered it."""
+        """Return True if the feed would offer the question to the user and the user has not answered it."""
         return self.missing > 0 and self.until_ms > now_ms and person not in self.people
 
 
 def simulate(seed: int, size: Size, start_ms: int) -> Iterator[Action]:
-    """Yield all requests from `start_ms` on for `size.days` days, in order of time."""
+    """Yield all requests for `size.days` days from `start_ms`, in order of time."""
     chance = random.Random(seed)  # noqa: S311 - a seeded simulation
     asks = [*_asks(chance, size, start_ms)]
     timeline: list[Ask | Subscribe | _Slot] = [
@@ -85,7 +85,7 @@ def simulate(seed: int, size: Size, start_ms: int) -> Iterator[Action]:
 
 
 def _asks(chance: random.Random, size: Size, start_ms: int) -> Iterator[Ask]:
-    """Yield the questions: one agent asks a tenth of them within 80 minutes, the others the rest through the day."""
+    """Yield the questions. One agent asks a tenth of them within 80 minutes, and others the rest through the day."""
     burst_from = start_ms + 9 * HOUR_MS
     for ref in range(size.questions):
         if ref % 10 == 0:
@@ -125,7 +125,7 @@ def _repeats(chance: random.Random, asks: list[Ask]) -> Iterator[Ask]:
 
 
 def _sessions(chance: random.Random, size: Size, start_ms: int) -> Iterator[_Slot]:
-    """Yield sessions of several answers in a row; a few people answer very quickly."""
+    """Yield sessions of several consecutive answers. A few users answer very quickly."""
     remaining = size.answers
     while remaining > 0:
         person = int(size.people * chance.random() ** 2)  # squared: some people come often, most rarely
@@ -155,7 +155,7 @@ def _remember(questions: list[_Open], ask: Ask, now_ms: int) -> None:
 
 
 def _answer(chance: random.Random, now_ms: int, person: int, questions: list[_Open]) -> Answer:
-    """Return an answer, mostly to a newer question that should still be open, sometimes to any."""
+    """Return an answer, mostly to a newer question that should still be open, and sometimes to any question."""
     if chance.random() < 0.95:
         questions = [question for question in questions[-_NEWER:] if question.inviting(person, now_ms)] or questions
     question = chance.choice(questions)

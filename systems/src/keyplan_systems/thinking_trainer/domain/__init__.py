@@ -1,1 +1,1 @@
-"""Rules of the trainer as plain Python over values: no storage, no clock, no network."""
+"""The rules of the trainer as plain Python, without storage, clock or network."""

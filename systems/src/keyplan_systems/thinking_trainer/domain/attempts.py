@@ -1,4 +1,4 @@
-"""Attempts: their stored values, and their transitions from in progress to completed or abandoned.
+"""Attempts, with their stored values and the transitions from in progress to completed or abandoned.
 
                  save, resume
                    ┌─────┐
@@ -7,8 +7,8 @@
                    │
                    └──abandon, or 24 h of silence──▶ abandoned
 
-Completed and abandoned are final. Only a completed attempt has a `timestamp` (when it was submitted), an
-evaluation and a duration: an index by `timestamp` contains only these. `scored_key` orders them.
+Completed and abandoned are final. Only a completed attempt has a `timestamp` (when it was submitted), an evaluation and
+a duration, so an index by `timestamp` contains only completed attempts. `scored_key` sorts them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ LONGEST_GRADING = timedelta(hours=1)
 
 
 class Status(StrEnum):
-    """State of an attempt."""
+    """The state of an attempt."""
 
     IN_PROGRESS = "in-progress"
     COMPLETED = "completed"
@@ -65,7 +65,7 @@ def word_count(text: str) -> int:
 
 
 class Answer(Record):
-    """Answer with its question as it was asked, so that later edits of the scenario do not change it."""
+    """An answer with its question as it was asked, so that later edits of the scenario do not change it."""
 
     question_id: Slug
     question_text: str = Field(min_length=10, max_length=1_000)
@@ -80,7 +80,7 @@ class Answer(Record):
 
 
 class Attempt(Record):
-    """Attempt of one user at one scenario."""
+    """An attempt of one user at one scenario."""
 
     attempt_id: AttemptId
     user_id: UserId
@@ -106,7 +106,7 @@ class Attempt(Record):
 
     @property
     def scored_key(self) -> str | None:
-        """Text `timestamp#attemptId` of a completed attempt, else None; sorts by time, then by ID."""
+        """The string `timestamp#attemptId` of a completed attempt, which sorts by time and then ID, or None."""
         return None if self.timestamp is None else f"{iso(self.timestamp)}#{self.attempt_id}"
 
 
@@ -121,18 +121,18 @@ def new_attempt_id(chance: random.Random) -> str:
 
 
 def draft_answers(scenario: Scenario, texts: Mapping[str, str]) -> tuple[Answer, ...]:
-    """Return answers to save, in the scenario's order: any questions of the scenario, of any length up to the limit.
+    """Return answers to save, in the scenario's order, for any of its questions and with any length up to the limit.
 
-    Raises AnswersRejected with every problem at once.
+    Raises AnswersRejected with all problems at once.
     """
     _refuse(_misfits(scenario, texts))
     return _answers(scenario, texts)
 
 
 def final_answers(scenario: Scenario, texts: Mapping[str, str]) -> tuple[Answer, ...]:
-    """Return answers to submit, in the scenario's order: every question, each with at least ten characters.
+    """Return answers to submit, in the scenario's order. Every question needs at least ten characters.
 
-    Raises AnswersRejected with every problem at once.
+    Raises AnswersRejected with all problems at once.
     """
     problems = _misfits(scenario, texts)
     for question in scenario.questions:
@@ -203,13 +203,13 @@ def start(attempt_id: str, user_id: str, scenario_id: str, now: datetime) -> Att
 
 
 def save(attempt: Attempt, answers: tuple[Answer, ...], now: datetime) -> Attempt:
-    """Return the attempt with these answers in place of the former ones. Raises AttemptClosed unless in progress."""
+    """Return the attempt with these answers, replacing the former ones. Raises AttemptClosed unless in progress."""
     require_open(attempt, "saved")
     return attempt.model_copy(update={"answers": answers, "touched_at": _later(attempt, now)})
 
 
 def resume(attempt: Attempt, now: datetime) -> Attempt:
-    """Return the resumed attempt, with its silence reset. Raises AttemptClosed unless in progress."""
+    """Return the resumed attempt, with its inactivity reset. Raises AttemptClosed unless in progress."""
     require_open(attempt, "resumed")
     return attempt.model_copy(update={"touched_at": _later(attempt, now)})
 
@@ -221,10 +221,10 @@ def submit(
     now: datetime,
     evaluated_at: datetime | None = None,
 ) -> Attempt:
-    """Return the completed attempt: overall score computed, duration in whole seconds from start to submission.
+    """Return the completed attempt with its overall score and its duration in whole seconds.
 
-    `answers` come from `final_answers`. A model may take minutes to grade them: `now` is the submission time,
-    `evaluated_at` the later time of the grading. Raises AttemptClosed unless the attempt is in progress.
+    `answers` come from `final_answers`. A model can take minutes to grade them: `now` is the submission time, and
+    `evaluated_at` is the later time of the grading. Raises AttemptClosed unless the attempt is in progress.
     """
     require_open(attempt, "submitted")
     submitted = _later(attempt, now)
@@ -250,21 +250,21 @@ def abandon(attempt: Attempt, now: datetime) -> Attempt:
 
 
 def is_silent(attempt: Attempt, now: datetime) -> bool:
-    """Return True if a sweeper should abandon it: in progress, and unchanged for 24 hours or more."""
+    """Return True if a sweeper should abandon the attempt: it is in progress and unchanged for at least 24 hours."""
     return attempt.status is Status.IN_PROGRESS and instant(now) - attempt.touched_at >= SILENCE
 
 
 def would_fall_silent(attempt: Attempt, now: datetime) -> bool:
-    """Return True if a sweeper might abandon it while answers submitted now are graded."""
+    """Return True if a sweeper might abandon the attempt while answers submitted now are graded."""
     return is_silent(attempt, now + LONGEST_GRADING)
 
 
 def require_open(attempt: Attempt, verb: str) -> None:
-    """Raise AttemptClosed, which names the refused action, unless the attempt is in progress."""
+    """Raise AttemptClosed with the rejected action unless the attempt is in progress."""
     if attempt.status is not Status.IN_PROGRESS:
         raise AttemptClosed(attempt.attempt_id, attempt.status.value, verb)
 
 
 def _later(attempt: Attempt, now: datetime) -> datetime:
-    """Return the current time, but never before the attempt's last change: clocks of two servers differ."""
+    """Return the current time, but never before the attempt's last change, because clocks of servers differ."""
     return max(instant(now), attempt.touched_at)

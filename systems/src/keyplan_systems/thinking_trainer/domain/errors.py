@@ -1,25 +1,25 @@
-"""Errors of the trainer, as one tree.
+"""The exceptions of the trainer.
 
 TrainerError
-├── AnswersRejected         answers that do not fit their scenario or the limits
-├── AttemptClosed           a completed or abandoned attempt does not change any more
-├── AttemptConflict         two different records under one attempt id
-├── ItemUnreadable          a stored item without an upgrade
-├── ScenarioFileInvalid     a seed scenario that breaks the limits
+├── AnswersRejected         answers are invalid for their scenario or exceed the limits
+├── AttemptClosed           a completed or abandoned attempt cannot change
+├── AttemptConflict         two different records have the same attempt ID
+├── ItemUnreadable          a stored item cannot be upgraded
+├── ScenarioFileInvalid     a seed scenario violates the limits
 └── EvaluationFailed        the evaluation failed
-    ├── EvaluationRefused       the model service will not answer this request, however often it is asked
-    └── EvaluationUnavailable   the model service gave no usable answer in all tries; trying later may help
+    ├── EvaluationRefused       the model service permanently rejects this request
+    └── EvaluationUnavailable   the model service gave no usable reply; a later attempt may succeed
 """
 
 from __future__ import annotations
 
 
 class TrainerError(Exception):
-    """Root of all errors of the trainer."""
+    """Base class of all errors of the trainer."""
 
 
 class AnswersRejected(TrainerError):  # noqa: N818 - named like what happened, as a user reads it
-    """Answers that do not fit their scenario or the limits; `problems` lists every problem."""
+    """Raised if answers are invalid for their scenario or exceed the limits. `problems` lists all problems."""
 
     def __init__(self, problems: tuple[str, ...]) -> None:
         super().__init__("; ".join(problems))
@@ -27,7 +27,7 @@ class AnswersRejected(TrainerError):  # noqa: N818 - named like what happened, a
 
 
 class AttemptClosed(TrainerError):  # noqa: N818
-    """Change of a completed or abandoned attempt."""
+    """Raised for a change of a completed or abandoned attempt."""
 
     def __init__(self, attempt_id: str, status: str, verb: str) -> None:
         super().__init__(f"Attempt {attempt_id} is {status}: only an attempt in progress can be {verb}")
@@ -36,24 +36,24 @@ class AttemptClosed(TrainerError):  # noqa: N818
 
 
 class AttemptConflict(TrainerError):  # noqa: N818
-    """Different record under a known attempt ID, so that one of the two is wrong."""
+    """Raised for a different record with a known attempt ID, so that one of the two is wrong."""
 
 
 class ItemUnreadable(TrainerError):  # noqa: N818
-    """Stored item without an upgrade: a version of a newer program, or an unknown form."""
+    """Raised if a stored item cannot be upgraded, because it has a newer version or an unknown form."""
 
 
 class ScenarioFileInvalid(TrainerError):  # noqa: N818
-    """Seed scenario that violates the limits; the message names file and field."""
+    """Raised if a seed scenario violates the limits. The message contains file and field."""
 
 
 class EvaluationFailed(TrainerError):  # noqa: N818
-    """Failure of the evaluation."""
+    """Raised if the evaluation fails."""
 
 
 class EvaluationRefused(EvaluationFailed):
-    """Permanent refusal of the request by the model service."""
+    """Raised if the model service permanently rejects the request."""
 
 
 class EvaluationUnavailable(EvaluationFailed):
-    """Failure of the model service in all tries; a later attempt may succeed."""
+    """Raised if the model service failed in all attempts. A later attempt may succeed."""

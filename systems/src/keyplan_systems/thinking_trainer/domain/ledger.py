@@ -1,18 +1,18 @@
-"""Ledger of a user: the scores of the newest completed attempts and the number of all, in one small item.
+"""The ledger of a user: the scores of the newest completed attempts and the total number, in one small item.
 
-A profile could be computed from a query for the ten newest attempts, but that query uses an index, which may lag: with
-two attempts submitted concurrently, each handler may see its own and miss the other, and no later event would correct
-that. The ledger is an item of a table, read with strong consistency and written on the condition that it is unchanged
-since. The second writer reads again, and then knows both. It also saves reading ten whole attempts, up to 300,000 bytes
-each, for eighty small numbers.
+A profile could be computed from a query for the ten newest attempts, but that query uses an index, which can lag. If
+two attempts are submitted concurrently, each handler could see its own attempt and miss the other, and no later event
+would correct this. The ledger is an item of a table, which is read with strong consistency and written on condition
+that it is unchanged. The second writer reads it again and then knows both attempts. This also avoids reading ten whole
+attempts of up to 300,000 bytes each for eighty small numbers.
 
-It keeps more than a profile's window, because attempts may arrive late: an attempt that is older than known ones
-changes the snapshots of those after it, and `snapshots` returns all of them again. So the snapshots do not depend on
-the order of arrival, as long as no attempt arrives after more than `KEPT - WINDOW` newer ones.
+It contains more than a profile's window, because attempts can arrive late. An attempt that is older than known attempts
+changes the snapshots after it, and `snapshots` returns all of them again. Therefore the snapshots do not depend on the
+order of arrival, as long as no attempt arrives after more than `KEPT - WINDOW` newer ones.
 
-`noted` accepts the attempts in any order. An attempt that is kept is recognized when it is delivered again; an attempt
-that has left the ledger is not, so a consumer marks each attempt as noted in the same transaction, on the condition
-that it is not marked.
+`noted` accepts the attempts in any order. If an attempt is delivered again, it is recognized only while it is in the
+ledger. Therefore a consumer marks each attempt as noted in the same transaction, on condition that it is not marked
+yet.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ KEPT = 40
 
 
 class Ledger(Record):
-    """Known completed attempts of one user; `window` is the newest of them, oldest first."""
+    """The known completed attempts of one user. `window` contains the newest of them, oldest first."""
 
     user_id: UserId
     attempt_count: int = Field(default=0, ge=0)
@@ -40,10 +40,10 @@ class Ledger(Record):
 
 
 def noted(ledger: Ledger, attempt: Attempt) -> Ledger:
-    """Return the ledger with another completed attempt; the same ledger if the window contains it already.
+    """Return the ledger with another completed attempt, or the same ledger if it already contains the attempt.
 
-    Raises ValueError for an attempt that is not completed or belongs to another user, AttemptConflict if the window
-    contains other scores under its ID.
+    Raises ValueError for an attempt that is not completed or belongs to another user, and AttemptConflict if the window
+    contains different scores with its ID.
     """
     if attempt.user_id != ledger.user_id:
         raise ValueError(f"attempt {attempt.attempt_id} belongs to another user than this ledger")
@@ -61,9 +61,9 @@ def noted(ledger: Ledger, attempt: Attempt) -> Ledger:
 
 
 def snapshots(ledger: Ledger, attempt_id: str) -> list[Profile]:
-    """Return the snapshot as of this attempt, and those of all newer ones, oldest first; none if it was dropped.
+    """Return the snapshots as of this attempt and of all newer ones, oldest first, or none if it was dropped.
 
-    A snapshot needs the nine attempts before its own: for the oldest kept attempts, some may be missing.
+    A snapshot needs the nine attempts before its own. For the oldest attempts in the ledger, some may be missing.
     """
     ids = [entry.attempt_id for entry in ledger.window]
     if attempt_id not in ids:

@@ -1,20 +1,18 @@
 """Profiles: statistics of each dimension over a user's last ten completed attempts.
 
-Own rules where the source documents are silent or contradict each other:
+The source documents are incomplete or contradict each other in some points, which are defined as follows:
 
-* The window is the ten newest completed attempts by `timestamp`, ties by attempt id; `recentScores` is oldest first.
-* Moving average: mean of the window. Deviation: of the window as a whole population.
-* Trend: slope of least squares per attempt; above +0.05 improving, below -0.05 declining, else stable. Fewer than
-  three scores are stable.
-* Gap: moving average minus the user's own mean over all eight dimensions. Weak is a dimension with a negative gap or
-  an average below 2.0; the three lowest are kept, lowest first, equal ones in the rubric's order.
-* Improvement: mean of the newer half of the window minus mean of the older half, from four scores on, where positive;
-  the three largest. With an odd number of scores the middle one belongs to neither half.
-* `overallAverage` is the mean of the overall scores in the window.
-* Figures are rounded once, at the end, to two decimals, an exact half to the even one. All decisions (which is lower,
-  which trend) are made on the exact figures.
-* The snapshot's key comes from the newest attempt in the window, so that the same attempts always give the same
-  snapshot under the same key, in whatever order and however often they arrive.
+* The window consists of the ten newest completed attempts by `timestamp` and then attempt ID. `recentScores` is oldest
+first. * Moving average: mean of the window. Deviation: of the window as a whole population. * Trend: slope of least
+squares per attempt; above +0.05 improving, below -0.05 declining, else stable. Fewer than three scores are stable. *
+Gap: moving average minus the user's own mean over all eight dimensions. Weak is a dimension with a negative gap or an
+average below 2.0; the three lowest are kept, lowest first, equal ones in the rubric's order. * Improvement: mean of the
+newer half of the window minus mean of the older half, from four scores on, where positive; the three largest. With an
+odd number of scores the middle one belongs to neither half. * `overallAverage` is the mean of the overall scores in the
+window. * Figures are rounded once, at the end, to two decimals, an exact half to the even one. All decisions (which is
+lower, which trend) are made on the exact figures. * The snapshot's key comes from the newest attempt in the window, so
+that the same attempts always give the same snapshot under the same key, in whatever order and however often they
+arrive.
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ STEEP = Fraction(1, 20)
 
 
 class Trend(StrEnum):
-    """Direction in which the scores of a dimension move."""
+    """The direction in which the scores of a dimension move."""
 
     IMPROVING = "improving"
     DECLINING = "declining"
@@ -50,7 +48,7 @@ class Trend(StrEnum):
 
 
 class DimensionStatistics(Record):
-    """Statistics of one dimension over the window; `recent_scores` oldest first."""
+    """The statistics of one dimension over the window. `recent_scores` is oldest first."""
 
     name: Dimension
     moving_average: Figure
@@ -60,7 +58,7 @@ class DimensionStatistics(Record):
 
 
 class Weakness(Record):
-    """Weak dimension; `gap` is its distance from the user's own mean, negative when below."""
+    """A weak dimension. `gap` is its distance from the user's own mean, which is negative if it is lower."""
 
     dimension: Dimension
     score: Figure
@@ -68,7 +66,7 @@ class Weakness(Record):
 
 
 class Improvement(Record):
-    """Dimension that rose from the older half of the window to the newer; serialized as `from` and `to`."""
+    """A dimension that improved from the older half of the window to the newer, serialized as `from` and `to`."""
 
     dimension: Dimension
     improvement: Figure
@@ -77,7 +75,7 @@ class Improvement(Record):
 
 
 class Profile(Record):
-    """Snapshot as of the attempt `source_attempt_id`, submitted at `timestamp`, the newest in the window."""
+    """A snapshot as of the attempt `source_attempt_id`, submitted at `timestamp`, the newest in the window."""
 
     user_id: UserId
     timestamp: Instant
@@ -92,12 +90,12 @@ class Profile(Record):
 
     @property
     def snapshot_key(self) -> str:
-        """Text `timestamp#attemptId` of the newest attempt: the sort key of the snapshot."""
+        """The string `timestamp#attemptId` of the newest attempt, which is the sort key of the snapshot."""
         return f"{iso(self.timestamp)}#{self.source_attempt_id}"
 
 
 class ScoredAttempt(Record):
-    """Scores of a completed attempt, as needed for a profile: about 150 bytes of up to 300,000."""
+    """The scores of a completed attempt that a profile needs: about 150 bytes instead of up to 300,000."""
 
     attempt_id: AttemptId
     timestamp: Instant
@@ -109,7 +107,7 @@ class ScoredAttempt(Record):
 
     @property
     def scored_key(self) -> str:
-        """Text `timestamp#attemptId`, as of the attempt itself."""
+        """The string `timestamp#attemptId`, as in the attempt itself."""
         return f"{iso(self.timestamp)}#{self.attempt_id}"
 
 
@@ -126,9 +124,9 @@ def scored(attempt: Attempt) -> ScoredAttempt:
 
 
 def profile_of(user_id: str, window: Sequence[ScoredAttempt], attempt_count: int) -> Profile:
-    """Return the profile of a user's newest attempts, at most ten, oldest first.
+    """Return the profile for a user's newest attempts, at most ten, oldest first.
 
-    `attempt_count` is the number of all attempts the user has completed, older ones included.
+    `attempt_count` is the total number of attempts that the user has completed, including older ones.
     """
     scores = {name: [attempt.scores[place] for attempt in window] for place, name in enumerate(DIMENSIONS)}
     weak = weaknesses(scores)
@@ -157,7 +155,7 @@ def statistics(name: Dimension, scores: Sequence[int]) -> DimensionStatistics:
 
 
 def trend(scores: Sequence[int]) -> Trend:
-    """Return the direction of the scores, oldest first; stable for fewer than three scores."""
+    """Return the direction of the scores, oldest first. It is stable for fewer than three scores."""
     if len(scores) < LEAST_FOR_TREND:
         return Trend.STABLE
     steepness = slope(scores)
@@ -167,7 +165,7 @@ def trend(scores: Sequence[int]) -> Trend:
 
 
 def weaknesses(scores: Mapping[Dimension, Sequence[int]]) -> tuple[Weakness, ...]:
-    """Return the three lowest of the weak dimensions, lowest first, equal ones in the rubric's order."""
+    """Return the three weakest of the weak dimensions, lowest first. Ties are in the rubric's order."""
     averages = {name: mean(scores[name]) for name in DIMENSIONS}
     own_mean = sum(averages.values(), Fraction(0)) / len(DIMENSIONS)
     weak = [name for name in DIMENSIONS if averages[name] < own_mean or averages[name] < WEAK_BELOW]
@@ -179,7 +177,7 @@ def weaknesses(scores: Mapping[Dimension, Sequence[int]]) -> tuple[Weakness, ...
 
 
 def improvements(scores: Mapping[Dimension, Sequence[int]]) -> tuple[Improvement, ...]:
-    """Return the three largest rises, largest first, equal ones in the rubric's order."""
+    """Return the three largest improvements, largest first. Ties are in the rubric's order."""
     rises = {name: _halves(scores[name]) for name in DIMENSIONS if len(scores[name]) >= LEAST_FOR_IMPROVEMENT}
     rising = [name for name, (before, after) in rises.items() if after > before]
     largest = sorted(rising, key=lambda name: rises[name][0] - rises[name][1])[:MAX_IMPROVEMENTS]
@@ -193,6 +191,6 @@ def _improvement(name: Dimension, before: Fraction, after: Fraction) -> Improvem
 
 
 def _halves(scores: Sequence[int]) -> tuple[Fraction, Fraction]:
-    """Return the mean of the older and of the newer half; the middle one of an odd number belongs to neither."""
+    """Return the means of the older and the newer half. The middle of an odd number belongs to neither."""
     half = len(scores) // 2
     return mean(scores[:half]), mean(scores[-half:])

@@ -1,7 +1,7 @@
-"""Shared rules of all records: frozen, strict about unknown fields, camelCase outside, one form of times and figures.
+"""Common rules of all records: immutable, no unknown fields, camelCase aliases, and fixed formats.
 
-A timestamp is UTC with exactly three decimals (`2026-01-31T09:05:00.000Z`), wherever it is written. Text of mixed
-precision does not sort: `.` sorts before `Z`, so half a second past would sort before the full second.
+A timestamp is UTC with exactly three decimals (`2026-01-31T09:05:00.000Z`), wherever it is written. Strings with mixed
+precision do not sort correctly: `.` sorts before `Z`, so half a second later would sort before the full second.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Record(BaseModel):
-    """Base of all records: immutable, unknown fields refused, `snake_case` inside and `camelCase` outside."""
+    """Base class of all records: immutable, unknown fields rejected, `snake_case` in Python and `camelCase` in JSON."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
 
@@ -32,9 +32,9 @@ def values_of(kind: type[Record], record: Record) -> dict[str, Any]:
 
 
 def instant(value: object) -> datetime:
-    """Return a timestamp in UTC, truncated to milliseconds, from ISO 8601 text with an offset or an aware datetime.
+    """Return a UTC timestamp, truncated to milliseconds, from ISO 8601 text with an offset or an aware datetime.
 
-    Raises ValueError on anything else, and on a time without an offset, which would be ambiguous.
+    Raises ValueError for anything else, including a time without an offset, which would be ambiguous.
     """
     if isinstance(value, str):
         value = datetime.fromisoformat(value)
@@ -51,12 +51,12 @@ def instant(value: object) -> datetime:
 
 
 def instant_of(epoch_seconds: float) -> datetime:
-    """Return the timestamp of a clock's seconds since the Unix epoch, truncated to milliseconds."""
+    """Convert a clock's seconds since the Unix epoch to a timestamp, truncated to milliseconds."""
     return _EPOCH + timedelta(milliseconds=round(epoch_seconds * 1_000_000) // 1000)
 
 
 def iso(time: datetime) -> str:
-    """Return the text form of a timestamp: 24 characters, which sort by time."""
+    """Return the string form of a timestamp, which has 24 characters and sorts by time."""
     return instant(time).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

@@ -1,4 +1,4 @@
-"""Rubric: eight dimensions, their weights, and an evaluation whose overall score follows from its dimensions."""
+"""The rubric: eight dimensions with weights, and an evaluation whose overall score is computed from them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_FEEDBACK_CHARACTERS = 2_000
 
 
 class Dimension(StrEnum):
-    """Eight dimensions, in the order in which they are always shown."""
+    """The eight dimensions, in the order in which they are always shown."""
 
     CLARITY = "clarity"
     RELEVANCE = "relevance"
@@ -53,7 +53,7 @@ ModelId = Annotated[str, StringConstraints(min_length=1, max_length=2_048)]
 
 
 class DimensionScore(Record):
-    """Score of one dimension of an evaluation: 0 (absent) to 4 (excellent), with one to five reasons."""
+    """The score of one dimension: 0 (absent) to 4 (excellent), with one to five reasons."""
 
     name: Dimension
     score: int = Field(ge=0, le=MAX_SCORE)
@@ -75,13 +75,13 @@ AllDimensions = Annotated[tuple[DimensionScore, ...], AfterValidator(_all_eight)
 
 
 def overall_score(scores: Iterable[DimensionScore]) -> int:
-    """Return the weighted mean of the eight scores, as 0 to 100 in whole numbers; exact halves go to even."""
+    """Return the weighted mean of the eight scores as an integer from 0 to 100. Exact halves are rounded to even."""
     weighted = sum(WEIGHT_TENTHS[score.name] * score.score for score in scores)
     return round(Fraction(weighted * 100, sum(WEIGHT_TENTHS.values()) * MAX_SCORE))
 
 
 class Assessment(Record):
-    """Result of an evaluator. It deliberately has no overall score, which is always computed."""
+    """The result of an evaluator. It deliberately has no overall score, which is always computed."""
 
     dimensions: AllDimensions
     feedback: Feedback
@@ -89,7 +89,7 @@ class Assessment(Record):
 
 
 class Evaluation(Record):
-    """Stored evaluation; it is refused if its overall score does not follow from its dimensions."""
+    """A stored evaluation. It is rejected if its overall score does not match its dimensions."""
 
     overall_score: int
     dimensions: AllDimensions
@@ -106,12 +106,12 @@ class Evaluation(Record):
 
     @property
     def scores(self) -> Mapping[Dimension, int]:
-        """Score of each dimension."""
+        """The score of each dimension."""
         return {entry.name: entry.score for entry in self.dimensions}
 
 
 def evaluation_of(assessment: Assessment, evaluated_at: datetime) -> Evaluation:
-    """Return the evaluation of an assessment, with its overall score computed here."""
+    """Return the evaluation for an assessment, with its computed overall score."""
     return Evaluation(
         overall_score=overall_score(assessment.dimensions),
         dimensions=assessment.dimensions,

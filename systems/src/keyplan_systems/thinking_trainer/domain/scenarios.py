@@ -1,4 +1,4 @@
-"""Scenarios and their questions, with their limits, and the text that sorts difficulties easiest first."""
+"""Scenarios and their questions, with their limits, and the string that sorts difficulties, easiest first."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_FOCUS_AREAS = 3
 
 
 class Difficulty(StrEnum):
-    """Difficulty of a scenario, easiest first."""
+    """The difficulty of a scenario, easiest first."""
 
     BEGINNER = "beginner"
     INTERMEDIATE = "intermediate"
@@ -35,7 +35,7 @@ Tag = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_
 
 
 class Question(Record):
-    """Question, with the expected length of its answer and its dimensions."""
+    """A question with the expected length of its answer and its dimensions."""
 
     question_id: Slug
     text: str = Field(min_length=10, max_length=1_000)
@@ -51,7 +51,7 @@ class Question(Record):
 
 
 class Scenario(Record):
-    """Situation with one to ten questions. Without tags it is stored without the attribute."""
+    """A situation with one to ten questions. Without tags, the attribute is not stored."""
 
     scenario_id: Slug
     title: str = Field(min_length=5, max_length=200)
@@ -77,5 +77,5 @@ class Scenario(Record):
 
 
 def difficulty_key(difficulty: Difficulty) -> str:
-    """Return a key text that sorts easiest first: `1#beginner`. The bare words would put advanced before beginner."""
+    """Return a key string that sorts easiest first, such as `1#beginner`. Plain words would sort advanced first."""
     return f"{_SORT_CODES[difficulty]}#{difficulty.value}"

@@ -1,8 +1,8 @@
-"""Mean, deviation and slope of whole-number scores, exact until they are rounded once at the end.
+"""Exact mean, deviation and slope of integer scores, which are rounded once at the end.
 
-Scores are small integers, so everything but the root is a fraction, and the root can be rounded without being computed:
-results do not depend on the order of additions or on binary floating point, and every exact half goes to the even
-hundredth.
+Scores are small integers, so everything except the root is a fraction, and the root can be rounded without computing
+it. Results do not depend on the order of additions or on binary floating point, and every exact half is rounded to
+even.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from math import isqrt
 
 
 def rounded(value: Fraction) -> Decimal:
-    """Round to two decimals, an exact half to the even one."""
+    """Round to two decimals. Exact halves are rounded to even."""
     return _hundredths(round(value * 100))
 
 
@@ -26,9 +26,10 @@ def mean(scores: Sequence[int]) -> Fraction:
 
 
 def deviation(scores: Sequence[int]) -> Decimal:
-    """Return the standard deviation of the scores as a whole population, two decimals, exact halves to even.
+    """Return the standard deviation of the scores as a whole population, with two decimals.
 
-    With n scores it is sqrt(p) / n, where p = n times the sum of squares minus the square of the sum.
+    With n scores, it is sqrt(p) / n, where p is n times the sum of squares minus the square of the sum. Exact halves
+    are rounded to even.
     """
     if not scores:
         raise ValueError("cannot compute the deviation without scores")
@@ -42,7 +43,7 @@ def deviation(scores: Sequence[int]) -> Decimal:
 
 
 def slope(scores: Sequence[int]) -> Fraction:
-    """Return the least-squares slope of the scores per step, oldest first; 0 for fewer than two scores."""
+    """Return the least-squares slope of the scores per step, oldest first, or 0 for fewer than two scores."""
     n = len(scores)
     if n < 2:
         return Fraction(0)

@@ -1,16 +1,16 @@
-"""Versions of stored items: every older form is upgraded to the current one when it is read.
+"""Versions of stored items, which are upgraded to the current form when they are read.
 
-A step is a pure function from the items of one version to those of the next; `STEPS` writes all of them out, per
-kind of item. Reading an item applies the steps from its own version on, one after another. Nothing is written back:
-an item takes its new form in storage when it is next written.
+A step is a pure function from the items of one version to those of the next. `STEPS` lists all of them by kind of item.
+When an item is read, the steps from its own version on are applied one after another. Nothing is written back: an item
+is stored in its new form when it is next written.
 
 Versions:
 
-* `0.9` carries no `schemaVersion`. Tags are a list, times have mixed precision (`...:00Z`, `...:00.000Z`), word
-  counts and overall scores are what the writer claimed, and profiles do not say which attempt they come from.
-* `1.0` is the form of the records in this package. Its `schemaVersion` is stored.
+* `0.9` has no `schemaVersion`. Tags are a list, times have mixed precision (`...:00Z`, `...:00.000Z`), word counts and
+overall scores are what the writer claimed, and profiles do not contain their source attempt. * `1.0` is the form of the
+records in this package. Its `schemaVersion` is stored.
 
-Items are plain dictionaries under their stored (camelCase) names, numbers as int or Decimal, sets as sets.
+Items are plain dictionaries with their stored (camelCase) names, numbers as int or Decimal, and sets as sets.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _R = TypeVar("_R", bound=Record)
 
 
 class Kind(StrEnum):
-    """Kinds of items."""
+    """The kinds of items."""
 
     ATTEMPT = "attempt"
     PROFILE = "profile"
@@ -52,7 +52,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Step:
-    """Step of a chain: items of `before` become items of `after`."""
+    """A step of a chain, which converts items of version `before` to version `after`."""
 
     before: str
     after: str
@@ -60,17 +60,17 @@ class Step:
 
 
 def _scenario_1_0(item: Item) -> Item:
-    """Convert tags to a set, or to no attribute without tags, and times to one form."""
+    """Convert tags to a set, or remove the attribute if there are no tags, and convert times to one form."""
     tags = frozenset(item.get("tags") or ())
     fields = {name: value for name, value in item.items() if name != "tags"}
     return fields | ({"tags": tags} if tags else {}) | {"createdAt": _canonical_time(item["createdAt"])}
 
 
 def _attempt_1_0(item: Item) -> Item:
-    """Count words and compute the score again, use one form of time; remove what only completed attempts have.
+    """Recompute word counts and scores, use one form of time, and remove attributes that only completed attempts have.
 
-    Version 0.9 knew one timestamp: of a completed attempt it is the submission, and the start is its duration earlier;
-    of any other it is the time of the last change.
+    Version 0.9 had a single timestamp. For a completed attempt, it is the submission, and the start is earlier by its
+    duration. For any other attempt, it is the time of the last change.
     """
     timestamp = instant(item["timestamp"])
     answers = [dict(answer) | {"wordCount": word_count(answer["answer"])} for answer in item.get("answers", ())]
@@ -97,7 +97,7 @@ def _evaluation_1_0(evaluation: Item) -> Item:
 
 
 def _profile_1_0(item: Item) -> Item:
-    """Compute all figures again from the scores they claim to come from; the overall average is only rounded."""
+    """Recompute all figures from the scores that they claim to come from. The overall average is only rounded."""
     recent = {entry["name"]: [int(score) for score in entry["recentScores"]][-WINDOW:] for entry in item["dimensions"]}
     scores = {name: recent[name] for name in DIMENSIONS}
     weak = profiles.weaknesses(scores)
@@ -129,7 +129,7 @@ STEPS: Mapping[Kind, tuple[Step, ...]] = {
 
 
 def upgraded(kind: Kind, item: Item, steps: Mapping[Kind, Sequence[Step]] = STEPS) -> dict[str, Any]:
-    """Return the item in the current form of its kind; the item itself if it has that form already.
+    """Return the item in the current form of its kind, or the item itself if it already has that form.
 
     Raises ItemUnreadable for a version without an upgrade, and for an item that its step cannot convert.
     """
@@ -152,7 +152,7 @@ def _validated(step: Step, kind: Kind, item: Item) -> dict[str, Any]:
 
 
 def read(record: type[_R], kind: Kind, item: Item) -> _R:
-    """Return the record of an item of any version. Raises ItemUnreadable for an invalid item."""
+    """Return the record for an item of any version. Raises ItemUnreadable for an invalid item."""
     try:
         return record.model_validate(upgraded(kind, item))
     except ValidationError as error:

@@ -1,1 +1,1 @@
-"""Evaluators of answers to a scenario: a fixed rubric by default, a model on Amazon Bedrock on request."""
+"""Evaluators of answers: a fixed rubric by default, or optionally a model on Amazon Bedrock."""

@@ -1,8 +1,7 @@
-"""Evaluator that asks a model on Amazon Bedrock, through the Converse API of boto3.
+"""An evaluator that uses a model on Amazon Bedrock through the Converse API of boto3.
 
-A temporary failure (throttled, overloaded, timed out, connection lost) and an unusable reply are tried again, at most
-twice, after one and after two seconds. A request that the service rejects permanently (no access, unknown model,
-blocked content) is not tried again.
+Temporary failures (throttling, overload, timeout, lost connection) and unusable replies are retried at most twice,
+after one and after two seconds. Permanent rejections (no access, unknown model, blocked content) are not retried.
 """
 
 from __future__ import annotations
@@ -40,14 +39,14 @@ REFUSING_STOPS = frozenset({"guardrail_intervened", "content_filtered"})
 
 
 class ConverseClient(Protocol):
-    """Used part of a `bedrock-runtime` client."""
+    """The part of a `bedrock-runtime` client that is used."""
 
     def converse(self, **request: Any) -> Mapping[str, Any]:
         """Send one request to a model."""
 
 
 class BedrockEvaluator:
-    """Evaluator that asks a model. `wait` receives seconds and returns after them."""
+    """Evaluator that uses a model. `wait` is a function that waits for a number of seconds."""
 
     def __init__(self, client: ConverseClient, model_id: str, wait: Callable[[float], None]) -> None:
         self._client = client
@@ -56,10 +55,10 @@ class BedrockEvaluator:
         self._free = threading.BoundedSemaphore(MAX_CONCURRENT)
 
     def evaluate(self, submission: Submission) -> Assessment:
-        """Return the model's assessment, validated against the rubric.
+        """Return the model's assessment, validated with the rubric.
 
-        Raises EvaluationRefused for a permanent refusal, EvaluationUnavailable after three tries, or immediately while
-        MOST_AT_ONCE others are graded.
+        Raises EvaluationRefused for a permanent rejection, and EvaluationUnavailable after three attempts, or
+        immediately while MOST_AT_ONCE other submissions are being graded.
         """
         if not self._free.acquire(blocking=False):
             raise EvaluationUnavailable(f"{self._model_id} is grading {MAX_CONCURRENT} others: try again later")
@@ -95,7 +94,7 @@ class BedrockEvaluator:
 
 
 def _text(answer: Mapping[str, Any]) -> str:
-    """Return all text of the reply; blocks of other kinds (reasoning, tools) are ignored."""
+    """Return all text in the reply. Blocks of other kinds (reasoning, tools) are ignored."""
     content = answer.get("output", {}).get("message", {}).get("content", [])
     return "\n".join(block["text"] for block in content if "text" in block)
 
@@ -111,7 +110,7 @@ def _refuse_lasting(error: ClientError | ConnectionError | HTTPClientError, mode
 
 
 def converse_client(region: str, endpoint_url: str | None = None, timeout_s: float = 60.0) -> ConverseClient:
-    """Return a boto3 client that leaves all retries to the evaluator; boto3 finds credentials as usual."""
+    """Return a boto3 client without its own retries, which the evaluator makes. boto3 finds credentials as usual."""
     config = Config(retries={"total_max_attempts": 1}, connect_timeout=10, read_timeout=timeout_s)
     client: ConverseClient = boto3.client(
         "bedrock-runtime", region_name=region, endpoint_url=endpoint_url, config=config

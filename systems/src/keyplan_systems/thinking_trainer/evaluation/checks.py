@@ -1,4 +1,4 @@
-"""Thirty-two checks of the rubric evaluator: four yes-or-no questions per dimension, each worth one point."""
+"""The thirty-two checks of the rubric evaluator: four yes-or-no questions per dimension, with one point each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ENOUGH_WORDS = 40
 
 @dataclass(frozen=True)
 class Check:
-    """Check of a submission; `yes` and `no` are the reasons given with the score."""
+    """A check of a submission. `yes` and `no` are the reasons given with the score."""
 
     dimension: Dimension
     met: Callable[[Features], bool]

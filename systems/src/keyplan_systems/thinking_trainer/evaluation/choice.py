@@ -1,4 +1,4 @@
-"""Choice of the evaluator: a model on Amazon Bedrock if configured, otherwise the fixed rubric."""
+"""Selection of the evaluator: a model on Amazon Bedrock if configured, or else the fixed rubric."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .rubric_evaluator import RubricEvaluator
 
 @dataclass(frozen=True)
 class EvaluatorSettings:
-    """Settings of the evaluation. Without a model ID the rest is ignored."""
+    """The settings of the evaluation. Without a model ID, the rest is ignored."""
 
     model_id: str | None = None
     region: str = "us-east-1"
@@ -24,7 +24,7 @@ class EvaluatorSettings:
 def evaluator_for(settings: EvaluatorSettings, clock: Clock) -> Evaluator:
     """Return the evaluator for these settings.
 
-    Raises ImportError with instructions if boto3 is required and missing.
+    Raises ImportError with instructions if boto3 is required but missing.
     """
     if settings.model_id is None:
         return RubricEvaluator()

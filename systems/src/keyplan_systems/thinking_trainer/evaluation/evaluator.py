@@ -1,4 +1,4 @@
-"""Interface of evaluators: from a scenario with answers to an assessment of all eight dimensions."""
+"""The interface of evaluators, which assess the answers to a scenario in all eight dimensions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from ..domain.scenarios import Question, Scenario
 
 @dataclass(frozen=True)
 class Submission:
-    """Answers to grade. Raises ValueError without answers, or for an answer to another scenario's question."""
+    """Answers to grade.
+
+    Raises ValueError without answers, or for an answer to a question of another scenario.
+    """
 
     scenario: Scenario
     answers: tuple[Answer, ...]
@@ -25,13 +28,13 @@ class Submission:
 
     @property
     def pairs(self) -> tuple[tuple[Question, str], ...]:
-        """Answered questions, with their answers."""
+        """The answered questions with their answers."""
         questions = {question.question_id: question for question in self.scenario.questions}
         return tuple((questions[answer.question_id], answer.answer) for answer in self.answers)
 
 
 class Evaluator(Protocol):
-    """Evaluator of submissions."""
+    """Interface of evaluators of submissions."""
 
     def evaluate(self, submission: Submission) -> Assessment:
         """Return all eight dimensions with reasons, and feedback. Raises EvaluationFailed."""

@@ -1,4 +1,4 @@
-"""Measurements of a submission: its words, its different sentences, its figures, and its overlap with the task.
+"""Measurements of a submission: its words, distinct sentences, numbers, and overlap with the task.
 
 A sentence counts once however often it is repeated. Two words count as the same if their first six letters agree, which
 approximates stemming.
@@ -26,12 +26,12 @@ _LIST_LINE = re.compile(r"^[ \t]*(?:[-*•]|\d+[.)])[ \t]+\S", re.MULTILINE)
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """Return the words and figures of a text, case folded; curly apostrophes and dashes count as straight ones."""
+    """Return the words and numbers in a text, case-folded. Curly apostrophes and dashes count as straight ones."""
     return tuple(_WORD.findall(_straight(text).casefold()))
 
 
 def sentences_of(text: str) -> tuple[str, ...]:
-    """Return the sentences of a text that contain a word, in order; a line break also ends a sentence."""
+    """Return the sentences in a text that contain a word, in order. A line break also ends a sentence."""
     return tuple(part for part in _SENTENCE_END.split(_straight(text)) if words_of(part))
 
 
@@ -43,7 +43,7 @@ def stems_of(text: str) -> frozenset[str]:
 
 
 def figures_of(text: str) -> tuple[str, ...]:
-    """Return the figures of a text, without thousands separators."""
+    """Return the numbers in a text, without thousands separators."""
     return tuple(figure.replace(",", "") for figure in _FIGURE.findall(text))
 
 
@@ -53,7 +53,7 @@ def _straight(text: str) -> str:
 
 @dataclass(frozen=True)
 class Features:
-    """Measurements of one submission; each is computed on first access."""
+    """The measurements of one submission, each computed on first access."""
 
     submission: Submission
 
@@ -64,74 +64,74 @@ class Features:
 
     @cached_property
     def sentences(self) -> tuple[tuple[str, ...], ...]:
-        """Words of each different sentence."""
+        """The words of each distinct sentence."""
         return tuple(dict.fromkeys(words_of(sentence) for sentence in sentences_of(self.text)))
 
     @cached_property
     def _lines(self) -> tuple[str, ...]:
-        """Each different sentence as its words with a space around each, for phrase lookup."""
+        """Each distinct sentence as its words with a space around each, for phrase lookup."""
         return tuple(f" {' '.join(sentence)} " for sentence in self.sentences)
 
     @cached_property
     def word_count(self) -> int:
-        """Number of words in different sentences."""
+        """The number of words in distinct sentences."""
         return sum(len(sentence) for sentence in self.sentences)
 
     @cached_property
     def words_per_sentence(self) -> float:
-        """Mean length of a sentence in words; 0 without sentences."""
+        """The mean length of a sentence in words, or 0 without sentences."""
         return self.word_count / len(self.sentences) if self.sentences else 0.0
 
     @cached_property
     def longest_sentence(self) -> int:
-        """Number of words in the longest sentence; 0 without sentences."""
+        """The number of words in the longest sentence, or 0 without sentences."""
         return max(map(len, self.sentences), default=0)
 
     @cached_property
     def has_blocks(self) -> bool:
-        """True if an answer has paragraphs, or a list of two lines or more."""
+        """Whether an answer has paragraphs, or a list of two or more lines."""
         texts = [text for _, text in self.submission.pairs]
         return any(_has_blank_line(text) or len(_LIST_LINE.findall(text)) > 1 for text in texts)
 
     @cached_property
     def figure_count(self) -> int:
-        """Number of different figures written in digits."""
+        """The number of distinct numbers written in digits."""
         return len(set(figures_of(self.text)))
 
     @cached_property
     def has_sum(self) -> bool:
-        """True if two figures are joined by a sign of arithmetic."""
+        """Whether two numbers are joined by an arithmetic operator."""
         return _SUM.search(self.text) is not None
 
     @cached_property
     def question_overlap(self) -> tuple[float, ...]:
-        """Per answer, the share of its question's words that it uses, 0 to 1."""
+        """For each answer, the share of its question's words that it uses, from 0 to 1."""
         return tuple(_part(stems_of(question.text), stems_of(text)) for question, text in self.submission.pairs)
 
     @cached_property
     def scenario_words_used(self) -> int:
-        """Number of different words of the description that are used."""
+        """The number of distinct words of the description that are used."""
         return len(stems_of(self.submission.scenario.description) & stems_of(self.text))
 
     @cached_property
     def target_met(self) -> tuple[float, ...]:
-        """Per answer, its words as a share of the requested number; more than 1 when longer."""
+        """For each answer, its words as a share of the requested number, which is more than 1 if it is longer."""
         return tuple(len(words_of(text)) / question.target_word_count for question, text in self.submission.pairs)
 
     @cached_property
     def uses_scenario_fact(self) -> bool:
-        """True if a figure of the description, or three significant words of it in a row, are used."""
+        """Whether a number in the description, or three consecutive significant words of it, are used."""
         description = self.submission.scenario.description
         if set(figures_of(description)) & set(figures_of(self.text)):
             return True
         return bool(_runs(words_of(description)) & _runs(words_of(self.text)))
 
     def different(self, phrases: Iterable[str]) -> int:
-        """Return how many of the phrases are used at all."""
+        """Return how many of the phrases are used."""
         return sum(any(f" {phrase} " in line for line in self._lines) for phrase in phrases)
 
     def sentences_with(self, phrases: Iterable[str]) -> int:
-        """Return how many different sentences use one of the phrases."""
+        """Return how many distinct sentences use one of the phrases."""
         sought = [f" {phrase} " for phrase in phrases]
         return sum(any(phrase in line for phrase in sought) for line in self._lines)
 
@@ -145,6 +145,6 @@ def _part(question_stems: frozenset[str], answered: frozenset[str]) -> float:
 
 
 def _runs(words: tuple[str, ...]) -> set[tuple[str, ...]]:
-    """Return three words in a row of which at least two are not common words."""
+    """Return runs of three consecutive words of which at least two are not common words."""
     runs = zip(*(words[start:] for start in range(SHARED_RUN_WORDS)), strict=False)
     return {run for run in runs if sum(word not in STOP_WORDS for word in run) > 1}

@@ -1,4 +1,4 @@
-"""Request to the model: the rubric as instructions, the submission as JSON data, and the problem of the last reply."""
+"""The request to the model: the rubric as instructions, the submission as JSON, and any problem of the last reply."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SYSTEM_PROMPT = "\n".join(
 
 
 def converse_request(model_id: str, submission: Submission, trouble: str = "") -> dict[str, Any]:
-    """Return the arguments of one Converse call; `trouble` is the reason why the previous reply was unusable."""
+    """Return the arguments of one Converse call. `trouble` is the reason why the previous reply was unusable."""
     blocks = [{"text": json.dumps(_submission(submission), ensure_ascii=False, indent=1)}]
     if trouble:
         blocks.append({"text": f"An earlier reply could not be used: {trouble}. Reply with the JSON object only."})

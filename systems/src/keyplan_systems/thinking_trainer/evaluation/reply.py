@@ -1,4 +1,4 @@
-"""Parser of the model's reply: the JSON object in its text, validated against the rubric."""
+"""Parser of the model's reply, which finds the JSON object in its text and validates it with the rubric."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ MAX_OPENINGS = 200
 
 
 class ReplyUnusable(Exception):  # noqa: N818 - named like what it says; never leaves the evaluators
-    """Text without an assessment; the message gives the reason in words the model can act on."""
+    """Raised for text without an assessment. The message contains the reason in words that the model can use."""
 
 
 def _cut(limit: int) -> BeforeValidator:
-    """Truncate a wordy reply instead of refusing it: its scores are what counts."""
+    """Truncate a wordy reply instead of rejecting it, because its scores are what counts."""
     return BeforeValidator(
         lambda text: f"{text[: limit - 1]}…" if isinstance(text, str) and len(text) > limit else text
     )
 
 
 class _Dimension(BaseModel):
-    """Dimension as the model wrote it. Scores are JSON numbers without a fraction, neither text nor booleans."""
+    """A dimension as the model wrote it. Scores are JSON integers, and neither strings nor booleans."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -50,7 +50,7 @@ class _Dimension(BaseModel):
 
 
 class _Reply(BaseModel):
-    """Whole reply. An overall score in it is ignored like any other additional field."""
+    """The whole reply. An overall score in it is ignored like any other additional field."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -59,7 +59,7 @@ class _Reply(BaseModel):
 
 
 class _Graded(BaseModel):
-    """Dimensions as the rubric requires them: all eight, each once."""
+    """The dimensions as the rubric requires them: all eight, each once."""
 
     dimensions: AllDimensions
 
@@ -84,7 +84,7 @@ def _score(entry: _Dimension) -> DimensionScore:
 
 
 def _objects(text: str) -> Iterator[dict[str, object]]:
-    """Yield the JSON objects in a text, outermost ones first to last."""
+    """Yield the JSON objects in a text, outermost objects in order."""
     decoder = json.JSONDecoder()
     end = 0
     for _ in range(MAX_OPENINGS):

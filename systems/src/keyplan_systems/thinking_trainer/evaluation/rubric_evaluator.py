@@ -1,4 +1,4 @@
-"""Deterministic evaluator: thirty-two documented checks of the text, four per dimension, one point each.
+"""The deterministic evaluator, with thirty-two documented checks of the text, four per dimension.
 
 It needs no model and no network, and the same answers always get the same scores. Its criteria:
 
@@ -11,9 +11,9 @@ It needs no model and no network, and the same answers always get the same score
 * quantitative-reasoning: numbers, three different figures, rates and estimates, a calculation;
 * humility-uncertainty: hedged sentences, unknowns, confidence or what would change it, sweeping words.
 
-`checks.py` holds the thresholds, `lexicon.py` the words, `features.py` how text is measured. A repeated sentence
-counts once. It sees the traces that careful thinking leaves in English text, not whether the thinking is right: a user
-who knows the words can satisfy it. Where that matters, configure a model.
+`checks.py` contains the thresholds, `lexicon.py` the words, and `features.py` the measurements of text. A repeated
+sentence counts once. The evaluator detects traces of careful thinking in English text, but not whether the thinking is
+right. A user who knows the words can satisfy it. If that matters, configure a model.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class RubricEvaluator:
     """Evaluator that uses only the checks."""
 
     def evaluate(self, submission: Submission) -> Assessment:
-        """Return all eight dimensions, each with the reason for every point given or withheld. Never fails."""
+        """Return all eight dimensions, each with the reason for every point given or withheld. It never fails."""
         features = Features(submission)
         scores = tuple(_score(dimension, features) for dimension in DIMENSIONS)
         return Assessment(dimensions=scores, feedback=_feedback(submission, scores), model_id=MODEL_ID)

@@ -1,1 +1,1 @@
-"""Seed scenarios: twenty situations with questions, one JSON file each under `data`, and their loader."""
+"""The seed scenarios, with one JSON file each in `data`, and their loader."""

@@ -1,4 +1,4 @@
-"""Loader of scenarios from JSON files: the twenty that come with the trainer or those of a folder, all validated."""
+"""Loader of scenarios from JSON files, either the included ones or those in a folder, with validation."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from ..domain.versions import Kind, read
 
 
 def seed_scenarios() -> tuple[Scenario, ...]:
-    """Return the twenty scenarios that come with the trainer, easiest first, then by ID."""
+    """Return the twenty included scenarios, easiest first, and then by ID."""
     return scenarios_in(resources.files(__package__) / "data")
 
 
 def scenarios_in(folder: Traversable) -> tuple[Scenario, ...]:
-    """Return all scenarios in a folder's `.json` files (the folder may be a `pathlib.Path`), easiest first, then by ID.
+    """Return all scenarios in a folder's `.json` files, easiest first, and then by ID.
 
-    Files of older versions are upgraded. Raises ScenarioFileInvalid, which names every invalid file.
+    The folder can be a `pathlib.Path`. Files of older versions are upgraded. Raises ScenarioFileInvalid, which lists
+    every invalid file.
     """
     files = sorted((entry for entry in folder.iterdir() if entry.name.endswith(".json")), key=lambda file: file.name)
     if not files:
@@ -42,7 +43,7 @@ def _loaded(files: Iterable[Traversable]) -> tuple[list[Scenario], list[str]]:
 
 
 def load_scenario(file: Traversable) -> Scenario:
-    """Return the scenario of a file named after its `scenarioId`.
+    """Return the scenario in a file that is named after its `scenarioId`.
 
     Raises ScenarioFileInvalid with file, field and rule.
     """
