@@ -282,6 +282,20 @@ def test_reading_the_list_registers_no_device(site: PageSite) -> None:
     assert "aah_device" not in {cookie["name"] for cookie in window.context.cookies()}
 
 
+def test_a_text_is_answered_and_a_question_skipped_without_javascript(site: PageSite) -> None:
+    first = site.asked("Which question would you skip?", timeout_seconds=600)
+    site.asked("Which question do you answer?", timeout_seconds=1200, min_responses=3)
+    page = site.open(f"questions/{first}", scripts=False).page
+    page.get_by_role("button", name="Skip").click()
+    expect(page.get_by_role("heading", name="Which question do you answer?")).to_be_visible()
+    page.get_by_label("Your answer").fill("One without scripts")
+    page.locator(".confidence").get_by_text("5").click()
+    page.get_by_role("button", name="Send answer").click()
+    expect(page.locator(".earned")).to_be_visible()
+    page.get_by_role("link", name="All questions", exact=True).click()
+    expect(page.locator("#feed a.answered")).to_have_count(1)
+
+
 def test_a_day_brings_a_limited_number_of_points(site: PageSite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scoring, "DAILY_CAP", 12)
     page = site.open().page

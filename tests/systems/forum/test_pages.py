@@ -527,6 +527,34 @@ def test_the_participant_follows_an_opened_thread_until_asking_to_stop(windows: 
     expect(page.get_by_role("button", name="Stop following")).to_be_visible()
 
 
+def test_notifications_are_read_and_deleted_without_javascript(windows: Windows, site: Site) -> None:
+    event = "read-without-scripts"
+    with keyplan.connect(site.url) as db:
+        db.run(
+            design.notify(
+                Notification(
+                    user_id=ANN,
+                    at_ms=1_700_000_000_000,
+                    event_id=event,
+                    participant_id=ANN,
+                    item_id=LOOPS,
+                    author_id=TUTOR,
+                    excerpt="Look at the condition",
+                    ttl=4_000_000_000,
+                )
+            )
+        )
+    ann = windows.open(site.url, scripts=False, width=PHONE)
+    page = ann.sign_in("forum", ANN, "/forum/app/notifications")
+    entry = page.locator(".notification", has_text="Look at the condition")
+    entry.get_by_role("button", name="Mark as read").click()
+    entry.get_by_role("button", name="Mark as unread").click()
+    page.get_by_role("button", name="Mark all as read").click()
+    expect(page.get_by_role("status").first).to_have_text("All notifications are marked as read.")
+    entry.get_by_role("button", name="Delete", exact=True).click()
+    expect(entry).to_have_count(0)
+
+
 def test_a_thread_stays_marked_as_unread_behind_many_newer_notifications(windows: Windows, site: Site) -> None:
     first_ms = 1_700_000_000_000
     with keyplan.connect(site.url) as db:

@@ -84,6 +84,25 @@ def test_forms_work_without_javascript(windows: Windows, site: Site) -> None:
     expect(page.locator(".task", has_text="Sort the papers")).to_have_count(0)
 
 
+def test_edits_and_bulk_changes_work_without_javascript(windows: Windows, site: Site) -> None:
+    page = as_ada(windows, site, scripts=False).page
+    for number in (1, 2, 3):
+        add(page, f"By form {number}")
+    page.get_by_role("link", name="By form 3").click()
+    page.get_by_label("Title").fill("By form, changed")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("status").first).to_contain_text("Saved")
+    page.goto(f"{site.url}/todo/app/?view=all&q=By form")
+    for number in (1, 2):
+        page.get_by_label(f"Select “By form {number}”").check()
+    page.get_by_role("button", name="Complete", exact=True).click()
+    expect(page.locator(".task.done", has_text="By form")).to_have_count(2)
+    page.get_by_label("Select “By form, changed”").check()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    page.goto(f"{site.url}/todo/app/?view=all&q=By form")
+    expect(page.locator(".task", has_text="By form, changed")).to_have_count(0)
+
+
 def test_a_completed_task_can_be_undone(windows: Windows, site: Site) -> None:
     page = as_ada(windows, site).page
     add(page, "Clean the windows")

@@ -317,6 +317,30 @@ def test_the_preview_works_without_javascript(windows: Windows, site: Site, days
     expect(page.get_by_text("Rejected. The letter is on its way")).to_be_visible()
 
 
+def test_the_whole_way_of_a_booking_works_without_javascript(
+    windows: Windows, site: Site, days: Callable[[], date]
+) -> None:
+    ada, carla = signed_in(windows, site, "ada", scripts=False), signed_in(windows, site, "carla", scripts=False)
+    path = request_booking(ada, days())
+    page = carla.goto(path.replace("/bookings/", "/inbox/"))
+    page.get_by_role("button", name="Approve").click()
+    expect(page.get_by_text("Approved. The letter is on its way")).to_be_visible()
+    page.get_by_label("Amount in euros").fill("20")
+    page.get_by_role("button", name="Record the payment").click()
+    expect(page.get_by_text("Recorded: €20.00")).to_be_visible()
+    page.get_by_role("button", name="Issue a door code").click()
+    expect(page.locator(".code")).to_be_visible()
+    own = ada.goto(path)
+    own.get_by_text("Cancel this booking").click()
+    own.get_by_role("button", name="Cancel the booking").click()
+    expect(own.get_by_text("The booking is cancelled")).to_be_visible()
+    day = days()
+    add_event(carla, day, "EVENING", "Film night")
+    carla.page.locator("a.card", has_text="Film night").first.click()
+    carla.page.get_by_role("button", name="Remove").click()
+    expect(carla.page.get_by_text("Removed: Film night")).to_be_visible()
+
+
 def test_one_of_two_concurrent_requests_for_the_same_hours_can_be_approved(
     windows: Windows, site: Site, days: Callable[[], date]
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import warnings
 from collections.abc import Callable, Iterator
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx
 import pytest
@@ -79,8 +79,11 @@ def test_a_callback_without_its_own_start_is_rejected(site: Site) -> None:
 def test_a_rejection_by_the_provider_is_shown(site: Site) -> None:
     with httpx.Client(base_url=site.url) as client:
         state = state_of(client.get("/sign-in/start"))
-        page = client.get(f"/sign-in/callback?error=access_denied&error_description=Not+today&state={state}")
-        assert (page.status_code, "Not today" in page.text) == (403, True)
+        text = "Not today <script>alert(1)</script>"
+        query = urlencode({"error": "access_denied", "error_description": text, "state": state})
+        page = client.get(f"/sign-in/callback?{query}")
+        assert (page.status_code, "Not today &lt;script&gt;" in page.text) == (403, True)
+        assert "<script>alert" not in page.text
 
 
 def test_an_unknown_code_is_rejected(site: Site) -> None:

@@ -27,7 +27,6 @@ from keyplan.clock import Clock, SystemClock
 from keyplan.pages import Pages, Wording, redirect, root_of
 from keyplan_systems.web.browsing import checked_form, viewer_of
 from keyplan_systems.web.keys import KeysUnavailableError
-from keyplan_systems.web.problems import Problem
 from keyplan_systems.web.sessions import Sessions
 from keyplan_systems.web.system import SamplePerson
 from keyplan_systems.web.tokens import TokenError, TokenVerifier
@@ -110,14 +109,16 @@ class SampleSignIn(_Base):
         ]
 
     async def _page(self, request: Request) -> Response:
-        self._require_local(request)
+        if (refusal := self._refusal(request)) is not None:
+            return refusal
         target = local_path(request.query_params.get("next"))
         system = system_at(request)
         groups = sorted(self._people.items(), key=lambda entry: entry[0] != system)
         return self._pages.render(request, "sign_in.html.j2", groups=groups, next=target, provider="", system=system)
 
     async def _start(self, request: Request) -> Response:
-        self._require_local(request)
+        if (refusal := self._refusal(request)) is not None:
+            return refusal
         form = await checked_form(request)
         _, people = self._people.get(form.get("system", ""), ("", ()))
         person = next((person for person in people if person.subject == form.get("subject")), None)
@@ -128,11 +129,12 @@ class SampleSignIn(_Base):
         own = f"/{form['system']}/"
         return _signed_in(request, claims, target if target != "/" else own)
 
-    def _require_local(self, request: Request) -> None:
-        """Raise problem 403 for a host name that another site could resolve to this machine."""
-        if not self._is_local(request.url.hostname or ""):
-            message = "Sample people can sign in at this machine's own address only, such as http://127.0.0.1."
-            raise Problem(403, message)
+    def _refusal(self, request: Request) -> Response | None:
+        """Return a page of error 403 for a host name that another site could resolve to this machine, else None."""
+        if self._is_local(request.url.hostname or ""):
+            return None
+        message = "Sample people can sign in at this machine's own address only, such as http://127.0.0.1."
+        return self._pages.error(request, 403, message)
 
 
 class ProviderSignIn(_Base):
