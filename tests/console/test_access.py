@@ -127,3 +127,14 @@ def test_a_read_only_source_refuses_writes_before_they_are_sent(engine: Engine) 
     with pytest.raises(AccessDeniedError, match="read-only: DeleteTable is refused"):
         console.source.call("DeleteTable", {"TableName": "films"})
     assert console.source.call("ListTables", {}) == {"TableNames": []}
+
+
+def test_a_failure_of_the_console_is_a_page(engine: Engine) -> None:
+    def call(operation: str, request: dict[str, object]) -> dict[str, object]:
+        raise RuntimeError("out of order <b>")
+
+    console = Console(Source("broken", call, kind="endpoint"))
+    with TestClient(console.site(), base_url=BASE, raise_server_exceptions=False) as client:
+        answer = client.get(console.url(BASE).replace("/console/?", "/console/data/?"))
+    assert answer.status_code == 500
+    assert "RuntimeError: out of order &lt;b&gt;" in answer.text

@@ -114,6 +114,42 @@ def test_a_result_is_exported_as_json_lines_and_csv(engine: Engine, visit: Visit
     assert row["note"] == '\'-5 degrees, "cold"'
 
 
+def test_an_export_is_imported_again(engine: Engine, visit: Visit, tmp_path: Path) -> None:
+    create(engine)
+    fill(engine)
+    put(engine, "Zoe", 1, formula={"S": "=1+1"}, unlike={"BOOL": True})
+    create(engine, "copies")
+    window = visit(engine)
+    window.expected.append("400")
+    window.goto(ORDERS)
+    lines, table = downloaded(window, "page", "DynamoDB JSON lines"), downloaded(window, "page", "CSV")
+    (tmp_path / "items.csv").write_text(table, newline="")
+    page = window.goto("/console/data/tables/copies/")
+    page.get_by_role("link", name="Import").click()
+    window.check_accessibility()
+    window.check_layout()
+    page.get_by_label("File").set_input_files(tmp_path / "items.csv")
+    expect(page.get_by_label("Format")).to_have_value("csv")
+    page.get_by_role("button", name="Import").click()
+    expect(page.locator(".notice")).to_have_text("8 items written.")
+    zoe = {"customer": {"S": "Zoe"}, "number": {"N": "1"}, "formula": {"S": "=1+1"}, "unlike": {"BOOL": True}}
+    assert get(engine, "Zoe", 1, "copies") == zoe
+    page.get_by_label("Items", exact=True).fill(lines)
+    page.get_by_label("Format").select_option("json")
+    page.get_by_role("button", name="Import").click()
+    expect(page.locator(".notice")).to_contain_text("0 items written. 8 skipped, because an item with the key exists.")
+    page.get_by_label("Items", exact=True).fill(lines + '{"customer": "key is missing"}')
+    page.get_by_label("Replace existing items").check()
+    page.get_by_role("button", name="Import").click()
+    expect(page.locator(".notice")).to_contain_text("8 items written. 1 refused:")
+    expect(page.locator(".notice li")).to_contain_text("item 9: ")
+    assert get(engine, "Ada Lovelace", 1000, "copies") == get(engine, "Ada Lovelace", 1000)
+    page.get_by_label("Items", exact=True).fill('{"customer": "a", "number": 1}\n{')
+    page.get_by_role("button", name="Import").click()
+    expect(page.locator("#text-error")).to_contain_text("line 2: not valid JSON")
+    expect(page.get_by_label("Items", exact=True)).to_have_value('{"customer": "a", "number": 1}\n{')
+
+
 def test_all_pages_are_exported_only_when_asked(engine: Engine, visit: Visit) -> None:
     create(engine)
     for place in range(120):

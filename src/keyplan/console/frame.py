@@ -156,7 +156,11 @@ class Frame:
             message = detail if detail != phrase else "This page does not exist."
             return self.refused(request, status, phrase, message)
 
-        return {HTTPException: on_http}
+        def on_failure(request: Request, error: Exception) -> Response:
+            message = f"{type(error).__name__}: {error}. The terminal of the console has the details."
+            return self.refused(request, 500, "The console has failed", message)
+
+        return {HTTPException: on_http, Exception: on_failure}
 
 
 def form(request: Request) -> PostedForm:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from starlette.routing import Route
 
-from keyplan.console.data import exports, items, partiql, stream, tables
+from keyplan.console.data import exports, imports, items, partiql, stream, tables
 from keyplan.console.frame import Frame
 
 
@@ -15,5 +15,6 @@ def routes(console: Frame) -> list[Route]:
         *partiql.routes(console),
         *items.routes(console),
         *exports.routes(console),
+        *imports.routes(console),
         *stream.routes(console),
     ]

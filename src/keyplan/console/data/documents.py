@@ -67,6 +67,34 @@ def read_values(text: str) -> list[dict[str, Any]]:
     return [_typed(value, f"value {place}") for place, value in enumerate(values, 1)]
 
 
+def read_items(text: str) -> list[Item]:
+    """Return the items of an array or of lines: plain JSON, or {"Item": ...} with DynamoDB JSON.
+
+    Raises DocumentError, which names the line or the place in the array.
+    """
+    if text.lstrip().startswith("["):
+        return [_item(document, f"item {place}") for place, document in enumerate(_parse(text), 1)]
+    items = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                document = _parse(line)
+            except DocumentError as error:
+                raise DocumentError(f"line {number}: {error}") from None
+            items.append(_item(document, f"line {number}"))
+    return items
+
+
+def _item(document: Any, place: str) -> Item:
+    try:
+        members = _members(document)
+        if set(members) == {"Item"} and isinstance(members["Item"], dict):
+            return {name: _typed(value, name) for name, value in members["Item"].items()}
+        return {name: _of_plain(value, None, name) for name, value in members.items()}
+    except DocumentError as error:
+        raise DocumentError(f"{place}: {error}") from None
+
+
 def read_json(text: str) -> Any:
     """Return any JSON document. Raises DocumentError."""
     _parse(text)

@@ -26,7 +26,8 @@ _TYPES: Final = {
 }
 REST: Final = "(other attributes)"
 """Column of a CSV file for attributes that the first items do not have."""
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "|")
+FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "|")
+"""Starts of texts that a spreadsheet may run."""
 _NUMBER: Final = re.compile(r"-?[0-9][0-9.]*([eE][+-]?[0-9]+)?")
 
 
@@ -144,4 +145,4 @@ def _csv_text(value: Mapping[str, Any]) -> str:
 
 
 def _safe(text: str) -> str:
-    return "'" + text if text.startswith(_FORMULA) else text
+    return "'" + text if text.startswith(FORMULA) else text

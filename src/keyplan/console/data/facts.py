@@ -95,6 +95,11 @@ class TableFacts:
         definitions = self.description.get("AttributeDefinitions", ())
         return next((part["AttributeType"] for part in definitions if part["AttributeName"] == attribute), "S")
 
+    def is_key(self, attribute: str) -> bool:
+        """Return True for a key attribute of the table or an index."""
+        definitions = self.description.get("AttributeDefinitions", ())
+        return any(part["AttributeName"] == attribute for part in definitions)
+
     @property
     def arn(self) -> str:
         """Return the table's ARN; empty if the endpoint has none."""

@@ -51,6 +51,17 @@
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.currentTarget.requestSubmit();
   });
 
+  // A file fills the text field of an import; its name selects the format.
+  const file = document.getElementById("file");
+  if (file) {
+    file.closest("[data-file]").hidden = false;
+    file.addEventListener("change", async () => {
+      if (!file.files.length) return;
+      document.getElementById("text").value = await file.files[0].text();
+      document.getElementById("format").value = /\.csv$/i.test(file.files[0].name) ? "csv" : "json";
+    });
+  }
+
   // Live tail: ask for new records each second while the page is shown.
   const tail = document.querySelector("[data-tail]");
   if (tail) {

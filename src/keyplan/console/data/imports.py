@@ -1,0 +1,145 @@
+"""Import of items: JSON, DynamoDB JSON lines or CSV, as the exports write them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from keyplan.client.errors import NoAnswerError
+from keyplan.console.data.documents import DocumentError, Item, cell, read_items, read_plain
+from keyplan.console.data.exports import FORMULA, REST
+from keyplan.console.data.facts import TableFacts, describe
+from keyplan.console.data.search import key_of, scalar
+from keyplan.console.frame import Frame, PostedForm, form
+from keyplan.console.source import Source
+from keyplan.errors import ConditionalCheckFailedError, ServiceError
+
+_MOST: Final = 20_000
+_SHOWN: Final = 20
+_NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+
+
+@dataclass
+class ImportResult:
+    """Outcome of an import."""
+
+    written: int = 0
+    existing: int = 0
+    """Items that were not written because an item with their key exists."""
+    refused: int = 0
+    problems: list[str] = field(default_factory=list)
+    """The first refused items, each with the reason."""
+
+
+def routes(console: Frame) -> list[Route]:
+    """Return the routes of imports."""
+
+    def importing(request: Request) -> Response:
+        facts = describe(console.source, request.path_params["table"])
+        posted = form(request) if request.method == "POST" else PostedForm([])
+        errors: dict[str, str] = {}
+        result = None
+        if request.method == "POST":
+            try:
+                items = read(posted["text"], posted["format"], facts)
+                result = write(console.source, facts, items, replace=posted["replace"] == "yes")
+            except DocumentError as error:
+                errors["text"] = str(error)
+        return console.render(
+            request,
+            "data/import.html.j2",
+            400 if errors else 200,
+            facts=facts,
+            tab="items",
+            posted=posted,
+            errors=errors,
+            result=result,
+        )
+
+    return [console.route("/data/tables/{table}/import", importing, methods=("GET", "POST"))]
+
+
+def read(text: str, kind: str, facts: TableFacts) -> list[Item]:
+    """Return the items of a text. Raises DocumentError, which names the line."""
+    items = list(_of_csv(text, facts)) if kind == "csv" else read_items(text)
+    if not items:
+        raise DocumentError("the text contains no items")
+    if len(items) > _MOST:
+        raise DocumentError(f"{len(items):,} items: import at most {_MOST:,} at once")
+    return items
+
+
+def _of_csv(text: str, facts: TableFacts) -> Iterator[Item]:
+    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+    try:
+        for number, row in enumerate(reader, 2):
+            if None in row:
+                raise DocumentError(f"line {number}: more values than columns")
+            try:
+                yield _of_row(row, facts)
+            except DocumentError as error:
+                raise DocumentError(f"line {number}: {error}") from None
+    except csv.Error as error:
+        raise DocumentError(f"line {reader.line_num}: not valid CSV: {error}") from None
+
+
+def _of_row(row: Mapping[str, str | None], facts: TableFacts) -> Item:
+    item: Item = {}
+    for column, value in row.items():
+        name, text = _without_mark(column), _without_mark(value or "")
+        if name == REST and text:
+            item.update(read_plain(text))
+        elif text:
+            item[name] = scalar(facts.type_of(name), text, name) if facts.is_key(name) else _value(text, name)
+    return item
+
+
+def _without_mark(text: str) -> str:
+    """Return a text without the apostrophe that the export puts before formulas."""
+    return text[1:] if text.startswith("'") and text[1:].startswith(FORMULA) else text
+
+
+def _value(text: str, name: str) -> dict[str, Any]:
+    """Return the value of a CSV cell: a number, true or false, JSON, or text."""
+    if _NUMBER.fullmatch(text):
+        return {"N": text}
+    if text in {"true", "false"}:
+        return {"BOOL": text == "true"}
+    if text[0] in "[{":
+        try:
+            return read_plain(f'{{"value": {text}}}')["value"]
+        except DocumentError:
+            pass  # a text that only looks like JSON
+    return scalar("S", text, name)
+
+
+def write(source: Source, facts: TableFacts, items: list[Item], *, replace: bool) -> ImportResult:
+    """Write items one by one; unless they replace others, on condition that no item has their key."""
+    result = ImportResult()
+    put: dict[str, Any] = {"TableName": facts.name}
+    if not replace:
+        put["ConditionExpression"] = "attribute_not_exists(#key)"
+        put["ExpressionAttributeNames"] = {"#key": facts.keys.pk}
+    for number, item in enumerate(items, 1):
+        try:
+            source.call("PutItem", {**put, "Item": item})
+            result.written += 1
+        except ConditionalCheckFailedError:
+            result.existing += 1
+        except NoAnswerError:
+            raise
+        except ServiceError as error:
+            result.refused += 1
+            if len(result.problems) < _SHOWN:
+                key = key_of(item, facts.keys) or {}
+                text = " / ".join(cell(value).text for value in key.values())
+                result.problems.append(f"item {number}{f' ({text})' if text else ''}: {error.message or error.code}")
+    return result
