@@ -18,7 +18,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Annotated
 
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field
 
 from keyplan import (
     GSI,
@@ -38,13 +38,8 @@ from keyplan import (
     item,
     key,
     pk,
-    suppress,
     transaction,
 )
-
-suppressed = [
-    suppress("KP602", on="ship", reason="callers give the total of each product and warehouse"),
-]
 
 Id = Annotated[str, Field(min_length=1, max_length=64, pattern="^[^#]+$")]
 
@@ -413,11 +408,18 @@ def add_shipment_item(new: ShipmentItem) -> ItemWrite:
     return item(new)
 
 
+def once_each(shipped: list[ShippedProduct]) -> list[ShippedProduct]:
+    """Refuse two entries of one product and warehouse: a transaction writes each item once."""
+    if len({(one.product_id, one.warehouse_id) for one in shipped}) < len(shipped):
+        raise ValueError("add up the quantities of a product from one warehouse")
+    return shipped
+
+
 @transaction(rate=Rate(average=1, peak=10), expected_items=2)
 def ship(
     shipment: Shipment,
     items: Annotated[list[ShipmentItem], Field(max_length=45)],
-    shipped: Annotated[list[ShippedProduct], Field(max_length=45)],
+    shipped: Annotated[list[ShippedProduct], Field(max_length=45), AfterValidator(once_each)],
 ) -> list[WriteCall[Shipment] | WriteCall[ShipmentItem] | WriteCall[WarehouseItem]]:
     """Store a shipment with its items, and remove them from the warehouse.
 

@@ -15,11 +15,19 @@ def snapshot(
     file: Annotated[Path, typer.Argument(help="The database file.", exists=True, dir_okay=False, readable=True)],
     target: Annotated[Path, typer.Argument(help="Path of the copy. The file must not exist.")],
 ) -> None:
-    """Copy a database file as of a single point in time. Other processes can keep using the file."""
+    """Copy a database file as of a single point in time. Other processes can keep using the file.
+
+    Progress is printed to standard error after two seconds, and then every ten seconds.
+    """
+    from keyplan.cli.elapsed import reported  # noqa: PLC0415
     from keyplan.engine.engine import Engine  # noqa: PLC0415 - `keyplan --help` needs no engine
 
+    def copied() -> str:
+        written = target.stat().st_size if target.exists() else 0
+        return f"{written:,} of about {file.stat().st_size:,} bytes"
+
     try:
-        with Engine.open(file) as engine:
+        with Engine.open(file) as engine, reported("keyplan snapshot: copying", copied):
             engine.snapshot(target)
     except (StorageError, FileExistsError) as error:
         raise refusal(f"keyplan snapshot: {error}", code=1) from None

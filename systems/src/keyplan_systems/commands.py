@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from keyplan.cli.designs import refusal
+from keyplan.cli.elapsed import reported
 
 Action = Literal["query", "report", "reports", "refresh", "compact", "feed", "catch-up"]
 Format = Literal["table", "json", "csv"]
@@ -210,7 +211,8 @@ def lake(
     where = lake or f"keyplan-data/{system}/lake"
     order = commands.Order(where, text, _parameters(set_ or ()), database, export)
     try:
-        shown = commands.ACTIONS[action](order)
+        with reported(f"keyplan lake {system} {action}: running"):
+            shown = commands.ACTIONS[action](order)
     except commands.ERRORS as error:
         raise refusal(f"keyplan lake {system} {action}: {error}", code=1) from None
     _PRINT[format](shown)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field
 
 import keyplan
 from keyplan import (
@@ -334,3 +334,22 @@ def test_a_consumers_filter_compares_members_with_values_of_their_type(condition
     with pytest.raises(DesignError) as refused:
         _follow(condition)()
     assert refused.value.problem == problem
+
+
+def _once_each(lines: list[Line]) -> list[Line]:
+    if len({line.sku for line in lines}) < len(lines):
+        raise ValueError("add up the lines of one product")
+    return lines
+
+
+@transaction()
+def buy_lines(lines: Annotated[list[Line], AfterValidator(_once_each)]) -> list[WriteCall[Any]]:
+    return [reserve(each(lines))]
+
+
+def test_the_validator_of_a_transactions_parameter_refuses_a_call() -> None:
+    assert buy_lines([Line(sku="a"), Line(sku="b")])
+    with pytest.raises(ValueError, match="add up the lines of one product"):
+        buy_lines([Line(sku="a"), Line(sku="a")])
+    with pytest.raises(TypeError, match="buy_lines\\(\\) expects lines as "):
+        buy_lines(["a"])  # type: ignore[list-item]

@@ -258,3 +258,9 @@ def test_the_warehouse_never_ships_more_than_its_stock(db: Connection) -> None:
     with pytest.raises(TransactionFailedError):
         db.run(guide.ship(late, [shipped("66666", "77777", "99887", 3)], [books]))
     assert db.run(guide.shipments_of_warehouse("12376")).items == (FROM_BORAS,)
+
+
+def test_two_entries_of_one_product_are_refused_before_the_shipment(db: Connection) -> None:
+    books = ShippedProduct(product_id="99887", warehouse_id="12376", quantity=1)
+    with pytest.raises(ValueError, match="add up the quantities"):
+        guide.ship(FROM_BORAS, [TWO_BOOKS], [books, books])

@@ -12,10 +12,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
-from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 from uuid import UUID
 
-from pydantic import BaseModel
+from pydantic import AfterValidator, BaseModel, BeforeValidator, PlainValidator, TypeAdapter, WrapValidator
 
 from keyplan.design.arguments import shorten
 from keyplan.design.conditions.conditions import Condition, FieldPath, FieldSize, FunctionCondition, paths_of
@@ -95,6 +95,27 @@ def or_unset(check: ArgumentCheck) -> ArgumentCheck:
     """Return a check that also accepts UNSET."""
     accepts = check.accepts
     return check._replace(accepts=lambda value: value is UNSET or accepts(value))
+
+
+_VALIDATORS = (AfterValidator, BeforeValidator, PlainValidator, WrapValidator)
+
+
+def has_validator(annotation: Any) -> bool:
+    """Return True if an annotation contains a validator function of pydantic, such as AfterValidator(no_repeats)."""
+    return get_origin(annotation) is Annotated and any(isinstance(mark, _VALIDATORS) for mark in get_args(annotation))
+
+
+def with_validators(check: ArgumentCheck, annotation: Any) -> ArgumentCheck:
+    """Return a check that also runs an annotation's validators; they raise ValidationError for a refused value."""
+    adapter, accepts = TypeAdapter(annotation), check.accepts
+
+    def validate(value: Any) -> bool:
+        if not accepts(value):
+            return False
+        adapter.validate_python(value)
+        return True
+
+    return check._replace(accepts=validate, exact=frozenset())
 
 
 def instance_check(parameter: str, model: type, *, several: bool) -> ArgumentCheck:

@@ -14,8 +14,10 @@ from keyplan.design.declaring.argument_checks import (
     ArgumentCheck,
     build_checks,
     declared_type,
+    has_validator,
     instance_check,
     or_unset,
+    with_validators,
 )
 from keyplan.design.declaring.patterns import Facts, Pattern, TransactionCall, Write, WriteCall, as_claims
 from keyplan.design.errors import DesignError
@@ -92,7 +94,12 @@ class Transaction(Pattern[P, None]):
                     expected.setdefault(values._name, declared_type(values, check.expected, each=several))
         typed = build_checks({name: kind for name, kind in expected.items() if name not in instances})
         unset = {name for name, param in self.parameters.items() if may_be_unset(param)}
-        return (*instances.values(), *(or_unset(check) if check.parameter in unset else check for check in typed))
+        checks = (*instances.values(), *(or_unset(check) if check.parameter in unset else check for check in typed))
+        return tuple(self._with_validators(check) for check in checks)
+
+    def _with_validators(self, check: ArgumentCheck) -> ArgumentCheck:
+        annotation = annotation_of(self.parameters[check.parameter])
+        return with_validators(check, annotation) if has_validator(annotation) else check
 
     def calls(self, arguments: Mapping[str, Any]) -> list[WriteCall[Any]]:
         """Return every write of a call, in order."""

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, get_args, get_origin
 
-from pydantic import AfterValidator, BeforeValidator, PlainValidator, WrapValidator
-
 from keyplan import limits
 from keyplan.check.finding import Finding, number
 from keyplan.check.partition_load import key_share
@@ -15,6 +13,7 @@ from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.expected import expected, of_plan, sentinel_writes
 from keyplan.cost.sizes import item_size
+from keyplan.design.declaring.argument_checks import has_validator
 from keyplan.design.declaring.transactions import Transaction, TransactionStep
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute
@@ -142,7 +141,7 @@ def duplicate_item_in_transaction(subject: Subject) -> Iterator[Finding]:
     condition.
 
     Fix: join the changes in one pattern: `item(...).set(...).condition(...)`. For a list, add up the amounts of one
-    item before the call, and declare a validator that rejects repeats.
+    item before the call, and declare a validator that rejects repeats: a call runs it before a request is sent.
 
     Source: developer guide, "Managing complex workflows with DynamoDB transactions"; API reference,
     TransactWriteItems: no two actions may target the same item.
@@ -174,9 +173,6 @@ def duplicate_item_in_transaction(subject: Subject) -> Iterator[Finding]:
                 yield _may_be_duplicate(transaction, written)
 
 
-_VALIDATORS = (AfterValidator, BeforeValidator, PlainValidator, WrapValidator)
-
-
 def _adds_amount(plan: Plan) -> bool:
     """Return True if an update adds to or subtracts from a number, so that repetitions add up."""
     return any(action.name in {"add", "subtract"} for action in plan.actions)
@@ -187,12 +183,8 @@ def _may_repeat(each: Each | None) -> bool:
     if each is None or not isinstance(each.values, Param) or _declared_length(each) == 1:
         return False
     annotation = annotation_of(each.values)
-    marks = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
-    bare = get_args(annotation)[0] if marks else annotation
-    validated = any(
-        isinstance(mark, (AfterValidator, BeforeValidator, PlainValidator, WrapValidator)) for mark in marks
-    )
-    return (get_origin(bare) or bare) in {list, tuple} and not validated
+    bare = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+    return (get_origin(bare) or bare) in {list, tuple} and not has_validator(annotation)
 
 
 def _may_be_duplicate(transaction: Transaction[Any], written: Written) -> Finding:

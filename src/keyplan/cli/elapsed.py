@@ -1,0 +1,49 @@
+"""Report of a long step on standard error: after two seconds, and then every ten seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
+
+import typer
+
+from keyplan.clock import SystemClock
+
+FIRST_S, EVERY_S = 2.0, 10.0
+
+
+def _to_standard_error(line: str) -> None:
+    typer.echo(line, err=True)
+
+
+@contextmanager
+def reported(
+    step: str,
+    place: Callable[[], str] | None = None,
+    *,
+    say: Callable[[str], None] = _to_standard_error,
+    first_s: float = FIRST_S,
+) -> Iterator[None]:
+    """Report that a step is running while the block runs, with the elapsed seconds.
+
+    `step`: such as "keyplan snapshot: copying". `place` returns how far it is, if that is known.
+    """
+    clock = SystemClock()
+    start_s = clock.monotonic()
+    ended = Event()
+
+    def report() -> None:
+        wait_s = first_s
+        while not ended.wait(wait_s):
+            wait_s = EVERY_S
+            at = f", {place()}" if place is not None else ""
+            say(f"{step}{at}, {clock.monotonic() - start_s:.0f} s")
+
+    thread = Thread(target=report, name="elapsed", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
