@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
+from httpx._transports import default
 from tests.browser import browser, serve, windows
 from tests.systems.served_engine import ServedEngine, served
 
@@ -32,6 +34,14 @@ def patient_health() -> Iterator[None]:
     """Allow health checks more time, because a busy machine must not make a part fail."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(health, "DEFAULT_TIMEOUT_S", 60.0)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_tls_context() -> Iterator[None]:
+    """Share one TLS context, because each HTTP client would load all certificate authorities, which takes long."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(default, "create_ssl_context", cache(default.create_ssl_context))
         yield
 
 

@@ -40,11 +40,14 @@ class ServedEngine:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self._clients = {name: _client(name, url) for name in ("dynamodb", "dynamodbstreams")}
+        self._clients: dict[str, BotoTransport] = {}
 
     def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         """Run one operation and return the answer without HTTP metadata. Raises ServiceError."""
-        client = self._clients["dynamodbstreams" if operation in _STREAMS else "dynamodb"]
+        name = "dynamodbstreams" if operation in _STREAMS else "dynamodb"
+        client = self._clients.get(name)
+        if client is None:
+            client = self._clients[name] = _client(name, self.url)
         answer = client.call(operation, request)
         answer.pop("ResponseMetadata")
         return answer
