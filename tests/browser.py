@@ -94,6 +94,8 @@ class Window:
         folder = os.environ.get(SCREENSHOTS_VARIABLE)
         if folder:
             Path(folder).mkdir(parents=True, exist_ok=True)
+            if whole:
+                self.page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
             self.page.screenshot(path=str(Path(folder) / f"{name}.png"), full_page=whole)
 
     def weight(self) -> dict[str, float]:
