@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import httpx
 import pytest
 from httpx._transports import default
 from tests.browser import browser, serve, windows
@@ -41,7 +42,7 @@ def patient_health() -> Iterator[None]:
 def one_tls_context() -> Iterator[None]:
     """Share one TLS context, because each HTTP client would load all certificate authorities, which takes long."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(default, "create_ssl_context", cache(default.create_ssl_context))
+        patch.setattr(default, "create_ssl_context", cache(httpx.create_ssl_context))
         yield
 
 
