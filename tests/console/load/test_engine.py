@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import ModuleType
 from typing import Any
 
 import pytest
 from tests.console.load import small_design as shop
 
-from keyplan import connect
+from keyplan import Entity, ItemKey, Table, connect, item
 from keyplan.client.connection import Connection
 from keyplan.client.requests import Meter
 from keyplan.clock import ManualClock
@@ -24,6 +25,20 @@ from keyplan.errors import ConditionalCheckFailedError, ResourceNotFoundError, S
 DESIGN = Design.of(shop)
 TASK = shop.Task(user_id="ada", task_id="1", due="2026-02-01")
 KEY = {"PK": {"S": "USER#ada"}, "SK": {"S": "TASK#1"}}
+
+
+notes = Table("notes", pk="note_id")
+
+
+@notes.entity()
+class Note(Entity):
+    note_id: str
+
+
+@notes.get(Note)
+def tasks(note_id: str) -> ItemKey:
+    """Read a note: a pattern with the name of one of the other design."""
+    return item(note_id=note_id)
 
 
 @pytest.fixture
@@ -218,9 +233,25 @@ def test_the_consoles_own_calls_do_not_count(room: LoadRoom, engine: Engine) -> 
 
 
 def test_a_console_of_several_designs_matches_all_of_them(engine: Engine, db: Connection) -> None:
-    console = Console(Source.of_engine(engine), designs={"shop": DESIGN})
+    other = ModuleType("other")
+    other.notes, other.tasks = notes, tasks  # type: ignore[attr-defined]
+    db.create_tables(notes)
+    console = Console(Source.of_engine(engine), designs={"shop": DESIGN, "other": Design.of(other)})
     db.run(shop.tasks("ada"))
-    assert patterns(console.load) == {"tasks": 1}
+    db.run(tasks("1"))
+    db.run(shop.profile_of("ada"))
+    assert patterns(console.load) == {"small_design.tasks": 1, "other.tasks": 1, "profile_of": 1}
+    rows = {row.name: row.measured for row in console.load.forecast(console.load.window())}
+    assert all(rows[name] for name in ("small_design.tasks", "other.tasks"))
+
+
+def test_a_window_of_some_names_has_their_total(room: LoadRoom, db: Connection, engine: Engine) -> None:
+    db.run(shop.tasks("ada"))
+    db.run(shop.profile_of("ada"))
+    engine.call("Scan", {"TableName": "app"})
+    part = room.recorder.window().within(lambda name: name[1] in {"tasks", "Scan app"})
+    assert (part.total.requests, part.total.read) == (2, 1.0)
+    assert list(part.totals("place")) == []
 
 
 def test_forecast_and_measurement_stand_side_by_side(room: LoadRoom, db: Connection, clock: ManualClock) -> None:

@@ -78,6 +78,14 @@ def test_load_of_the_systems_is_counted_by_pattern(site: Site, windows: Windows)
     page = console.goto("/console/load/?span=1h")
     expect(page.get_by_role("region", name="Load by table and index")).to_contain_text("todo-app-data")
     expect(page.get_by_role("region", name="Load by pattern")).to_contain_text("tasks")
+    page = console.goto("/console/designs/venue_booking/load/?span=1h")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Load of venue_booking")
+    places = page.get_by_role("region", name="Load by table and index")
+    expect(places).to_contain_text("venue-booking")
+    expect(places).not_to_contain_text("todo-app-data")
+    for tab in ("partitions", "undeclared", "forecast"):
+        page = console.goto(f"/console/designs/venue_booking/load/{tab}?span=1h")
+        expect(page.locator("main")).not_to_contain_text("todo-app-data")
 
 
 def test_strangers_see_the_home_page_and_no_tables(site: Site) -> None:

@@ -5,6 +5,7 @@ An engine in this process is observed. Of other databases, connected programs re
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from keyplan.console.load.recorder import SEPARATOR, SPANS, KeyUse, LoadCounts, LoadWindow
+from keyplan.console.load.recorder import SEPARATOR, SPANS, KeyUse, LoadCounts, LoadWindow, Name
 from keyplan.console.load.reports import REPORT_BYTES, InvalidReportError
 from keyplan.cost.prices import book
 from keyplan.pages import charts
@@ -35,6 +36,10 @@ _TABS: Final = (
 )
 _WHOLE: Final = 8
 """Value from which the axis of a chart has whole numbers."""
+_KEYS, _KEYS_READ = 20, 500
+"""Keys that the page shows, and keys among which it looks for those of its tables."""
+_INNER: Final = re.compile(r"^\w+\(")
+_TABLE_NAMES: Final = re.compile(r"[\w.-]+")
 _LINES: Final = 3
 """Patterns that a chart shows by name."""
 
@@ -67,14 +72,17 @@ class _Pages:
     def __init__(self, console: Frame) -> None:
         self._console, self._room = console, console.load
         own = {"": console.design} if console.design is not None else console.designs
+        names = self._room.matcher.labels
         self._patterns = {
-            pattern.name: f"designs/{name}/design/patterns/{pattern.name}"
-            if name
-            else f"design/patterns/{pattern.name}"
+            names[pattern]: f"{f'designs/{name}/' if name else ''}design/patterns/{pattern.name}"
             for name, design in own.items()
             for pattern in design.patterns
         }
         """Paths of the pages of patterns, below the console's."""
+        design = console.design
+        is_part = design is not None and len(self._room.designs) > 1
+        self._tables = {table.name for table in design.tables} if is_part and design is not None else None
+        """Tables that these pages show: those of one of several designs, or all (None)."""
 
     def _render(self, request: Request, tab: str, window: LoadWindow, **context: Any) -> Response:
         room = self._room
@@ -96,7 +104,19 @@ class _Pages:
         )
 
     def _window(self, request: Request) -> LoadWindow:
-        return self._room.window(request.query_params.get("span", SPANS[0].name))
+        window = self._room.window(request.query_params.get("span", SPANS[0].name))
+        return window if self._tables is None else window.within(self._shows)
+
+    def _shows(self, name: Name) -> bool:
+        """Return True if a name belongs to the shown tables."""
+        kind, text = name
+        if self._tables is None:
+            return True
+        if kind == "pattern":
+            return all(part in self._patterns for part in _INNER.sub("", text).rstrip(")").split(", "))
+        if kind == "undeclared":
+            return not self._tables.isdisjoint(_TABLE_NAMES.findall(text))
+        return text.partition(" ")[0].partition("/")[0] in self._tables
 
     def overview(self, request: Request) -> Response:
         window = self._window(request)
@@ -129,7 +149,9 @@ class _Pages:
 
     def partitions(self, request: Request) -> Response:
         window = self._window(request)
-        keys = self._room.recorder.hottest_keys()
+        keys = [use for use in self._room.recorder.hottest_keys(_KEYS_READ) if self._shows(("place", use.place))][
+            :_KEYS
+        ]
         return self._render(request, "partitions", window, heats=self._room.heat(window), keys=_keys(keys))
 
     def undeclared(self, request: Request) -> Response:
@@ -138,14 +160,14 @@ class _Pages:
             request,
             "undeclared",
             window,
-            uses=self._room.recorder.undeclared(),
+            uses=[use for use in self._room.recorder.undeclared() if self._shows(("undeclared", use.form))],
             seen=_timestamp,
             since=_timestamp(window.since),
         )
 
     def forecast(self, request: Request) -> Response:
         window = self._window(request)
-        rows = self._room.forecast(window)
+        rows = [row for row in self._room.forecast(window) if row.name in self._patterns]
         used = [row for row in rows if row.measured]
         dearest = [(row.name, row.projected) for row in used[:10]]
         return self._render(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from keyplan.console.load.matching import labels
 from keyplan.console.load.recorder import LoadCounts
 from keyplan.cost.estimate import SECONDS_A_MONTH, price_of_call
 from keyplan.cost.expected import expected
@@ -57,20 +58,21 @@ class PatternForecast:
 
 
 def compare(
-    designs: Iterable[Design], measured: Mapping[str, LoadCounts], seconds: float, book: PriceBook
+    designs: Sequence[Design], measured: Mapping[str, LoadCounts], seconds: float, book: PriceBook
 ) -> list[PatternForecast]:
     """Compare every pattern with its counts of the last `seconds`. Sorted by projected, then by forecast cost."""
     rows = []
+    names = labels(designs)
     for design in designs:
         for pattern in design.patterns:
             expectation, rate = expected(pattern), pattern.facts.rate
-            counts = measured.get(pattern.name, LoadCounts())
+            counts = measured.get(names[pattern], LoadCounts())
             price = price_of_call(pattern, expectation, book)
             table_class = pattern.plan.schema.table_class
             spent = book.on_demand(counts.read, counts.write, table_class)
             rows.append(
                 PatternForecast(
-                    pattern.name,
+                    names[pattern],
                     design.name,
                     pattern.plan.schema.name,
                     None if rate is None else rate.average,

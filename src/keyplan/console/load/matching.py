@@ -7,7 +7,7 @@ condition, filter and changes are closest to the request counts, of equals the o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, TypeAlias
@@ -190,10 +190,25 @@ class _Candidate:
         return score + (("ProjectionExpression" in request) == (plan.view is not None))
 
 
+def labels(designs: Sequence[Design]) -> dict[Pattern[..., Any], str]:
+    """Return the name of each pattern; with the design's before it, if patterns of several designs have the name."""
+    designs_of: dict[str, set[int]] = {}
+    for number, design in enumerate(designs):
+        for pattern in design.patterns:
+            designs_of.setdefault(pattern.name, set()).add(number)
+    return {
+        pattern: pattern.name if len(designs_of[pattern.name]) == 1 else f"{design.name}.{pattern.name}"
+        for design in designs
+        for pattern in design.patterns
+    }
+
+
 class Matcher:
     """Finder of the pattern that explains a request, for one or several designs."""
 
-    def __init__(self, designs: Iterable[Design]) -> None:
+    def __init__(self, designs: Sequence[Design]) -> None:
+        self.labels = labels(designs)
+        """The name under which each pattern counts."""
         self._candidates: dict[tuple[str, str, str | None], list[_Candidate]] = {}
         self._transactions: list[tuple[Pattern[..., Any], tuple[_Candidate, ...]]] = []
         self._ranked: dict[tuple[Any, ...], tuple[_Candidate, ...]] = {}
@@ -232,7 +247,7 @@ class Matcher:
             candidate = self._best(one)
             if candidate is None:
                 return None
-            names[candidate.pattern.name] = None
+            names[self.labels[candidate.pattern]] = None
         if operation == "TransactGetItems":
             return f"read_together({', '.join(names)})"
         return next(iter(names)) if len(names) == 1 else f"batch({', '.join(names)})"
@@ -247,14 +262,14 @@ class Matcher:
                 continue
             score = sum(map(max, closest))
             if best is None or score > best[0]:
-                best = score, pattern.name
+                best = score, self.labels[pattern]
         if best is not None:
             return best[1]
         candidates = [self._best(one) for one in items]
-        names = dict.fromkeys(one.pattern.name for one in candidates if one is not None)
+        names = dict.fromkeys(self.labels[one.pattern] for one in candidates if one is not None)
         unique = [one for one in candidates if one is not None and one.plan.keeps_unique]
         if unique:  # the other actions write its sentinels
-            return unique[0].pattern.name
+            return self.labels[unique[0].pattern]
         return f"transact({', '.join(names)})" if all(candidates) else None
 
     def _best(self, one: Touched) -> _Candidate | None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from keyplan.clock import Clock, SystemClock
@@ -212,6 +212,18 @@ class LoadWindow:
     def seconds(self) -> float:
         """Return how many seconds of the window were recorded, at least one."""
         return max(1.0, self.now - max(self.since, self.times[0]))
+
+    def within(self, keeps: Callable[[Name], bool]) -> LoadWindow:
+        """Return the window with only some names; its total is that of the kept patterns and undeclared requests."""
+        buckets = []
+        for bucket in self.buckets:
+            kept = {name: counts for name, counts in bucket.items() if name != TOTAL and keeps(name)}
+            total = LoadCounts()
+            for (kind, _), counts in kept.items():
+                if kind in {"pattern", "undeclared"}:
+                    total.add(counts)
+            buckets.append({**kept, TOTAL: total} if total.requests else kept)
+        return replace(self, buckets=tuple(buckets))
 
     def totals(self, kind: Kind) -> dict[str, LoadCounts]:
         """Return the counts of the whole window by name, the most units first."""
