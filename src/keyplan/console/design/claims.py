@@ -35,7 +35,7 @@ class _Stopped(KeyplanError):  # noqa: N818 - not an error: a person ended the v
 
 
 class Verification:
-    """Runs a design on an embedded engine of its own, one run at a time. Threads may share it."""
+    """Runs a design on a separate embedded engine, one run at a time. Threads may share it."""
 
     def __init__(self, design: Design, book: PriceBook, run: Callable[..., VerificationReport] = verify) -> None:
         """Prepare; `run` replaces the verification in tests."""

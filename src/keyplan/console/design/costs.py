@@ -15,7 +15,7 @@ FACTORS: Final = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 """Factors that a person can choose; the middle one is as declared."""
 _CURVE: Final = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
 BARS: Final = 12
-"""Patterns with a bar of their own."""
+"""Number of patterns with a separate bar."""
 
 
 @dataclass(frozen=True)
