@@ -38,6 +38,14 @@ def test_items_are_shown_as_collections(orders: Engine, visit: Visit, width: int
     window.check_accessibility()
     window.check_layout()
     window.screenshot(f"console-items-{width}{'-dark' if dark else ''}", whole=width == PHONE)
+    for menu in (".receipt", ".menu:has-text('Export')", ".menu:has-text('Columns')"):
+        page.locator(f"{menu} > summary").click()
+        box = page.locator(f"{menu} > div").bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+        window.check_accessibility()
+        page.keyboard.press("Escape")
 
 
 def test_the_group_of_a_partition_key_leads_to_its_query(orders: Engine, visit: Visit) -> None:
