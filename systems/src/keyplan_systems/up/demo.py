@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -119,6 +120,7 @@ def _show(show: Show, url: str, systems: Sequence[System], say: Say) -> None:
                     raise UpError(f"the demo stopped: {error.message.splitlines()[0]}") from error
                 say("a window was closed: the demo ends")
             except KeyboardInterrupt:
+                logging.getLogger("asyncio").disabled = True  # Ctrl-C also ends Playwright's driver, which it reports
                 say("the demo ends")
     except BrowserMissingError as error:
         raise UpError(str(error)) from error
