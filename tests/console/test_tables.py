@@ -7,14 +7,17 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import expect
-from tests.browser import PHONE, Window
+from tests.browser import PHONE, Window, Windows
 from tests.console.data import create, fill, get, put
 
 from keyplan.client.errors import NoAnswerError
-from keyplan.console import Source
+from keyplan.clock import ManualClock
+from keyplan.console import Access, Console, Source
+from keyplan.console.access import SESSION_S
 from keyplan.engine.engine import Engine
 from keyplan.errors import UnknownOperationError
 from keyplan.server.thread import ThreadedServer
+from keyplan_systems.web.server import Running
 
 Visit = Callable[..., Window]
 
@@ -123,6 +126,39 @@ def test_settings_of_a_table_are_changed(engine: Engine, visit: Visit) -> None:
     page.get_by_label("Type by-day to confirm").fill("by-day")
     page.get_by_role("button", name="Delete index").click()
     expect(page.locator(".notice.good")).to_have_text("Index by-day deleted.")
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_backup_is_restored_and_deleted_and_capacity_changed(engine: Engine, visit: Visit, scripts: bool) -> None:
+    create(engine)
+    fill(engine)
+    engine.call("CreateBackup", {"TableName": "orders", "BackupName": "nightly"})
+    window = visit(engine, scripts=scripts)
+    window.expected.append("400")
+    page = window.goto("/console/data/tables/orders/about")
+    page.locator("summary", has_text="nightly").click()
+    page.get_by_label("Name of the restored table").fill("orders")
+    page.get_by_role("button", name="Restore").click()
+    expect(page.locator("section", has_text="Backups").get_by_role("alert")).to_contain_text("orders")
+    page.locator("summary", has_text="nightly").click()
+    page.get_by_label("Name of the restored table").fill("restored")
+    page.get_by_role("button", name="Restore").click()
+    expect(page.locator(".notice.good")).to_have_text("Table restored is being restored.")
+    page = window.goto("/console/data/tables/orders/about")
+    page.locator("summary", has_text="nightly").click()
+    page.get_by_role("button", name="Delete backup").click()
+    expect(page.get_by_role("heading", name="Delete backup nightly?")).to_be_visible()
+    page.get_by_role("button", name="Delete backup").click()
+    expect(page.locator("section", has_text="Backups")).to_contain_text("No backups on demand.")
+    page.locator("summary", has_text="Change capacity").click()
+    page.get_by_label("Capacity").select_option("PROVISIONED")
+    page.get_by_label("Read units").fill("7")
+    page.get_by_role("button", name="Change", exact=True).click()
+    expect(page.locator("section", has_text="Deletion protection")).to_contain_text("provisioned, 7 RCU, 5 WCU")
+    page.locator("summary", has_text="Change capacity").click()
+    page.get_by_label("Capacity").select_option("PAY_PER_REQUEST")
+    page.get_by_role("button", name="Change", exact=True).click()
+    expect(page.locator("section", has_text="Deletion protection")).to_contain_text("on demand")
 
 
 def test_a_table_is_deleted_only_after_its_name_was_typed(engine: Engine, visit: Visit) -> None:
@@ -237,6 +273,24 @@ def test_a_form_without_its_token_changes_nothing(engine: Engine, visit: Visit) 
     page.get_by_role("button", name="Delete table").click()
     expect(page.locator("main")).to_contain_text("The form has expired")
     assert engine.call("ListTables", {})["TableNames"] == ["orders"]
+
+
+def test_an_expired_session_is_opened_again_with_the_link(engine: Engine, windows: Windows) -> None:
+    create(engine)
+    clock = ManualClock()
+    console = Console(Source.of_engine(engine), access=Access(clock=clock))
+    with Running(console.site()) as server:
+        window = windows.open(server.url)
+        window.expected.append("401")
+        window.page.goto(console.url(server.url))
+        page = window.goto("/console/data/")
+        expect(page.get_by_role("link", name="orders")).to_be_visible()
+        clock.advance(SESSION_S)
+        page.reload()
+        expect(page.get_by_role("heading", name="Open the console with its link")).to_be_visible()
+        page.goto(console.url(server.url))
+        window.goto("/console/data/")
+        expect(page.get_by_role("link", name="orders")).to_be_visible()
 
 
 def test_a_session_without_a_valid_token_is_told_where_to_find_the_link(engine: Engine, visit: Visit) -> None:

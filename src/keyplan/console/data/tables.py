@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from keyplan.client.errors import NoAnswerError
 from keyplan.console.data.code import code_of
-from keyplan.console.data.documents import DocumentError, read_json
+from keyplan.console.data.definitions import INDEXES, FieldError, change_of, json_table, new_table
 from keyplan.console.data.facts import TableFacts, attempt, describe, describe_fully, in_parallel, instant, size_text
 from keyplan.console.frame import Frame, PostedForm, form
 from keyplan.console.source import Source
@@ -19,7 +19,6 @@ from keyplan.errors import ServiceError
 from keyplan.pages import redirect
 
 _TABLES: Final = 50
-_INDEXES: Final = 3
 _EMPTIED: Final = 20_000
 _BATCH: Final = 25
 _ATTEMPTS: Final = 5
@@ -44,6 +43,8 @@ def routes(console: Frame) -> list[Route]:
         console.route(f"{table}/about", pages.about),
         console.route(f"{table}/settings", pages.change, methods=("POST",)),
         console.route(f"{table}/delete", pages.delete, methods=("GET", "POST")),
+        console.route(f"{table}/restore", pages.restore, methods=("POST",)),
+        console.route(f"{table}/delete-backup", pages.delete_backup, methods=("POST",)),
         console.route(f"{table}/empty", pages.empty, methods=("GET", "POST")),
         console.route(f"{table}/delete-index", pages.delete_index, methods=("GET", "POST")),
     ]
@@ -94,6 +95,7 @@ class _TablePages:
         backups = [
             {
                 "name": backup.get("BackupName", ""),
+                "arn": backup.get("BackupArn", ""),
                 "status": backup.get("BackupStatus", ""),
                 "size": size_text(backup.get("BackupSizeBytes") or 0),
                 "created": instant(backup.get("BackupCreationDateTime")),
@@ -121,15 +123,58 @@ class _TablePages:
         facts = describe_fully(self._source, name)
         setting = posted["setting"]
         try:
-            operation, call, done = _setting(facts, setting, posted)
+            operation, call, done = change_of(facts, setting, posted)
             self._source.call(operation, call)
         except NoAnswerError:
             raise
-        except _FieldError as error:
+        except FieldError as error:
             return self._about(request, name, {error.field: str(error)})
         except ServiceError as error:
             return self._about(request, name, {setting: f"{error.code}: {error.message}"})
         return redirect(f"{request.url.path.removesuffix('settings')}about", done)
+
+    def restore(self, request: Request) -> Response:
+        """Restore a backup to a new table."""
+        name, posted = request.path_params["table"], form(request)
+        target = posted["target"].strip()
+        if not target:
+            return self._about(request, name, {"restore": "enter a name for the restored table"})
+        try:
+            call = {"BackupArn": posted["arn"], "TargetTableName": target}
+            self._source.call("RestoreTableFromBackup", call)
+        except NoAnswerError:
+            raise
+        except ServiceError as error:
+            return self._about(request, name, {"restore": f"{error.code}: {error.message}"})
+        tables = request.url.path.partition("/data/")[0] + "/data/"
+        return redirect(tables, f"Table {target} is being restored.")
+
+    def delete_backup(self, request: Request) -> Response:
+        """Ask for confirmation, then delete a backup."""
+        facts, posted = describe(self._source, request.path_params["table"]), form(request)
+        if posted["confirmed"] != "yes":
+            return self._console.render(
+                request,
+                "data/confirm.html.j2",
+                facts=facts,
+                tab="about",
+                heading=f"Delete backup {posted['name']}?",
+                consequence="The table stays as it is. It can no longer be restored from this backup.",
+                subjects=[],
+                action=request.url.path,
+                hidden=[("arn", posted["arn"]), ("name", posted["name"])],
+                button="Delete backup",
+                typed="",
+                back="about",
+                errors={},
+            )
+        try:
+            self._source.call("DeleteBackup", {"BackupArn": posted["arn"]})
+        except NoAnswerError:
+            raise
+        except ServiceError as error:
+            return self._about(request, facts.name, {"backup": f"{error.code}: {error.message}"})
+        return redirect(f"{request.url.path.removesuffix('delete-backup')}about", f"Backup {posted['name']} deleted.")
 
     def create(self, request: Request) -> Response:
         """Show the form of a new table, or create it."""
@@ -137,11 +182,11 @@ class _TablePages:
             return self._create_page(request, PostedForm([]), {})
         posted = form(request)
         try:
-            call = _json_table(posted["json"]) if posted["json"].strip() else _new_table(posted)
+            call = json_table(posted["json"]) if posted["json"].strip() else new_table(posted)
             self._source.call("CreateTable", call)
         except NoAnswerError:
             raise
-        except _FieldError as error:
+        except FieldError as error:
             return self._create_page(request, posted, {error.field: str(error)})
         except ServiceError as error:
             return self._create_page(request, posted, {"form": f"{error.code}: {error.message}"})
@@ -169,7 +214,7 @@ class _TablePages:
             key_types=_KEY_TYPES,
             projections=_PROJECTIONS,
             streams=_STREAMS,
-            indexes=range(_INDEXES),
+            indexes=range(INDEXES),
         )
 
     def delete(self, request: Request) -> Response:
@@ -295,139 +340,3 @@ def _emptied(source: Source, facts: TableFacts) -> tuple[int, bool]:
             return deleted, True
         scan["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
     return deleted, False
-
-
-class _FieldError(ValueError):
-    """A field of a form that cannot be used."""
-
-    def __init__(self, field: str, message: str) -> None:
-        super().__init__(message)
-        self.field = field
-
-
-def _setting(facts: TableFacts, setting: str, posted: PostedForm) -> tuple[str, dict[str, Any], str]:  # noqa: C901
-    """Return operation, request and the message afterwards."""
-    table = {"TableName": facts.name}
-    if setting == "ttl":
-        attribute = facts.ttl_attribute or posted["attribute"].strip()
-        if not attribute:
-            raise _FieldError("ttl", "enter the attribute with the time of expiry, in seconds of the epoch")
-        specification = {"Enabled": not facts.ttl_attribute, "AttributeName": attribute}
-        done = f"Time to live is {'off' if facts.ttl_attribute else f'on: {attribute}'}."
-        return "UpdateTimeToLive", {**table, "TimeToLiveSpecification": specification}, done
-    if setting == "stream":
-        view = posted["view"]
-        stream = {"StreamEnabled": True, "StreamViewType": view} if view else {"StreamEnabled": False}
-        return "UpdateTable", {**table, "StreamSpecification": stream}, "Stream changed."
-    if setting == "recovery":
-        recovery = {"PointInTimeRecoveryEnabled": not facts.has_recovery}
-        done = f"Point-in-time recovery is {'off' if facts.has_recovery else 'on'}."
-        return "UpdateContinuousBackups", {**table, "PointInTimeRecoverySpecification": recovery}, done
-    if setting == "protection":
-        done = f"Deletion protection is {'off' if facts.is_protected else 'on'}."
-        return "UpdateTable", {**table, "DeletionProtectionEnabled": not facts.is_protected}, done
-    if setting == "backup":
-        name = posted["name"].strip()
-        if not name:
-            raise _FieldError("backup", "enter a name for the backup")
-        return "CreateBackup", {**table, "BackupName": name}, f"Backup {name} created."
-    if setting == "tag":
-        if not posted["tag_key"].strip():
-            raise _FieldError("tag", "enter a key")
-        tags = [{"Key": posted["tag_key"].strip(), "Value": posted["tag_value"]}]
-        return "TagResource", {"ResourceArn": facts.arn, "Tags": tags}, "Tag added."
-    if setting == "untag":
-        return "UntagResource", {"ResourceArn": facts.arn, "TagKeys": [posted["tag_key"]]}, "Tag removed."
-    if setting == "index":
-        definitions = _Definitions({part["AttributeName"]: part["AttributeType"] for part in _defined(facts)})
-        index = _index(posted, "index_", definitions, "index")
-        if facts.description.get("ProvisionedThroughput", {}).get("ReadCapacityUnits"):
-            index["ProvisionedThroughput"] = {"ReadCapacityUnits": 5, "WriteCapacityUnits": 5}
-        changes = [{"Create": index}]
-        call = {**table, "AttributeDefinitions": definitions.all(), "GlobalSecondaryIndexUpdates": changes}
-        return "UpdateTable", call, f"Index {index['IndexName']} is being created."
-    raise _FieldError("form", f"unknown setting {setting!r}")
-
-
-def _defined(facts: TableFacts) -> list[Mapping[str, str]]:
-    return list(facts.description.get("AttributeDefinitions", ()))
-
-
-class _Definitions:
-    """Types of key attributes."""
-
-    def __init__(self, known: Mapping[str, str] | None = None) -> None:
-        self._types = dict(known or {})
-
-    def add(self, field: str, name: str, kind: str) -> None:
-        if self._types.setdefault(name, kind) != kind:
-            raise _FieldError(field, f"{name} is already a key attribute of type {self._types[name]}")
-
-    def all(self) -> list[dict[str, str]]:
-        return [{"AttributeName": name, "AttributeType": kind} for name, kind in self._types.items()]
-
-
-def _schema(pk: str, sk: str) -> list[dict[str, str]]:
-    hash_key = [{"AttributeName": pk, "KeyType": "HASH"}]
-    return [*hash_key, {"AttributeName": sk, "KeyType": "RANGE"}] if sk else hash_key
-
-
-def _index(posted: PostedForm, prefix: str, definitions: _Definitions, field: str) -> dict[str, Any]:
-    name, pk, sk = (posted[prefix + part].strip() for part in ("name", "pk", "sk"))
-    if not (name and pk):
-        raise _FieldError(field, "an index needs a name and a partition key")
-    definitions.add(field, pk, posted[f"{prefix}pk_type"] or "S")
-    if sk:
-        definitions.add(field, sk, posted[f"{prefix}sk_type"] or "S")
-    projection: dict[str, Any] = {"ProjectionType": posted[f"{prefix}projection"] or "ALL"}
-    if projection["ProjectionType"] == "INCLUDE":
-        projection["NonKeyAttributes"] = [
-            part.strip() for part in posted[f"{prefix}attributes"].split(",") if part.strip()
-        ]
-    return {"IndexName": name, "KeySchema": _schema(pk, sk), "Projection": projection}
-
-
-def _new_table(posted: PostedForm) -> dict[str, Any]:
-    name, pk, sk = (posted[part].strip() for part in ("name", "pk", "sk"))
-    if not name:
-        raise _FieldError("name", "Enter a name.")
-    if not pk:
-        raise _FieldError("pk", "Enter the name of the partition key.")
-    definitions = _Definitions()
-    definitions.add("pk", pk, posted["pk_type"] or "S")
-    if sk:
-        definitions.add("sk", sk, posted["sk_type"] or "S")
-    call: dict[str, Any] = {"TableName": name, "KeySchema": _schema(pk, sk)}
-    throughput = None
-    if posted["billing"] == "PROVISIONED":
-        units = [posted[part].strip() for part in ("rcu", "wcu")]
-        if not all(unit.isdecimal() and int(unit) > 0 for unit in units):
-            raise _FieldError("rcu", "Enter whole numbers of capacity units.")
-        throughput = {"ReadCapacityUnits": int(units[0]), "WriteCapacityUnits": int(units[1])}
-        call["ProvisionedThroughput"] = throughput
-    else:
-        call["BillingMode"] = "PAY_PER_REQUEST"
-    indexes = [
-        _index(posted, f"index{place}_", definitions, f"index{place}_name")
-        for place in range(_INDEXES)
-        if posted[f"index{place}_name"].strip() or posted[f"index{place}_pk"].strip()
-    ]
-    if indexes:
-        call["GlobalSecondaryIndexes"] = [
-            {**index, **({"ProvisionedThroughput": throughput} if throughput else {})} for index in indexes
-        ]
-    if posted["stream"]:
-        call["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": posted["stream"]}
-    call["AttributeDefinitions"] = definitions.all()
-    return call
-
-
-def _json_table(text: str) -> dict[str, Any]:
-    """Return the request of a CreateTable JSON, as `aws dynamodb create-table --cli-input-json` accepts it."""
-    try:
-        call = read_json(text)
-    except DocumentError as error:
-        raise _FieldError("json", str(error)) from None
-    if not isinstance(call, dict) or not isinstance(call.get("TableName"), str):
-        raise _FieldError("json", "expected a request of CreateTable with a TableName")
-    return call

@@ -1,0 +1,201 @@
+"""Requests that create a table or change its settings, from the fields of forms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+from keyplan.console.data.documents import DocumentError, read_json
+from keyplan.console.data.facts import TableFacts
+from keyplan.console.frame import PostedForm
+
+Change: TypeAlias = tuple[str, dict[str, Any], str]
+"""Operation, request, and the message afterwards."""
+INDEXES: Final = 3
+"""Global secondary indexes in the form of a new table."""
+
+
+class FieldError(ValueError):
+    """A field of a form that cannot be used."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class _Definitions:
+    """Types of key attributes."""
+
+    def __init__(self, known: Mapping[str, str] | None = None) -> None:
+        self._types = dict(known or {})
+
+    def add(self, field: str, name: str, kind: str) -> None:
+        if self._types.setdefault(name, kind) != kind:
+            raise FieldError(field, f"{name} is already a key attribute of type {self._types[name]}")
+
+    def all(self) -> list[dict[str, str]]:
+        return [{"AttributeName": name, "AttributeType": kind} for name, kind in self._types.items()]
+
+
+def _schema(pk: str, sk: str) -> list[dict[str, str]]:
+    hash_key = [{"AttributeName": pk, "KeyType": "HASH"}]
+    return [*hash_key, {"AttributeName": sk, "KeyType": "RANGE"}] if sk else hash_key
+
+
+def _index(posted: PostedForm, prefix: str, definitions: _Definitions, field: str) -> dict[str, Any]:
+    name, pk, sk = (posted[prefix + part].strip() for part in ("name", "pk", "sk"))
+    if not (name and pk):
+        raise FieldError(field, "an index needs a name and a partition key")
+    definitions.add(field, pk, posted[f"{prefix}pk_type"] or "S")
+    if sk:
+        definitions.add(field, sk, posted[f"{prefix}sk_type"] or "S")
+    projection: dict[str, Any] = {"ProjectionType": posted[f"{prefix}projection"] or "ALL"}
+    if projection["ProjectionType"] == "INCLUDE":
+        projection["NonKeyAttributes"] = [
+            part.strip() for part in posted[f"{prefix}attributes"].split(",") if part.strip()
+        ]
+    return {"IndexName": name, "KeySchema": _schema(pk, sk), "Projection": projection}
+
+
+def _throughput(posted: PostedForm, field: str) -> dict[str, int]:
+    units = [posted[part].strip() for part in ("rcu", "wcu")]
+    if not all(unit.isdecimal() and len(unit) < 8 and int(unit) > 0 for unit in units):
+        raise FieldError(field, "Enter whole numbers of capacity units.")
+    return {"ReadCapacityUnits": int(units[0]), "WriteCapacityUnits": int(units[1])}
+
+
+def new_table(posted: PostedForm) -> dict[str, Any]:
+    name, pk, sk = (posted[part].strip() for part in ("name", "pk", "sk"))
+    if not name:
+        raise FieldError("name", "Enter a name.")
+    if not pk:
+        raise FieldError("pk", "Enter the name of the partition key.")
+    definitions = _Definitions()
+    definitions.add("pk", pk, posted["pk_type"] or "S")
+    if sk:
+        definitions.add("sk", sk, posted["sk_type"] or "S")
+    call: dict[str, Any] = {"TableName": name, "KeySchema": _schema(pk, sk)}
+    throughput = None
+    if posted["billing"] == "PROVISIONED":
+        throughput = call["ProvisionedThroughput"] = _throughput(posted, "rcu")
+    else:
+        call["BillingMode"] = "PAY_PER_REQUEST"
+    indexes = [
+        _index(posted, f"index{place}_", definitions, f"index{place}_name")
+        for place in range(INDEXES)
+        if posted[f"index{place}_name"].strip() or posted[f"index{place}_pk"].strip()
+    ]
+    if indexes:
+        call["GlobalSecondaryIndexes"] = [
+            {**index, **({"ProvisionedThroughput": throughput} if throughput else {})} for index in indexes
+        ]
+    if posted["stream"]:
+        call["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": posted["stream"]}
+    call["AttributeDefinitions"] = definitions.all()
+    return call
+
+
+def json_table(text: str) -> dict[str, Any]:
+    """Return the request of a CreateTable JSON, as `aws dynamodb create-table --cli-input-json` accepts it."""
+    try:
+        call = read_json(text)
+    except DocumentError as error:
+        raise FieldError("json", str(error)) from None
+    if not isinstance(call, dict) or not isinstance(call.get("TableName"), str):
+        raise FieldError("json", "expected a request of CreateTable with a TableName")
+    return call
+
+
+def change_of(facts: TableFacts, setting: str, posted: PostedForm) -> Change:
+    """Return the change of a setting by the posted form. Raises FieldError."""
+    if setting not in _SETTINGS:
+        raise FieldError("form", f"unknown setting {setting!r}")
+    return _SETTINGS[setting](facts, posted)
+
+
+def _ttl(facts: TableFacts, posted: PostedForm) -> Change:
+    attribute = facts.ttl_attribute or posted["attribute"].strip()
+    if not attribute:
+        raise FieldError("ttl", "enter the attribute with the time of expiry, in seconds of the epoch")
+    specification = {"Enabled": not facts.ttl_attribute, "AttributeName": attribute}
+    done = f"Time to live is {'off' if facts.ttl_attribute else f'on: {attribute}'}."
+    return "UpdateTimeToLive", {"TableName": facts.name, "TimeToLiveSpecification": specification}, done
+
+
+def _stream(facts: TableFacts, posted: PostedForm) -> Change:
+    view = posted["view"]
+    stream = {"StreamEnabled": True, "StreamViewType": view} if view else {"StreamEnabled": False}
+    return "UpdateTable", {"TableName": facts.name, "StreamSpecification": stream}, "Stream changed."
+
+
+def _recovery(facts: TableFacts, _posted: PostedForm) -> Change:
+    call = {
+        "TableName": facts.name,
+        "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": not facts.has_recovery},
+    }
+    return "UpdateContinuousBackups", call, f"Point-in-time recovery is {'off' if facts.has_recovery else 'on'}."
+
+
+def _protection(facts: TableFacts, _posted: PostedForm) -> Change:
+    call = {"TableName": facts.name, "DeletionProtectionEnabled": not facts.is_protected}
+    return "UpdateTable", call, f"Deletion protection is {'off' if facts.is_protected else 'on'}."
+
+
+def _capacity(facts: TableFacts, posted: PostedForm) -> Change:
+    call: dict[str, Any] = {"TableName": facts.name, "BillingMode": "PAY_PER_REQUEST"}
+    if posted["billing"] != "PAY_PER_REQUEST":
+        throughput = _throughput(posted, "capacity")
+        call |= {"BillingMode": "PROVISIONED", "ProvisionedThroughput": throughput}
+        indexes = [index.name for index in facts.indexes if index.kind == "global"]
+        if indexes and facts.billing == "on demand":  # each index then needs its own capacity
+            call["GlobalSecondaryIndexUpdates"] = [
+                {"Update": {"IndexName": name, "ProvisionedThroughput": throughput}} for name in indexes
+            ]
+    return "UpdateTable", call, "Capacity changed."
+
+
+def _backup(facts: TableFacts, posted: PostedForm) -> Change:
+    name = posted["name"].strip()
+    if not name:
+        raise FieldError("backup", "enter a name for the backup")
+    return "CreateBackup", {"TableName": facts.name, "BackupName": name}, f"Backup {name} created."
+
+
+def _tag(facts: TableFacts, posted: PostedForm) -> Change:
+    if not posted["tag_key"].strip():
+        raise FieldError("tag", "enter a key")
+    tags = [{"Key": posted["tag_key"].strip(), "Value": posted["tag_value"]}]
+    return "TagResource", {"ResourceArn": facts.arn, "Tags": tags}, "Tag added."
+
+
+def _untag(facts: TableFacts, posted: PostedForm) -> Change:
+    return "UntagResource", {"ResourceArn": facts.arn, "TagKeys": [posted["tag_key"]]}, "Tag removed."
+
+
+def _new_index(facts: TableFacts, posted: PostedForm) -> Change:
+    defined = facts.description.get("AttributeDefinitions", ())
+    definitions = _Definitions({part["AttributeName"]: part["AttributeType"] for part in defined})
+    index = _index(posted, "index_", definitions, "index")
+    throughput = facts.description.get("ProvisionedThroughput") or {}
+    if throughput.get("ReadCapacityUnits"):
+        names = ("ReadCapacityUnits", "WriteCapacityUnits")
+        index["ProvisionedThroughput"] = {name: throughput[name] for name in names}
+    call = {
+        "TableName": facts.name,
+        "AttributeDefinitions": definitions.all(),
+        "GlobalSecondaryIndexUpdates": [{"Create": index}],
+    }
+    return "UpdateTable", call, f"Index {index['IndexName']} is being created."
+
+
+_SETTINGS: Final[Mapping[str, Callable[[TableFacts, PostedForm], Change]]] = {
+    "backup": _backup,
+    "capacity": _capacity,
+    "index": _new_index,
+    "protection": _protection,
+    "recovery": _recovery,
+    "stream": _stream,
+    "tag": _tag,
+    "ttl": _ttl,
+    "untag": _untag,
+}
