@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import boto3
 import httpx
 import pytest
+from tests.console.data import create, put
+
+from keyplan.console import Source
+from keyplan.console.data.code import code_of
+from keyplan.console.data.facts import describe
+from keyplan.console.data.search import AttributeFilter, Search
+from keyplan.engine.engine import Engine
+from keyplan.server.thread import ThreadedServer
 
 RUN = [sys.executable, "-m", "keyplan"]
 
@@ -106,3 +118,29 @@ def test_a_console_that_cannot_start_says_why(arguments: list[str], message: str
     done = subprocess.run([*RUN, "console", *arguments], check=False, capture_output=True, text=True, timeout=240)
     assert done.returncode == 2
     assert message in done.stderr
+
+
+def test_the_aws_cli_code_of_a_query_returns_the_same_items(tmp_path: Path) -> None:
+    with Engine.memory() as engine, ThreadedServer(engine) as server:
+        create(engine)
+        for place in range(3):
+            put(engine, 'it\'s "Ada" $HOME', place, size={"N": str(place)})
+        source = Source.endpoint_url(server.url)
+        facts = describe(source, "orders")
+        filters = [AttributeFilter("size", "<>", "N", "0")]
+        operation, call = Search(pk='it\'s "Ada" $HOME', descending=True, limit=9, filters=filters).request(facts)
+        code = code_of(source, operation, call)
+        source.close()
+        command = code.cli.replace("aws ", f"{shlex.quote(sys.executable)} -m awscli ", 1)
+        environment = {
+            **os.environ,
+            "AWS_ACCESS_KEY_ID": "a",
+            "AWS_SECRET_ACCESS_KEY": "b",
+            "AWS_DEFAULT_REGION": "us-east-1",
+            "AWS_CONFIG_FILE": str(tmp_path / "none"),
+        }
+        done = subprocess.run(
+            command, shell=True, check=False, env=environment, capture_output=True, text=True, timeout=240
+        )
+    assert done.returncode == 0, done.stderr
+    assert [item["number"]["N"] for item in json.loads(done.stdout)["Items"]] == ["2", "1"]

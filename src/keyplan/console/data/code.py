@@ -50,6 +50,7 @@ def _boto3(source: Source, operation: str, request: Mapping[str, Any]) -> str:
 
 
 def _cli(source: Source, operation: str, request: Mapping[str, Any]) -> str:
+    """Return a command of AWS CLI 2, which accepts binary as base64."""
     parts = [f"aws dynamodb {snake(operation).replace('_', '-')}"]
     for name, value in request.items():
         option = "--" + snake(name).replace("_", "-")
