@@ -22,7 +22,6 @@ from starlette.routing import Route
 
 from keyplan.console.load.recorder import SEPARATOR, SPANS, KeyUse, LoadCounts, LoadWindow, Name
 from keyplan.console.load.reports import REPORT_BYTES, InvalidReportError
-from keyplan.cost.prices import book
 from keyplan.pages import charts
 
 if TYPE_CHECKING:
@@ -178,7 +177,7 @@ class _Pages:
             used=used,
             unused=[row for row in rows if not row.measured],
             chart=charts.bars("Monthly cost if the measured load continues", dearest, digits=2),
-            prices=book(),
+            prices=self._room.prediction.prices,
         )
 
 

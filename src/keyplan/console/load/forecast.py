@@ -57,31 +57,37 @@ class PatternForecast:
         return "as declared"
 
 
-def compare(
-    designs: Sequence[Design], measured: Mapping[str, LoadCounts], seconds: float, book: PriceBook
-) -> list[PatternForecast]:
-    """Compare every pattern with its counts of the last `seconds`. Sorted by projected, then by forecast cost."""
-    rows = []
-    names = labels(designs)
-    for design in designs:
-        for pattern in design.patterns:
-            expectation, rate = expected(pattern), pattern.facts.rate
-            counts = measured.get(names[pattern], LoadCounts())
-            price = price_of_call(pattern, expectation, book)
-            table_class = pattern.plan.schema.table_class
-            spent = book.on_demand(counts.read, counts.write, table_class)
+class Forecast:
+    """Forecast of some designs, computed once, to compare with any measurement."""
+
+    def __init__(self, designs: Sequence[Design], prices: PriceBook) -> None:
+        self.prices = prices
+        names = labels(designs)
+        self._rows = [
+            (names[pattern], design.name, pattern, price_of_call(pattern, expectation, prices), expectation.units)
+            for design in designs
+            for pattern in design.patterns
+            for expectation in (expected(pattern),)
+        ]
+
+    def compare(self, measured: Mapping[str, LoadCounts], seconds: float) -> list[PatternForecast]:
+        """Compare every pattern with its counts of the last `seconds`. Sorted by projected, then by forecast cost."""
+        rows = []
+        for name, design, pattern, price, units in self._rows:
+            rate, schema, counts = pattern.facts.rate, pattern.plan.schema, measured.get(name, LoadCounts())
+            spent = self.prices.on_demand(counts.read, counts.write, schema.table_class)
             rows.append(
                 PatternForecast(
-                    names[pattern],
-                    design.name,
-                    pattern.plan.schema.name,
+                    name,
+                    design,
+                    schema.name,
                     None if rate is None else rate.average,
                     None if rate is None else rate.highest,
                     counts.requests / seconds,
-                    expectation.units.read + expectation.units.written,
+                    units.read + units.written,
                     counts.units / counts.requests if counts.requests else None,
                     None if rate is None else rate.average * SECONDS_A_MONTH * price,
                     spent / seconds * SECONDS_A_MONTH,
                 )
             )
-    return sorted(rows, key=lambda row: (-row.projected, -(row.forecast or 0.0), row.name))
+        return sorted(rows, key=lambda row: (-row.projected, -(row.forecast or 0.0), row.name))

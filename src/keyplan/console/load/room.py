@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from keyplan.client.reporting import document
 from keyplan.console.load.engine import EngineLoad
-from keyplan.console.load.forecast import PatternForecast, compare
+from keyplan.console.load.forecast import Forecast, PatternForecast
 from keyplan.console.load.heat import Heat, heat_of
 from keyplan.console.load.matching import Matcher
 from keyplan.console.load.recorder import LoadRecorder, LoadWindow
@@ -61,4 +62,9 @@ class LoadRoom:
 
     def forecast(self, window: LoadWindow) -> list[PatternForecast]:
         """Return the declared beside the measured load of each pattern."""
-        return compare(self.designs, window.totals("pattern"), window.seconds, book())
+        return self.prediction.compare(window.totals("pattern"), window.seconds)
+
+    @cached_property
+    def prediction(self) -> Forecast:
+        """The price model's forecast of all designs."""
+        return Forecast(self.designs, book())
