@@ -52,8 +52,9 @@ from keyplan_systems.ask_a_human.shapes import (
     ViewedQuestion,
 )
 from keyplan_systems.ask_a_human.wire import AgentCredentials, AgentQuestion, CreatedQuestion
-from keyplan_systems.web.application import web_application
+from keyplan_systems.web.application import add_routes, web_application
 from keyplan_systems.web.health import Check
+from keyplan_systems.web.problems import ERROR_RESPONSES
 
 IdempotencyHeader = Annotated[
     str | None,
@@ -73,14 +74,13 @@ def application(service: Service, checks: Mapping[str, Check], trusted_proxies: 
     app = web_application(
         "Ask a Human", style=STYLE, translations=TRANSLATIONS, checks=checks, clock=service.base.clock
     )
-    app.include_router(agent_routes(service, trusted_proxies))
-    app.include_router(human_routes(service, trusted_proxies))
+    add_routes(app, agent_routes(service, trusted_proxies), human_routes(service, trusted_proxies))
     return app
 
 
 def agent_routes(service: Service, trusted_proxies: int) -> APIRouter:
     """Return the routes for agents: register, ask and poll."""
-    router = APIRouter(prefix="/agent", tags=["agents"])
+    router = APIRouter(prefix="/agent", tags=["agents"], responses=ERROR_RESPONSES)
     authenticated = Authenticated(service.agents)
     polling: Any = Depends(Polling(service.base, authenticated))
     _add_registration(router, service, trusted_proxies, polling)
@@ -154,7 +154,7 @@ def _add_polling(router: APIRouter, service: Service, polling: Any) -> None:
 
 def human_routes(service: Service, trusted_proxies: int) -> APIRouter:
     """Return the routes for users: register a device, read, answer, subscribe and compare."""
-    router = APIRouter(prefix="/human", tags=["people"])
+    router = APIRouter(prefix="/human", tags=["people"], responses=ERROR_RESPONSES)
     reading = Depends(Counting(service.base, limits.HUMAN_READS, trusted_proxies))
     from_device = FromDevice(service.devices)
     from_person = FromPerson(from_device)

@@ -40,11 +40,11 @@ from keyplan_systems.thinking_trainer.service import (
     UnknownAttemptError,
     UnknownScenarioError,
 )
-from keyplan_systems.web.application import web_application
+from keyplan_systems.web.application import add_routes, web_application
 from keyplan_systems.web.authentication import Caller, require_role
 from keyplan_systems.web.browsing import install_pages
 from keyplan_systems.web.health import Check
-from keyplan_systems.web.problems import Problem, ProblemStyle
+from keyplan_systems.web.problems import ERROR_RESPONSES, Problem, ProblemStyle
 from keyplan_systems.web.request_context import with_unreadable
 from keyplan_systems.web.tokens import Principal, TokenVerifier
 
@@ -52,7 +52,7 @@ MAX_USER_ID = 128
 Limit = Annotated[int, Query(ge=1, le=100, description="Maximum number of entries.")]
 NextToken = Annotated[str | None, Query(alias="nextToken", description="Token from the previous page.")]
 
-router = APIRouter()
+router = APIRouter(responses=ERROR_RESPONSES)
 
 
 class Body(BaseModel):
@@ -310,6 +310,6 @@ def application(service: Service, verifier: TokenVerifier, clock: Clock, checks:
         clock=clock,
     )
     app.state.service = service
-    app.include_router(router)
+    add_routes(app, router)
     install_pages(app, PAGES, page_routes(service))
     return app

@@ -13,7 +13,7 @@ from keyplan_systems.todo.api_users import administration_routes, user_routes
 from keyplan_systems.todo.dashboard import Dashboard
 from keyplan_systems.todo.pages import PAGES, page_routes
 from keyplan_systems.todo.service import Service
-from keyplan_systems.web.application import web_application
+from keyplan_systems.web.application import add_routes, web_application
 from keyplan_systems.web.browsing import install_pages
 from keyplan_systems.web.health import Check
 from keyplan_systems.web.tokens import TokenVerifier
@@ -28,7 +28,6 @@ def application(
 ) -> FastAPI:
     """Return the API and pages for a service. `checks` are its health checks, and `dashboard` reads its lake."""
     app = web_application("To-do", translations=TRANSLATIONS, verifier=verifier, checks=checks, clock=clock)
-    for router in (user_routes(service), task_routes(service), administration_routes(service)):
-        app.include_router(router)
+    add_routes(app, user_routes(service), task_routes(service), administration_routes(service))
     install_pages(app, PAGES, page_routes(service, clock, dashboard))
     return app

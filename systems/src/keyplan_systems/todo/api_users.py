@@ -33,6 +33,7 @@ from keyplan_systems.todo.entities import UserId
 from keyplan_systems.todo.refusals import InvalidError
 from keyplan_systems.todo.service import Service
 from keyplan_systems.web.authentication import require_role
+from keyplan_systems.web.problems import ERROR_RESPONSES
 from keyplan_systems.web.request_context import with_unreadable
 
 ADMINISTRATORS = "administrators"
@@ -40,7 +41,7 @@ ADMINISTRATORS = "administrators"
 
 def user_routes(service: Service) -> APIRouter:
     """Return the routes for the caller's own user."""
-    router = APIRouter(prefix=PREFIX, tags=["users"])
+    router = APIRouter(prefix=PREFIX, tags=["users"], responses=ERROR_RESPONSES)
 
     @router.post("/users", status_code=201, response_model=UserAnswer, summary="Create the caller's user")
     def create(http: HttpRequest, person: CurrentPerson, key: Key, user: NewUser) -> Response:
@@ -71,7 +72,10 @@ def user_routes(service: Service) -> APIRouter:
 def administration_routes(service: Service) -> APIRouter:
     """Return the routes that read the whole table, as in the documented scans. They require an administrator."""
     router = APIRouter(
-        prefix=f"{PREFIX}/admin", tags=["administration"], dependencies=[Depends(require_role(ADMINISTRATORS))]
+        prefix=f"{PREFIX}/admin",
+        tags=["administration"],
+        dependencies=[Depends(require_role(ADMINISTRATORS))],
+        responses=ERROR_RESPONSES,
     )
 
     @router.get("/users", response_model=UserPage, summary="All users: a scan")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi_offline import FastAPIOffline
 
 from keyplan.clock import Clock, SystemClock
@@ -14,7 +14,7 @@ from keyplan_systems.web.authentication import install_limiter, install_verifier
 from keyplan_systems.web.health import Check, install_health
 from keyplan_systems.web.middleware import DEFAULT_BODY_LIMIT_BYTES, RequestMiddleware
 from keyplan_systems.web.pages import install_docs
-from keyplan_systems.web.problems import ErrorAnswer, ProblemStyle, Translation, install_problems
+from keyplan_systems.web.problems import ERROR_RESPONSES, ProblemStyle, Translation, install_problems
 from keyplan_systems.web.rate_limits import REQUESTS, REQUESTS_VARIABLE, Buckets, limit_from
 from keyplan_systems.web.tokens import TokenVerifier
 
@@ -37,8 +37,7 @@ def web_application(
     limited by KEYPLAN_REQUEST_LIMIT. Middleware that a system adds later runs outside of the request middleware, so its
     responses have no request ID. Raises ValueError for a malformed limit.
     """
-    shapes: dict[int | str, dict[str, Any]] = {"default": {"model": ErrorAnswer, "description": "Any problem"}}
-    app = FastAPIOffline(None, None, title=title, version=version, lifespan=lifespan, responses=shapes)
+    app = FastAPIOffline(None, None, title=title, version=version, lifespan=lifespan, responses=ERROR_RESPONSES)
     install_docs(app)
     install_problems(app, style or ProblemStyle(), translations)
     if verifier is not None:
@@ -47,3 +46,12 @@ def web_application(
     install_health(app, checks)
     app.add_middleware(RequestMiddleware, style=style, clock=clock, body_limit_bytes=body_limit_bytes)
     return app
+
+
+def add_routes(app: FastAPI, *routers: APIRouter) -> None:
+    """Add the routes of routers to an application. The routers declare `responses=ERROR_RESPONSES` themselves.
+
+    `include_router` would build every route again at the application's first request, with the application's responses.
+    """
+    for router in routers:
+        app.router.routes.extend(router.routes)

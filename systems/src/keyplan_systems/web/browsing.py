@@ -136,7 +136,7 @@ def install_pages(app: FastAPI, pages: Pages, router: APIRouter) -> None:
         return RedirectResponse(f"{request.scope.get('root_path', '')}{PREFIX}/", 307)
 
     app.mount(f"{PREFIX}/static", pages.assets(), name="static")
-    app.include_router(router)
+    app.router.routes.extend(router.routes)
 
 
 def viewer_of(request: Request) -> Viewer:

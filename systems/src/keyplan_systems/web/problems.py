@@ -93,6 +93,12 @@ class ErrorAnswer(BaseModel):
     error: ErrorContent
 
 
+ERROR_RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
+    "default": {"model": ErrorAnswer, "description": "Any problem"}
+}
+"""The responses that every route documents besides its own."""
+
+
 @dataclass(frozen=True)
 class ProblemStyle:
     """The status codes and code names that one application uses.
