@@ -1,4 +1,4 @@
-"""Pages of tables: the list, what a table is made of, creation, settings and deletion."""
+"""Pages of tables: the list, the parts of a table, creation, settings and deletion."""
 
 from __future__ import annotations
 

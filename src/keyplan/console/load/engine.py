@@ -1,4 +1,4 @@
-"""Load of an embedded engine: observes its operations, and runs the service's partition model beside it.
+"""Load of an embedded engine: observes its operations and runs the service's partition model on them.
 
 The engine itself does not limit throughput, unless it injects throttling. The model says which requests the service
 would throttle, and how the load spreads over partitions. With injected throttling, its partitions are shown instead.

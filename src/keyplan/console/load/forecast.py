@@ -1,4 +1,4 @@
-"""Forecast against measurement: declared rates and expected units of patterns beside the measured ones."""
+"""Comparison of declared rates and expected units of patterns with the measured ones."""
 
 from __future__ import annotations
 

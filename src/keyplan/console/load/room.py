@@ -61,7 +61,7 @@ class LoadRoom:
         return [heat_of(window, place, self.engine.partitions(place)) for place in places]
 
     def forecast(self, window: LoadWindow) -> list[PatternForecast]:
-        """Return the declared beside the measured load of each pattern."""
+        """Compare the declared load of each pattern with the measured load."""
         return self.prediction.compare(window.totals("pattern"), window.seconds)
 
     @cached_property

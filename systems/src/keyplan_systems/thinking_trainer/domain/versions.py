@@ -60,7 +60,7 @@ class Step:
 
 
 def _scenario_1_0(item: Item) -> Item:
-    """Convert tags to a set, or remove the attribute if there are no tags, and convert times to one form."""
+    """Convert tags to a set, or remove the attribute when the set would be empty, and convert times to one form."""
     tags = frozenset(item.get("tags") or ())
     fields = {name: value for name, value in item.items() if name != "tags"}
     return fields | ({"tags": tags} if tags else {}) | {"createdAt": _canonical_time(item["createdAt"])}
