@@ -35,27 +35,27 @@ def test_the_engine_is_compared_with_every_peer_under_boto3_for_every_operation(
 
 
 def test_other_durability_modes_are_compared_with_the_fastest_peer() -> None:
-    given = {"engine-full": {GET: 500.0}, "moto": {GET: 10.0}, "boto3@dynoxide": {GET: 50.0}}
-    (line,) = [line for line in one_client_lines(results(given)) if line.what == GET]
+    members = {"engine-full": {GET: 500.0}, "moto": {GET: 10.0}, "boto3@dynoxide": {GET: 50.0}}
+    (line,) = [line for line in one_client_lines(results(members)) if line.what == GET]
     assert (line.against, line.ratio, line.required) == ("boto3@dynoxide", 10.0, "")
 
 
 def test_a_peer_that_rejects_an_operation_states_a_reason_and_leaves_the_bound_open() -> None:
-    given = {"engine": {GET: 500.0}, "boto3@dynalite": {}}
-    (line,) = [line for line in one_client_lines(results(given)) if line.what == GET]
+    members = {"engine": {GET: 500.0}, "boto3@dynalite": {}}
+    (line,) = [line for line in one_client_lines(results(members)) if line.what == GET]
     assert (line.other, line.ratio, line.met, line.reason) == (None, None, None, "boto3@dynalite: refused")
 
 
 def test_a_missing_peer_has_no_reason_on_its_lines() -> None:
-    given = results({"engine": {GET: 500.0}}, missing={"moto": "not installed"})
-    (line,) = [line for line in one_client_lines(given) if line.what == GET]
+    measurements = results({"engine": {GET: 500.0}}, missing={"moto": "not installed"})
+    (line,) = [line for line in one_client_lines(measurements) if line.what == GET]
     assert (line.against, line.other, line.reason) == ("moto", None, "")
 
 
 def test_the_server_is_compared_with_each_peer_and_its_variants_with_similar_peers() -> None:
     names = http_targets(peers=True)
-    given = results({name: dict.fromkeys(Operation, 100.0 + place) for place, name in enumerate(names)}, CLIENTS)
-    lines = [line for line in http_lines(given) if line.what == GET]
+    measurements = results({name: dict.fromkeys(Operation, 100.0 + place) for place, name in enumerate(names)}, CLIENTS)
+    lines = [line for line in http_lines(measurements) if line.what == GET]
     assert [line.against for line in lines if line.target == "http"] == list(PEER_NAMES)
     assert [(line.target, line.against) for line in lines if line.target != "http"] == [
         ("http-normal", "dynoxide"),
@@ -65,14 +65,16 @@ def test_the_server_is_compared_with_each_peer_and_its_variants_with_similar_pee
 
 
 def test_operations_that_were_not_measured_have_no_line() -> None:
-    given = results({name: {GET: 100.0} for name in http_targets(peers=True)}, CLIENTS)
-    only_gets = Results([row for row in given.rows if row.operation == GET], given.notes, given.missing)
+    measurements = results({name: {GET: 100.0} for name in http_targets(peers=True)}, CLIENTS)
+    only_gets = Results(
+        [row for row in measurements.rows if row.operation == GET], measurements.notes, measurements.missing
+    )
     assert {line.what for line in http_lines(only_gets)} == {GET}
 
 
 def test_servers_have_separate_lines_without_peers() -> None:
-    given = results({name: {GET: 100.0} for name in http_targets(peers=False)}, CLIENTS)
-    lines = [line for line in http_lines(given) if line.what == GET]
+    measurements = results({name: {GET: 100.0} for name in http_targets(peers=False)}, CLIENTS)
+    lines = [line for line in http_lines(measurements) if line.what == GET]
     assert [(line.target, line.against, line.met) for line in lines] == [
         ("http", "", None),
         ("http-normal", "", None),

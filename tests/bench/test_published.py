@@ -101,12 +101,15 @@ def test_a_failing_part_becomes_a_line_and_the_other_parts_run(monkeypatch: pyte
         folders.append(settings.folder)
         return [LINES[0]]
 
-    monkeypatch.setattr(parts, "_parts", lambda whole, found: {"bad": failing, "good": working})
+    monkeypatch.setattr(parts, "_parts", lambda whole, part: {"bad": failing, "good": working})
     begun: list[object] = []
     with settings_for(Workload(), Span()) as settings:
         whole = parts.Whole(settings, lambda name, items: pytest.fail("nothing is loaded"), begun.append)
-        found = parts.measured(whole, lambda part, count: begun.append((part, count)))
+        measurements = parts.measured(whole, lambda part, count: begun.append((part, count)))
         assert folders[0].parent == settings.folder
     assert begun == [("bad", 2), ("good", 2)]
-    assert [(line.section, line.reason) for line in found.lines] == [("bad", "OSError: no disk"), (IN_PROCESS, "")]
-    assert set(found.missing) == set(PEER_NAMES)
+    assert [(line.section, line.reason) for line in measurements.lines] == [
+        ("bad", "OSError: no disk"),
+        (IN_PROCESS, ""),
+    ]
+    assert set(measurements.missing) == set(PEER_NAMES)

@@ -59,8 +59,8 @@ def test_rounds_report_the_median_but_slow_and_failing_targets_run_once(monkeypa
     monkeypatch.setattr(suite, "check_names", lambda names: None)
     with suite.settings_for(Workload(), Span()) as settings:
         results = suite.run_in_turn(PLAN, settings, 3, no_bar, lambda text: None)
-    found = {name: results.figure(name, Operation.GET, 8) for name in PLAN.targets}
-    assert found == {"quick": figure(200.0), "slow": figure(1.5), "refusing": None}
+    result = {name: results.figure(name, Operation.GET, 8) for name in PLAN.targets}
+    assert result == {"quick": figure(200.0), "slow": figure(1.5), "refusing": None}
     assert [target.taken for target in targets.values()] == [3, 1, 1]
     assert results.reason("refusing", Operation.GET, 8) == "AnswerError: refused"
     assert results.best(PLAN.targets, Operation.GET, 8) == "quick"

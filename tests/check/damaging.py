@@ -127,8 +127,8 @@ def _other_value(tree: ast.AST, chance: Random) -> bool:
 
 def _left_out(tree: ast.AST, chance: Random) -> bool:
     call = chance.choice(_calls(tree))
-    given = chance.choice([part for part in (call.args, call.keywords) if part])
-    given.pop(chance.randrange(len(given)))
+    choice = chance.choice([part for part in (call.args, call.keywords) if part])
+    choice.pop(chance.randrange(len(choice)))
     return True
 
 

@@ -48,9 +48,9 @@ def test_text_without_units_is_not_a_claim_of_units(text: str) -> None:
 )
 def test_a_range_of_units_is_parsed(low: float, more: float, what: tuple[str, str]) -> None:
     high = low + more
-    found = units_of(f"costs {low:,} - {high:,} {what[0]} each")
-    assert found is not None
-    assert (found.what, found.low, found.high) == (what[1], float(low), float(high))
+    units = units_of(f"costs {low:,} - {high:,} {what[0]} each")
+    assert units is not None
+    assert (units.what, units.low, units.high) == (what[1], float(low), float(high))
 
 
 @pytest.mark.parametrize(

@@ -42,14 +42,14 @@ DESIGN = Design("app", (app,), (postpone_two,))
 
 
 def test_a_fault_of_a_step_is_reported_once_for_all_transactions() -> None:
-    found = [finding for finding in check(DESIGN).findings if finding.code == "KP401"]
-    assert [one.subject for one in found] == ["postpone"]
+    findings = [finding for finding in check(DESIGN).findings if finding.code == "KP401"]
+    assert [one.subject for one in findings] == ["postpone"]
     assert len(postpone_two.plan.faults) == 1
 
 
 def test_the_explanation_of_a_transaction_states_each_fault_once() -> None:
-    told = explain(DESIGN.pattern("postpone_two"), book(), check(DESIGN).findings)
-    assert told.count("error[KP401]") == 1
+    text = explain(DESIGN.pattern("postpone_two"), book(), check(DESIGN).findings)
+    assert text.count("error[KP401]") == 1
 
 
 def test_a_transaction_with_an_invalid_step_is_rejected() -> None:

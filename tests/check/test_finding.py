@@ -87,11 +87,11 @@ def test_an_item_at_two_places_is_named_once() -> None:
 
 def test_suppressing_one_finding_keeps_the_others(tmp_path: Path) -> None:
     text = TASKS + '\nsuppressed = [suppress("KP316", on="in_state", reason="called by hand only")]\n'
-    found = check(designed(tmp_path / "tasks.py", text))
-    (rate,) = [one for one in found.findings if one.code == "KP316"]
+    findings = check(designed(tmp_path / "tasks.py", text))
+    (rate,) = [one for one in findings.findings if one.code == "KP316"]
     assert rate.subjects == ("more_tasks",)
-    assert [one.subject for one, _ in found.suppressed] == ["in_state"]
-    assert not [one for one in found.findings if one.code == "KP001"]
+    assert [one.subject for one, _ in findings.suppressed] == ["in_state"]
+    assert not [one for one in findings.findings if one.code == "KP001"]
 
 
 def test_a_pattern_is_explained_with_its_own_finding(tmp_path: Path) -> None:
@@ -102,14 +102,14 @@ def test_a_pattern_is_explained_with_its_own_finding(tmp_path: Path) -> None:
 
 
 def test_every_report_format_lists_all_places(tmp_path: Path) -> None:
-    found = check(designed(tmp_path / "tasks.py"), [RULES["KP112"]])
-    (empty,) = found.findings
-    lines = report.text([found]).splitlines()
+    findings = check(designed(tmp_path / "tasks.py"), [RULES["KP112"]])
+    (empty,) = findings.findings
+    lines = report.text([findings]).splitlines()
     at = lines.index("likewise")
     assert [line.rpartition(": ")[2] for line in lines[at + 1 : -3]] == [one.item for one in empty.alike]
-    (listed,) = json.loads(report.json([found]))[0]["findings"]
+    (listed,) = json.loads(report.json([findings]))[0]["findings"]
     assert [one["item"] for one in listed["alike"]] == [one.item for one in empty.alike]
-    (result,) = json.loads(report.sarif([found]))["runs"][0]["results"]
+    (result,) = json.loads(report.sarif([findings]))["runs"][0]["results"]
     assert len(result["relatedLocations"]) == len(empty.alike) + 1
 
 
@@ -125,7 +125,7 @@ def test_a_rule_is_silent_if_another_rule_reports_the_cause(tmp_path: Path) -> N
 
 
 def test_only_contradictions_are_called_conflicts(tmp_path: Path) -> None:
-    found = check(designed(tmp_path / "tasks.py"), [RULES["KP112"]])
-    assert "see also" in report.text([found])
+    findings = check(designed(tmp_path / "tasks.py"), [RULES["KP112"]])
+    assert "see also" in report.text([findings])
     conflict = Report("tasks", (Finding("KP101", "error", "app", "x", "y", Place("a.py", 1), Place("b.py", 2)),), ())
     assert "conflicts with" in report.text([conflict])

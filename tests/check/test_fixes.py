@@ -60,8 +60,8 @@ def reasons(folder: Path, source: str) -> list[str]:
     """Return why fixes were refused."""
     path = folder / "design.py"
     path.write_text(HEAD + source)
-    _, found = fixes_of(path)
-    return [reason for _, reason in found.refused]
+    _, results = fixes_of(path)
+    return [reason for _, reason in results.refused]
 
 
 def test_options_are_added_to_a_call_on_one_line(tmp_path: Path) -> None:
@@ -192,11 +192,11 @@ def test_a_real_design_is_fixed_once_and_changes_nowhere_else(design: Path, tmp_
     for option in ("point_in_time_recovery", "deletion_protection"):
         text = text.replace(f"{option}=True", f"{option}=False")
     path.write_text(text)
-    report, found = fixes_of(path)
-    found.write()
+    report, results = fixes_of(path)
+    results.write()
     after, again = fixes_of(path)
     assert not again.edits
-    assert not found.refused
+    assert not results.refused
     ast.parse(path.read_text())
     alike = [one for finding in after.findings for one in (finding, *finding.alike)]
     assert not FIXABLE & {one.code for one in alike if one.code != "KP306" or one.subject in _patterns(path)}
@@ -204,7 +204,7 @@ def test_a_real_design_is_fixed_once_and_changes_nowhere_else(design: Path, tmp_
         one.code for one in after.findings if one.code not in FIXABLE
     ]
     changed = list(unified_diff(text.splitlines(), path.read_text().splitlines(), n=0, lineterm=""))[2:]
-    assert len([line for line in changed if line.startswith("-")]) <= len(found.made)
+    assert len([line for line in changed if line.startswith("-")]) <= len(results.made)
 
 
 def _patterns(path: Path) -> set[str]:

@@ -50,10 +50,10 @@ def test_the_fast_overlap_check_agrees_with_the_algebra(one: BoundTemplate, othe
 @settings(max_examples=examples(60), deadline=None)
 @given(templates, templates)
 def test_a_key_found_to_start_with_a_prefix_starts_with_it(one: BoundTemplate, other: BoundTemplate) -> None:
-    found = begins(one, other, frozenset())
-    if found is not None and found.certain:
-        assert found.text.startswith(one.literal_prefix)
-        assert other.match(found.text) is not None
+    witness = begins(one, other, frozenset())
+    if witness is not None and witness.certain:
+        assert witness.text.startswith(one.literal_prefix)
+        assert other.match(witness.text) is not None
 
 
 @given(st.text(alphabet="ab{}#", min_size=1))
@@ -63,9 +63,9 @@ def test_a_constant_renders_its_text(text: str) -> None:
 
 @pytest.mark.parametrize(("field", "far"), [("user_id", True), ("name", False)])
 def test_separators_are_not_expected_in_ids(field: str, far: bool) -> None:
-    found = overlap((bound(f"{{{field}}}"),), (bound("USER#{uuid}"),))
-    assert found is not None
-    assert is_unlikely(found) is far
+    results = overlap((bound(f"{{{field}}}"),), (bound("USER#{uuid}"),))
+    assert results is not None
+    assert is_unlikely(results) is far
 
 
 def test_a_skeleton_has_no_field_names() -> None:

@@ -78,13 +78,13 @@ def test_entities_without_a_collision_finding_never_share_a_key(
 ) -> None:
     table = Table("app", pk="PK", sk="SK")
     first, second = declared(table, "First", *keys[:2]), declared(table, "Second", *keys[2:])
-    found = [
+    findings = [
         finding
         for finding in key_collision.check(Subject(Design("app", (table,))))
         if "overwrite each other" in finding.problem
     ]
     texts = rendered(spec_of(first), one), rendered(spec_of(second), other)
-    if not found and None not in texts:
+    if not findings and None not in texts:
         assert texts[0] != texts[1]
 
 
@@ -99,8 +99,8 @@ def asked(table: Table, entity: type[Fields], asks: Asks) -> Plan:
     assume(asks in {"all", "prefix"} or order)
 
     def body(text: str, number: int, kind: Literal["a", "ab", "b"], day: date, at: datetime) -> KeyCondition:
-        given = {"text": text, "number": number, "kind": kind, "day": day, "at": at}
-        partition = pk(**{name: given[name] for name in needed})
+        arguments = {"text": text, "number": number, "kind": kind, "day": day, "at": at}
+        partition = pk(**{name: arguments[name] for name in needed})
         if asks == "all":
             return partition
         if asks == "prefix":
@@ -109,10 +109,10 @@ def asked(table: Table, entity: type[Fields], asks: Asks) -> Plan:
             return partition.sk.text("begins_with", template.literal_prefix or "A")
         name = order[0]
         ranges = {
-            "first": partition.sk(**{name: given[name]}),
-            "below": partition.sk.lt(**{name: given[name]}),
-            "above": partition.sk.gt(**{name: given[name]}),
-            "between": partition.sk.between(**{name: (given[name], given[name])}),
+            "first": partition.sk(**{name: arguments[name]}),
+            "below": partition.sk.lt(**{name: arguments[name]}),
+            "above": partition.sk.gt(**{name: arguments[name]}),
+            "between": partition.sk.between(**{name: (arguments[name], arguments[name])}),
         }
         return ranges[asks]
 
@@ -158,9 +158,9 @@ def test_queries_without_a_finding_never_read_another_entity(
     plan = asked(table, first, asks)
     subject = Subject(Design("app", (table,)))
     assume(not plan.faults)
-    found = [*prefix_capture.check(subject), *mixed_entity_read.check(subject)]
+    entries = [*prefix_capture.check(subject), *mixed_entity_read.check(subject)]
     item = rendered(spec_of(second), other)
-    if not found and item is not None:
+    if not entries and item is not None:
         try:
             assert not takes_in(plan, arguments, item)
         except ValueError:
@@ -187,14 +187,14 @@ def test_a_condition_reported_as_never_true_matches_no_item(
     needed = list(dict.fromkeys(spec_of(entity).key.partition[0].fields))
 
     def body(text: str, number: int, kind: Literal["a", "ab", "b"], day: date, at: datetime) -> KeyCondition:
-        given = {"text": text, "number": number, "kind": kind, "day": day, "at": at}
-        return pk(**{name: given[name] for name in needed}).sk.text(op, words)
+        arguments = {"text": text, "number": number, "kind": kind, "day": day, "at": at}
+        return pk(**{name: arguments[name] for name in needed}).sk.text(op, words)
 
     plan = table.query(entity)(body).plan
     assume(not plan.faults)
-    found = list(impossible_condition.check(Subject(Design("app", (table,)))))
+    findings = list(impossible_condition.check(Subject(Design("app", (table,)))))
     item = rendered(spec_of(entity), item_values)
-    if found and item is not None:
+    if findings and item is not None:
         try:
             assert not takes_in(plan, {**arguments, **{name: item_values[name] for name in needed}}, item)
         except ValueError:
@@ -211,8 +211,8 @@ def test_a_range_reported_as_losing_its_end_ends_at_no_key(
     needed = list(dict.fromkeys(spec_of(entity).key.partition[0].fields))
 
     def body(text: str, number: int, kind: Literal["a", "ab", "b"], day: date, at: datetime) -> KeyCondition:
-        given = {"text": text, "number": number, "kind": kind, "day": day, "at": at}
-        return pk(**{name: given[name] for name in needed}).sk.text("<=", words)
+        arguments = {"text": text, "number": number, "kind": kind, "day": day, "at": at}
+        return pk(**{name: arguments[name] for name in needed}).sk.text("<=", words)
 
     plan = table.query(entity)(body).plan
     assume(not plan.faults)

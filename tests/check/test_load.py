@@ -89,8 +89,8 @@ SUBJECT = Subject(Design("d", (shop, log), (order_and_bill, bill_what_is_ordered
 
 
 def test_a_step_counts_in_its_transaction_and_separately_only_with_its_own_rate() -> None:
-    told = [(work.pattern.name, work.plan.entity.name, work.units.write) for work in SUBJECT.works]
-    assert sorted(told) == [
+    actual = [(work.pattern.name, work.plan.entity.name, work.units.write) for work in SUBJECT.works]
+    assert sorted(actual) == [
         ("annotate", "Order", 1),
         ("bill_what_is_ordered", "Bill", 4),
         ("bill_what_is_ordered", "Order", 2),
@@ -180,8 +180,8 @@ def open_course(course: Course):  # type: ignore[no-untyped-def]
 
 @pytest.fixture
 def parts() -> dict[str, tuple[float, ...]]:
-    found = Subject(Design("d", (table,), (open_course,))).capacity_uses
-    return {part.name: (part.read, part.write, part.peak_read, part.peak_write) for part in found}
+    capacity_uses = Subject(Design("d", (table,), (open_course,))).capacity_uses
+    return {part.name: (part.read, part.write, part.peak_read, part.peak_write) for part in capacity_uses}
 
 
 def test_a_global_index_has_its_own_capacity_and_a_local_index_uses_the_tables(

@@ -32,7 +32,7 @@ def field(annotation: Any) -> StoredField:
 
 
 @pytest.mark.parametrize(
-    ("given", "wanted"),
+    ("value", "declared"),
     [
         (str, str),
         (UserId, str),
@@ -53,12 +53,12 @@ def field(annotation: Any) -> StoredField:
     ],
     ids=str,
 )
-def test_matching_types_are_accepted(given: Any, wanted: Any) -> None:
-    assert mismatch(given, field(wanted), each=False) is None
+def test_matching_types_are_accepted(value: Any, declared: Any) -> None:
+    assert mismatch(value, field(declared), each=False) is None
 
 
 @pytest.mark.parametrize(
-    ("given", "wanted"),
+    ("value", "declared"),
     [
         (UserId, TaskId),
         (UserId, TaskId | None),
@@ -76,11 +76,11 @@ def test_matching_types_are_accepted(given: Any, wanted: Any) -> None:
     ],
     ids=str,
 )
-def test_a_mismatch_names_both_types(given: Any, wanted: Any) -> None:
-    told = mismatch(given, field(wanted), each=False)
-    assert told is not None
-    assert told.startswith("is ")
-    assert "the field is" in told
+def test_a_mismatch_names_both_types(value: Any, declared: Any) -> None:
+    problem = mismatch(value, field(declared), each=False)
+    assert problem is not None
+    assert problem.startswith("is ")
+    assert "the field is" in problem
 
 
 def test_list_parameters_are_compared_by_member_type() -> None:

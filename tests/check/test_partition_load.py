@@ -368,13 +368,18 @@ def test_a_table_is_loaded_only_by_its_own_patterns() -> None:
     def task(user_id: str, task_id: str) -> ItemKey:
         return item(user_id=user_id, task_id=task_id)
 
-    found = subject(first, second)
-    assert [(hot.name, hot.main("read")) for hot in found.hot_keys] == [("players", ["profile"]), ("tasks", ["task"])]
-    assert [item.shape for item in found.hot_items] == [
+    table_subject = subject(first, second)
+    assert [(hot.name, hot.main("read")) for hot in table_subject.hot_keys] == [
+        ("players", ["profile"]),
+        ("tasks", ["task"]),
+    ]
+    assert [item.shape for item in table_subject.hot_items] == [
         "player = {player}, part = {part}",
         "user_id = {user_id}, task_id = {task_id}",
     ]
-    assert [hot_item.read(peak=True) for hot_item in found.hot_items] == pytest.approx([50 / 500 / 2, 5 / 1_000])
+    assert [hot_item.read(peak=True) for hot_item in table_subject.hot_items] == pytest.approx(
+        [50 / 500 / 2, 5 / 1_000]
+    )
 
 
 @pytest.mark.parametrize("named", ["OWNER#{owner}", "OWNER#{of}"])
@@ -554,8 +559,8 @@ def flags() -> EntitySpec:
 
 def test_shares_follow_from_numbers_types_and_keys() -> None:
     flag = flags()
-    told = {name: field_share(flag, name) for name in flag.fields}
-    assert told == {"flag_id": 1 / 400, "on": 1 / 2, "colour": 1 / 3, "region": 1 / 8, "plan": 3 / 4, "name": None}
+    actual = {name: field_share(flag, name) for name in flag.fields}
+    assert actual == {"flag_id": 1 / 400, "on": 1 / 2, "colour": 1 / 3, "region": 1 / 8, "plan": 3 / 4, "name": None}
 
 
 def test_the_bounds_of_an_int_determine_its_number_of_shards() -> None:

@@ -87,15 +87,15 @@ def loaded(path: Path, source: str) -> Design:
 
 def judge(findings: tuple[Finding, ...], path: Path, code: str, title: str) -> None:
     lines = enumerate(path.read_text().splitlines(), 1)
-    wanted = [(number, words.strip()) for number, line in lines for words in line.split("# expect")[1:]]
-    assert sorted(line_number(finding.place) for finding in findings) == [number for number, _ in wanted]
-    told = [
+    expected = [(number, words.strip()) for number, line in lines for words in line.split("# expect")[1:]]
+    assert sorted(line_number(finding.place) for finding in findings) == [number for number, _ in expected]
+    actual = [
         (line_number(finding.place), f"{finding.severity}: {finding.problem}; {finding.fix}") for finding in findings
     ]
-    for number, words in wanted:
-        assert any(number == line and words in text for line, text in told), told
+    for number, words in expected:
+        assert any(number == line and words in text for line, text in actual), actual
     assert all(finding.code == code for finding in findings)
-    assert bool(wanted) == title.startswith("bad"), "a bad design has a finding, a good one none"
+    assert bool(expected) == title.startswith("bad"), "a bad design has a finding, a good one none"
     assert all(finding.severity in PAGES[code].severities for finding in findings)
 
 

@@ -99,8 +99,8 @@ def test_serve_starts_with_the_sample_table_and_stops_cleanly(tmp_path: Path) ->
 
 
 def test_the_shell_completes_commands() -> None:
-    asked = {"_KEYPLAN_COMPLETE": "complete_bash", "COMP_WORDS": "keyplan sn", "COMP_CWORD": "1"}
-    answer = CliRunner().invoke(app, env=asked, prog_name="keyplan")
+    variables = {"_KEYPLAN_COMPLETE": "complete_bash", "COMP_WORDS": "keyplan sn", "COMP_CWORD": "1"}
+    answer = CliRunner().invoke(app, env=variables, prog_name="keyplan")
     assert answer.stdout.split() == ["snapshot"]
 
 

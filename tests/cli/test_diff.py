@@ -74,17 +74,17 @@ def test_errors_exit_with_1(tmp_path: Path) -> None:
 
 def test_json_contains_changes_backfills_and_steps(tmp_path: Path) -> None:
     result = run("diff", "--format", "json", *both(tmp_path, NOTES, INDEX))
-    told = json.loads(result.stdout)
-    (change,) = told["changes"]
+    document = json.loads(result.stdout)
+    (change,) = document["changes"]
     assert (change["kind"], change["verdict"], change["subject"]) == ("index added", "backfill", "by_time")
     assert change["place"] == {"file": str(tmp_path / "new.py"), "line": 6}
-    assert told["backfills"][0]["index_write_units"] == {"by_time": 1_000}
-    request = told["rollout"][0]["steps"][0]["request"]
+    assert document["backfills"][0]["index_write_units"] == {"by_time": 1_000}
+    request = document["rollout"][0]["steps"][0]["request"]
     assert request["GlobalSecondaryIndexUpdates"][0]["Create"]["IndexName"] == "by_time"
-    assert told["prices"]["total"]["difference"] == pytest.approx(
-        told["prices"]["total"]["new"] - told["prices"]["total"]["old"]
+    assert document["prices"]["total"]["difference"] == pytest.approx(
+        document["prices"]["total"]["new"] - document["prices"]["total"]["old"]
     )
-    assert [finding["code"] for finding in told["findings"]] == ["KP909"]
+    assert [finding["code"] for finding in document["findings"]] == ["KP909"]
 
 
 def test_sarif_has_the_rules_of_changes(tmp_path: Path) -> None:

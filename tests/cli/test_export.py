@@ -24,12 +24,12 @@ NOTE = "note: consumers of log (follow) run in a keyplan.streams.Runner: they ar
 
 def tables_in(format: str, text: str) -> list[str]:
     """Return the names of the tables in a document."""
-    told = json.loads(text)
+    document = json.loads(text)
     if format == "cloudformation":
-        return [one["Properties"]["TableName"] for one in told["Resources"].values()]
+        return [one["Properties"]["TableName"] for one in document["Resources"].values()]
     if format == "terraform":
-        return [one["name"] for one in told["resource"]["aws_dynamodb_table"].values()]
-    return [one["TableName"] for one in told["tables"]]
+        return [one["name"] for one in document["resource"]["aws_dynamodb_table"].values()]
+    return [one["TableName"] for one in document["tables"]]
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -67,15 +67,15 @@ def test_consumers_get_a_checkpoint_table(format: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_stream_without_a_consumer_is_noted_and_gets_checkpoints_on_request(format: str, tmp_path: Path) -> None:
     path = design(tmp_path, NOTES.replace('Table("notes",', 'Table("notes", stream="NEW_IMAGE",'))
-    told = (
+    expected = (
         "note: table notes has a stream and declares no consumer: --checkpoints writes the table keyplan-checkpoints\n"
     )
     result = run("export", format, path)
     assert tables_in(format, result.stdout) == ["notes"]
-    assert told in result.stderr
-    asked = run("export", format, path, "--checkpoints")
-    assert tables_in(format, asked.stdout) == ["notes", "keyplan-checkpoints"]
-    assert told not in asked.stderr
+    assert expected in result.stderr
+    with_option = run("export", format, path, "--checkpoints")
+    assert tables_in(format, with_option.stdout) == ["notes", "keyplan-checkpoints"]
+    assert expected not in with_option.stderr
 
 
 def test_several_tables_with_consumers_share_one_checkpoint_table(tmp_path: Path) -> None:

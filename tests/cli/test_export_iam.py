@@ -40,8 +40,8 @@ def statements(text: str) -> dict[str, Any]:
 
 
 def leading(statement: dict[str, Any]) -> list[str]:
-    found: list[str] = statement["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"]
-    return found
+    leading_keys: list[str] = statement["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"]
+    return leading_keys
 
 
 def test_a_policy_is_printed_or_written(tmp_path: Path) -> None:
@@ -56,10 +56,10 @@ def test_a_policy_is_printed_or_written(tmp_path: Path) -> None:
 
 def test_arns_contain_region_account_partition_and_prefix(tmp_path: Path) -> None:
     path = design(tmp_path, NOTES)
-    told = ("--region", "eu-west-1", "--account", "123456789012", "--partition", "aws-cn", "--prefix", "dev-")
-    made = statements(run("export", "iam", path, *told).stdout)
+    options = ("--region", "eu-west-1", "--account", "123456789012", "--partition", "aws-cn", "--prefix", "dev-")
+    by_sid = statements(run("export", "iam", path, *options).stdout)
     own = "arn:aws-cn:dynamodb:eu-west-1:123456789012:table/dev-notes"
-    assert [one["Resource"] for one in made.values()] == [[own], [f"{own}/index/by_owner"]]
+    assert [one["Resource"] for one in by_sid.values()] == [[own], [f"{own}/index/by_owner"]]
     anywhere = statements(run("export", "iam", path).stdout)
     assert anywhere["NotesGetPut"]["Resource"] == [f"{ANYWHERE}notes"]
 
@@ -150,8 +150,8 @@ def test_a_pattern_that_accesses_other_principals_is_noted(unique: str, *, is_to
     )
     created = source + "\n@log.create(Line)\ndef begin(line: Line) -> ItemWrite:\n    return item(line)\n"
     result = run("export", "iam", design(tmp_path, created), "--bind", "line.line=x", "--pattern", "begin")
-    told = "note: these patterns access partitions of every principal: begin\n" if is_told else ""
-    assert (result.exit_code, result.stderr) == (0, told)
+    expected = "note: these patterns access partitions of every principal: begin\n" if is_told else ""
+    assert (result.exit_code, result.stderr) == (0, expected)
 
 
 def test_patterns_are_selected_by_name(tmp_path: Path) -> None:
@@ -164,11 +164,11 @@ def test_patterns_are_selected_by_name(tmp_path: Path) -> None:
 def test_consumers_may_read_the_stream_and_write_checkpoints(tmp_path: Path) -> None:
     path = design(tmp_path, CONSUMED)
     result = run("export", "iam", path, "--prefix", "dev-")
-    made = statements(result.stdout)
-    assert made["ListStreams"]["Resource"] == ["*"]
-    reading = made["LogDescribeStreamGetRecordsGetShardIterator"]
+    by_sid = statements(result.stdout)
+    assert by_sid["ListStreams"]["Resource"] == ["*"]
+    reading = by_sid["LogDescribeStreamGetRecordsGetShardIterator"]
     assert reading["Resource"] == [f"{ANYWHERE}dev-log/stream/*"]
-    assert leading(made["KeyplanCheckpointsQueryPutUpdateDelete"]) == ["dev-log/follow"]
+    assert leading(by_sid["KeyplanCheckpointsQueryPutUpdateDelete"]) == ["dev-log/follow"]
     assert (
         result.stderr == "note: where failed records of log go (dead) is not declared: add its permissions yourself\n"
     )
@@ -180,8 +180,10 @@ def test_each_undeclared_failure_table_is_noted_once_in_order(tmp_path: Path) ->
     consumer = "\n@log.on_change(Line{})\ndef {}(change: Inserted[Line]) -> None: ...\n"
     more = [(', on_failure="late"', "b"), ("", "c"), (', on_failure="again"', "d"), (', on_failure="dead"', "e")]
     path = design(tmp_path, CONSUMED + "".join(consumer.format(*one) for one in more))
-    told = "note: where failed records of log go (again, dead, late) is not declared: add its permissions yourself\n"
-    assert run("export", "iam", path).stderr == told
+    expected = (
+        "note: where failed records of log go (again, dead, late) is not declared: add its permissions yourself\n"
+    )
+    assert run("export", "iam", path).stderr == expected
 
 
 def test_a_declared_failure_table_allows_puts(tmp_path: Path) -> None:
@@ -192,15 +194,15 @@ def test_a_declared_failure_table_allows_puts(tmp_path: Path) -> None:
 
 def test_describing_tables_is_allowed_on_request(tmp_path: Path) -> None:
     path = design(tmp_path, NOTES)
-    made = statements(run("export", "iam", path, "--describe").stdout)
+    by_sid = statements(run("export", "iam", path, "--describe").stdout)
     looks = ["dynamodb:DescribeTable", "dynamodb:DescribeContinuousBackups"]
-    assert made["NotesGetPutDescribeTableDescribeContinuousBackups"]["Action"][-2:] == looks
+    assert by_sid["NotesGetPutDescribeTableDescribeContinuousBackups"]["Action"][-2:] == looks
 
 
 def test_creating_tables_is_allowed_on_request(tmp_path: Path) -> None:
     source = CONSUMED.replace('pk="PK"', 'pk="PK", ttl="until", point_in_time_recovery=True')
-    made = statements(run("export", "iam", design(tmp_path, source), "--create").stdout)
-    allowed = {(action[9:], place) for one in made.values() for action in one["Action"] for place in one["Resource"]}
+    by_sid = statements(run("export", "iam", design(tmp_path, source), "--create").stdout)
+    allowed = {(action[9:], place) for one in by_sid.values() for action in one["Action"] for place in one["Resource"]}
     created = {"DescribeTable", "CreateTable", "DescribeTimeToLive", "UpdateTimeToLive"}
     backups = {"DescribeContinuousBackups", "UpdateContinuousBackups"}
     assert {(action, f"{ANYWHERE}log") for action in created | backups} <= allowed
@@ -216,11 +218,13 @@ def test_a_stream_without_a_consumer_is_noted_and_read_on_request(tmp_path: Path
     result = run("export", "iam", path)
     assert result.stderr == ("note: table notes has a stream and declares no consumer: --consumers allows reading it\n")
     assert "ListStreams" not in statements(result.stdout)
-    asked = run("export", "iam", path, "--consumers")
-    made = statements(asked.stdout)
-    assert made["NotesDescribeStreamGetRecordsGetShardIterator"]["Resource"] == [f"{ANYWHERE}notes/stream/*"]
-    assert leading(made["KeyplanCheckpointsQueryPutUpdateDelete"]) == ["notes/*"]
-    assert asked.stderr == ("note: table notes has a stream and declares no consumer: any consumer of it is allowed\n")
+    with_option = run("export", "iam", path, "--consumers")
+    by_sid = statements(with_option.stdout)
+    assert by_sid["NotesDescribeStreamGetRecordsGetShardIterator"]["Resource"] == [f"{ANYWHERE}notes/stream/*"]
+    assert leading(by_sid["KeyplanCheckpointsQueryPutUpdateDelete"]) == ["notes/*"]
+    assert with_option.stderr == (
+        "note: table notes has a stream and declares no consumer: any consumer of it is allowed\n"
+    )
     assert run("export", "iam", path, "--no-consumers").stderr == ""
 
 
@@ -265,8 +269,8 @@ def test_an_oversized_policy_is_noted_and_split(tmp_path: Path) -> None:
     files = sorted(tmp_path.glob("policy-*.json"))
     assert len(files) > 1
     assert [file.name for file in files] == [f"policy-{number}.json" for number in range(1, len(files) + 1)]
-    found = [statement for file in files for statement in json.loads(file.read_text())["Statement"]]
-    assert found == json.loads(whole.stdout)["Statement"]
+    actual_files = [statement for file in files for statement in json.loads(file.read_text())["Statement"]]
+    assert actual_files == json.loads(whole.stdout)["Statement"]
 
 
 def test_a_policy_may_have_the_size_of_a_managed_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,12 +32,12 @@ def test_a_design_is_printed_with_notes_on_omitted_settings() -> None:
     result = run("import", "cloudformation", TEMPLATE)
     assert result.exit_code == 0
     assert result.stdout == (HERE / "shelves.py").read_text()
-    told = [
+    entries = [
         "books-prod: DeletionPolicy Retain: deletion policies are not part of a design",
         "books-prod: SSESpecification: encryption is not part of a design",
         "Drafts: TableName is missing: CloudFormation generates a name; the logical ID is used here",
     ]
-    assert result.stderr.splitlines() == [f"keyplan import cloudformation: {gap}" for gap in told]
+    assert result.stderr.splitlines() == [f"keyplan import cloudformation: {gap}" for gap in entries]
 
 
 def test_a_design_is_written_to_a_file_and_replaces_one_only_with_force(tmp_path: Path) -> None:

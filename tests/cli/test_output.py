@@ -24,9 +24,9 @@ def arguments(folder: Path, command: str) -> list[str]:
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("command", ["--version", "check DESIGN", "price DESIGN", "rule"])
 def test_a_full_disk_is_reported_on_one_line(tmp_path: Path, command: str, unbuffered: str) -> None:
-    line, told = [*RUN, *arguments(tmp_path, command)], {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    line, variables = [*RUN, *arguments(tmp_path, command)], {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     with FULL.open("w") as full:
-        done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=told)
+        done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=variables)
     assert done.stderr == "keyplan: no room to write: No space left on device\n"
     assert done.returncode == 1
 

@@ -23,11 +23,11 @@ def rows(output: str) -> dict[str, list[str]]:
 def test_patterns_tables_and_comparisons_are_printed(tmp_path: Path) -> None:
     result = run("price", design(tmp_path, NOTES))
     assert result.exit_code == 0
-    found = rows(result.stdout)
-    assert found["note"][:2] == ["0.5", "0"]
-    assert found["note"][2] == f"{10 * 730 * 3600:,.0f}"
-    assert found["keep"][1] == "2.0 (1.0)", "an index entry is written too"
-    assert found["notes/by_owner"][1] == "1.0", "writes per second"
+    actual_rows = rows(result.stdout)
+    assert actual_rows["note"][:2] == ["0.5", "0"]
+    assert actual_rows["note"][2] == f"{10 * 730 * 3600:,.0f}"
+    assert actual_rows["keep"][1] == "2.0 (1.0)", "an index entry is written too"
+    assert actual_rows["notes/by_owner"][1] == "1.0", "writes per second"
     assert "\nnotes (on demand)\n" in result.stdout
     assert max(map(len, result.stdout.splitlines())) <= 80
     assert "notes: on demand $" in result.stdout
@@ -57,7 +57,7 @@ def test_a_price_can_be_set(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "text"),
+    ("value", "text"),
     [
         (["--set", "write_unit"], "write it as name=price"),
         (["--set", "write_unit=dear"], "write it as name=price"),
@@ -68,8 +68,8 @@ def test_a_price_can_be_set(tmp_path: Path) -> None:
         (["--prices", "none.json"], "cannot be read"),
     ],
 )
-def test_invalid_prices_are_rejected(given: list[str], text: str, tmp_path: Path) -> None:
-    result = run("price", design(tmp_path, NOTES), *given)
+def test_invalid_prices_are_rejected(value: list[str], text: str, tmp_path: Path) -> None:
+    result = run("price", design(tmp_path, NOTES), *value)
     assert result.exit_code == 2
     assert result.stderr.startswith("keyplan price: ")
     assert text in result.stderr
@@ -77,27 +77,27 @@ def test_invalid_prices_are_rejected(given: list[str], text: str, tmp_path: Path
 
 def test_a_price_file_replaces_the_shipped_prices(tmp_path: Path) -> None:
     shipped = next(one for one in files("keyplan.cost").joinpath("data").iterdir() if one.name.startswith("us-east-1"))
-    told = json.loads(shipped.read_bytes())
-    told["region"] = "home-1"
+    document = json.loads(shipped.read_bytes())
+    document["region"] = "home-1"
     path = tmp_path / "prices.json"
-    path.write_text(json.dumps(told))
+    path.write_text(json.dumps(document))
     assert "home-1" in run("price", design(tmp_path, NOTES), "--prices", str(path)).stdout
 
 
 def test_a_price_missing_from_a_file_is_named(tmp_path: Path) -> None:
     shipped = book()
-    told: dict[str, Any] = {"region": "home-1", "date": "2026-01-01", "currency": "USD", "free": {}}
-    told["prices"] = {name: vars(one) for name, one in shipped.prices.items() if name != "point_in_time_gb_month"}
+    document: dict[str, Any] = {"region": "home-1", "date": "2026-01-01", "currency": "USD", "free": {}}
+    document["prices"] = {name: vars(one) for name, one in shipped.prices.items() if name != "point_in_time_gb_month"}
     path = tmp_path / "prices.json"
-    path.write_text(json.dumps(told))
+    path.write_text(json.dumps(document))
     for command in ("price", "verify"):
         result = run(command, design(tmp_path, NOTES), "--prices", str(path))
         assert result.exit_code == 2
         assert result.stderr.endswith(
             f"keyplan {command}: the prices of home-1 do not contain point_in_time_gb_month\n"
         )
-    told["prices"]["point_in_time_gb_month"] = vars(shipped.prices["point_in_time_gb_month"])
-    path.write_text(json.dumps(told))
+    document["prices"]["point_in_time_gb_month"] = vars(shipped.prices["point_in_time_gb_month"])
+    path.write_text(json.dumps(document))
     result = run("price", design(tmp_path, NOTES), "--prices", str(path))
     assert result.exit_code == 0
     assert "free storage" not in result.stdout
@@ -112,17 +112,17 @@ def test_assumptions_are_printed(tmp_path: Path) -> None:
 def as_json(path: str, *options: str) -> dict[str, Any]:
     result = run("price", path, "--format", "json", *options)
     assert result.exit_code == 0, result.output
-    found: dict[str, Any] = json.loads(result.stdout)
-    return found
+    document: dict[str, Any] = json.loads(result.stdout)
+    return document
 
 
 def test_json_contains_costs_units_and_assumptions(tmp_path: Path) -> None:
-    found = as_json(design(tmp_path, NOTES))
-    note = next(pattern for pattern in found["patterns"] if pattern["name"] == "note")
-    assert found["unproved"] is False
+    report = as_json(design(tmp_path, NOTES))
+    note = next(pattern for pattern in report["patterns"] if pattern["name"] == "note")
+    assert report["unproved"] is False
     assert (note["read_units"], note["calls"]) == (0.5, 10 * 730 * 3600)
-    tables = sum(table["monthly_cost"] for table in found["tables"])
-    assert tables + found["free_storage"] == pytest.approx(found["monthly_cost"])
+    tables = sum(table["monthly_cost"] for table in report["tables"])
+    assert tables + report["free_storage"] == pytest.approx(report["monthly_cost"])
 
 
 def test_ten_times_the_load_costs_ten_times_the_requests(tmp_path: Path) -> None:
@@ -133,8 +133,8 @@ def test_ten_times_the_load_costs_ten_times_the_requests(tmp_path: Path) -> None
 
 
 def test_a_pattern_rate_can_be_overridden(tmp_path: Path) -> None:
-    found = as_json(design(tmp_path, NOTES), "--rate", "note=20", "--scale", "3")
-    note = next(pattern for pattern in found["patterns"] if pattern["name"] == "note")
+    report = as_json(design(tmp_path, NOTES), "--rate", "note=20", "--scale", "3")
+    note = next(pattern for pattern in report["patterns"] if pattern["name"] == "note")
     assert note["calls"] == 20 * 730 * 3600, "a given rate is not scaled"
 
 
@@ -149,7 +149,7 @@ def test_items_of_twice_the_size_cost_more_units_and_storage(tmp_path: Path) -> 
     path = design(tmp_path, NOTES)
     once, larger = as_json(path), as_json(path, "--size", "30x")
     assert stored_bytes(larger) > stored_bytes(once)
-    writes = [next(one for one in found["patterns"] if one["name"] == "keep") for found in (once, larger)]
+    writes = [next(one for one in results["patterns"] if one["name"] == "keep") for results in (once, larger)]
     assert writes[1]["write_units"] > writes[0]["write_units"]
 
 
@@ -159,7 +159,7 @@ def stored_bytes(found: dict[str, Any]) -> float:
 
 
 @pytest.mark.parametrize(
-    ("given", "text"),
+    ("value", "text"),
     [
         (["--scale", "ten"], "write it as a factor"),
         (["--scale", "-1x"], "write it as a factor"),
@@ -169,8 +169,8 @@ def stored_bytes(found: dict[str, Any]) -> float:
         (["--rate", "nothing=1"], "no such pattern: nothing"),
     ],
 )
-def test_an_invalid_load_is_rejected(tmp_path: Path, given: list[str], text: str) -> None:
-    result = run("price", design(tmp_path, NOTES), *given)
+def test_an_invalid_load_is_rejected(tmp_path: Path, value: list[str], text: str) -> None:
+    result = run("price", design(tmp_path, NOTES), *value)
     assert result.exit_code == 2
     assert text in result.output
 

@@ -34,11 +34,11 @@ def test_a_false_claim_exits_with_1(tmp_path: Path) -> None:
 
 def test_json_output_is_complete(tmp_path: Path) -> None:
     result = run("verify", design(tmp_path, NOTES), "--items", "100", "--format", "json")
-    told = json.loads(result.stdout)
-    assert told["holds"] is True
-    assert (told["data"], told["incomplete"]) == ("generated", "")
-    assert [one["verdict"] for one in told["patterns"]] == ["OK", "OK", "OK"]
-    keep = told["patterns"][2]
+    document = json.loads(result.stdout)
+    assert document["holds"] is True
+    assert (document["data"], document["incomplete"]) == ("generated", "")
+    assert [one["verdict"] for one in document["patterns"]] == ["OK", "OK", "OK"]
+    keep = document["patterns"][2]
     assert keep["measured"] == keep["predicted"] == {"read": {}, "write": {"notes": 1.0, "notes/by_owner": 1.0}}
 
 
@@ -63,9 +63,9 @@ def test_a_missing_generator_names_the_extra_to_install(tmp_path: Path, monkeypa
     assert "Traceback" not in result.output
 
 
-@pytest.mark.parametrize("given", [["--items", "0"], ["--format", "xml"], ["--region", "mars-1"]])
-def test_invalid_options_are_rejected(given: list[str], tmp_path: Path) -> None:
-    assert run("verify", design(tmp_path, NOTES), *given).exit_code == 2
+@pytest.mark.parametrize("value", [["--items", "0"], ["--format", "xml"], ["--region", "mars-1"]])
+def test_invalid_options_are_rejected(value: list[str], tmp_path: Path) -> None:
+    assert run("verify", design(tmp_path, NOTES), *value).exit_code == 2
 
 
 def test_progress_is_printed_as_lines_without_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,7 +102,7 @@ def describe(id: UUID, words: frozenset[str], renamed: str, colour: Colour) -> I
 
 
 moments = st.datetimes(min_value=datetime(1970, 1, 2), max_value=datetime(2200, 1, 1), timezones=st.just(UTC))
-whole_ms = moments.map(lambda moment: moment.replace(microsecond=moment.microsecond // 1000 * 1000))
+whole_ms = moments.map(lambda timestamp: timestamp.replace(microsecond=timestamp.microsecond // 1000 * 1000))
 decimals = st.decimals(allow_nan=False, allow_infinity=False, places=4, min_value=-(10**20), max_value=10**20)
 floats = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e100, max_value=1e100).filter(
     lambda number: number == 0 or abs(number) > 1e-100
@@ -132,7 +132,7 @@ things = st.builds(
     by_name=st.dictionaries(texts.filter(bool), parts, max_size=2),
     anything=st.dictionaries(texts.filter(bool), st.none() | st.booleans() | texts | st.integers(-9, 9), max_size=2),
     renamed=texts,
-    until=st.none() | moments.map(lambda moment: moment.replace(microsecond=0)),
+    until=st.none() | moments.map(lambda timestamp: timestamp.replace(microsecond=0)),
 )
 
 
@@ -150,9 +150,9 @@ def shared() -> Any:
 @given(things)
 def test_stored_values_of_every_type_are_read_back(shared: Any, new: Thing) -> None:
     shared.run(keep(new))
-    found = shared.run(thing(new.id))
-    assert found == new
-    assert type(found.rank) is int
+    result = shared.run(thing(new.id))
+    assert result == new
+    assert type(result.rank) is int
 
 
 def test_an_empty_set_is_neither_a_default_nor_a_missing_value() -> None:
@@ -287,10 +287,10 @@ def test_the_entity_of_an_item_depends_on_neither_declaration_order_nor_field_na
 ) -> None:
     specs, renamed = _declared(forms, "first", "second"), _declared(forms, "zebra", "apple")
     items = [{"PK": {"S": one}, "SK": {"S": two}} for one, two in keys]
-    wanted = [number for number in numbers if number < len(specs)] or [0]
-    expected = _readings([specs[one] for one in wanted], specs, items)
-    assert expected == _readings([renamed[one] for one in wanted], renamed, items)
-    shuffled, chosen = list(specs), [specs[one] for one in wanted]
+    selected = [number for number in numbers if number < len(specs)] or [0]
+    expected = _readings([specs[one] for one in selected], specs, items)
+    assert expected == _readings([renamed[one] for one in selected], renamed, items)
+    shuffled, chosen = list(specs), [specs[one] for one in selected]
     random.shuffle(shuffled)
     random.shuffle(chosen)
     assert expected == _readings(chosen, shuffled, items)
@@ -414,8 +414,8 @@ def test_a_discriminator_identifies_by_name_or_by_field_values() -> None:
         db.run(add_cat(Cat(id="c")))
         db.run(add_dog(Dog(id="d", type="poodle")))
         db.transport.call("PutItem", {"TableName": "zoo", "Item": {"id": {"S": "x"}, "type": {"S": "Fish"}}})
-        found = sorted(db.all(animals()), key=lambda one: one.id)
-        assert found == [Bird(id="b", type=Plumage.BLUE), Cat(id="c"), Dog(id="d", type="poodle")]
+        actual_animals = sorted(db.all(animals()), key=lambda one: one.id)
+        assert actual_animals == [Bird(id="b", type=Plumage.BLUE), Cat(id="c"), Dog(id="d", type="poodle")]
         stored = db.transport.call("GetItem", {"TableName": "zoo", "Key": {"id": {"S": "c"}}})["Item"]
         assert stored["type"] == {"S": "Cat"}
 

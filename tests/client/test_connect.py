@@ -59,9 +59,9 @@ def test_unknown_url_options_are_rejected() -> None:
 
 
 def test_connect_requires_exactly_one_of_url_engine_and_client(engine: Engine) -> None:
-    for given in ({}, {"url": ":memory:", "engine": engine}):
+    for values in ({}, {"url": ":memory:", "engine": engine}):
         with pytest.raises(ValueError, match="exactly one of url, engine and client"):
-            keyplan.connect(**given)  # type: ignore[arg-type]  # several kinds of arguments
+            keyplan.connect(**values)  # type: ignore[arg-type]  # several kinds of arguments
     with pytest.raises(ValueError, match="1 to 64 bytes"):
         keyplan.connect(engine=engine, cursor_key=b"")
 
@@ -102,8 +102,8 @@ def test_an_event_loop_runs_many_calls_concurrently(tmp_path: Path, durability: 
     async def work(engine: Engine) -> int:
         async with await keyplan.connect_async(engine=engine) as db:
             await asyncio.gather(*(db.run(board.hit("c", 1)) for _ in range(20)))
-            found = await db.run(board.counter("c"))
-            return found.count if found is not None else 0
+            result = await db.run(board.counter("c"))
+            return result.count if result is not None else 0
 
     with Engine.open(tmp_path / "x.db", durability=durability) as engine:  # type: ignore[arg-type]  # one of two words
         assert asyncio.run(work(engine)) == 20
@@ -126,8 +126,8 @@ def test_an_event_loop_without_more_threads_makes_each_call_once(
             with monkeypatch.context() as patch:
                 patch.setattr(threading.Thread, "start", start_few)
                 await asyncio.gather(*(db.run(board.hit("c", 1)) for _ in range(20)))
-            found = await db.run(board.counter("c"))
-            return found.count if found is not None else 0
+            result = await db.run(board.counter("c"))
+            return result.count if result is not None else 0
 
     with Engine.open(tmp_path / "x.db", durability="full") as engine:
         assert asyncio.run(work(engine)) == 20
@@ -136,11 +136,11 @@ def test_an_event_loop_without_more_threads_makes_each_call_once(
 @pytest.mark.slow  # starts a process
 def test_importing_keyplan_needs_neither_pydantic_nor_boto3() -> None:
     code = "import sys, keyplan; print(sorted({'pydantic', 'boto3', 'apsw'} & set(sys.modules)))"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert told.stdout.strip() == "[]"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert process.stdout.strip() == "[]"
     code = "import sys, keyplan; keyplan.connect(':memory:'); print(sorted({'boto3', 'botocore'} & set(sys.modules)))"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert told.stdout.strip() == "[]"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert process.stdout.strip() == "[]"
 
 
 def test_without_boto3_the_error_names_the_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -170,12 +170,12 @@ def test_a_write_without_a_response_has_an_unknown_outcome(engine: Engine) -> No
 
 
 @pytest.mark.parametrize(
-    "given", [{"attempts": 0}, {"attempts": -1}, {"first_s": -0.1}, {"most_s": math.inf}, {"most_s": math.nan}]
+    "input_value", [{"attempts": 0}, {"attempts": -1}, {"first_s": -0.1}, {"most_s": math.inf}, {"most_s": math.nan}]
 )
-def test_invalid_retries_are_rejected_with_the_given_value(given: dict[str, Any]) -> None:
-    ((name, value),) = given.items()
+def test_invalid_retries_are_rejected_with_the_given_value(input_value: dict[str, Any]) -> None:
+    ((name, value),) = input_value.items()
     with pytest.raises(ValueError, match=f"^{name} is .*: {value!r}$"):
-        Retries(**given)
+        Retries(**input_value)
 
 
 def test_retry_delays_grow_and_are_drawn_from_zero_to_their_bound() -> None:
@@ -211,8 +211,8 @@ def test_point_in_time_recovery_is_requested_until_a_new_table_supports_it(engin
     assert transport.sent == ["UpdateContinuousBackups"] * 4
     assert waits == sorted(waits)
     assert len(waits) == 3
-    told = engine.call("DescribeContinuousBackups", {"TableName": "kept"})["ContinuousBackupsDescription"]
-    assert told["PointInTimeRecoveryDescription"]["PointInTimeRecoveryStatus"] == "ENABLED"
+    response = engine.call("DescribeContinuousBackups", {"TableName": "kept"})["ContinuousBackupsDescription"]
+    assert response["PointInTimeRecoveryDescription"]["PointInTimeRecoveryStatus"] == "ENABLED"
 
 
 def keeping_backups() -> Table:
@@ -240,16 +240,16 @@ def test_enabled_point_in_time_recovery_is_not_enabled_again(engine: Engine) -> 
 
 
 def test_point_in_time_recovery_is_skipped_on_a_service_without_it(engine: Engine) -> None:
-    asked: list[str] = []
+    operations: list[str] = []
 
     def call(operation: str, request: dict[str, Any]) -> Any:
         if "Backups" not in operation:
             return engine.call(operation, request)
-        asked.append(operation)
+        operations.append(operation)
         raise UnknownOperationError
 
     drive(create_tables(Context(engine.clock, b"key"), [keeping_backups()], wait=True), call, lambda _: None)
-    assert asked == ["DescribeContinuousBackups"]
+    assert operations == ["DescribeContinuousBackups"]
 
 
 def faulty(clock: ManualClock, **faults: Any) -> Engine:
@@ -265,10 +265,10 @@ def test_batches_are_sent_until_no_item_is_unprocessed(clock: ManualClock) -> No
         tasks = [Task(user_id=UID, task_id=TaskId(f"t{n}"), title="t") for n in range(120)]
         for task in tasks:
             db.run(board.save_task(task))
-        found = db.run(board.some_tasks(UID, [task.task_id for task in tasks]))
-        assert [one and one.task_id for one in found] == [task.task_id for task in tasks]
+        actual_tasks = db.run(board.some_tasks(UID, [task.task_id for task in tasks]))
+        assert [one and one.task_id for one in actual_tasks] == [task.task_id for task in tasks]
         several = db.batch_get(*[board.task(UID, task.task_id) for task in tasks])
-        assert list(several) == found
+        assert list(several) == actual_tasks
 
 
 def test_conflicts_are_retried(clock: ManualClock) -> None:
@@ -278,9 +278,9 @@ def test_conflicts_are_retried(clock: ManualClock) -> None:
             db.transact(board.hit("a", 1), board.hit("b", number))
             db.run(board.hit("a", 1))
             db.transact_get(board.counter("a"), board.counter("b"))
-        found = db.run(board.counter("a"))
-        assert found is not None
-        assert found.count == 80
+        result = db.run(board.counter("a"))
+        assert result is not None
+        assert result.count == 80
 
 
 def test_permanent_conflicts_are_raised(clock: ManualClock) -> None:

@@ -209,13 +209,13 @@ def test_a_hydrated_query_continues_after_its_page(post: Any) -> None:
     for one in letters:
         post.run(send_mail(one))
     for options in ({"limit": 3}, {"page_size": 3}):
-        found, cursor, pages = [], None, 0
+        items, cursor, pages = [], None, 0
         while pages == 0 or cursor is not None:
             page = post.run(sent("s"), cursor=cursor, **options)
             assert len(page) <= 3
-            found += page.items
+            items += page.items
             cursor, pages = page.cursor, pages + 1
-        assert found == letters
+        assert items == letters
     assert list(post.iterate(sent("s"), page_size=2)) == letters
     assert post.all(sent("s"), at_most=7) == letters
 
@@ -235,8 +235,8 @@ def test_hydration_merges_partitions_and_filters_before_it_fetches(post: Any) ->
 def test_a_local_index_is_hydrated_too(post: Any) -> None:
     for number in range(6):
         post.run(send_mail(letter(number, box="b", pages=number % 2 + 1)))
-    found = post.run(titled("b", "about")).items
-    assert found == tuple(letter(number, box="b", pages=2) for number in (1, 3, 5))
+    items = post.run(titled("b", "about")).items
+    assert items == tuple(letter(number, box="b", pages=2) for number in (1, 3, 5))
     assert len(post.run(titled_now("b"))) == 6
 
 
@@ -411,10 +411,13 @@ DESIGN = Design("mail", (mail,))
 
 
 def test_a_hydrated_read_is_priced_as_its_query_and_its_gets() -> None:
-    told = expected(sent)
-    assert told.units.read == 0.5 + 20 * 1.0
-    assert (told.evaluated, told.returned) == (20, 20)
-    assert (told.read_from(sent.plan, sent.plan.index), told.read_from(sent.plan, None)) == (0.5, 20.0)
+    actual_estimate = expected(sent)
+    assert actual_estimate.units.read == 0.5 + 20 * 1.0
+    assert (actual_estimate.evaluated, actual_estimate.returned) == (20, 20)
+    assert (actual_estimate.read_from(sent.plan, sent.plan.index), actual_estimate.read_from(sent.plan, None)) == (
+        0.5,
+        20.0,
+    )
     (table,) = estimate(DESIGN, book()).tables
     assert {part.name: part.read for part in table.parts if part.read} == {"mail": 200.0, "mail/by_sender": 5.0}
 
@@ -511,15 +514,15 @@ def test_pages_of_a_hydrated_query_contain_the_existing_items(
             return answer
 
         connection._call = call
-        found: list[int] = []
+        entries: list[int] = []
         deleted, cursor = 0, None
         while True:
             page = connection.run(sent("s"), limit=limit, cursor=cursor)
             assert len(page) <= limit
             assert len(page) == limit or page.cursor is None, "a page with more behind it is full"
-            found += [one.at for one in page.items]
+            entries += [one.at for one in page.items]
             deleted, cursor = deleted + page.deleted, page.cursor
             if cursor is None:
                 break
-        assert found == sorted(set(numbers) - removed)
+        assert entries == sorted(set(numbers) - removed)
         assert deleted == len(removed.intersection(numbers))

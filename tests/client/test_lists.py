@@ -98,8 +98,8 @@ def board(engine: Engine) -> Iterator[Any]:
 
 
 def test_a_filter_accepts_as_many_values_as_the_call_passes(board: Any) -> None:
-    found = board.run(in_states(["a", "b"], [State.HELD, State.DONE]))
-    assert [(job.team, job.number) for job in found] == [("a", 1), ("a", 2), ("a", 4), ("a", 5), ("b", 9)]
+    tasks = board.run(in_states(["a", "b"], [State.HELD, State.DONE]))
+    assert [(job.team, job.number) for job in tasks] == [("a", 1), ("a", 2), ("a", 4), ("a", 5), ("b", 9)]
     assert [job.number for job in board.run(in_states(["a"], [State.HELD]))] == [1, 4]
     assert board.run(count_not_in("a", [State.HELD])) == 1
     assert board.run(count_not_in("a", [State.HELD, State.OPEN, State.HELD])) == 0
@@ -113,11 +113,11 @@ def test_list_values_are_stored_like_values_of_the_field(board: Any) -> None:
 
 
 def test_a_write_accepts_a_list_and_its_error_shows_the_values(board: Any) -> None:
-    wanted = [State.OPEN, State.HELD]
-    assert board.run(finish("a", 1, wanted)).state is State.DONE
+    states = [State.OPEN, State.HELD]
+    assert board.run(finish("a", 1, states)).state is State.DONE
     with pytest.raises(ConditionFailedError, match=r"state\.is_in\('open', 'held'\) \(item has state 'done'\)"):
-        board.run(finish("a", 1, wanted))
-    board.run(finish_all("a", [0, 3, 4], wanted))
+        board.run(finish("a", 1, states))
+    board.run(finish_all("a", [0, 3, 4], states))
     assert [job.number for job in board.run(in_states(["a"], [State.DONE]))] == [0, 1, 2, 3, 4, 5]
 
 
@@ -149,11 +149,11 @@ def test_a_hundred_values_are_accepted(board: Any) -> None:
 
 def test_each_value_has_its_own_placeholder() -> None:
     call = alike("a", [State.OPEN, State.HELD], ["p", "q"], "r")
-    asked = build(call.pattern.plan, call.arguments)
-    values = {name: value["S"] for name, value in asked["ExpressionAttributeValues"].items()}
+    request = build(call.pattern.plan, call.arguments)
+    values = {name: value["S"] for name, value in request["ExpressionAttributeValues"].items()}
     assert sorted(values.values()) == ["JOB#", "TEAM#a", "held", "open", "p", "q", "r"]
-    written = asked["FilterExpression"]
-    for name, value in asked["ExpressionAttributeNames"].items():
+    written = request["FilterExpression"]
+    for name, value in request["ExpressionAttributeNames"].items():
         written = written.replace(name, value) if name == "#state_1" else written
     for name in sorted(values, key=len, reverse=True):
         written = written.replace(name, repr(values[name]))
@@ -161,6 +161,6 @@ def test_each_value_has_its_own_placeholder() -> None:
 
 
 def test_the_text_of_a_condition_without_a_call_names_the_list() -> None:
-    asked = finish.plan.condition
-    assert asked is not None
-    assert condition_text(asked) == "F.state.is_in(each(states))"
+    condition = finish.plan.condition
+    assert condition is not None
+    assert condition_text(condition) == "F.state.is_in(each(states))"

@@ -21,8 +21,8 @@ UID, TID = UserId("u"), TaskId("t1")
 
 
 def context_of(db: Any) -> Context:
-    found: Context = getattr(db, "_connection", db).context
-    return found
+    context: Context = getattr(db, "_connection", db).context
+    return context
 
 
 @pytest.fixture

@@ -76,8 +76,8 @@ def log_of(unit: Unit, db: Any) -> Log:
 
     def reading(name: str, index: str | None, cond: Any) -> Any:
         def pattern(owner: str, at: datetime) -> KeyCondition:
-            told: KeyCondition = cond(pk(owner=owner) if index is None else pk(kind=owner), at)
-            return told
+            terms: KeyCondition = cond(pk(owner=owner) if index is None else pk(kind=owner), at)
+            return terms
 
         pattern.__name__ = name
         return (log.query(Entry) if index is None else log.query(Entry, index=index))(pattern)
@@ -126,18 +126,18 @@ COMPARE = {
 def test_ranges_and_filters_return_the_items_on_their_side_of_any_timestamp(
     log: tuple[Unit, Log], half_steps: int, extra_us: int, hours_east: int
 ) -> None:
-    unit, told = log
+    unit, patterns = log
     step = unit_of(unit)
     there = timezone(timedelta(hours=hours_east))
     at = (START + half_steps * step / 2 + timedelta(microseconds=extra_us)).astimezone(there)
     stored = [START + number * step for number in range(5)]
-    for reads in (told.ranges, told.filters):
+    for reads in (patterns.ranges, patterns.filters):
         for name, read in reads.items():
-            wanted = [moment for moment in stored if COMPARE[name.split()[0]](moment, at)]
-            assert [one.at for one in told.db.run(read("k", at))] == wanted, name
+            expected = [time for time in stored if COMPARE[name.split()[0]](time, at)]
+            assert [one.at for one in patterns.db.run(read("k", at))] == expected, name
     later = at + step * 1.5
-    assert [one.at for one in told.db.run(told.between("k", at, later))] == [
-        moment for moment in stored if at <= moment <= later
+    assert [one.at for one in patterns.db.run(patterns.between("k", at, later))] == [
+        time for time in stored if at <= time <= later
     ]
 
 
@@ -175,10 +175,10 @@ def test_a_finer_timestamp_is_stored_in_its_unit_and_can_be_read_back(engine: En
     at, ended = START + timedelta(microseconds=1_234_567), START + timedelta(seconds=9, microseconds=700_001)
     with keyplan.connect(engine=engine) as db:
         db.run(happen(Event(id="1", at=at)))
-        found = db.run(event("1", at))
-        assert found is not None
-        assert (found.at, found.ended) == (START + timedelta(milliseconds=1_234), None)
-        ending = db.run(end("1", found.at, ended))
+        result = db.run(event("1", at))
+        assert result is not None
+        assert (result.at, result.ended) == (START + timedelta(milliseconds=1_234), None)
+        ending = db.run(end("1", result.at, ended))
         assert (ending.ended, ending.part.at) == (START + timedelta(seconds=9), START + timedelta(milliseconds=9_700))
         ((stored,),) = [[one for one in engine.call("Scan", {"TableName": "events"})["Items"] if "kind" in one]]
         assert stored["happenedAt"] == {"S": "2026-05-04T12:00:01.234Z"}
@@ -186,4 +186,4 @@ def test_a_finer_timestamp_is_stored_in_its_unit_and_can_be_read_back(engine: En
         assert stored["part"] == {"M": {"at": {"S": "2026-05-04T12:00:09.700Z"}}}
         assert stored["SK"] == {"S": "AT#2026-05-04T12:00:01.234Z"}
         with pytest.raises(UniqueTakenError):
-            db.run(happen(Event(id="2", at=found.at)))
+            db.run(happen(Event(id="2", at=result.at)))

@@ -213,18 +213,18 @@ def spoil(call: Callable[..., Any], table: str, one: Comment | Task) -> None:
 
 @pytest.mark.parametrize("page_size", [None, 1, 3])
 @pytest.mark.parametrize(
-    "asked", [board.comments(UID, TID), board.all_tasks(), board.tasks_due_of([UserId(f"u{n}") for n in range(3)])]
+    "call", [board.comments(UID, TID), board.all_tasks(), board.tasks_due_of([UserId(f"u{n}") for n in range(3)])]
 )
 def test_iteration_continues_after_unreadable_items(
-    db: Any, raw: Any, asked: Call[Page[Any]], page_size: int | None
+    db: Any, raw: Any, call: Call[Page[Any]], page_size: int | None
 ) -> None:
     fill(db)
-    whole = db.all(asked)
+    whole = db.all(call)
     for one in whole[1::4]:
         spoil(raw(db), db.table_name(board.app), one)
-    told: list[UnreadableItemError] = []
-    found = list(db.iterate(asked, page_size=page_size, unreadable=told.append))
-    assert found == [one for one in whole if one not in whole[1::4]]
-    assert [error.entity for error in told] == [type(whole[0]).__name__] * len(whole[1::4])
+    errors: list[UnreadableItemError] = []
+    items = list(db.iterate(call, page_size=page_size, unreadable=errors.append))
+    assert items == [one for one in whole if one not in whole[1::4]]
+    assert [error.entity for error in errors] == [type(whole[0]).__name__] * len(whole[1::4])
     with pytest.raises(UnreadableItemError):
-        db.all(asked, page_size=page_size)
+        db.all(call, page_size=page_size)

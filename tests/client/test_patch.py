@@ -192,7 +192,7 @@ def test_only_given_fields_are_written(tasks: Any) -> None:
 
 def test_none_and_an_empty_set_remove_a_field(tasks: Any) -> None:
     assert tasks.run(schedule("u", "t", due=date(2026, 5, 4))).due == date(2026, 5, 4)
-    assert [found.task for found in tasks.run(due_tasks("u"))] == ["t"]
+    assert [due_task.task for due_task in tasks.run(due_tasks("u"))] == ["t"]
     assert tasks.run(schedule("u", "t", title="later")).due == date(2026, 5, 4)
     assert tasks.run(schedule("u", "t", due=None)).due is None
     assert tasks.run(due_tasks("u")).items == ()
@@ -309,9 +309,9 @@ def test_stored_items_after_any_subset_of_fields_equal_the_whole_entity(
     stored = Task(user="u", task="law", **{name: data.draw(VALUES[name], label=name) for name in VALUES})
     for _ in range(3):
         before = memory.put(stored)
-        given = {name: data.draw(VALUES[name], label=name) for name in names if data.draw(st.booleans())}
-        after = memory.run(pattern("u", "law", **{f"was_{name}": getattr(before, name) for name in assumed}, **given))
-        expected = before.model_copy(update={**given, "version": before.version + bool(given)})
+        values = {name: data.draw(VALUES[name], label=name) for name in names if data.draw(st.booleans())}
+        after = memory.run(pattern("u", "law", **{f"was_{name}": getattr(before, name) for name in assumed}, **values))
+        expected = before.model_copy(update={**values, "version": before.version + bool(values)})
         assert after == expected
         raw = memory.transport.call(
             "GetItem", {"TableName": "patched", "Key": {"PK": {"S": "USER#u"}, "SK": {"S": "TASK#law"}}}

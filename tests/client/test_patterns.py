@@ -137,14 +137,14 @@ def test_nested_and_collection_updates_are_applied(db: Any) -> None:
     db.run(board.vote(UID, TID, "no", 5))
     db.run(board.unvote(UID, TID, "no", 4))
     db.run(board.move(UID, TID, "Gasse"))
-    found = db.run(board.task(UID, TID))
-    assert found.tags == {"b", "c"}
-    assert found.notes == ["two"]
-    assert found.tally == {"yes": 3, "no": 1}
-    assert found.place == Place(city="Bern", street="Gasse")
-    assert found.title == "Task t1"
+    result = db.run(board.task(UID, TID))
+    assert result.tags == {"b", "c"}
+    assert result.notes == ["two"]
+    assert result.tally == {"yes": 3, "no": 1}
+    assert result.place == Place(city="Bern", street="Gasse")
+    assert result.title == "Task t1"
     assert db.run(board.forget_place(UID, TID)).place is None
-    assert found.version == 10
+    assert result.version == 10
 
 
 def test_an_empty_set_is_not_stored(db: Any) -> None:
@@ -242,17 +242,17 @@ def test_a_batch_get_returns_one_entry_per_requested_key(db: Any) -> None:
     for number in range(0, 130, 2):
         db.run(board.save_task(a_task(f"t{number}")))
     ids = [TaskId(f"t{number}") for number in range(130)] + [TaskId("t2"), TaskId("t1")]
-    found = db.run(board.some_tasks(UID, ids))
+    tasks = db.run(board.some_tasks(UID, ids))
     expected = [one if int(one[1:]) % 2 == 0 else None for one in ids]
-    assert [one and one.task_id for one in found] == expected
+    assert [one and one.task_id for one in tasks] == expected
     assert db.run(board.some_tasks(UID, [])) == []
 
 
 def test_a_batch_writes_everything_and_the_last_duplicate_wins(db: Any) -> None:
     new = [Comment(user_id=UID, task_id=TID, number=number, text="old") for number in range(60)]
     db.run(board.add_comments([*new, *(one.model_copy(update={"text": "new"}) for one in new[:30])]))
-    found = db.all(board.comments(UID, TID))
-    assert [one.text for one in found] == ["new"] * 30 + ["old"] * 30
+    comments = db.all(board.comments(UID, TID))
+    assert [one.text for one in comments] == ["new"] * 30 + ["old"] * 30
     db.run(board.drop_comments(UID, TID, [*range(59), 0, 1]))
     assert [one.number for one in db.run(board.comments(UID, TID))] == [59]
 
@@ -271,9 +271,9 @@ def test_multi_attribute_keys_and_shards_are_queried(db: Any) -> None:
     db.run(board.read_sensor(Reading(sensor="s-none", at=MOMENT)))
     db.run(board.sound(board.Alarm(sensor="s3", at=MOMENT, text="hot")))
     assert [one.level for one in db.run(board.levels("heat", "roof", 8))] == [9, 10, 11]
-    found = db.all(board.latest())
-    assert [one.at for one in found] == sorted(one.at for one in found)
-    assert len(found) == 13
+    items = db.all(board.latest())
+    assert [one.at for one in items] == sorted(one.at for one in items)
+    assert len(items) == 13
     assert len(db.all(board.all_latest())) == 14
     assert db.run(board.alarm_count()) == 1
 

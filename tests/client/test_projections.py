@@ -126,9 +126,9 @@ def local(engine: Engine) -> Iterator[Any]:
 
 
 def test_a_local_index_with_keys_only_returns_whole_entities(local: Any) -> None:
-    found = local.run(by_size("o"))
-    assert [one.number for one in found] == [1, 2, 3, 4, 5]
-    assert all(one.text == "x" * 5000 and one.tags == ["t"] for one in found)
+    result = local.run(by_size("o"))
+    assert [one.number for one in result] == [1, 2, 3, 4, 5]
+    assert all(one.text == "x" * 5000 and one.tags == ["t"] for one in result)
     assert len(local.all(everywhere(), at_most=10)) == 5
     assert [one.text[0] for one in local.run(by_rank("o"))] == ["x"] * 5
 
@@ -162,8 +162,8 @@ def test_fetches_are_part_of_the_expected_cost_and_the_explanation(engine: Engin
         "Query", {**build(by_size.plan, {"owner": "o"}, now_s=int(NOW)), "ReturnConsumedCapacity": "INDEXES"}
     )["ConsumedCapacity"]
     assert receipt["Table"]["CapacityUnits"] == 5 * 1.0 + 5 * 0.5, "a note of 5 KB and a card, each by itself"
-    told = expected(DESIGN.pattern("by_size"))
-    assert told.units.read == told.evaluated * 0.5 + 0.5
+    estimate = expected(DESIGN.pattern("by_size"))
+    assert estimate.units.read == estimate.evaluated * 0.5 + 0.5
     assert "by_size does not project rank, kind, text, tags, expires_at" in explain(by_size, book())
     assert "fetches" not in explain(all_leaves, book())
 
@@ -304,11 +304,11 @@ def test_an_index_with_missing_attributes_is_named_with_them(engine: Engine) -> 
     engine.call("CreateTable", narrow)
     with keyplan.connect(client=make_client("dynamodb", engine)) as db:
         db.run(write_bill(Bill(number="1", payer="ann", cents=500, remark=None, title="Rent")))
-        told: list[UnreadableItemError] = []
-        assert list(db.iterate(bills_of("ann"), unreadable=told.append)) == []
+        errors: list[UnreadableItemError] = []
+        assert list(db.iterate(bills_of("ann"), unreadable=errors.append)) == []
         with pytest.raises(UnreadableItemError) as raised:
             db.run(bills_of("ann"))
-    assert [error.problem for error in told] == [raised.value.problem]
+    assert [error.problem for error in errors] == [raised.value.problem]
     assert raised.value.problem == (
         "Bill number='1' cannot be read as Bill: title: Field required;"
         " by_payer returned no heading: the index does not project it, or the item does not have it"

@@ -125,12 +125,12 @@ def engine() -> Any:
 )
 @given(entries, numbers, numbers, moments, st.data())
 def test_ranges_return_the_items_that_comparison_selects(
-    engine: Engine, found: list[Entry], n: int, m: int, at: datetime, data: st.DataObject
+    engine: Engine, expected: list[Entry], n: int, m: int, at: datetime, data: st.DataObject
 ) -> None:
     db = keyplan.connect(engine=engine)
     owner = f"o{next(_owners)}"
-    found = [one.model_copy(update={"owner": owner}) for one in found]
-    db.run(write(found))
+    expected = [one.model_copy(update={"owner": owner}) for one in expected]
+    db.run(write(expected))
     db.run(head([Head(owner=owner, number=number) for number in range(5)]))
     calls = [
         (number_lt(owner, n), lambda one: one.number < n),
@@ -144,11 +144,11 @@ def test_ranges_return_the_items_that_comparison_selects(
         (moment_lte(owner, at), lambda one: one.at <= at),
         (size_between(owner, n, m), lambda one: n <= one.size <= m),
     ]
-    for call, wanted in calls:
+    for call, matches in calls:
         given_back = db.all(call, page_size=data.draw(st.sampled_from([1, 2, 5, 100])))
         key_of = lambda one: (one.number, one.at)  # noqa: E731 - it names an order
-        assert sorted(given_back, key=key_of) == sorted(filter(wanted, found), key=key_of), call
-    assert db.run(count_gt(owner, n)) == sum(one.number > n for one in found)
+        assert sorted(given_back, key=key_of) == sorted(filter(matches, expected), key=key_of), call
+    assert db.run(count_gt(owner, n)) == sum(one.number > n for one in expected)
 
 
 usage = Table("usage", pk="PK", sk="SK", indexes=[GSI("by_minute", pk="G", sk="GS")])
@@ -187,10 +187,10 @@ SECONDS = st.integers(-400, 400).map(lambda seconds: datetime(2026, 5, 4, 12, tz
 @settings(max_examples=examples(60), deadline=None)
 @given(st.lists(SECONDS, max_size=12), SECONDS, SECONDS)
 def test_a_range_over_one_item_per_minute_returns_items_within_it(
-    moments: list[datetime], one: datetime, other: datetime
+    times: list[datetime], one: datetime, other: datetime
 ) -> None:
     start, end = sorted((one, other))
-    kept = {at.replace(second=0): Minute(at=at) for at in moments}
+    kept = {at.replace(second=0): Minute(at=at) for at in times}
     with keyplan.connect(":memory:") as db:
         if kept:
             db.run(count(list(kept.values())))

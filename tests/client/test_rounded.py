@@ -87,10 +87,14 @@ def test_a_range_within_one_stored_unit_is_empty() -> None:
     with keyplan.connect(":memory:") as db:
         visit = db.create(Visit(name="a", at=NOON, stay=Stay(since=NOON)))
         within = NOON + timedelta(microseconds=300)
-        for first, last, found in ((NOON, NOON, [visit]), (within, within, []), (within - second, within, [visit])):
-            assert db.run(visits("a", first, last)) == found
-        for first, last, found in ((NOON, within, [visit]), (within, within, []), (within, within + millisecond, [])):
-            assert db.run(stays("a", first, last)) == found
+        for first, last, expected in ((NOON, NOON, [visit]), (within, within, []), (within - second, within, [visit])):
+            assert db.run(visits("a", first, last)) == expected
+        for first, last, expected in (
+            (NOON, within, [visit]),
+            (within, within, []),
+            (within, within + millisecond, []),
+        ):
+            assert db.run(stays("a", first, last)) == expected
         with pytest.raises(ConditionFailedError, match=r"at\.between"):
             db.run(leave("a", within, within))
         assert db.run(leave("a", NOON, within)).left

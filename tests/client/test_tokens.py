@@ -31,8 +31,8 @@ def test_concurrent_threads_drop_the_oldest_tokens(monkeypatch: pytest.MonkeyPat
         return [transactions.first_attempt_time(context, f"{thread}-{number}") for number in range(2_000)]
 
     with ThreadPoolExecutor(8) as pool:
-        told = [moment for found in pool.map(give, range(8)) for moment in found]
-    assert len(told) == 16_000
+        times = [time for batch in pool.map(give, range(8)) for time in batch]
+    assert len(times) == 16_000
     assert len(context.token_times) == 2
 
 

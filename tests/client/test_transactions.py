@@ -151,12 +151,12 @@ def test_concurrent_transactions_never_overdraw_the_stock() -> None:
         db.run(board.join(Profile(user_id=UID, email="a@x.y", open_tasks=50)))
 
         def take(number: int) -> int:
-            wanted = 1 + number % 3
+            amount = 1 + number % 3
             try:
-                db.run(board.count_done(UID, wanted))
+                db.run(board.count_done(UID, amount))
             except ConditionFailedError:
                 return 0
-            return wanted
+            return amount
 
         with ThreadPoolExecutor(8) as pool:
             taken = sum(pool.map(take, range(90)))

@@ -118,14 +118,14 @@ def test_a_query_reads_a_range_of_an_index(db: Any) -> None:
 def test_pages_continue_at_their_cursor(db: Any) -> None:
     for number in range(5):
         db.create(a_task(f"t{number}"))
-    found, cursor = [], None
+    task_ids, cursor = [], None
     while True:
         page = db.query(Task, pk(user_id="u"), limit=2, cursor=cursor)
-        found += [task.task_id for task in page]
+        task_ids += [task.task_id for task in page]
         cursor = page.cursor
         if cursor is None:
             break
-    assert found == ["t0", "t1", "t2", "t3", "t4"]
+    assert task_ids == ["t0", "t1", "t2", "t3", "t4"]
     first = db.query(Task, pk(user_id="u"), limit=2)
     with pytest.raises(CursorError):
         db.query(Task, pk(user_id="v"), limit=2, cursor=first.cursor)

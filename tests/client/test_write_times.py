@@ -140,27 +140,27 @@ def test_the_schema_marks_the_times_as_read_only() -> None:
 
 def test_a_create_sets_both_times_and_returns_the_stored_item(articles: Any) -> None:
     early = datetime(2000, 1, 1, tzinfo=UTC)
-    made = articles.run(write(Article(site="s", name="a", created_at=early, updated_at=early)))
-    assert made.created_at == START + timedelta(seconds=0.25)
-    assert made.updated_at == START
-    assert articles.run(article("s", "a")) == made
+    result = articles.run(write(Article(site="s", name="a", created_at=early, updated_at=early)))
+    assert result.created_at == START + timedelta(seconds=0.25)
+    assert result.updated_at == START
+    assert articles.run(article("s", "a")) == result
 
 
 def test_an_update_sets_the_time_of_the_last_write_and_its_index_keys(articles: Any, clock: ManualClock) -> None:
-    made = articles.run(write(Article(site="s", name="a")))
+    result = articles.run(write(Article(site="s", name="a")))
     clock.advance(10)
     out = articles.run(publish("s", "a"))
-    assert (out.created_at, out.updated_at) == (made.created_at, START + timedelta(seconds=10))
+    assert (out.created_at, out.updated_at) == (result.created_at, START + timedelta(seconds=10))
     assert articles.run(changed_since("s", START + timedelta(seconds=10))).items == (out,)
     assert articles.run(drafts("s")).items == ()
 
 
 @pytest.mark.parametrize("pattern", [put, rewrite], ids=["put", "replace"])
 def test_a_whole_item_keeps_its_creation_time(articles: Any, clock: ManualClock, pattern: Any) -> None:
-    made = articles.run(write(Article(site="s", name="a")))
+    result = articles.run(write(Article(site="s", name="a")))
     clock.advance(10)
-    changed = articles.run(pattern(made.model_copy(update={"text": "more"})))
-    assert (changed.created_at, changed.updated_at) == (made.created_at, START + timedelta(seconds=10))
+    changed = articles.run(pattern(result.model_copy(update={"text": "more"})))
+    assert (changed.created_at, changed.updated_at) == (result.created_at, START + timedelta(seconds=10))
     assert articles.run(article("s", "a")) == changed
     assert articles.run(by_creation("s")).items == (changed,)
 
@@ -170,20 +170,20 @@ def test_a_whole_item_without_a_creation_time_gets_one(articles: Any) -> None:
 
 
 def test_a_batch_sets_the_times(articles: Any, clock: ManualClock) -> None:
-    made = articles.run(write(Article(site="s", name="a")))
+    result = articles.run(write(Article(site="s", name="a")))
     clock.advance(10)
-    articles.run(put_all([made, Article(site="s", name="b")]))
+    articles.run(put_all([result, Article(site="s", name="b")]))
     first, second = articles.run(by_creation("s")).items
-    assert (first.created_at, first.updated_at) == (made.created_at, START + timedelta(seconds=10))
+    assert (first.created_at, first.updated_at) == (result.created_at, START + timedelta(seconds=10))
     assert second.created_at == START + timedelta(seconds=10.25)
 
 
 def test_an_upsert_sets_the_creation_time_once(articles: Any, clock: ManualClock) -> None:
-    made = articles.run(save("s", "a", "one"))
-    assert made.created_at == START + timedelta(seconds=0.25)
+    result = articles.run(save("s", "a", "one"))
+    assert result.created_at == START + timedelta(seconds=0.25)
     clock.advance(10)
     again = articles.run(save("s", "a", "two"))
-    assert (again.created_at, again.updated_at) == (made.created_at, START + timedelta(seconds=10))
+    assert (again.created_at, again.updated_at) == (result.created_at, START + timedelta(seconds=10))
     assert articles.run(by_creation("s")).items == (again,)
     assert articles.run(drafts("s")).items == (again,)
 
@@ -210,8 +210,8 @@ def test_index_keys_are_those_of_the_stored_item(articles: Any, clock: ManualClo
     for call in (write(Article(site="s", name="a")), save("s", "a", "text"), save("s", "b", "text")):
         clock.advance(1)
         written = articles.run(call)
-        wanted = {"PK": {"S": "SITE#s"}, "SK": {"S": f"ARTICLE#{written.name}"}}
-        stored = raw(articles)("GetItem", {"TableName": articles.table_name(table), "Key": wanted})["Item"]
+        key = {"PK": {"S": "SITE#s"}, "SK": {"S": f"ARTICLE#{written.name}"}}
+        stored = raw(articles)("GetItem", {"TableName": articles.table_name(table), "Key": key})["Item"]
         assert stored["NS"]["S"] == written.created_at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         assert stored["LS"]["S"] == written.updated_at.strftime("%Y-%m-%dT%H:%M:%S.000Z")
         keys.append(stored["DS"]["S"])

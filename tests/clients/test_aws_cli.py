@@ -75,8 +75,8 @@ def test_items_are_written_and_read(answer: Callable[..., Any], table: str) -> N
         "--expression-attribute-values",
         {":n": {"N": "2"}},
     )
-    found = answer("dynamodb", "get-item", *named, "--key", KEY, "--consistent-read")
-    assert found["Item"] == {**KEY, "total": {"N": "7"}}
+    response = answer("dynamodb", "get-item", *named, "--key", KEY, "--consistent-read")
+    assert response["Item"] == {**KEY, "total": {"N": "7"}}
     queried = answer(
         "dynamodb",
         "query",
@@ -86,7 +86,7 @@ def test_items_are_written_and_read(answer: Callable[..., Any], table: str) -> N
         "--expression-attribute-values",
         {":c": {"S": "ann"}},
     )
-    assert (queried["Count"], queried["Items"]) == (1, [found["Item"]])
+    assert (queried["Count"], queried["Items"]) == (1, [response["Item"]])
     answer("dynamodb", "delete-item", *named, "--key", KEY)
     assert answer("dynamodb", "scan", *named)["Items"] == []
 

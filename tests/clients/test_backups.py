@@ -48,8 +48,8 @@ def test_a_table_is_backed_up_and_restored(client: Any, orders: dict[str, Any]) 
     assert described["SourceTableDetails"]["ItemCount"] == 1
     client.restore_table_from_backup(TargetTableName="orders", BackupArn=arn)
     client.get_waiter("table_exists").wait(TableName="orders")
-    for asked in ({}, {"IndexName": "by-state"}):
-        assert customers(client, "orders", **asked) == ["ann"]
+    for request in ({}, {"IndexName": "by-state"}):
+        assert customers(client, "orders", **request) == ["ann"]
     assert client.delete_backup(BackupArn=arn)["BackupDescription"]["BackupDetails"]["BackupStatus"] == "DELETED"
     with pytest.raises(client.exceptions.BackupNotFoundException):
         client.describe_backup(BackupArn=arn)
@@ -59,16 +59,16 @@ def test_a_table_is_backed_up_and_restored(client: Any, orders: dict[str, Any]) 
 
 def test_backups_are_listed_in_pages_and_by_time(client: Any, clock: ManualClock, orders: dict[str, Any]) -> None:
     client.create_table(**orders)
-    moments = []
+    entries = []
     for number in range(5):
-        made = client.create_backup(TableName="orders", BackupName=f"b-{number}")
-        moments.append(made["BackupDetails"]["BackupCreationDateTime"])
+        backup = client.create_backup(TableName="orders", BackupName=f"b-{number}")
+        entries.append(backup["BackupDetails"]["BackupCreationDateTime"])
         clock.advance(60)
     pages = list(client.get_paginator("list_backups").paginate(PaginationConfig={"PageSize": 2}))
     assert [len(page["BackupSummaries"]) for page in pages] == [2, 2, 1]
-    bounds = {"TimeRangeLowerBound": moments[1] - MINUTE / 2, "TimeRangeUpperBound": moments[3] - MINUTE / 2}
-    found = client.list_backups(TableName="orders", **bounds)["BackupSummaries"]
-    assert [each["BackupName"] for each in found] == ["b-1", "b-2"]
+    bounds = {"TimeRangeLowerBound": entries[1] - MINUTE / 2, "TimeRangeUpperBound": entries[3] - MINUTE / 2}
+    summaries = client.list_backups(TableName="orders", **bounds)["BackupSummaries"]
+    assert [each["BackupName"] for each in summaries] == ["b-1", "b-2"]
 
 
 def test_a_table_is_restored_to_a_point_in_time(client: Any, clock: ManualClock, orders: dict[str, Any]) -> None:

@@ -31,10 +31,10 @@ def fill(client: Any, table: str, customer: str, count: int) -> None:
 
 
 def test_a_table_is_created_described_listed_and_deleted(client: Any, orders: dict[str, Any]) -> None:
-    made = client.create_table(**orders)["TableDescription"]
-    assert made["TableName"] == "orders"
-    assert isinstance(made["CreationDateTime"], datetime.datetime)
-    assert made["CreationDateTime"].tzinfo is not None
+    table_description = client.create_table(**orders)["TableDescription"]
+    assert table_description["TableName"] == "orders"
+    assert isinstance(table_description["CreationDateTime"], datetime.datetime)
+    assert table_description["CreationDateTime"].tzinfo is not None
     client.get_waiter("table_exists").wait(TableName="orders")
     described = client.describe_table(TableName="orders")["Table"]
     assert described["TableStatus"] == "ACTIVE"
@@ -75,19 +75,19 @@ def test_every_type_of_value_comes_back(client: Any, table: str) -> None:
         map={"M": {"empty": {"L": []}}},
     )
     client.put_item(TableName=table, Item=item)
-    found = client.get_item(TableName=table, Key=key("ann", 1))["Item"]
+    stored_item = client.get_item(TableName=table, Key=key("ann", 1))["Item"]
     for name in ("texts", "numbers", "binaries"):
         (kind,) = item[name]
-        assert sorted(found[name][kind]) == item[name][kind]
-        del found[name]
-    assert found == {name: value for name, value in item.items() if name in found}
+        assert sorted(stored_item[name][kind]) == item[name][kind]
+        del stored_item[name]
+    assert stored_item == {name: value for name, value in item.items() if name in stored_item}
 
 
 def test_binary_is_accepted_as_text_and_as_an_array(client: Any, table: str) -> None:
     item = order("ann", 1, text={"B": "grün"}, array={"B": bytearray(b"\x01")})
     client.put_item(TableName=table, Item=item)
-    found = client.get_item(TableName=table, Key=key("ann", 1))["Item"]
-    assert (found["text"], found["array"]) == ({"B": "grün".encode()}, {"B": b"\x01"})
+    stored_item = client.get_item(TableName=table, Key=key("ann", 1))["Item"]
+    assert (stored_item["text"], stored_item["array"]) == ({"B": "grün".encode()}, {"B": b"\x01"})
 
 
 def test_an_item_is_updated_and_deleted(client: Any, table: str) -> None:
@@ -192,8 +192,8 @@ def test_batches_read_the_items_that_batches_wrote(client: Any, table: str) -> N
             }
         }
     )
-    found = sorted(item["placed"]["N"] for item in answer["Responses"][table])
-    assert (found, answer["UnprocessedKeys"]) == (["3", "30"], {})
+    results = sorted(item["placed"]["N"] for item in answer["Responses"][table])
+    assert (results, answer["UnprocessedKeys"]) == (["3", "30"], {})
 
 
 def test_a_transaction_writes_all_or_nothing(client: Any, table: str) -> None:
@@ -283,10 +283,10 @@ def test_statements_read_and_write(client: Any, table: str) -> None:
         Statement=f"INSERT INTO \"{table}\" VALUE {{'customer': ?, 'placed': 9, 'seal': ?, 'tags': <<'a'>>}}",
         Parameters=[{"S": "ann"}, {"B": b"\x00\x01"}],
     )
-    found = client.execute_statement(
+    response = client.execute_statement(
         Statement=f"SELECT seal, tags FROM \"{table}\" WHERE customer = 'ann' AND placed = 9"
     )
-    assert found["Items"] == [{"seal": {"B": b"\x00\x01"}, "tags": {"SS": ["a"]}}]
+    assert response["Items"] == [{"seal": {"B": b"\x00\x01"}, "tags": {"SS": ["a"]}}]
     select = f"SELECT placed FROM \"{table}\" WHERE customer = 'ann'"
     first = client.execute_statement(Statement=select, Limit=4)
     second = client.execute_statement(Statement=select, Limit=4, NextToken=first["NextToken"])

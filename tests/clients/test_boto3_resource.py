@@ -22,13 +22,13 @@ def orders_table(resource: Any, table: str) -> Any:
 
 
 def test_a_table_is_created_and_waited_for(resource: Any, orders: dict[str, Any]) -> None:
-    made = resource.create_table(**orders)
-    made.wait_until_exists()
-    made.reload()
-    assert made.table_status == "ACTIVE"
+    described = resource.create_table(**orders)
+    described.wait_until_exists()
+    described.reload()
+    assert described.table_status == "ACTIVE"
     assert [table.name for table in resource.tables.all()] == ["orders"]
-    made.delete()
-    made.wait_until_not_exists()
+    described.delete()
+    described.wait_until_not_exists()
     assert list(resource.tables.all()) == []
 
 
@@ -46,9 +46,9 @@ def test_python_values_are_read_back(orders_table: Any) -> None:
         "map": {},
     }
     orders_table.put_item(Item=item)
-    found = orders_table.get_item(Key={"customer": "ann", "placed": Decimal("1.5")})["Item"]
-    assert found == item
-    assert isinstance(found["blob"], Binary)
+    stored_item = orders_table.get_item(Key={"customer": "ann", "placed": Decimal("1.5")})["Item"]
+    assert stored_item == item
+    assert isinstance(stored_item["blob"], Binary)
 
 
 def test_the_callers_item_is_not_changed(orders_table: Any) -> None:
@@ -79,8 +79,8 @@ def test_a_batch_writer_keeps_the_last_item_of_a_key(orders_table: Any) -> None:
         for total in range(60):
             batch.put_item(Item={"customer": "ann", "placed": total % 7, "total": total})
         batch.delete_item(Key={"customer": "ann", "placed": 0})
-    found = orders_table.scan()["Items"]
-    assert sorted(int(item["total"]) for item in found) == [53, 54, 55, 57, 58, 59]
+    items = orders_table.scan()["Items"]
+    assert sorted(int(item["total"]) for item in items) == [53, 54, 55, 57, 58, 59]
 
 
 def test_a_failed_condition_has_the_item_as_python_values(

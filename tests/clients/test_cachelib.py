@@ -16,9 +16,9 @@ TABLE = "cache"
 
 @pytest.fixture
 def cache(endpoint: str | None) -> Iterator[Any]:
-    made = DynamoDbCache(table_name=TABLE, endpoint_url=endpoint, check_connection=True)
-    yield made
-    made._dynamo.meta.client.close()
+    new_cache = DynamoDbCache(table_name=TABLE, endpoint_url=endpoint, check_connection=True)
+    yield new_cache
+    new_cache._dynamo.meta.client.close()
 
 
 def test_the_table_is_created_with_its_time_to_live(cache: Any, client: Any) -> None:

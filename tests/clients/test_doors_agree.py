@@ -200,7 +200,7 @@ def _spoilt_dict(draw: st.DrawFn, value: dict[str, Any]) -> dict[str, Any]:
         return {**value, draw(st.sampled_from(["Unknown", "Limit", "S", "Item"])): draw(JUNK)}
     name = draw(st.sampled_from(sorted(value)))
     if what == "remove":
-        return {other: given for other, given in value.items() if other != name}
+        return {other: input_value for other, input_value in value.items() if other != name}
     return {**value, name: draw(_spoilt(value[name]))}
 
 

@@ -94,14 +94,14 @@ def test_models_are_saved_and_read(thread: Any) -> None:
         extra={"likes": 3},
         blob=b"\x00\xff",
     ).save()
-    found = thread.get("python", 1, consistent_read=True)
-    assert (found.tags, found.blob, found.written) == ({"a", "b"}, b"\x00\xff", written(1))
-    assert found.replies[0] == "hello"
-    assert found.extra["likes"] == 3
-    found.update(actions=[thread.views.add(5), thread.tags.delete({"a"})])
-    found.refresh()
-    assert (found.views, found.tags) == (5, {"b"})
-    found.delete()
+    item = thread.get("python", 1, consistent_read=True)
+    assert (item.tags, item.blob, item.written) == ({"a", "b"}, b"\x00\xff", written(1))
+    assert item.replies[0] == "hello"
+    assert item.extra["likes"] == 3
+    item.update(actions=[thread.views.add(5), thread.tags.delete({"a"})])
+    item.refresh()
+    assert (item.views, item.tags) == (5, {"b"})
+    item.delete()
     with pytest.raises(DoesNotExist):
         thread.get("python", 1)
 
@@ -112,9 +112,9 @@ def test_batches_queries_and_indexes(thread: Any) -> None:
             batch.save(thread("python", n, author="ann" if n % 2 else "bob", written=written(1 + n % 28)))
     assert thread.count("python") == 40
     recent = thread.query("python", thread.number >= 30, scan_index_forward=False, limit=3)
-    assert [found.number for found in recent] == [39, 38, 37]
+    assert [results.number for results in recent] == [39, 38, 37]
     assert len(list(thread.by_author.query("ann", thread.written < written(5)))) == 4
-    assert {found.number for found in thread.batch_get([("python", 3), ("python", 4)])} == {3, 4}
+    assert {results.number for results in thread.batch_get([("python", 3), ("python", 4)])} == {3, 4}
     assert sum(1 for _ in thread.scan(thread.author == "bob", page_size=7)) == 20
 
 

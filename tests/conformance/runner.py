@@ -132,8 +132,8 @@ def play(case: dict[str, Any], ask: Ask, tables: Tables) -> None:
     saved: dict[str, Any] = {}
     for number, step in enumerate(case["steps"], start=1):
         code, answer = ask(step["call"], written_out(step.get("request", {}), saved))
-        told = f"step {number}: {step['call']}: {code}: {json.dumps(answer)[:2000]}"
-        check(step, code, answer, saved, told)
+        text = f"step {number}: {step['call']}: {code}: {json.dumps(answer)[:2000]}"
+        check(step, code, answer, saved, text)
         for name, place in step.get("save", {}).items():
             saved[name] = found(answer, place)
 
@@ -204,9 +204,9 @@ def numbered(value: Any, number: int) -> Any:
 
 def fits(expected: Any, actual: Any, saved: dict[str, Any]) -> bool:
     """Whether an answer is what a case expects."""
-    told = short(expected)
-    if told is not None:
-        name, argument = told
+    shortened = short(expected)
+    if shortened is not None:
+        name, argument = shortened
         rule = RULES.get(name)
         return bool(written_out(expected, saved) == actual) if rule is None else rule(argument, actual, saved)
     if isinstance(expected, dict):

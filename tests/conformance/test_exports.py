@@ -51,8 +51,8 @@ class WithBuckets:
 @pytest.fixture
 def engine(tmp_path: Path) -> Any:
     (tmp_path / "lake").mkdir()
-    with Engine.memory(clock=ManualClock(NOW), buckets=tmp_path) as made:
-        yield made
+    with Engine.memory(clock=ManualClock(NOW), buckets=tmp_path) as new_engine:
+        yield new_engine
 
 
 @pytest.mark.parametrize("case", CASES)

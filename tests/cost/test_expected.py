@@ -98,16 +98,16 @@ def shop(readings: dict[str, int]) -> Table:
 
 def test_a_partition_of_few_large_and_many_small_items_has_their_total_size() -> None:
     all_of, _, _ = shop({"device_id": 100}).patterns
-    told = expected(all_of)
-    assert told.evaluated == 901
-    assert told.units.read == pytest.approx(0.5 * -(-(4_000 + 900 * 100) // 4096))
+    estimate = expected(all_of)
+    assert estimate.evaluated == 901
+    assert estimate.units.read == pytest.approx(0.5 * -(-(4_000 + 900 * 100) // 4096))
 
 
 def test_a_scan_also_reads_items_of_other_entities() -> None:
     _, devices_of, some_devices = shop({"device_id": 100}).patterns
-    told = expected(devices_of)
-    assert (told.evaluated, told.returned) == (90_100, 100)
-    assert told.units.read == pytest.approx(0.5 * -(-(100 * 4_000 + 90_000 * 100) // 4096))
+    estimate = expected(devices_of)
+    assert (estimate.evaluated, estimate.returned) == (90_100, 100)
+    assert estimate.units.read == pytest.approx(0.5 * -(-(100 * 4_000 + 90_000 * 100) // 4096))
     assert expected(some_devices).evaluated == 10 + 9_000, "a tenth of the devices, after as much of the rest"
 
 
@@ -193,9 +193,9 @@ def test_a_query_of_a_partition_also_reads_the_items_that_it_does_not_return() -
 
 def test_a_field_that_is_the_whole_key_has_as_many_values_as_items() -> None:
     all_of, _, _ = shop({}).patterns
-    told = expected(all_of)
-    assert told.evaluated == 901
-    assert told.guesses == ("Reading.device_id is assumed to have as many values as there are Device",)
+    estimate = expected(all_of)
+    assert estimate.evaluated == 901
+    assert estimate.guesses == ("Reading.device_id is assumed to have as many values as there are Device",)
 
 
 def jobs() -> Table:
@@ -268,8 +268,8 @@ def jobs() -> Table:
     ],
 )
 def test_a_read_evaluates_the_share_of_items_that_its_key_selects(pattern: str, evaluated: float) -> None:
-    (found,) = [one for one in jobs().patterns if one.name == pattern]
-    assert expected(found).evaluated == pytest.approx(evaluated)
+    (matching,) = [one for one in jobs().patterns if one.name == pattern]
+    assert expected(matching).evaluated == pytest.approx(evaluated)
 
 
 def test_a_constant_partition_contains_every_item() -> None:
@@ -373,8 +373,8 @@ def test_a_prefix_of_a_field_is_estimated_like_a_range() -> None:
     def on(device: str, day: str) -> KeyCondition:
         return pk(device=device).sk.text("begins_with", "AT#{day}")
 
-    told = expected(on)
-    assert (told.evaluated, told.guesses) == (100, ())
+    estimate = expected(on)
+    assert (estimate.evaluated, estimate.guesses) == (100, ())
 
 
 def test_a_query_of_several_partitions_reads_the_limit_from_each() -> None:
@@ -412,8 +412,8 @@ def test_a_query_of_several_partitions_reads_the_limit_from_each() -> None:
     def of_two() -> KeyCondition:
         return pk(board=each(("a", "b")))
 
-    told = expected(best)
-    assert (told.evaluated, told.returned, told.units.read) == (80, 10, 40)
+    estimate = expected(best)
+    assert (estimate.evaluated, estimate.returned, estimate.units.read) == (80, 10, 40)
     assert expected(first).evaluated == 8 * 5
     assert expected(of_two).evaluated == 2 * 10
     assert expected(all_of).evaluated == 800
@@ -438,9 +438,9 @@ def test_the_size_of_a_batch_is_declared_or_assumed_to_be_one() -> None:
     def notes(ids: list[str]) -> ItemKey:
         return item(id=each(ids))
 
-    told = [expected(one) for one in (drop, drop_both, notes)]
-    assert [one.evaluated for one in told] == [1, 2, 3]
-    assert [one.guesses for one in told] == [("a call of drop is about one item",), (), ()]
+    estimates = [expected(one) for one in (drop, drop_both, notes)]
+    assert [one.evaluated for one in estimates] == [1, 2, 3]
+    assert [one.guesses for one in estimates] == [("a call of drop is about one item",), (), ()]
 
 
 def test_fields_before_a_range_select_and_the_range_does_not() -> None:
@@ -506,8 +506,8 @@ def test_a_query_of_several_named_partitions_is_one_request_per_partition() -> N
     [("begin", 1), ("keep", 0.01), ("forget", 0.01), ("end", 1), ("take_back", 1), ("rename", 2)],
 )
 def test_new_items_enter_and_completed_items_leave_a_sparse_index(pattern: str, units: float) -> None:
-    (found,) = [one for one in loans().patterns if one.name == pattern]
-    assert expected(found).units.indexes == {"out": pytest.approx(units)}
+    (matching,) = [one for one in loans().patterns if one.name == pattern]
+    assert expected(matching).units.indexes == {"out": pytest.approx(units)}
 
 
 def test_an_update_whose_condition_excludes_an_index_writes_no_entry() -> None:
@@ -624,8 +624,8 @@ def test_the_number_of_returned_items_does_not_determine_the_number_read() -> No
     def of_kind(category: str, kind: str, cents: int) -> KeyCondition:
         return pk(category=category).sk.between(sku=(kind, kind)).filter(F.cents < cents)
 
-    told = [expected(one) for one in (cheaper, measured, anywhere, of_kind)]
-    assert [(one.evaluated, one.returned) for one in told] == [(500, 1), (20, 1), (50_000, 1), (1, 1)]
+    estimates = [expected(one) for one in (cheaper, measured, anywhere, of_kind)]
+    assert [(one.evaluated, one.returned) for one in estimates] == [(500, 1), (20, 1), (50_000, 1), (1, 1)]
 
 
 club = Table("club", pk="member", ttl="until")
@@ -703,7 +703,7 @@ def move_and_join(member: str, email: str, new: Member) -> list[WriteCall[Member
         (score_the_strong, 0, 4),
         (move_and_join, 1, 10),
     ],
-    ids=lambda given: getattr(given, "name", ""),
+    ids=lambda values: getattr(values, "name", ""),
 )
 def test_writes_with_unique_values_are_transactions_with_their_sentinels(
     pattern: Pattern[..., Any], read: float, written: float
@@ -802,8 +802,8 @@ def test_the_number_of_pages_follows_from_the_megabytes_read() -> None:
     def every() -> KeyCondition:
         return everything()
 
-    found = [pages(one) for one in (of_book, now_of_book, every, keep, one)]
-    assert found == pytest.approx([9.765625, 9.765625, 976.5625, 0, 0])
+    actual_pages = [pages(one) for one in (of_book, now_of_book, every, keep, one)]
+    assert actual_pages == pytest.approx([9.765625, 9.765625, 976.5625, 0, 0])
 
 
 def test_a_batch_reads_its_named_keys_or_its_declared_number() -> None:
@@ -1002,13 +1002,13 @@ def all_on(topic: str) -> KeyCondition:
         (notes_with, 3, 3, True),
         (all_on, 20, 20, False),
     ],
-    ids=lambda given: getattr(given, "name", ""),
+    ids=lambda values: getattr(values, "name", ""),
 )
 def test_declared_numbers_of_a_read_take_precedence_over_computed_ones(
     pattern: Pattern[..., Any], evaluated: float, returned: float, counted: bool
 ) -> None:
-    told = expected(pattern)
-    assert (told.evaluated, told.returned, told.is_counted) == (evaluated, returned, counted)
+    estimate = expected(pattern)
+    assert (estimate.evaluated, estimate.returned, estimate.is_counted) == (evaluated, returned, counted)
 
 
 def test_an_empty_page_costs_read_units() -> None:

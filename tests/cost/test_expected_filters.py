@@ -81,13 +81,13 @@ def open_of_all_shards(month: str) -> KeyCondition:
         (all_open, 1_000, 250),
         (open_of_all_shards, 4 * 100, 100),
     ],
-    ids=lambda given: getattr(given, "name", ""),
+    ids=lambda values: getattr(values, "name", ""),
 )
 def test_a_filter_under_a_limit_reads_until_the_limit_is_filled(
     pattern: Pattern[..., Any], evaluated: float, returned: float
 ) -> None:
-    told = expected(pattern)
-    assert (told.evaluated, told.returned) == (evaluated, returned)
+    estimate = expected(pattern)
+    assert (estimate.evaluated, estimate.returned) == (evaluated, returned)
 
 
 class Counting:

@@ -86,8 +86,8 @@ def measured(table: Table, task: Entity, plan: Plan) -> Units:
         request = write_request(plan).request({}, table.name)
         capacity = engine.call("UpdateItem", {**request, "ReturnConsumedCapacity": "INDEXES"})["ConsumedCapacity"]
     indexes = {**capacity.get("GlobalSecondaryIndexes", {}), **capacity.get("LocalSecondaryIndexes", {})}
-    found = {name: one["CapacityUnits"] for name, one in indexes.items()}
-    return Units(write=capacity["Table"]["CapacityUnits"], indexes=found)
+    results = {name: one["CapacityUnits"] for name, one in indexes.items()}
+    return Units(write=capacity["Table"]["CapacityUnits"], indexes=results)
 
 
 values = st.fixed_dictionaries({name: st.sampled_from(choices) for name, choices in FIELDS.items()})
@@ -138,9 +138,9 @@ def test_an_update_never_costs_more_than_expected(drawn: tuple[dict[str, Any], d
     pattern = table.update(model)(lambda: change_of(changed))
     if pattern.plan.faults:
         return
-    wanted, found = expected(pattern).units, measured(table, task, pattern.plan)
-    assert found.write == wanted.write
-    assert all(units <= wanted.indexes.get(name, 0) for name, units in found.indexes.items())
+    requested, measurements = expected(pattern).units, measured(table, task, pattern.plan)
+    assert measurements.write == requested.write
+    assert all(units <= requested.indexes.get(name, 0) for name, units in measurements.indexes.items())
 
 
 def test_undeclared_values_are_assumed_to_be_distributed_like_stored_items() -> None:

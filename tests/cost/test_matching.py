@@ -271,7 +271,7 @@ def hub(repositories: int | None, **told: int) -> tuple[Table, Pattern[..., Any]
 
 
 @pytest.mark.parametrize(
-    ("repositories", "told", "evaluated"),
+    ("repositories", "estimate", "evaluated"),
     [
         (1_000, {"owner": 400, "name": 900}, 20),
         (1_000, {"owner": 10, "name": 20}, 100),
@@ -282,9 +282,9 @@ def hub(repositories: int | None, **told: int) -> tuple[Table, Pattern[..., Any]
     ],
 )
 def test_combinations_are_limited_by_the_number_of_items_that_they_identify(
-    repositories: int | None, told: dict[str, int], evaluated: float
+    repositories: int | None, estimate: dict[str, int], evaluated: float
 ) -> None:
-    table, _ = hub(repositories, **told)
+    table, _ = hub(repositories, **estimate)
     assert found(table) == {"issues": evaluated}
 
 

@@ -31,14 +31,14 @@ from keyplan.cost.prices import HOURS_A_MONTH, PriceDataError, book, load
 
 
 def test_the_shipped_prices_give_the_published_examples() -> None:
-    told = book()
-    assert told.region == "us-east-1"
-    assert told.dated.year >= 2026
-    assert told["write_unit"] * 1e6 == pytest.approx(0.625)
-    assert told["read_unit"] * 1e6 == pytest.approx(0.125)
-    assert 100 * told["write_unit_hour"] * HOURS_A_MONTH == pytest.approx(47.45)
-    assert 100 * told["read_unit_hour"] * HOURS_A_MONTH == pytest.approx(9.49)
-    assert all(price.source for price in told.prices.values())
+    prices = book()
+    assert prices.region == "us-east-1"
+    assert prices.dated.year >= 2026
+    assert prices["write_unit"] * 1e6 == pytest.approx(0.625)
+    assert prices["read_unit"] * 1e6 == pytest.approx(0.125)
+    assert 100 * prices["write_unit_hour"] * HOURS_A_MONTH == pytest.approx(47.45)
+    assert 100 * prices["read_unit_hour"] * HOURS_A_MONTH == pytest.approx(9.49)
+    assert all(price.source for price in prices.prices.values())
 
 
 def test_a_region_without_prices_is_a_clear_error() -> None:
@@ -88,24 +88,24 @@ def design(billing: OnDemand | Provisioned) -> Design:
 
 
 def test_the_monthly_on_demand_cost_is_requests_times_units_times_price() -> None:
-    found = estimate(design(OnDemand()), book())
-    by_name = {cost.name: cost for cost in found.patterns}
+    costs = estimate(design(OnDemand()), book())
+    by_name = {cost.name: cost for cost in costs.patterns}
     assert by_name["write"].expected.units.written == 2  # the item and its entry
     assert by_name["write"].requests == pytest.approx(2 * 0.625)
     assert by_name["read"].requests == pytest.approx(2 * 0.5 * 0.125)
     assert by_name["of_owner"].expected.evaluated == 100  # a million notes of ten thousand owners
     assert by_name["of_owner"].expected.units.read == 12.5  # 100 kB in blocks of 4 KiB, eventually consistent
     assert by_name["move"].expected.units.written == 3  # the item, the entry it leaves, the entry it makes
-    (table,) = found.tables
-    assert table.requests == pytest.approx(sum(cost.requests for cost in found.patterns))
+    (table,) = costs.tables
+    assert table.requests == pytest.approx(sum(cost.requests for cost in costs.patterns))
     assert table.storage == pytest.approx(2 * 1100 * 1_000_000 / 1e9 * 0.25)
-    assert found.free_storage == pytest.approx(table.storage)  # 2.2 GB of the 25 that are free
-    assert found.total == pytest.approx(table.requests)
+    assert costs.free_storage == pytest.approx(table.storage)  # 2.2 GB of the 25 that are free
+    assert costs.total == pytest.approx(table.requests)
 
 
 def test_provisioned_capacity_is_priced_by_the_hour() -> None:
-    found = estimate(design(Provisioned(read=100, write=100)), book())
-    (table,) = found.tables
+    costs = estimate(design(Provisioned(read=100, write=100)), book())
+    (table,) = costs.tables
     assert table.parts[0].provisioned == pytest.approx(47.45 + 9.49)
     assert table.requests == pytest.approx(sum(part.provisioned for part in table.parts))
 
@@ -216,15 +216,15 @@ def test_the_monthly_cost_covers_table_classes_recovery_and_transactions() -> No
     assert month.free_storage == pytest.approx(20 * 0.25), "the 20 GB of the Standard class"
     assert month.total == pytest.approx(standard.total + rare.total - 20 * 0.25)
 
-    told = {
+    actual = {
         pattern.name: (pattern.table, pattern.calls, pattern.requests, pattern.per_million)
         for pattern in month.patterns
     }
-    assert told["keep"] == pytest.approx(("kept", 1e6, 0.625, 0.625))
-    assert told["look_up"] == ("kept", 0, 0, 0)
+    assert actual["keep"] == pytest.approx(("kept", 1e6, 0.625, 0.625))
+    assert actual["look_up"] == ("kept", 0, 0, 0)
     moved = 2 * 0.625 + (2 * 2 + 1) * 0.78
-    assert told["put_away"] == pytest.approx(("kept", 1e6, moved, moved)), "each step in the class of its table"
-    assert told["of_kind"] == pytest.approx(("archive", 4e6, 2 * 0.155, 0.5 * 0.155))
+    assert actual["put_away"] == pytest.approx(("kept", 1e6, moved, moved)), "each step in the class of its table"
+    assert actual["of_kind"] == pytest.approx(("archive", 4e6, 2 * 0.155, 0.5 * 0.155))
     assert [guess for guess in month.guesses if "rate" in guess] == [
         f"{name} declares no rate" for name in ("look_up", "forget", "file")
     ]

@@ -60,9 +60,9 @@ CREATE = {
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[Engine]:
-    with Engine.memory() as made:
-        made.call("CreateTable", CREATE)
-        yield made
+    with Engine.memory() as new_engine:
+        new_engine.call("CreateTable", CREATE)
+        yield new_engine
 
 
 texts = st.text(min_size=1, max_size=5)
@@ -86,8 +86,8 @@ def canonical(item: Item | None) -> dict[str, Any] | None:
 
 def stored(engine: Engine, item: Item) -> Item | None:
     key = {name: item[name] for name in ("pk", "sk")}
-    found: Item | None = engine.call("GetItem", {"TableName": "things", "Key": key}).get("Item")
-    return found
+    stored_item: Item | None = engine.call("GetItem", {"TableName": "things", "Key": key}).get("Item")
+    return stored_item
 
 
 def told(capacity: dict[str, Any]) -> Units:

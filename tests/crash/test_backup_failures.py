@@ -64,8 +64,8 @@ def _restore(engine: Engine) -> None:
 
 
 def _rewind(engine: Engine) -> None:
-    asked = {"SourceTableName": "things", "TargetTableName": "restored", "RestoreDateTime": tables_of.NOW}
-    engine.call("RestoreTableToPointInTime", asked)
+    request = {"SourceTableName": "things", "TargetTableName": "restored", "RestoreDateTime": tables_of.NOW}
+    engine.call("RestoreTableToPointInTime", request)
 
 
 OPERATIONS: dict[str, Operation] = {
@@ -90,16 +90,16 @@ def seen(engine: Engine) -> Seen:
     engine.backfiller.wake()
     engine.backfiller.wait()
     view = engine.store.view()
-    told: Seen = {"state": without_ids(state(engine)), "trees": len(stored_trees(engine))}
-    told["backups"] = sorted(
+    observed: Seen = {"state": without_ids(state(engine)), "trees": len(stored_trees(engine))}
+    observed["backups"] = sorted(
         (document["name"], document["type"], list(view.span(backups.tree_of(document), b"", None)))
         for document in backups.stored(view)
     )
     for table in engine.catalog.known():
         if table.recovery is not None:
-            moments = [list(history.rows_at(view, table, tables_of.NOW + each)) for each in (0, 5, 10)]
-            told[f"{table.name} then"] = (table.recovery.days, moments)
-    return told
+            versions = [list(history.rows_at(view, table, tables_of.NOW + each)) for each in (0, 5, 10)]
+            observed[f"{table.name} then"] = (table.recovery.days, versions)
+    return observed
 
 
 @pytest.mark.parametrize("chunk_rows", [copies.CHUNK_ROWS, 1])

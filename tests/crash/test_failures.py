@@ -191,7 +191,7 @@ def test_a_failure_at_any_call_applies_all_or_nothing(
         operation(engine)
         after = settled(engine)
     assert not _alike(before, after)
-    told: list[str] = []
+    messages: list[str] = []
     for number in range(1, MOST_CALLS):
         path = fresh(prepared, tmp_path, number)
         with opened(path) as engine:
@@ -201,7 +201,7 @@ def test_a_failure_at_any_call_applies_all_or_nothing(
                 if not trap.sprung:
                     return
             except told_as as error:
-                told.append(str(error))
+                messages.append(str(error))
             assert fsck.check(engine) == []
             left = settled(engine)
             assert _alike(left, before) or _alike(left, after), f"half done after failing at call {number}"
@@ -211,7 +211,7 @@ def test_a_failure_at_any_call_applies_all_or_nothing(
             assert fsck.check(engine) == []
         with opened(path) as engine:
             assert _alike(settled(engine), after)
-        assert str(path) in told.pop()
+        assert str(path) in messages.pop()
         path.unlink()
     raise AssertionError("the operation never came to an end")
 
@@ -273,8 +273,8 @@ def test_a_full_disk_raises_an_error_and_nothing_is_half_written(prepared: Path,
                     tables_of.put(engine, names[0], g={"S": "g"}, x={"S": "x" * 9000})
                 acknowledged += names
         assert acknowledged
-        found = {item["p"]["S"] for item in engine.call("Scan", {"TableName": "things"})["Items"]}
-        assert found == {*acknowledged, "a", "b", "c"}
+        items = {item["p"]["S"] for item in engine.call("Scan", {"TableName": "things"})["Items"]}
+        assert items == {*acknowledged, "a", "b", "c"}
         assert fsck.check(engine) == []
         assert tables_of.get(engine, "a") is not None
         tables_of.delete(engine, acknowledged[0])
@@ -383,8 +383,8 @@ def test_without_its_log_a_database_has_an_earlier_complete_state(prepared: Path
             tables_of.put(engine, name, **attributes(name))
         other = tmp_path / "other.db"
         other.write_bytes(path.read_bytes())  # what a copy without the log is: nothing of it is in the file yet
-        told = state(engine)
-    assert told != before
+        actual_state = state(engine)
+    assert actual_state != before
     with opened(other) as engine:
         assert fsck.check(engine) == []
         assert state(engine) == before

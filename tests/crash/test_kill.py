@@ -72,12 +72,12 @@ class Auditor:
         for name in {name for name in items if name.startswith("item")} | self.versions.keys():
             version = self.versions.get(name, 0)
             worker = name.removeprefix("item").partition("-")[0]
-            found = items.get(name)
-            if found is None:
+            stored_item = items.get(name)
+            if stored_item is None:
                 if name not in self.deleted:
                     in_doubt[worker].append(f"{name} is gone, {version} was acknowledged")
                 continue
-            stored = int(found["version"]["N"])
+            stored = int(stored_item["version"]["N"])
             if stored != version:
                 assert stored == version + 1, f"{name}: {version} acknowledged, {stored} stored"
                 in_doubt[worker].append(f"{name} is one ahead")
@@ -128,8 +128,8 @@ def audit_stream(engine: Engine, items: dict[str, Any]) -> None:
     arn = engine.call("DescribeTable", {"TableName": TABLE})["Table"]["LatestStreamArn"]
     replayed: dict[str, Any] = {}
     for shard in engine.call("DescribeStream", {"StreamArn": arn})["StreamDescription"]["Shards"]:
-        wanted = {"StreamArn": arn, "ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}
-        iterator = engine.call("GetShardIterator", wanted)["ShardIterator"]
+        request = {"StreamArn": arn, "ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}
+        iterator = engine.call("GetShardIterator", request)["ShardIterator"]
         while iterator:
             answer = engine.call("GetRecords", {"ShardIterator": iterator})
             for record in answer["Records"]:
@@ -150,13 +150,13 @@ def run_and_kill(path: Path, durability: str, seed: int, after: int, pause_s: fl
         [sys.executable, str(WRITER), str(path), durability, str(seed)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     assert writer.stdout is not None
-    said = [writer.stdout.readline() for _ in range(1 + after)]
+    message = [writer.stdout.readline() for _ in range(1 + after)]
     time.sleep(pause_s)
     writer.send_signal(signal.SIGKILL)
-    said.append(writer.stdout.read())
+    message.append(writer.stdout.read())
     errors = writer.communicate()[1]
     assert not errors, errors.decode()
-    lines = b"".join(said).decode().splitlines()
+    lines = b"".join(message).decode().splitlines()
     assert lines[0] == "ready"
     return lines
 

@@ -42,8 +42,8 @@ def live(path: str, seed: int, told: Connection) -> None:
         number = 0
         while True:
             number += 1
-            made = engine.call("CreateBackup", {"TableName": "things", "BackupName": "now"})
-            told.send(("backup", made["BackupDetails"]["BackupArn"]))
+            response = engine.call("CreateBackup", {"TableName": "things", "BackupName": "now"})
+            told.send(("backup", response["BackupDetails"]["BackupArn"]))
             target = f"restored-{seed}-{number}"
             latest = {"SourceTableName": "things", "UseLatestRestorableTime": True}
             engine.call("RestoreTableToPointInTime", {**latest, "TargetTableName": target})

@@ -91,8 +91,8 @@ def item(name: str, version: int) -> dict[str, Any]:
 
 
 def read_version(engine: Engine, name: str, attribute: str = "version") -> int:
-    found = engine.call("GetItem", {"TableName": TABLE, "Key": primary(name), "ConsistentRead": True})
-    return int(found["Item"][attribute]["N"]) if "Item" in found else 0
+    response = engine.call("GetItem", {"TableName": TABLE, "Key": primary(name), "ConsistentRead": True})
+    return int(response["Item"][attribute]["N"]) if "Item" in response else 0
 
 
 def work(engine: Engine, worker: int, seed: int) -> None:

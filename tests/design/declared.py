@@ -35,8 +35,8 @@ class Case:
 
 def cases(path: Path) -> Iterator[Case]:
     """Yield the cases of a Markdown file."""
-    for found in _CASE.finditer(path.read_text()):
-        yield Case(found["name"], found["code"], found["told"] or "")
+    for match in _CASE.finditer(path.read_text()):
+        yield Case(match["name"], match["code"], match["told"] or "")
 
 
 def declare(code: str, path: Path) -> ModuleType:
@@ -66,6 +66,6 @@ def faults_of(code: str, folder: Path) -> str:
     """Everything that keeps a design's tables and patterns from working, its file called design.py."""
     path = folder / "design.py"
     tables = [value for value in vars(declare(code, path)).values() if isinstance(value, Table)]
-    found = [fault for table in tables for fault in table_faults(table)]
-    found += [fault for table in tables for pattern in table.patterns for fault in pattern.plan.faults]
-    return "\n\n".join(str(fault.error()).replace(str(path), "design.py") for fault in found) + "\n"
+    faults = [fault for table in tables for fault in table_faults(table)]
+    faults += [fault for table in tables for pattern in table.patterns for fault in pattern.plan.faults]
+    return "\n\n".join(str(fault.error()).replace(str(path), "design.py") for fault in faults) + "\n"

@@ -18,8 +18,8 @@ Rendered = tuple[str, ...]
 def rendered(condition: SortCondition, arguments: Mapping[str, Any]) -> Rendered:
     """Return the operator of a condition, and its texts or numbers."""
     values = [condition.low] if condition.high is None else [condition.low, condition.high]
-    made = [key_value_maker(value)(arguments) for value in values]
-    return (condition.op, *(next(iter(one.values())) for one in made))
+    created = [key_value_maker(value)(arguments) for value in values]
+    return (condition.op, *(next(iter(one.values())) for one in created))
 
 
 def sort_of(plan: Plan, **arguments: Any) -> list[Rendered]:
@@ -51,17 +51,17 @@ def _ordered(value: Mapping[str, Any]) -> Any:
 
 
 def _in_range(condition: SortCondition, item: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
-    found = _ordered(item[condition.low.attribute])
+    ordered = _ordered(item[condition.low.attribute])
     low = _ordered(key_value_maker(condition.low)(arguments))
     if condition.high is not None:
-        return bool(low <= found <= _ordered(key_value_maker(condition.high)(arguments)))
+        return bool(low <= ordered <= _ordered(key_value_maker(condition.high)(arguments)))
     compared = {
-        "=": lambda: found == low,
-        "<": lambda: found < low,
-        "<=": lambda: found <= low,
-        ">": lambda: found > low,
-        ">=": lambda: found >= low,
-        "begins_with": lambda: found.startswith(low),
+        "=": lambda: ordered == low,
+        "<": lambda: ordered < low,
+        "<=": lambda: ordered <= low,
+        ">": lambda: ordered > low,
+        ">=": lambda: ordered >= low,
+        "begins_with": lambda: ordered.startswith(low),
     }
     return bool(compared[condition.op]())
 

@@ -22,10 +22,10 @@ def test_an_invalid_design_is_reported(case: Case, tmp_path: Path) -> None:
 def test_every_fault_has_a_code_a_caret_and_a_fix() -> None:
     assert len(CASES) > 25
     for _, case in CASES:
-        for told in case.told.split("\n\n"):
-            assert told.startswith("error[KP")
-            assert "^" in told
-            assert told.strip().splitlines()[-1].startswith("fix: ")
+        for part in case.told.split("\n\n"):
+            assert part.startswith("error[KP")
+            assert "^" in part
+            assert part.strip().splitlines()[-1].startswith("fix: ")
 
 
 TWO_KEYS = """
@@ -49,9 +49,9 @@ class Team(Entity):
 def test_the_algebra_finds_entities_that_can_have_the_same_key(tmp_path: Path) -> None:
     module = declare(TWO_KEYS, tmp_path / "design.py")
     note, user, team = ([part.template for part in module.app.entities[number].key.attributes] for number in range(3))
-    found = keys_overlap(note, user)
-    assert found is not None
-    assert found.texts[1] == "PROFILE"
+    overlap = keys_overlap(note, user)
+    assert overlap is not None
+    assert overlap.texts[1] == "PROFILE"
     assert keys_overlap(user, team) is None
     assert keys_overlap(note, team) is None
 

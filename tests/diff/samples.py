@@ -37,11 +37,11 @@ def stored(design: Design, name: str) -> list[dict[str, Any]]:
 
 def written(spec: EntitySpec, **values: Any) -> list[dict[str, Any]]:
     """Return the samples as an entity writes them, with other values if the entity accepts them."""
-    found = []
+    entries = []
     for sample in SAMPLES[spec.name]:
         with suppress(ValidationError):
-            found.append(ItemBuilder(spec).item(spec.model.model_validate({**sample, **values})))
-    return found
+            entries.append(ItemBuilder(spec).item(spec.model.model_validate({**sample, **values})))
+    return entries
 
 
 def pairs_of(comparison: Comparison) -> list[tuple[EntitySpec, EntitySpec]]:

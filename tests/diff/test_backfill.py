@@ -95,14 +95,14 @@ class Meter:
         self.units: Counter[str] = Counter()
 
     def call(self, operation: str, request: dict[str, Any]) -> None:
-        asked = {"TableName": "shop", "ReturnConsumedCapacity": "INDEXES", **request}
-        self._take(self._engine.call(operation, asked)["ConsumedCapacity"])
+        members = {"TableName": "shop", "ReturnConsumedCapacity": "INDEXES", **request}
+        self._take(self._engine.call(operation, members)["ConsumedCapacity"])
 
     def transact(self, *actions: tuple[str, dict[str, Any]]) -> None:
-        made = [{kind: {"TableName": "shop", **members}} for kind, members in actions]
-        asked = {"TransactItems": made, "ReturnConsumedCapacity": "INDEXES"}
-        for told in self._engine.call("TransactWriteItems", asked)["ConsumedCapacity"]:
-            self._take(told)
+        items = [{kind: {"TableName": "shop", **members}} for kind, members in actions]
+        request = {"TransactItems": items, "ReturnConsumedCapacity": "INDEXES"}
+        for consumed in self._engine.call("TransactWriteItems", request)["ConsumedCapacity"]:
+            self._take(consumed)
 
     def _take(self, told: dict[str, Any]) -> None:
         self.units[told["TableName"]] += told["Table"]["CapacityUnits"]
@@ -140,8 +140,10 @@ def test_a_new_field_is_written_to_each_item_and_each_entry_that_projects_it(tmp
     with Engine.memory() as engine:
         items, meter = stored(engine, comparison), Meter(engine)
         for item in items:
-            said = {"UpdateExpression": "SET #name = :name", "ExpressionAttributeNames": {"#name": "name"}}
-            meter.call("UpdateItem", {"Key": primary(item), "ExpressionAttributeValues": {":name": {"S": "x"}}, **said})
+            update = {"UpdateExpression": "SET #name = :name", "ExpressionAttributeNames": {"#name": "name"}}
+            meter.call(
+                "UpdateItem", {"Key": primary(item), "ExpressionAttributeValues": {":name": {"S": "x"}}, **update}
+            )
         scanned = engine.call("Scan", {"TableName": "shop", "ReturnConsumedCapacity": "TOTAL"})
     assert told(backfill) == meter.units == {"shop": 2 * COUNT, "all": 2 * COUNT}, "by_city holds keys only"
     assert backfill.read == pytest.approx(scanned["ConsumedCapacity"]["CapacityUnits"], abs=0.5)
@@ -165,8 +167,8 @@ def test_a_new_index_gets_the_keys_that_items_do_not_have(tmp_path: Path) -> Non
         assert change.steps[0].request is not None
         engine.call("UpdateTable", dict(change.steps[0].request))
         for item in items:
-            said = {"UpdateExpression": "SET GSI2PK = :key", "ExpressionAttributeValues": {":key": {"S": "TEXT#x"}}}
-            meter.call("UpdateItem", {"Key": primary(item), **said})
+            update = {"UpdateExpression": "SET GSI2PK = :key", "ExpressionAttributeValues": {":key": {"S": "TEXT#x"}}}
+            meter.call("UpdateItem", {"Key": primary(item), **update})
     assert told(backfill) == meter.units == {"shop": 2 * COUNT, "all": 2 * COUNT, "by_text": 2 * COUNT}
 
 
@@ -210,9 +212,9 @@ def test_an_item_with_a_removed_value_is_rewritten_with_its_entries(tmp_path: Pa
         items, meter = stored(engine, comparison), Meter(engine)
         for item in items:
             if item["state"]["S"] == "open":
-                said = {"UpdateExpression": "SET #s = :s, GSI1PK = :k", "ExpressionAttributeNames": {"#s": "state"}}
+                update = {"UpdateExpression": "SET #s = :s, GSI1PK = :k", "ExpressionAttributeNames": {"#s": "state"}}
                 values = {":s": {"S": "shut"}, ":k": {"S": "SHOPS#shut"}}
-                meter.call("UpdateItem", {"Key": primary(item), "ExpressionAttributeValues": values, **said})
+                meter.call("UpdateItem", {"Key": primary(item), "ExpressionAttributeValues": values, **update})
     assert backfill.items == COUNT / 4
     assert told(backfill) == meter.units == {"shop": 2 * COUNT / 4, "all": 4 * COUNT / 4}
 
@@ -253,9 +255,9 @@ def test_items_excluded_by_a_new_index_condition_are_updated(tmp_path: Path) -> 
         items, meter = stored(engine, comparison), Meter(engine)
         for item in items:
             is_open = item["state"]["S"] == "open"
-            given = {"ExpressionAttributeValues": {":key": {"S": "SHOPS#open"}}} if is_open else {}
-            said = {"UpdateExpression": "SET GSI1PK = :key" if is_open else "REMOVE GSI1PK", **given}
-            meter.call("UpdateItem", {"Key": primary(item), **said})
+            values = {"ExpressionAttributeValues": {":key": {"S": "SHOPS#open"}}} if is_open else {}
+            update = {"UpdateExpression": "SET GSI1PK = :key" if is_open else "REMOVE GSI1PK", **values}
+            meter.call("UpdateItem", {"Key": primary(item), **update})
     assert told(backfill) == meter.units == {"shop": 2 * COUNT, "all": (2 + 2 * 0.25) * COUNT}
 
 
@@ -287,10 +289,10 @@ def test_a_copied_table_is_written_with_all_its_indexes(tmp_path: Path) -> None:
     with Engine.memory() as engine:
         items, meter = stored(engine, comparison), Meter(engine)
         keyplan.connect(engine=engine).create_tables(*comparison.new.tables)
-        said = "attribute_exists(PK)"
+        condition = "attribute_exists(PK)"
         for item in items:
             meter.transact(
-                ("ConditionCheck", {"Key": primary(item), "ConditionExpression": said}),
+                ("ConditionCheck", {"Key": primary(item), "ConditionExpression": condition}),
                 ("Put", {"TableName": "shops", "Item": item, "ConditionExpression": "attribute_not_exists(PK)"}),
             )
     assert meter.units == {"shop": 4 * COUNT, "shops": 4 * COUNT, "all": 2 * COUNT, "by_city": COUNT}

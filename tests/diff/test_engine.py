@@ -42,8 +42,10 @@ def created(engine: Engine, tables: Sequence[Table]) -> None:
     keyplan.connect(engine=engine).create_tables(*tables)
     for table in tables:  # on an engine in memory a connection leaves it off
         if table.schema.point_in_time_recovery:
-            told = {"PointInTimeRecoveryEnabled": True}
-            engine.call("UpdateContinuousBackups", {"TableName": table.name, "PointInTimeRecoverySpecification": told})
+            specification = {"PointInTimeRecoveryEnabled": True}
+            engine.call(
+                "UpdateContinuousBackups", {"TableName": table.name, "PointInTimeRecoverySpecification": specification}
+            )
 
 
 def rolled_out(engine: Engine, comparison: Comparison) -> None:
@@ -56,22 +58,22 @@ def rolled_out(engine: Engine, comparison: Comparison) -> None:
 
 def described(engine: Engine, name: str) -> dict[str, Any]:
     """Return the declaration of a table in the engine, as CreateTable and later calls state it."""
-    told = engine.call("DescribeTable", {"TableName": name})["Table"]
+    table = engine.call("DescribeTable", {"TableName": name})["Table"]
     expiry = engine.call("DescribeTimeToLive", {"TableName": name})["TimeToLiveDescription"]
     backups = engine.call("DescribeContinuousBackups", {"TableName": name})["ContinuousBackupsDescription"]
-    units = told.get("ProvisionedThroughput", {})
-    is_provisioned = told.get("BillingModeSummary", {}).get("BillingMode", "PROVISIONED") == "PROVISIONED"
+    units = table.get("ProvisionedThroughput", {})
+    is_provisioned = table.get("BillingModeSummary", {}).get("BillingMode", "PROVISIONED") == "PROVISIONED"
     return {
-        "key": told["KeySchema"],
-        "types": {one["AttributeName"]: one["AttributeType"] for one in told["AttributeDefinitions"]},
-        "indexes": {one["IndexName"]: shape(one, is_provisioned) for one in told.get("GlobalSecondaryIndexes", ())},
+        "key": table["KeySchema"],
+        "types": {one["AttributeName"]: one["AttributeType"] for one in table["AttributeDefinitions"]},
+        "indexes": {one["IndexName"]: shape(one, is_provisioned) for one in table.get("GlobalSecondaryIndexes", ())},
         "units": (units["ReadCapacityUnits"], units["WriteCapacityUnits"]) if is_provisioned else None,
-        "stream": told.get("StreamSpecification"),
-        "class": told.get("TableClassSummary", {}).get("TableClass", "STANDARD"),
-        "protected": told.get("DeletionProtectionEnabled", False),
+        "stream": table.get("StreamSpecification"),
+        "class": table.get("TableClassSummary", {}).get("TableClass", "STANDARD"),
+        "protected": table.get("DeletionProtectionEnabled", False),
         "expiry": expiry.get("AttributeName") if expiry["TimeToLiveStatus"] == "ENABLED" else None,
         "recovery": backups["PointInTimeRecoveryDescription"]["PointInTimeRecoveryStatus"],
-        "warm": (told.get("WarmThroughput") or {}).get("WriteUnitsPerSecond") if not is_provisioned else None,
+        "warm": (table.get("WarmThroughput") or {}).get("WriteUnitsPerSecond") if not is_provisioned else None,
     }
 
 
@@ -109,12 +111,12 @@ def assert_reached(comparison: Comparison) -> None:
         rolled_out(engine, comparison)
         for table in comparison.new.tables:
             if table.name in old:
-                there, wanted = described(engine, table.name), fresh(table)
-                if None not in {wanted["warm"], there["warm"]}:  # which is never less than it was
-                    wanted["warm"] = max(wanted["warm"], old[table.name]["warm"] or 0)
-                for name in in_place & wanted["indexes"].keys():  # it is there under another name
-                    wanted["indexes"][f"{name}_2"] = wanted["indexes"].pop(name)
-                assert there == wanted
+                there, expected = described(engine, table.name), fresh(table)
+                if None not in {expected["warm"], there["warm"]}:  # which is never less than it was
+                    expected["warm"] = max(expected["warm"], old[table.name]["warm"] or 0)
+                for name in in_place & expected["indexes"].keys():  # it is there under another name
+                    expected["indexes"][f"{name}_2"] = expected["indexes"].pop(name)
+                assert there == expected
 
 
 NEW_TABLES = [one for one in PAIRS if any(verdict == "new table" for _, verdict, _ in one.expected)]
@@ -130,9 +132,9 @@ def test_changes_that_need_a_new_table_have_no_request(one: Pair, tmp_path: Path
         for table in comparison.new.tables:
             if table.name not in names:
                 continue
-            wanted = create_request(table, table.name)
+            request = create_request(table, table.name)
             members = ("KeySchema", "AttributeDefinitions", "LocalSecondaryIndexes")
-            asked = {member: wanted[member] for member in members if member in wanted}
+            asked = {member: request[member] for member in members if member in request}
             with pytest.raises(ServiceError) as refused:
                 engine.call("UpdateTable", {"TableName": table.name, **asked})
             assert refused.value.code in {"ValidationException", "ResourceNotFoundException"}
@@ -149,7 +151,7 @@ def update(engine: Engine, **change: Any) -> str:
 def test_changes_that_need_several_steps_are_rejected_in_one_request(tmp_path: Path) -> None:
     comparison = compared(tmp_path, BASE.replace(*setting('stream="NEW_IMAGE", ttl="until"')), BASE)
     types = [{"AttributeName": name, "AttributeType": "N"} for name in ("points", "until")]
-    made = [
+    result = [
         {
             "Create": {
                 "IndexName": f"by_{one['AttributeName']}",
@@ -159,10 +161,12 @@ def test_changes_that_need_several_steps_are_rejected_in_one_request(tmp_path: P
         }
         for one in types
     ]
-    same = {**made[0]["Create"], "IndexName": "by_state"}
+    same = {**result[0]["Create"], "IndexName": "by_state"}
     with Engine.memory() as engine:
         created(engine, comparison.old.tables)
-        assert update(engine, AttributeDefinitions=types, GlobalSecondaryIndexUpdates=made) == "LimitExceededException"
+        assert (
+            update(engine, AttributeDefinitions=types, GlobalSecondaryIndexUpdates=result) == "LimitExceededException"
+        )
         again = [{"Create": same}]
         assert update(engine, AttributeDefinitions=types, GlobalSecondaryIndexUpdates=again) == "ValidationException"
         view = {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}
@@ -188,8 +192,8 @@ def rolled(comparison: Comparison) -> dict[str, Any]:
     with Engine.memory() as engine:
         created(engine, comparison.old.tables)
         rolled_out(engine, comparison)
-        found: dict[str, Any] = engine.call("DescribeTable", {"TableName": "app"})["Table"]
-        return found
+        table: dict[str, Any] = engine.call("DescribeTable", {"TableName": "app"})["Table"]
+        return table
 
 
 def warmth(table: dict[str, Any]) -> dict[str | None, int]:

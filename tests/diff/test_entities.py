@@ -58,7 +58,7 @@ def design(key: str = '"C#{customer}", "O#{number}"', indexes: str = "", options
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         (design(indexes=INVERTED), design(OTHER, INVERTED), [("key changed", "Order")]),
         (design(indexes=LOCAL), design('"CUSTOMER#{customer}", "O#{number}"', LOCAL), [("key changed", "Order")]),
@@ -75,14 +75,16 @@ def design(key: str = '"C#{customer}", "O#{number}"', indexes: str = "", options
     ids=["inverted", "local", "an index of the key", "of another key", "of a field", "of the key's text", "of both"],
 )  # fmt: skip
 def test_only_index_attributes_outside_the_primary_key_are_written(
-    old: str, new: str, said: list[tuple[str, str]], tmp_path: Path
+    old: str, new: str, message: list[tuple[str, str]], tmp_path: Path
 ) -> None:
-    assert sorted((change.kind, change.subject) for change in compared(tmp_path, old, new).changes) == sorted(said)
+    assert sorted((change.kind, change.subject) for change in compared(tmp_path, old, new).changes) == sorted(message)
 
 
 def test_keys_that_the_new_version_does_not_write_are_first_no_longer_read(tmp_path: Path) -> None:
-    made = design(indexes=MADE, options=', indexes={"by_courier": key("COURIER#{courier}")}')
-    stages = {stage.phase: [step.text for step in stage.steps] for stage in rollout(compared(tmp_path, made, design()))}
+    new_design = design(indexes=MADE, options=', indexes={"by_courier": key("COURIER#{courier}")}')
+    stages = {
+        stage.phase: [step.text for step in stage.steps] for stage in rollout(compared(tmp_path, new_design, design()))
+    }
     assert stages == {
         "accept": ["a version that no longer reads by_courier, but still writes GSI1PK of Order"],
         "read": ["the new version, which no longer writes GSI1PK of Order"],

@@ -22,17 +22,17 @@ def names(pairs: tuple[tuple[Thing, Thing], ...]) -> list[tuple[str, str]]:
 
 
 def test_equal_names_match_first() -> None:
-    found = matched([Thing("a", "x"), Thing("b", "y")], [Thing("b", "x"), Thing("c", "z")], lambda one: one.shape)
-    assert names(found.kept) == [("b", "b")]
-    assert [one.name for one in found.removed] == ["a"]
-    assert [one.name for one in found.added] == ["c"]
+    matching = matched([Thing("a", "x"), Thing("b", "y")], [Thing("b", "x"), Thing("c", "z")], lambda one: one.shape)
+    assert names(matching.kept) == [("b", "b")]
+    assert [one.name for one in matching.removed] == ["a"]
+    assert [one.name for one in matching.added] == ["c"]
 
 
 def test_a_single_lookalike_is_a_rename() -> None:
-    found = matched([Thing("a", "x")], [Thing("b", "x")], lambda one: one.shape)
-    assert names(found.renamed) == names(found.pairs) == [("a", "b")]
-    assert not found.removed
-    assert not found.added
+    matching = matched([Thing("a", "x")], [Thing("b", "x")], lambda one: one.shape)
+    assert names(matching.renamed) == names(matching.pairs) == [("a", "b")]
+    assert not matching.removed
+    assert not matching.added
 
 
 def test_several_lookalikes_and_items_without_a_shape_are_not_renames() -> None:
@@ -43,8 +43,8 @@ def test_several_lookalikes_and_items_without_a_shape_are_not_renames() -> None:
 
 
 def test_the_first_of_two_equal_names_counts() -> None:
-    found = matched([Thing("a", "x"), Thing("a", "y")], [Thing("a", "z")])
-    assert [(old.shape, new.shape) for old, new in found.kept] == [("x", "z")]
+    matching = matched([Thing("a", "x"), Thing("a", "y")], [Thing("a", "z")])
+    assert [(old.shape, new.shape) for old, new in matching.kept] == [("x", "z")]
 
 
 def test_a_lookalike_is_the_only_one_with_its_shape() -> None:

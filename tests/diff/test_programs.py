@@ -127,9 +127,9 @@ design.keep("5")
 def test_imports_and_attributes_of_the_module_are_uses(tmp_path: Path) -> None:
     file = tmp_path / "service.py"
     file.write_text(PROGRAM)
-    found = uses_of("design", ["note"], [tmp_path])
-    assert sorted(use.place.line for use in found) == [4, 5, 8, 9, 10]
-    assert {(use.name, use.place.file) for use in found} == {("note", str(file))}
+    uses = uses_of("design", ["note"], [tmp_path])
+    assert sorted(use.place.line for use in uses) == [4, 5, 8, 9, 10]
+    assert {(use.name, use.place.file) for use in uses} == {("note", str(file))}
 
 
 def test_files_of_the_designs_are_left_out(tmp_path: Path) -> None:

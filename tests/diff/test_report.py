@@ -8,7 +8,7 @@ from keyplan.diff.report import duration, number
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"),
+    ("seconds", "expected"),
     [
         (0, "1 s"),
         (1.4, "1 s"),
@@ -20,12 +20,13 @@ from keyplan.diff.report import duration, number
         (172_800, "2.0 days"),
     ],
 )
-def test_a_duration_has_a_suitable_unit(seconds: float, told: str) -> None:
-    assert duration(seconds) == told
+def test_a_duration_has_a_suitable_unit(seconds: float, expected: str) -> None:
+    assert duration(seconds) == expected
 
 
 @pytest.mark.parametrize(
-    ("units", "told"), [(0.25, "0.2"), (3.0, "3"), (99.5, "99.5"), (100.4, "100"), (1234.5, "1,234"), (2_000, "2,000")]
+    ("units", "expected"),
+    [(0.25, "0.2"), (3.0, "3"), (99.5, "99.5"), (100.4, "100"), (1234.5, "1,234"), (2_000, "2,000")],
 )
-def test_small_numbers_of_units_have_a_decimal_and_large_ones_none(units: float, told: str) -> None:
-    assert number(units) == told
+def test_small_numbers_of_units_have_a_decimal_and_large_ones_none(units: float, expected: str) -> None:
+    assert number(units) == expected

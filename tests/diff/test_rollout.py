@@ -30,17 +30,17 @@ def test_equal_designs_have_no_steps(tmp_path: Path) -> None:
 
 
 def test_programs_are_deployed_in_one_step(tmp_path: Path) -> None:
-    told = phases(tmp_path, ("points: int = 0", "points: int = 1"), ("average=1)", "average=2)"))
-    assert told == {"read": ["the new version: only programs change"]}
+    stages = phases(tmp_path, ("points: int = 0", "points: int = 1"), ("average=1)", "average=2)"))
+    assert stages == {"read": ["the new version: only programs change"]}
 
 
 def test_a_billing_mode_is_switched_before_indexes_are_created(tmp_path: Path) -> None:
-    told = phases(
+    stages = phases(
         tmp_path,
         setting("billing=Provisioned(read=5, write=5)"),
         ('GSI("by_state", pk="state")', 'GSI("x_y", pk="points")'),
     )
-    assert told == {
+    assert stages == {
         "prepare": [
             "switch app and its indexes to provisioned capacity",
             "create index x_y, and wait until it is ACTIVE",
@@ -51,8 +51,8 @@ def test_a_billing_mode_is_switched_before_indexes_are_created(tmp_path: Path) -
 
 
 def test_stored_items_are_rewritten_between_two_versions(tmp_path: Path) -> None:
-    told = phases(tmp_path, ("    email: str", "    email: str\n    name: str"))
-    assert told == {
+    stages = phases(tmp_path, ("    email: str", "    email: str\n    name: str"))
+    assert stages == {
         "write": ["a version that writes name of User in the new form, and reads both"],
         "backfill": ["rewrite name of every stored User"],
         "read": ["the new version, which reads name of User only in the new form"],
@@ -66,14 +66,14 @@ _NAME = ("    email: str", "    email: str\n    name: str")
 @pytest.mark.parametrize("old", [BASE, BASE.replace(*_NAMED)], ids=["of a new index", "of one that is there"])
 def test_a_new_field_that_is_a_key_of_an_index_is_written_once(old: str, tmp_path: Path) -> None:
     new = BASE.replace(*_NAMED).replace(*_NAME)
-    told = {stage.phase: [step.text for step in stage.steps] for stage in rollout(compared(tmp_path, old, new))}
-    assert told["write"] == ["a version that writes name of User in the new form, and reads both"]
-    assert told["backfill"] == ["rewrite name of every stored User"]
+    actual = {stage.phase: [step.text for step in stage.steps] for stage in rollout(compared(tmp_path, old, new))}
+    assert actual["write"] == ["a version that writes name of User in the new form, and reads both"]
+    assert actual["backfill"] == ["rewrite name of every stored User"]
 
 
 def test_a_required_field_with_fewer_values_is_written_once(tmp_path: Path) -> None:
-    told = phases(tmp_path, ("note: str | None = None", "note: Annotated[str, Field(max_length=5)]"))
-    assert told == {
+    stages = phases(tmp_path, ("note: str | None = None", "note: Annotated[str, Field(max_length=5)]"))
+    assert stages == {
         "write": ["a version that writes note of Task in the new form, and reads both"],
         "backfill": ["rewrite note of every stored Task"],
         "read": ["the new version, which reads note of Task only in the new form"],
@@ -88,8 +88,8 @@ COPY = (
 
 def test_a_copied_table_is_created_as_the_new_design_declares_it(tmp_path: Path) -> None:
     added = 'GSI("by_state", pk="state"), LSI("of_points", sk="points"), GSI("by_points", pk="points")'
-    told = phases(tmp_path, ('GSI("by_state", pk="state")', added), setting("deletion_protection=True"))
-    assert told == {
+    stages = phases(tmp_path, ('GSI("by_state", pk="state")', added), setting("deletion_protection=True"))
+    assert stages == {
         "prepare": ["create table app under a new name, as the new design declares it"],
         "write": ["a version that writes to app and to the new table in one transaction, and reads app"],
         "backfill": [

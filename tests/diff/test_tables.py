@@ -37,8 +37,8 @@ def test_keys_of_a_recreated_index_are_written_next_to_the_old_ones(
         assert old in text, old
         text = text.replace(old, new, 1)
     comparison = compared(tmp_path, BASE, text)
-    (made,) = comparison.of("index changed in place")
-    assert made.subject == index
+    (created,) = comparison.of("index changed in place")
+    assert created.subject == index
     (keys,) = (change for change in comparison.of("key changed") if change.facts["index"] == index)
     missing, _, kept = write.partition(" of Task")
     assert keys.what == f"stored items of Task do not have {missing}, their key in index {index}"

@@ -88,9 +88,9 @@ TYPES: dict[Any, st.SearchStrategy[Any]] = {
     NATURAL: st.integers(0, 99),
     DIGIT: st.integers(0, 9),
     EVEN: st.integers(0, 9).map(lambda number: 2 * number),
-    Annotated[datetime, Attribute(stored="epoch_s")]: moments.map(lambda moment: moment.replace(microsecond=0)),
-    Annotated[datetime, Attribute(stored="epoch_ms")]: moments.map(lambda moment: moment.replace(microsecond=0)),
-    Annotated[datetime, Attribute(stored="iso_s")]: moments.map(lambda moment: moment.replace(microsecond=0)),
+    Annotated[datetime, Attribute(stored="epoch_s")]: moments.map(lambda timestamp: timestamp.replace(microsecond=0)),
+    Annotated[datetime, Attribute(stored="epoch_ms")]: moments.map(lambda timestamp: timestamp.replace(microsecond=0)),
+    Annotated[datetime, Attribute(stored="iso_s")]: moments.map(lambda timestamp: timestamp.replace(microsecond=0)),
     str | None: st.none() | st.text(),
     int | None: st.none() | st.integers(0, 9),
     int | str: st.integers(0, 9) | st.text(),
@@ -170,9 +170,9 @@ LOST = [
 
 @pytest.mark.parametrize(("old", "new", "kind"), LOST, ids=named)
 def test_a_possible_loss_is_reported(old: Any, new: Any, kind: str) -> None:
-    found = losses(field(old), field(new))
-    assert kind in {loss.kind for loss in found}
-    assert all(loss.text for loss in found)
+    losses_found = losses(field(old), field(new))
+    assert kind in {loss.kind for loss in losses_found}
+    assert all(loss.text for loss in losses_found)
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,6 @@ def test_the_reverse_change_is_reported_too(pair: Pair, tmp_path: Path) -> None:
 
 
 def test_every_kind_of_change_is_tested(tmp_path: Path) -> None:
-    told = {kind for pair in PAIRS for kind, _, _ in pair.expected}
+    pairs = {kind for pair in PAIRS for kind, _, _ in pair.expected}
     back = {change.kind for pair in PAIRS for change in compared(tmp_path, pair.source, BASE).changes}
-    assert told | back == set(get_args(Kind))
+    assert pairs | back == set(get_args(Kind))

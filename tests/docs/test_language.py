@@ -75,8 +75,8 @@ def source_texts(source: str) -> Iterator[tuple[int, str]]:
 
 def source_words(source: str) -> list[tuple[int, str]]:
     """Return the line and the text of each rejected word in the texts of a program."""
-    found = {(first + line - 1, word) for first, text in source_texts(source) for line, word in words(text)}
-    return sorted(found)
+    results = {(first + line - 1, word) for first, text in source_texts(source) for line, word in words(text)}
+    return sorted(results)
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))

@@ -79,8 +79,8 @@ def test_every_design_of_the_developer_guide_has_a_page(site: Path) -> None:
 
 def test_the_site_loads_nothing_from_other_hosts(site: Path) -> None:
     loads = re.compile(r"<(?:script|link|img)[^>]+(?:src|href)=\"?(https?://[^\" >]+)")
-    found = {url for page in site.rglob("*.html") for url in loads.findall(page.read_text())}
-    assert not found
+    urls = {url for page in site.rglob("*.html") for url in loads.findall(page.read_text())}
+    assert not urls
 
 
 @pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "bench/README.md"])

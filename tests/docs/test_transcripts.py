@@ -50,8 +50,8 @@ def test_a_command_may_span_several_lines() -> None:
 
 
 def test_no_page_contains_paths_of_the_author() -> None:
-    told = [path.name for path in DOCS.rglob("*.md") if re.search(r"/(?:tmp|work|root)/", path.read_text())]
-    assert not told
+    names = [path.name for path in DOCS.rglob("*.md") if re.search(r"/(?:tmp|work|root)/", path.read_text())]
+    assert not names
 
 
 def test_the_command_in_the_readme_prints_its_output() -> None:

@@ -77,8 +77,8 @@ class Kept:
 
     def items(self, table: str = "things", **members: Any) -> list[dict[str, Any]]:
         """Return all items of a table or index."""
-        found: list[dict[str, Any]] = self.call("Scan", TableName=table, **members)["Items"]
-        return found
+        stored_items: list[dict[str, Any]] = self.call("Scan", TableName=table, **members)["Items"]
+        return stored_items
 
     def summaries(self, **members: Any) -> list[str]:
         """Return the names of the backups in ListBackups, in its order."""
@@ -113,8 +113,8 @@ def by_name(items: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 def stored_trees(engine: Engine) -> set[str]:
     """Return the names of all trees and logs in the store."""
-    found = engine.store.view().connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-    return {str(name) for (name,) in found if str(name).startswith(("tree_", "log_"))}
+    rows = engine.store.view().connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    return {str(name) for (name,) in rows if str(name).startswith(("tree_", "log_"))}
 
 
 __all__ = ["ARN", "NOW", "Kept", "by_name", "recovery_of", "seen", "stored_trees", "table_of"]

@@ -148,8 +148,8 @@ def with_nones(shape: Shape, content: Any) -> Any:
     """Return the content with None for every member that is allowed and not given."""
     if isinstance(shape, Structure):
         absent = dict.fromkeys(name for name in shape.members if name not in content)
-        given = {name: with_nones(shape.members[name], inner) for name, inner in content.items()}
-        return {**absent, **given}
+        values = {name: with_nones(shape.members[name], inner) for name, inner in content.items()}
+        return {**absent, **values}
     if isinstance(shape, Map):
         return {name: with_nones(shape.value, inner) for name, inner in content.items()}
     if isinstance(shape, List):

@@ -85,8 +85,8 @@ def on_wire(result: Any) -> Any:
 @given(attributes=attributes, other=attributes)
 def test_python_and_wire_form_have_the_same_content(attributes: dict[str, Any], other: dict[str, Any]) -> None:
     with Engine.memory() as one, Engine.memory() as another:
-        for made in (one, another):
-            create(made)
+        for created_engine in (one, another):
+            create(created_engine)
         for operation, request in _requests({**KEY, **attributes}, {**KEY, **other}):
             python = one.call(operation, request)
             wire = tables_of.wire(another.call_wire(operation, on_wire(request)))
@@ -180,9 +180,9 @@ def test_a_request_is_not_changed_and_the_response_belongs_to_the_caller(engine:
     engine.call("PutItem", {"TableName": "notes", "Item": item})
     assert repr(item) == before
     item["x"]["M"]["l"]["L"].clear()
-    found = engine.call("GetItem", {"TableName": "notes", "Key": KEY})["Item"]
-    assert found["x"] == {"M": {"l": {"L": [{"N": "1"}, {"B": b"b"}]}}}
-    found["x"]["M"].clear()
+    stored_item = engine.call("GetItem", {"TableName": "notes", "Key": KEY})["Item"]
+    assert stored_item["x"] == {"M": {"l": {"L": [{"N": "1"}, {"B": b"b"}]}}}
+    stored_item["x"]["M"].clear()
     assert engine.call("GetItem", {"TableName": "notes", "Key": KEY})["Item"]["x"]["M"] != {}
 
 

@@ -64,8 +64,8 @@ def test_an_observer_sees_the_units_of_table_and_indexes_that_the_caller_did_not
 
 
 def test_a_caller_that_asks_for_totals_gets_only_totals(engine: Engine, seen: Seen) -> None:
-    asked = {"TableName": "app", "Item": ITEM, "ReturnConsumedCapacity": "TOTAL"}
-    assert engine.call("PutItem", asked) == {"ConsumedCapacity": {"TableName": "app", "CapacityUnits": 2.0}}
+    request = {"TableName": "app", "Item": ITEM, "ReturnConsumedCapacity": "TOTAL"}
+    assert engine.call("PutItem", request) == {"ConsumedCapacity": {"TableName": "app", "CapacityUnits": 2.0}}
     read = {"RequestItems": {"app": {"Keys": [KEY]}}, "ReturnConsumedCapacity": "TOTAL"}
     assert engine.call("BatchGetItem", read)["ConsumedCapacity"] == [{"TableName": "app", "CapacityUnits": 0.5}]
     assert "Table" in seen[1].receipts[0]

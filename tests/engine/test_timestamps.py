@@ -47,4 +47,4 @@ def test_an_invalid_number_is_not_a_timestamp(number: float, operation: str, mem
     kept = Kept()
     kept.keep()
     with pytest.raises(SerializationError, match="Date"):
-        kept.call(operation, **{name: number if given is None else given for name, given in members.items()})
+        kept.call(operation, **{name: number if member is None else member for name, member in members.items()})

@@ -43,7 +43,7 @@ CASES = [(name, fault) for name in NAMES for fault in faults(name)]
 @pytest.mark.parametrize(("name", "fault"), CASES, ids=[fault["id"] for _, fault in CASES])
 def test_each_fault_is_reported_by_its_listed_findings(name: str, fault: dict[str, Any]) -> None:
     assert fault["found"]
-    missing = [wanted for wanted in fault["found"] if not told(name, wanted)]
+    missing = [finding for finding in fault["found"] if not told(name, finding)]
     assert not missing, f"{fault['what']}: not found {missing}"
 
 

@@ -48,23 +48,23 @@ def _matches(statement: Mapping[str, Any], asked: Asked, principal: Mapping[str,
     if not any(_like(pattern, asked.resource, {}) for pattern in statement["Resource"]):
         return False
     return all(
-        _holds(operator, asked.context.get(key), told, principal)
+        _holds(operator, asked.context.get(key), actual_key, principal)
         for operator, keys in statement.get("Condition", {}).items()
-        for key, told in keys.items()
+        for key, actual_key in keys.items()
     )
 
 
 def _holds(operator: str, found: Sequence[str] | None, told: Any, principal: Mapping[str, str]) -> bool:
-    wanted = told if isinstance(told, list) else [told]
+    values = told if isinstance(told, list) else [told]
     quantifier, _, test = operator.rpartition(":")
     if test == "Null":
-        return (not found) == (wanted == ["true"])
+        return (not found) == (values == ["true"])
     assert test in {"StringLike", "StringEquals"}, operator
 
     def fits(value: str) -> bool:
         if test == "StringEquals":
-            return value in wanted
-        return any(_like(pattern, value, principal) for pattern in wanted)
+            return value in values
+        return any(_like(pattern, value, principal) for pattern in values)
 
     if quantifier == "ForAllValues":
         return all(map(fits, found or ()))
@@ -121,11 +121,11 @@ def _single(operation: str, request: Mapping[str, Any], schemas: Mapping[str, Sc
 
 
 def _batched(by_table: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    for table, told in by_table.items():
-        if isinstance(told, list):
-            yield from ({"TableName": table, **members} for write in told for members in write.values())
+    for table, requests in by_table.items():
+        if isinstance(requests, list):
+            yield from ({"TableName": table, **members} for write in requests for members in write.values())
         else:
-            yield from ({"TableName": table, "Key": key} for key in told["Keys"])
+            yield from ({"TableName": table, "Key": key} for key in requests["Keys"])
 
 
 def _resource(request: Mapping[str, Any]) -> str:
@@ -153,8 +153,8 @@ def _range(operation: str, request: Mapping[str, Any], schemas: Mapping[str, Sch
     context: dict[str, tuple[str, ...]] = {"dynamodb:Select": (_select(request),)}
     context["dynamodb:Attributes"] = tuple(names.values())
     if operation == "Query":
-        told = re.findall(r"([#\w]+) = (:\w+)", request["KeyConditionExpression"])
-        equal = {names.get(one, one): values[value] for one, value in told}
+        matches = re.findall(r"([#\w]+) = (:\w+)", request["KeyConditionExpression"])
+        equal = {names.get(one, one): values[value] for one, value in matches}
         partition = (schemas[table].partition,) if index is None else index.partition
         context |= {key: (_text(equal[one]),) for key, one in zip(_KEYS, partition, strict=False)}
     return Asked(operation, ARN + table + ("" if name is None else f"/index/{name}"), context)

@@ -59,8 +59,8 @@ def requests_of(name: str) -> tuple[Seen, ...]:
 
         def call(self, operation: str, request: dict[str, Any]) -> Any:
             """Send a request."""
-            told = {member: value for member, value in request.items() if member in _KEPT}
-            seen.append(Seen(self.pattern, operation, told))
+            values = {member: value for member, value in request.items() if member in _KEPT}
+            seen.append(Seen(self.pattern, operation, values))
             return self.inner.call(operation, request)
 
         def run(self, call: Call[Any], **options: Any) -> Any:

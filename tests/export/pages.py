@@ -27,13 +27,13 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Note an element."""
-        told = dict(attrs)
-        assert len(told) == len(attrs), f"{tag} has an attribute twice"
-        name = told.get("id")
+        actual_attrs = dict(attrs)
+        assert len(actual_attrs) == len(attrs), f"{tag} has an attribute twice"
+        name = actual_attrs.get("id")
         if name is not None:
             assert name not in self.ids, f"two elements have the id {name}"
             self.ids.add(name)
-        self.tags.append((tag, told))
+        self.tags.append((tag, actual_attrs))
         if tag not in _VOID:
             self._open.append(tag)
 
@@ -85,12 +85,12 @@ def pictures(text: str) -> list[ET.Element]:
 
 def texts(picture: ET.Element) -> list[tuple[str, Area]]:
     """Every text, and the room that it needs."""
-    found = []
+    entries = []
     for one in picture.iter("text"):
-        told = "".join(one.itertext())
+        text = "".join(one.itertext())
         x, y = float(one.attrib["x"]), float(one.attrib["y"])
-        found.append((told, Area(x, y - 12, x + cells(told) * CELL, y - 12 + LINE - 1)))
-    return found
+        entries.append((text, Area(x, y - 12, x + cells(text) * CELL, y - 12 + LINE - 1)))
+    return entries
 
 
 def boxes(picture: ET.Element) -> list[Area]:

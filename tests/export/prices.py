@@ -16,5 +16,5 @@ def fixed() -> PriceBook:
         "write_unit_hour": 0.00065, "read_unit_hour": 0.00013, "storage_gb_month": 0.25,
         "storage_gb_month_ia": 0.10, "point_in_time_gb_month": 0.20,
     }  # fmt: skip
-    told = shipped().with_prices(prices)
-    return replace(told, region="test-1", dated=date(2026, 1, 1), free={"storage_gb": 25})
+    actual_prices = shipped().with_prices(prices)
+    return replace(actual_prices, region="test-1", dated=date(2026, 1, 1), free={"storage_gb": 25})

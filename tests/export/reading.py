@@ -87,31 +87,31 @@ def _key(block: Mapping[str, Any]) -> list[dict[str, str]]:
         return [
             {"AttributeName": _text(one["attribute_name"]), "KeyType": one["key_type"]} for one in block["key_schema"]
         ]
-    made = [{"AttributeName": _text(block["hash_key"]), "KeyType": "HASH"}]
+    properties = [{"AttributeName": _text(block["hash_key"]), "KeyType": "HASH"}]
     if "range_key" in block:
-        made.append({"AttributeName": _text(block["range_key"]), "KeyType": "RANGE"})
-    return made
+        properties.append({"AttributeName": _text(block["range_key"]), "KeyType": "RANGE"})
+    return properties
 
 
 def _capacity(block: Mapping[str, Any]) -> dict[str, Any]:
-    made: dict[str, Any] = {}
+    properties: dict[str, Any] = {}
     if "read_capacity" in block:
         bought = {"ReadCapacityUnits": block["read_capacity"], "WriteCapacityUnits": block["write_capacity"]}
-        made["ProvisionedThroughput"] = bought
+        properties["ProvisionedThroughput"] = bought
     if "warm_throughput" in block:
         warm = block["warm_throughput"]
-        made["WarmThroughput"] = {
+        properties["WarmThroughput"] = {
             "ReadUnitsPerSecond": warm["read_units_per_second"],
             "WriteUnitsPerSecond": warm["write_units_per_second"],
         }
-    return made
+    return properties
 
 
 def _projection(block: Mapping[str, Any]) -> dict[str, Any]:
-    made: dict[str, Any] = {"ProjectionType": block["projection_type"]}
+    properties: dict[str, Any] = {"ProjectionType": block["projection_type"]}
     if "non_key_attributes" in block:
-        made["NonKeyAttributes"] = [_text(name) for name in block["non_key_attributes"]]
-    return {"Projection": made}
+        properties["NonKeyAttributes"] = [_text(name) for name in block["non_key_attributes"]]
+    return {"Projection": properties}
 
 
 NAMES = st.text("abcAZ019_.-", min_size=3, max_size=12)

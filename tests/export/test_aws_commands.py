@@ -41,7 +41,7 @@ def _pascal(name: str) -> str:
 
 
 def test_options_are_named_and_quoted_for_the_shell() -> None:
-    told = command(
+    command_text = command(
         "Query",
         {
             "TableName": "notes",
@@ -52,7 +52,7 @@ def test_options_are_named_and_quoted_for_the_shell() -> None:
             "ConsistentRead": True,
         },
     )
-    assert told == (
+    assert command_text == (
         "aws dynamodb query --table-name notes --key-condition-expression '#o = :o'"
         """ --expression-attribute-values '{":o": {"S": "it'"'"'s $HOME"}}'"""
         " --limit 5 --no-scan-index-forward --consistent-read"
@@ -60,9 +60,9 @@ def test_options_are_named_and_quoted_for_the_shell() -> None:
 
 
 def test_binary_is_base64_in_a_command() -> None:
-    told = plain({"B": b"\x00\xff", "BS": [b"a"], "L": [{"B": b""}], "S": "text"})
-    assert b64decode(told["B"]) == b"\x00\xff"
-    assert told == {"B": "AP8=", "BS": ["YQ=="], "L": [{"B": ""}], "S": "text"}
+    plain_item = plain({"B": b"\x00\xff", "BS": [b"a"], "L": [{"B": b""}], "S": "text"})
+    assert b64decode(plain_item["B"]) == b"\x00\xff"
+    assert plain_item == {"B": "AP8=", "BS": ["YQ=="], "L": [{"B": ""}], "S": "text"}
 
 
 @given(st.dictionaries(st.text(max_size=5), _JSON, min_size=1, max_size=3))
@@ -73,8 +73,8 @@ def test_a_command_can_be_parsed_back_to_its_request(item: dict[str, Any]) -> No
 
 @pytest.mark.parametrize("name", MADE)
 def test_requests_of_patterns_can_be_parsed_back(name: str) -> None:
-    told = [example_request(pattern) for pattern in loaded(name).patterns]
-    requests = [one for one in told if isinstance(one, ExampleRequest)]
+    examples = [example_request(pattern) for pattern in loaded(name).patterns]
+    requests = [one for one in examples if isinstance(one, ExampleRequest)]
     assert requests
     for request in requests:
         assert read_back(command(request.operation, request.request)) == (request.operation, plain(request.request))

@@ -93,9 +93,9 @@ def of_nobody(card: int) -> KeyCondition:
 
 
 def request_of(pattern: Pattern[..., Any], prefix: str = "") -> ExampleRequest:
-    found = example_request(pattern, prefix)
-    assert isinstance(found, ExampleRequest), found
-    return found
+    example = example_request(pattern, prefix)
+    assert isinstance(example, ExampleRequest), example
+    return example
 
 
 def test_a_read_is_one_request() -> None:
@@ -104,16 +104,18 @@ def test_a_read_is_one_request() -> None:
 
 
 def test_a_prefix_is_added_to_every_table_of_a_request() -> None:
-    found = request_of(member_of, "dev-")
-    assert found.request["TableName"] == "dev-club"
-    found = request_of(join_with_card, "dev-")
-    assert {members["TableName"] for one in found.request["TransactItems"] for members in one.values()} == {"dev-club"}
+    example = request_of(member_of, "dev-")
+    assert example.request["TableName"] == "dev-club"
+    example = request_of(join_with_card, "dev-")
+    assert {members["TableName"] for one in example.request["TransactItems"] for members in one.values()} == {
+        "dev-club"
+    }
 
 
 def test_a_new_item_with_a_unique_value_is_written_with_its_sentinel() -> None:
-    found = request_of(join)
-    assert found.operation == "TransactWriteItems"
-    assert [list(one) for one in found.request["TransactItems"]] == [["Put"], ["Put"]]
+    example = request_of(join)
+    assert example.operation == "TransactWriteItems"
+    assert [list(one) for one in example.request["TransactItems"]] == [["Put"], ["Put"]]
 
 
 def test_a_write_that_reads_first_is_not_a_single_request() -> None:
@@ -122,27 +124,27 @@ def test_a_write_that_reads_first_is_not_a_single_request() -> None:
 
 
 def test_a_write_without_unique_values_is_one_request() -> None:
-    found = request_of(score)
-    assert found.operation == "UpdateItem"
+    example = request_of(score)
+    assert example.operation == "UpdateItem"
 
 
 def test_range_arguments_ascend_even_if_parameter_names_do_not() -> None:
-    found = request_of(entries)
-    assert found.request["KeyConditionExpression"] == "#owner = :owner AND #day BETWEEN :day_from AND :day_to"
-    values = found.request["ExpressionAttributeValues"]
+    example = request_of(entries)
+    assert example.request["KeyConditionExpression"] == "#owner = :owner AND #day BETWEEN :day_from AND :day_to"
+    values = example.request["ExpressionAttributeValues"]
     assert (values[":day_from"], values[":day_to"]) == ({"S": "<before>"}, {"S": "<since>"})
 
 
 def test_a_check_is_sent_as_a_transaction() -> None:
-    found = request_of(is_strong)
-    assert found.operation == "TransactWriteItems"
-    assert [list(one) for one in found.request["TransactItems"]] == [["ConditionCheck"]]
+    example = request_of(is_strong)
+    assert example.operation == "TransactWriteItems"
+    assert [list(one) for one in example.request["TransactItems"]] == [["ConditionCheck"]]
 
 
 def test_an_invalid_pattern_is_explained_by_its_fault() -> None:
-    found = example_request(of_nobody)
-    assert isinstance(found, str)
-    assert found.startswith("it has a fault: KP301, ")
+    example = example_request(of_nobody)
+    assert isinstance(example, str)
+    assert example.startswith("it has a fault: KP301, ")
 
 
 def test_an_example_item_contains_every_stored_field() -> None:
@@ -183,9 +185,9 @@ def test_example_items_have_their_first_version_and_requests_an_example_time() -
 
 
 def test_unique_values_are_not_written_in_batches() -> None:
-    found = example_request(join_many)
-    assert isinstance(found, str)
-    assert found.startswith("it has a fault: KP605, ")
+    example = example_request(join_many)
+    assert isinstance(example, str)
+    assert example.startswith("it has a fault: KP605, ")
 
 
 def test_an_entity_without_a_valid_example_is_reported() -> None:
@@ -195,9 +197,9 @@ def test_an_entity_without_a_valid_example_is_reported() -> None:
     class Shape(Entity):
         number: Annotated[int, Field(ge=10_000)]
 
-    told = example_item(shapes.entities[0])
-    assert isinstance(told, str)
-    assert told.startswith("no valid example of Shape: ")
+    actual = example_item(shapes.entities[0])
+    assert isinstance(actual, str)
+    assert actual.startswith("no valid example of Shape: ")
 
 
 @pytest.mark.slow  # exports whole designs
@@ -208,8 +210,8 @@ def test_the_service_accepts_every_request(name: str) -> None:
     with Engine.open(":memory:") as engine:
         connect(engine=engine).create_tables(*design.tables)
         for pattern in design.patterns:
-            found = example_request(pattern)
-            if isinstance(found, str):
+            example = example_request(pattern)
+            if isinstance(example, str):
                 continue
             with suppress(ConditionalCheckFailedError, TransactionCanceledError):
-                engine.call(found.operation, found.request)
+                engine.call(example.operation, example.request)

@@ -98,7 +98,7 @@ def test_the_validation_creates_the_tables_and_puts_the_items(name: str) -> None
     with Engine.open(":memory:") as engine:
         for table in data["tables"]:
             engine.call(
-                "CreateTable", {name: told for name, told in table.items() if name != "TimeToLiveSpecification"}
+                "CreateTable", {name: value for name, value in table.items() if name != "TimeToLiveSpecification"}
             )
         for table_name, items in data["items"].items():
             for start in range(0, len(items), 25):
@@ -111,10 +111,10 @@ def test_the_validation_creates_the_tables_and_puts_the_items(name: str) -> None
 @pytest.mark.parametrize("name", MADE)
 def test_every_pattern_is_a_command_or_has_a_reason(name: str) -> None:
     design = loaded(name)
-    told = made(design)["access_patterns"]
-    assert [one["pattern"] for one in told] == [pattern.name for pattern in design.patterns]
+    access_patterns = made(design)["access_patterns"]
+    assert [one["pattern"] for one in access_patterns] == [pattern.name for pattern in design.patterns]
     service = get_session().get_service_model("dynamodb")
-    for one in told:
+    for one in access_patterns:
         assert set(one) <= PATTERN_KEYS
         assert one["description"]
         assert ("implementation" in one) is ("dynamodb_operation" in one) is ("reason" not in one)
@@ -199,8 +199,8 @@ def test_settings_that_the_generator_ignores_are_noted() -> None:
     ],
 )
 def test_tables_with_names_that_collide_in_the_generator_are_rejected(names: list[str], refused: bool) -> None:
-    found = list(collisions([Table(name, pk="pk") for name in names]))
-    assert [fault.code for fault in found] == (["KP109"] if refused else [])
+    actual_collisions = list(collisions([Table(name, pk="pk") for name in names]))
+    assert [fault.code for fault in actual_collisions] == (["KP109"] if refused else [])
 
 
 def test_an_entity_without_an_example_is_noted() -> None:
@@ -210,5 +210,5 @@ def test_an_entity_without_an_example_is_noted() -> None:
     class Shape(Entity):
         number: Annotated[int, Field(ge=10_000)]
 
-    (told,) = unread(resources([table]))
-    assert told.startswith("no valid example of Shape: ")
+    (actual_unread,) = unread(resources([table]))
+    assert actual_unread.startswith("no valid example of Shape: ")

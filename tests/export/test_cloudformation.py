@@ -36,9 +36,9 @@ def test_the_template_of_a_design_equals_the_saved_file() -> None:
 
 @given(TABLES)
 def test_a_resource_has_the_settings_that_connections_request(table: Table) -> None:
-    asked = of_cloudformation(properties(TableResource(table, "dev-")))
+    requests = of_cloudformation(properties(TableResource(table, "dev-")))
     declared = create_request(table, f"dev-{table.name}")
-    assert asked == Settings(declared, table.schema.ttl, table.schema.point_in_time_recovery)
+    assert requests == Settings(declared, table.schema.ttl, table.schema.point_in_time_recovery)
 
 
 def test_tables_with_indexes_are_created_one_after_another() -> None:
@@ -80,9 +80,9 @@ def test_a_prefix_changes_table_names_and_not_logical_ids() -> None:
 
 
 def test_a_description_is_short_and_ascii() -> None:
-    told = made(Design("d", DESIGN.tables, doc="Größe\nof things. " + "x" * 2000 + "\n\nmore"))["Description"]
-    assert told.startswith("Tables of the design d. Gr??e of things. xxx")
-    assert len(told.encode()) == 1024
+    description = made(Design("d", DESIGN.tables, doc="Größe\nof things. " + "x" * 2000 + "\n\nmore"))["Description"]
+    assert description.startswith("Tables of the design d. Gr??e of things. xxx")
+    assert len(description.encode()) == 1024
     assert made(Design("d", DESIGN.tables))["Description"] == "Tables of the design d."
 
 

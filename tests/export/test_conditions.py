@@ -22,7 +22,7 @@ class State(StrEnum):
 
 
 @pytest.mark.parametrize(
-    ("told", "words"),
+    ("expected", "words"),
     [
         (None, ""),
         (F.state == State.DONE, "state = 'done'"),
@@ -45,8 +45,8 @@ class State(StrEnum):
         (F.parts["a"][3].size() < 2, "size of parts[a][3] < 2"),
     ],
 )  # fmt: skip
-def test_a_condition_is_rendered_as_text(told: Condition | None, words: str) -> None:
-    assert condition(told) == words
+def test_a_condition_is_rendered_as_text(expected: Condition | None, words: str) -> None:
+    assert condition(expected) == words
 
 
 # Key conditions, and filters by parameters.
@@ -219,7 +219,7 @@ def test_a_write_shows_its_condition_known_values_and_version() -> None:
     def write(id: str) -> ItemWrite:
         return item(id=id).set(text="x")
 
-    told = "(text = '' or text is missing) and due is missing and mood = {mood} and version = {seen}"
+    expected = "(text = '' or text is missing) and due is missing and mood = {mood} and version = {seen}"
 
     @table.create(Note)
     def add(new: Note) -> ItemWrite:
@@ -237,7 +237,7 @@ def test_a_write_shows_its_condition_known_values_and_version() -> None:
     def any_of(new: Note) -> ItemWrite:
         return item(new)
 
-    assert written_only_if(note.plan) == told
+    assert written_only_if(note.plan) == expected
     assert written_only_if(write.plan) == ""
     assert written_only_if(add.plan) == "no item exists"
     assert written_only_if(again.plan) == "no item exists or (text = '' and mood is missing)"

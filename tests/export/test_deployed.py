@@ -57,8 +57,8 @@ def comparable(told: Mapping[str, Any]) -> Described:
 
 
 def index(told: Mapping[str, Any]) -> Described:
-    made = {name: value for name, value in told.items() if name not in ADDED_BY_ENGINE}
-    return {**made, "ProvisionedThroughput": capacity(told)}
+    properties = {name: value for name, value in told.items() if name not in ADDED_BY_ENGINE}
+    return {**properties, "ProvisionedThroughput": capacity(told)}
 
 
 def capacity(told: Mapping[str, Any]) -> tuple[int, int]:
@@ -74,9 +74,12 @@ def test_a_deployed_template_creates_the_tables_of_the_design(name: str, deploye
     with Engine.open(":memory:") as engine:
         connect(engine=engine).create_tables(*design.tables)
         for table in design.tables:
-            asked = {"TableName": table.name}
-            made, declared = tables.describe_table(**asked)["Table"], engine.call("DescribeTable", asked)["Table"]
-            assert comparable(made) == comparable(declared)
+            request = {"TableName": table.name}
+            described, declared = (
+                tables.describe_table(**request)["Table"],
+                engine.call("DescribeTable", request)["Table"],
+            )
+            assert comparable(described) == comparable(declared)
 
 
 @pytest.mark.parametrize("name", [*MADE, "shelves"])
@@ -86,10 +89,12 @@ def test_expiry_is_enabled_like_a_connection_does(name: str) -> None:
     with Engine.open(":memory:") as engine:
         connect(engine=engine).create_tables(*design.tables)
         for resource in resources(design.tables):
-            told = engine.call("DescribeTimeToLive", {"TableName": resource.name})["TimeToLiveDescription"]
-            asked = properties(resource).get("TimeToLiveSpecification", {"Enabled": False})
-            assert asked.get("AttributeName") == told.get("AttributeName")
-            assert asked["Enabled"] is (told["TimeToLiveStatus"] == "ENABLED")
+            time_to_live_description = engine.call("DescribeTimeToLive", {"TableName": resource.name})[
+                "TimeToLiveDescription"
+            ]
+            item = properties(resource).get("TimeToLiveSpecification", {"Enabled": False})
+            assert item.get("AttributeName") == time_to_live_description.get("AttributeName")
+            assert item["Enabled"] is (time_to_live_description["TimeToLiveStatus"] == "ENABLED")
 
 
 def test_outputs_name_the_created_resources(deployed: tuple[Any, Any]) -> None:
@@ -97,9 +102,9 @@ def test_outputs_name_the_created_resources(deployed: tuple[Any, Any]) -> None:
     design = Design.of(shelves)
     stacks.create_stack(StackName="design", TemplateBody=template(design, resources(design.tables, "dev-")))
     (stack,) = stacks.describe_stacks(StackName="design")["Stacks"]
-    told = {one["OutputKey"]: one["OutputValue"] for one in stack["Outputs"]}
+    actual = {one["OutputKey"]: one["OutputValue"] for one in stack["Outputs"]}
     for table in design.tables:
-        made = tables.describe_table(TableName=f"dev-{table.name}")["Table"]
+        described = tables.describe_table(TableName=f"dev-{table.name}")["Table"]
         own = logical_id(table.name)
-        assert (told[f"{own}Name"], told[f"{own}Arn"]) == (made["TableName"], made["TableArn"])
-        assert told.get(f"{own}Stream") == made.get("LatestStreamArn")
+        assert (actual[f"{own}Name"], actual[f"{own}Arn"]) == (described["TableName"], described["TableArn"])
+        assert actual.get(f"{own}Stream") == described.get("LatestStreamArn")

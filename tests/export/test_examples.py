@@ -210,8 +210,8 @@ class Pair:
     ids=str,
 )  # fmt: skip
 def test_an_example_has_its_type_and_limits(annotation: Any, expected: Any) -> None:
-    found = example(annotation, "x")
-    assert (type(found), found) == (type(expected), expected)
+    actual_example = example(annotation, "x")
+    assert (type(actual_example), actual_example) == (type(expected), expected)
 
 
 def test_a_recursive_model_ends() -> None:
@@ -370,8 +370,8 @@ class Limited(BaseModel):
 
 
 def test_numbers_and_collections_are_within_their_limits() -> None:
-    made = example_model(Limited)
-    assert Limited.model_validate(made.model_dump()) == made
+    new_example = example_model(Limited)
+    assert Limited.model_validate(new_example.model_dump()) == new_example
 
 
 @pytest.mark.parametrize("name", Limited.model_fields)

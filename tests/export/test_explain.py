@@ -46,16 +46,16 @@ def test_only_findings_of_the_pattern_are_shown(book: PriceBook) -> None:
     pattern = DESIGN.pattern("entry")
     mine = Finding("KP901", "warning", "entry", "the problem", "the fix", pattern.place)
     other = Finding("KP902", "error", "publish", "another problem", "another fix", pattern.place)
-    told = explain(pattern, book, [mine, other])
-    assert told.endswith("warning[KP901]: the problem\n  fix: the fix\n")
-    assert "another problem" not in told
+    text = explain(pattern, book, [mine, other])
+    assert text.endswith("warning[KP901]: the problem\n  fix: the fix\n")
+    assert "another problem" not in text
 
 
 def test_a_fault_among_the_findings_is_shown_once(book: PriceBook) -> None:
     pattern = DESIGN.pattern("of_day")
     (fault,) = pattern.plan.faults
-    told = explain(pattern, book, [Finding.of(fault, "error", "of_day")])
-    assert told.count(fault.problem) == 1
+    text = explain(pattern, book, [Finding.of(fault, "error", "of_day")])
+    assert text.count(fault.problem) == 1
     assert explain(pattern, book).count(fault.problem) == 1
 
 

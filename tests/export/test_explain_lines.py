@@ -201,8 +201,8 @@ def test_the_heading_names_operation_and_table(pattern: Pattern[..., Any], head:
 
 
 def test_binary_is_shown_in_python_notation(book: PriceBook) -> None:
-    told = explain(keep, book)
-    assert '"B": "b\'\'"' in told or "b'" in explain(marked, book)
+    text = explain(keep, book)
+    assert '"B": "b\'\'"' in text or "b'" in explain(marked, book)
     assert "\"b'bytes'\"" in explain(marked, book)
 
 
@@ -224,9 +224,9 @@ def test_a_request_without_valid_examples_is_not_shown(book: PriceBook) -> None:
 
 
 def test_a_write_with_unique_values_is_shown_and_priced_as_a_transaction(book: PriceBook) -> None:
-    told = explain(join, book)
-    assert '"TransactItems"' in told
-    assert told.count('"Put"') == 2
-    told = explain(leave, book)
-    assert "Request\n  not shown: it reads the item first: " in told
-    assert "5.0 write units (table 4.0, by_points 1.0), 2.0 read units" in told
+    text = explain(join, book)
+    assert '"TransactItems"' in text
+    assert text.count('"Put"') == 2
+    text = explain(leave, book)
+    assert "Request\n  not shown: it reads the item first: " in text
+    assert "5.0 write units (table 4.0, by_points 1.0), 2.0 read units" in text

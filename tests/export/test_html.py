@@ -65,11 +65,11 @@ def made(name: str) -> str:
 def test_a_page_is_well_formed_and_every_link_has_a_target(name: str) -> None:
     read = Page(made(name))
     assert made(name).startswith("<!DOCTYPE html>\n<html lang=")
-    links = [told["href"] for tag, told in read.tags if tag == "a"]
+    links = [actual_tag["href"] for tag, actual_tag in read.tags if tag == "a"]
     inner = {str(link)[1:] for link in links if str(link).startswith("#")}
     assert inner
     assert inner <= read.ids
-    named = {name for _, told in read.tags for name in str(told.get("aria-labelledby") or "").split()}
+    named = {name for _, tag in read.tags for name in str(tag.get("aria-labelledby") or "").split()}
     assert named <= read.ids
 
 
@@ -78,9 +78,11 @@ def test_a_page_loads_and_executes_nothing(name: str) -> None:
     read = Page(made(name))
     tags = {tag for tag, _ in read.tags}
     assert not tags & {"script", "link", "img", "iframe", "object", "embed", "form", "use", "image", "foreignobject"}
-    attributes = {attribute for _, told in read.tags for attribute in told}
+    attributes = {attribute for _, tag in read.tags for attribute in tag}
     assert not {one for one in attributes if one.startswith("on") or one in {"src", "srcset", "style", "action"}}
-    assert not [told for tag, told in read.tags if tag == "a" and str(told["href"]).startswith("javascript")]
+    assert not [
+        actual_tag for tag, actual_tag in read.tags if tag == "a" and str(actual_tag["href"]).startswith("javascript")
+    ]
     style = re.findall(r"<style>(.*?)</style>", made(name), re.DOTALL)
     assert len(style) == 1
     assert not re.search(r"url\(|@import|</", style[0])
@@ -95,9 +97,9 @@ def test_texts_of_a_design_are_escaped() -> None:
 
 @pytest.mark.parametrize("name", DESIGNS)
 def test_every_text_of_a_diagram_is_inside_its_box_and_overlaps_no_other(name: str) -> None:
-    found = pictures(made(name))
-    assert len(found) >= 2
-    for picture in found:
+    actual_pictures = pictures(made(name))
+    assert len(actual_pictures) >= 2
+    for picture in actual_pictures:
         areas, shown = boxes(picture), texts(picture)
         assert shown
         for text, area in shown:
@@ -207,16 +209,16 @@ def test_a_table_is_drawn_with_its_own_patterns() -> None:
 def test_equal_headings_have_different_ids() -> None:
     design = two_tables()
     headings = "# Section\n\n## *\n\n## Thing!\n\n## *"
-    made = page(Design("two", design.tables, doc=headings), [], estimate(design, fixed()))
-    ids = re.findall(r"<h\d id=\"([^\"]+)\"", made)
+    html = page(Design("two", design.tables, doc=headings), [], estimate(design, fixed()))
+    ids = re.findall(r"<h\d id=\"([^\"]+)\"", html)
     assert ids[:5] == ["s-two", "s-section", "s-section-2", "s-thing", "s-section-3"]
     assert [one for one in ids if one.startswith("s-thing")] == ["s-thing", "s-thing-2", "s-thing-3"]
 
 
 def test_a_heading_is_listed_without_its_markup() -> None:
     design = two_tables()
-    made = page(Design("two", design.tables, doc="## One `of` *them*"), [], estimate(design, fixed()))
-    assert '<li class="level2"><a href="#s-one-of-them">One of them</a></li>' in made
+    html = page(Design("two", design.tables, doc="## One `of` *them*"), [], estimate(design, fixed()))
+    assert '<li class="level2"><a href="#s-one-of-them">One of them</a></li>' in html
 
 
 def test_the_diagram_of_consumers_is_between_their_heading_and_their_table() -> None:

@@ -56,9 +56,9 @@ def made(patterns: list[Pattern[..., Any]], bindings: Bindings = FREE) -> dict[s
 def denied(policy: Mapping[str, Any], seen: Seen, design: Design, principal: Mapping[str, str] | None = None) -> bool:
     """Whether something of a request is denied, whether its items are looked at one by one or together."""
     ways = asked_by(seen.operation, seen.request, schemas_of(design))
-    found = [all(allows(policy, one, principal) for one in way) for way in ways]
-    assert len(set(found)) == 1, "both ways agree"
-    return not found[0]
+    items = [all(allows(policy, one, principal) for one in way) for way in ways]
+    assert len(set(items)) == 1, "both ways agree"
+    return not items[0]
 
 
 @pytest.mark.parametrize("name", DESIGNS)
@@ -279,8 +279,8 @@ def test_every_request_of_a_runner_is_allowed() -> None:
     for operation, request in noted.seen:
         if operation == "GetRecords":
             continue  # an iterator does not say which stream's it is
-        told = {**request, "StreamArn": f"{ARN}diary/stream/x"} if "StreamArn" in request else request
-        ways = asked_by(operation, told, schemas)
+        built_request = {**request, "StreamArn": f"{ARN}diary/stream/x"} if "StreamArn" in request else request
+        ways = asked_by(operation, built_request, schemas)
         assert all(allows(whole, one) for way in ways for one in way), operation
     assert allows(whole, Asked("GetRecords", f"{ARN}diary/stream/x", {}))
     other = {"dynamodb:LeadingKeys": ("diary/other",)}
@@ -304,8 +304,8 @@ class Sent:
         for operation, request in self.noted.seen:
             # An iterator does not say which stream's it is; ListStreams has no resource in the authorization reference.
             of_stream = operation == "GetRecords" or "StreamArn" in request
-            told = {**request, "StreamArn": f"{ARN}{stream_of}/stream/x"} if of_stream else request
-            ways = asked_by(operation, told, self.schemas)
+            built_request = {**request, "StreamArn": f"{ARN}{stream_of}/stream/x"} if of_stream else request
+            ways = asked_by(operation, built_request, self.schemas)
             if not all(allows(whole, one) for way in ways for one in way):
                 refused.add(operation)
         return refused
@@ -371,8 +371,8 @@ def test_a_policy_allows_every_operation_of_a_program_that_runs_consumers(*, exi
         *(grant for one in needed for grant in of_table(one)),
     ]
     assert sent.denied(policy(grants, ACCOUNT), "posts") == set()
-    made = {"CreateTable", "UpdateTimeToLive", "UpdateContinuousBackups"}
-    assert sent.operations & made == (set() if exists else made)
+    entries = {"CreateTable", "UpdateTimeToLive", "UpdateContinuousBackups"}
+    assert sent.operations & entries == (set() if exists else entries)
     for action in sent.operations:  # nothing in it can be left out
         less = policy([grant for grant in grants if grant.action != action], ACCOUNT)
         assert action in sent.denied(less, "posts"), action

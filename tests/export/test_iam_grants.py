@@ -315,8 +315,8 @@ STREAM = [("notes", action, "stream/*", ()) for action in ("DescribeStream", "Ge
 
 def test_a_runner_may_read_the_stream_and_store_checkpoints() -> None:
     marks = checkpoint_table()
-    found = [(one.table, one.action, one.under, one.leading.texts) for one in of_consumers(notes, "dev-", marks)]
-    assert found == [
+    results = [(one.table, one.action, one.under, one.leading.texts) for one in of_consumers(notes, "dev-", marks)]
+    assert results == [
         ("", "ListStreams", "", ()),
         *STREAM,
         (marks.name, "DescribeTable", "", ()),
@@ -328,8 +328,8 @@ def test_a_runner_may_read_the_stream_and_store_checkpoints() -> None:
 
 def test_only_consumers_with_a_destination_may_store_failures() -> None:
     kept = failure_table()
-    found = [(one.table, one.action, one.leading.texts) for one in of_failures(kept, notes, "")]
-    assert found == [(kept.name, "PutItem", ("notes/follow",))]
+    results = [(one.table, one.action, one.leading.texts) for one in of_failures(kept, notes, "")]
+    assert results == [(kept.name, "PutItem", ("notes/follow",))]
 
 
 def test_a_failure_table_is_recognized_by_its_key_and_entity() -> None:

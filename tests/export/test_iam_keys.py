@@ -25,9 +25,9 @@ def test_literal_text_matches_only_itself(text: str, other: str) -> None:
 
 @given(st.text())
 def test_text_not_allowed_in_a_policy_is_still_matched(text: str) -> None:
-    made = literal(text)
-    assert all(" " <= sign <= "\u00ff" for sign in made)
-    assert _like(made, text, {})
+    pattern = literal(text)
+    assert all(" " <= sign <= "\u00ff" for sign in pattern)
+    assert _like(pattern, text, {})
 
 
 def test_variables_of_a_principals_value_are_kept_and_the_rest_is_literal() -> None:
@@ -121,19 +121,23 @@ def test_adjacent_wildcards_are_merged_and_a_single_choice_is_literal() -> None:
 
 
 def test_a_shard_is_not_bound() -> None:
-    made = leading(of_one_shard, name="me", number="007")
-    assert (made.texts, made.bound) == (("S#only#007*",), frozenset({"number"}))
+    leading_keys = leading(of_one_shard, name="me", number="007")
+    assert (leading_keys.texts, leading_keys.bound) == (("S#only#007*",), frozenset({"number"}))
 
 
 def test_fields_of_items_written_together_are_also_bound_by_their_parameter() -> None:
     for name in ("number", "made.number"):
-        made = Bindings({name: "007"}).of_item(put_many.plan.entity.key.partition, put_many.plan.item)
-        assert (made.texts, made.bound) == (("S#only#007*",), frozenset({name}))
+        leading_keys = Bindings({name: "007"}).of_item(put_many.plan.entity.key.partition, put_many.plan.item)
+        assert (leading_keys.texts, leading_keys.bound) == (("S#only#007*",), frozenset({name}))
 
 
 def test_a_bound_parameter_becomes_the_principals_value() -> None:
-    made = leading(of, owner="${aws:username}")
-    assert (made.texts, made.bound, made.notes) == (("A${$}#${aws:username}#*",), frozenset({"owner"}), ())
+    leading_keys = leading(of, owner="${aws:username}")
+    assert (leading_keys.texts, leading_keys.bound, leading_keys.notes) == (
+        ("A${$}#${aws:username}#*",),
+        frozenset({"owner"}),
+        (),
+    )
     assert leading(several, owners="me").texts == ("A${$}#me#*",)
     assert leading(owned, owner="me").texts == ("me",)
 

@@ -17,8 +17,8 @@ WITHIN = {"ForAnyValue:StringEquals": {"dynamodb:EnclosingOperation": ["Transact
 
 
 def statements(*grants: Grant) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = policy(grants, ANYWHERE)["Statement"]
-    return found
+    statement: list[dict[str, Any]] = policy(grants, ANYWHERE)["Statement"]
+    return statement
 
 
 def put(*texts: str, limits: Limits = Limits()) -> Grant:  # noqa: B008 - it is frozen

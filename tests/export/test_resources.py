@@ -79,7 +79,7 @@ def test_a_fault_of_the_stream_points_at_its_argument() -> None:
 
 
 @pytest.mark.parametrize(
-    ("destinations", "told"),
+    ("destinations", "expected"),
     [
         ([None, None], "they are not exported"),
         (
@@ -88,7 +88,7 @@ def test_a_fault_of_the_stream_points_at_its_argument() -> None:
         ),
     ],
 )
-def test_failure_destinations_are_noted_once_in_order(destinations: list[str | None], told: str) -> None:
+def test_failure_destinations_are_noted_once_in_order(destinations: list[str | None], expected: str) -> None:
     log = Table("log", pk="line", stream="NEW_IMAGE")
 
     @log.entity()
@@ -102,7 +102,7 @@ def test_failure_destinations_are_noted_once_in_order(destinations: list[str | N
         log.on_change(Line, on_failure=destination)(consume)
     names = ", ".join(f"consumer_{number}" for number in range(len(destinations)))
     assert list(left_out(resources([log]))) == [
-        f"consumers of log ({names}) run in a keyplan.streams.Runner: {told}",
+        f"consumers of log ({names}) run in a keyplan.streams.Runner: {expected}",
     ]
 
 
@@ -159,6 +159,6 @@ def test_exported_names_are_valid_and_unique(names: set[str]) -> None:
 
 @given(NAMES)
 def test_a_changed_name_differs_from_every_unchanged_name(name: str) -> None:
-    made = logical_id(name)
-    if made != name:  # a table may be called what this one's id is
-        assert logical_id(made) != made
+    new_logical_id = logical_id(name)
+    if new_logical_id != name:  # a table may be called what this one's id is
+        assert logical_id(new_logical_id) != new_logical_id

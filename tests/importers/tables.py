@@ -92,21 +92,21 @@ def create_requests(draw: st.DrawFn) -> dict[str, Any]:
     }
     if not on_demand:
         request["ProvisionedThroughput"] = draw(_units)
-    made: dict[str, list[dict[str, Any]]] = {"LocalSecondaryIndexes": [], "GlobalSecondaryIndexes": []}
+    members: dict[str, list[dict[str, Any]]] = {"LocalSecondaryIndexes": [], "GlobalSecondaryIndexes": []}
     for number, name in enumerate(indexes):
         index: dict[str, Any] = {"IndexName": name, "Projection": draw(_projections(names))}
         if number < local:
             keys = [table_key[0], draw(st.sampled_from(names[1:]))]
             index["KeySchema"] = _schema(keys[:1], keys[1:])
-            made["LocalSecondaryIndexes"].append(index)
+            members["LocalSecondaryIndexes"].append(index)
         else:
             keys = draw(st.lists(st.sampled_from(names), min_size=1, max_size=4, unique=True))
             hashes = draw(st.integers(1, len(keys)))
             index["KeySchema"] = _schema(keys[:hashes], keys[hashes:])
             index |= {} if on_demand else {"ProvisionedThroughput": draw(_units)}
-            made["GlobalSecondaryIndexes"].append(index)
+            members["GlobalSecondaryIndexes"].append(index)
         used += keys
-    request |= {member: listed for member, listed in made.items() if listed}
+    request |= {member: listed for member, listed in members.items() if listed}
     request["AttributeDefinitions"] = [
         {"AttributeName": name, "AttributeType": draw(_types)} for name in dict.fromkeys(used)
     ]

@@ -22,8 +22,8 @@ def imported(template: dict[str, Any], name: str = "t.json", **given: str) -> Im
 
 def table(properties: dict[str, Any], kind: str = "AWS::DynamoDB::Table") -> SourceTable:
     """Return the only table of a template with these properties."""
-    (found,) = imported({"Resources": {"Things": {"Type": kind, "Properties": properties}}}).tables
-    return found
+    (source_table,) = imported({"Resources": {"Things": {"Type": kind, "Properties": properties}}}).tables
+    return source_table
 
 
 def gsi(**more: Any) -> dict[str, Any]:

@@ -14,28 +14,30 @@ from keyplan.importers.nodes import ImportSourceError
 
 
 def test_a_table_without_a_name_has_its_logical_id() -> None:
-    found = table({**KEY, "BillingMode": "PAY_PER_REQUEST"})
-    assert found.name == "Things"
-    assert found.gaps == ("TableName is missing: CloudFormation generates a name; the logical ID is used here",)
+    source_table = table({**KEY, "BillingMode": "PAY_PER_REQUEST"})
+    assert source_table.name == "Things"
+    assert source_table.gaps == ("TableName is missing: CloudFormation generates a name; the logical ID is used here",)
 
 
 def test_a_table_with_an_unresolved_name_has_its_logical_id() -> None:
-    found = table({**TABLE, "TableName": {"Fn::Sub": "${AWS::StackName}-things"}})
-    assert found.name == "Things"
-    assert "pass --parameter AWS::StackName=VALUE" in found.gaps[0]
+    source_table = table({**TABLE, "TableName": {"Fn::Sub": "${AWS::StackName}-things"}})
+    assert source_table.name == "Things"
+    assert "pass --parameter AWS::StackName=VALUE" in source_table.gaps[0]
 
 
 def test_a_table_with_a_placeholder_name_has_its_logical_id() -> None:
-    found = table({**TABLE, "TableName": "${self:service}-things"})
-    assert found.name == "Things"
-    assert found.gaps[0].endswith("'${self:service}-things' is not a table name")
+    source_table = table({**TABLE, "TableName": "${self:service}-things"})
+    assert source_table.name == "Things"
+    assert source_table.gaps[0].endswith("'${self:service}-things' is not a table name")
 
 
 @pytest.mark.parametrize("name", ["ab", "a b", "things/", "x" * 256])
 def test_a_table_with_an_invalid_name_has_its_logical_id(name: str) -> None:
-    found = table({**TABLE, "TableName": name})
-    assert found.name == "Things"
-    assert found.gaps == (f"TableName cannot be determined, so the logical ID is used: {name!r} is not a table name",)
+    source_table = table({**TABLE, "TableName": name})
+    assert source_table.name == "Things"
+    assert source_table.gaps == (
+        f"TableName cannot be determined, so the logical ID is used: {name!r} is not a table name",
+    )
 
 
 @pytest.mark.parametrize("name", ["abc", "A.b_c-1", "x" * 255])
@@ -47,9 +49,9 @@ def test_a_valid_name_is_kept(name: str) -> None:
 @pytest.mark.parametrize(("policy", "is_told"), [("Retain", True), ("Snapshot", True), ("Delete", False)])
 def test_a_deletion_policy_is_noted_if_it_retains_the_table(member: str, policy: str, is_told: bool) -> None:
     things = {"Type": "AWS::DynamoDB::Table", "Properties": TABLE, member: policy}
-    (found,) = imported({"Resources": {"T": things}}).tables
-    told = f"{member} {policy}: deletion policies are not part of a design"
-    assert found.gaps == ((told,) if is_told else ())
+    (source_table,) = imported({"Resources": {"T": things}}).tables
+    text = f"{member} {policy}: deletion policies are not part of a design"
+    assert source_table.gaps == ((text,) if is_told else ())
 
 
 def test_a_parameter_is_substituted_in_the_name() -> None:
@@ -74,8 +76,8 @@ def test_unknown_members_are_noted() -> None:
 
 def test_gaps_of_indexes_are_noted() -> None:
     index = gsi(ContributorInsightsSpecification={"Enabled": True}, WarmThroughput={"ReadUnitsPerSecond": 20_000})
-    found = table({**TABLE, "GlobalSecondaryIndexes": [index]})
-    assert found.gaps == (
+    source_table = table({**TABLE, "GlobalSecondaryIndexes": [index]})
+    assert source_table.gaps == (
         "index 'by-a': ContributorInsightsSpecification: contributor insights are not part of a design",
         (
             "index 'by-a': WarmThroughput 20000 read and 4000 write: in a design, each index has the warm throughput"
@@ -86,9 +88,9 @@ def test_gaps_of_indexes_are_noted() -> None:
 
 def test_warm_throughput_is_imported() -> None:
     warm = {"ReadUnitsPerSecond": 20_000, "WriteUnitsPerSecond": 5_000}
-    found = table({**TABLE, "WarmThroughput": warm, "GlobalSecondaryIndexes": [gsi(WarmThroughput=warm)]})
-    assert found.billing == OnDemand(warm_read=20_000, warm_write=5_000)
-    assert found.gaps == ()
+    source_table = table({**TABLE, "WarmThroughput": warm, "GlobalSecondaryIndexes": [gsi(WarmThroughput=warm)]})
+    assert source_table.billing == OnDemand(warm_read=20_000, warm_write=5_000)
+    assert source_table.gaps == ()
 
 
 def test_expiry_by_a_text_and_disabled_expiry_are_noted() -> None:
@@ -102,8 +104,14 @@ def test_expiry_by_a_text_and_disabled_expiry_are_noted() -> None:
 
 def test_numbers_and_booleans_may_be_strings() -> None:
     throughput = {"ReadCapacityUnits": "7", "WriteCapacityUnits": 8}
-    found = table({**KEY, "TableName": 2026, "ProvisionedThroughput": throughput, "DeletionProtectionEnabled": "true"})
-    assert (found.name, found.billing, found.deletion_protection) == ("2026", Provisioned(read=7, write=8), True)
+    source_table = table(
+        {**KEY, "TableName": 2026, "ProvisionedThroughput": throughput, "DeletionProtectionEnabled": "true"}
+    )
+    assert (source_table.name, source_table.billing, source_table.deletion_protection) == (
+        "2026",
+        Provisioned(read=7, write=8),
+        True,
+    )
 
 
 def test_a_table_with_a_false_condition_is_omitted_and_noted() -> None:
@@ -112,15 +120,15 @@ def test_a_table_with_a_false_condition_is_omitted_and_noted() -> None:
         "Conditions": {"No": {"Fn::Equals": ["a", "b"]}},
         "Resources": {"A": things, "B": {**things, "Condition": "No"}},
     }
-    found = imported(template, "a: b.json")
-    assert [one.name for one in found.tables] == ["things"]
-    assert found.gaps == ("Resources.B is not created: its condition No is false",)
+    source = imported(template, "a: b.json")
+    assert [one.name for one in source.tables] == ["things"]
+    assert source.gaps == ("Resources.B is not created: its condition No is false",)
 
 
 def test_a_table_with_a_true_condition_is_imported() -> None:
     things = {"Type": "AWS::DynamoDB::Table", "Properties": TABLE, "Condition": "Yes"}
-    found = imported({"Conditions": {"Yes": {"Fn::Equals": ["a", "a"]}}, "Resources": {"A": things}})
-    assert ([one.name for one in found.tables], found.gaps) == (["things"], ())
+    source = imported({"Conditions": {"Yes": {"Fn::Equals": ["a", "a"]}}, "Resources": {"A": things}})
+    assert ([one.name for one in source.tables], source.gaps) == (["things"], ())
 
 
 @pytest.mark.parametrize(
@@ -134,22 +142,22 @@ def test_a_table_with_a_true_condition_is_imported() -> None:
 )
 def test_global_settings_of_simple_tables_are_noted(shared: Any, gaps: int) -> None:
     simple = {"Type": "AWS::Serverless::SimpleTable"}
-    found = imported({"Globals": shared, "Resources": {"A": simple}})
-    assert found.gaps == ("Globals.SimpleTable: how tables are encrypted is not part of a design",) * gaps
+    source = imported({"Globals": shared, "Resources": {"A": simple}})
+    assert source.gaps == ("Globals.SimpleTable: how tables are encrypted is not part of a design",) * gaps
 
 
 def test_auto_scaling_and_loops_are_noted() -> None:
     target = {"Type": "AWS::ApplicationAutoScaling::ScalableTarget", "Properties": {"ServiceNamespace": "dynamodb"}}
     things = {"Type": "AWS::DynamoDB::Table", "Properties": TABLE}
-    found = imported({"Resources": {"A": things, "S": target, "Fn::ForEach::X": [], "Q": {"Type": "AWS::SQS::Queue"}}})
-    assert [gap.split()[0] for gap in found.gaps] == ["S", "Fn::ForEach::X"]
+    source = imported({"Resources": {"A": things, "S": target, "Fn::ForEach::X": [], "Q": {"Type": "AWS::SQS::Queue"}}})
+    assert [gap.split()[0] for gap in source.gaps] == ["S", "Fn::ForEach::X"]
 
 
 def test_resources_that_may_contain_tables_are_noted() -> None:
     kinds = ("AWS::CloudFormation::Stack", "AWS::Serverless::Application", "Custom::DynamoDBReplica")
     others = {f"R{number}": {"Type": kind, "Properties": {}} for number, kind in enumerate(kinds)}
-    found = imported({"Resources": {"A": {"Type": "AWS::DynamoDB::Table", "Properties": TABLE}, **others}})
-    assert found.gaps == (
+    source = imported({"Resources": {"A": {"Type": "AWS::DynamoDB::Table", "Properties": TABLE}, **others}})
+    assert source.gaps == (
         "R0 is a separate stack: import its template too",
         "R1 is a separate application: import its template too",
         "R2 creates a replica: replication is not part of a design",
@@ -169,9 +177,9 @@ def test_the_title_names_all_files_and_the_description_of_the_first() -> None:
         Document("two.json", {**template, "Description": "Of things."}),
         Document("three.json", {**template, "Description": "Of others."}),
     ]
-    found = cloudformation(documents, {})
-    assert found.title == "one.json, two.json, three.json, a CloudFormation template"
-    assert (found.about, len(found.tables)) == ("Of things.", 3)
+    results = cloudformation(documents, {})
+    assert results.title == "one.json, two.json, three.json, a CloudFormation template"
+    assert (results.about, len(results.tables)) == ("Of things.", 3)
 
 
 # What is refused.
@@ -249,19 +257,19 @@ def test_a_template_without_tables_is_rejected_with_its_resource_types() -> None
 
 
 @pytest.mark.parametrize(
-    ("kinds", "told"),
+    ("kinds", "expected"),
     [
         ("BACBA", "A, B, C"),
         ("EDCBA", "A, B, C, D, E"),
         ("FEDCBA", "A, B, C, D, E, ..."),
     ],
 )
-def test_up_to_five_resource_types_are_named(kinds: str, told: str) -> None:
+def test_up_to_five_resource_types_are_named(kinds: str, expected: str) -> None:
     resources: dict[str, Any] = {f"R{number}": {"Type": kind} for number, kind in enumerate(kinds)}
     resources |= {"Fn::ForEach::X": ["Type"], "Untyped": {}}
     with pytest.raises(ImportSourceError) as refused:
         imported({"Resources": resources})
-    assert str(refused.value) == f"t.json declares no table: its resources are {told}"
+    assert str(refused.value) == f"t.json declares no table: its resources are {expected}"
 
 
 def test_an_invalid_resource_is_rejected() -> None:
@@ -282,14 +290,14 @@ def test_an_unknown_parameter_is_rejected() -> None:
 
 
 def test_a_global_table_is_imported_as_its_first_replica() -> None:
-    found = table(GLOBAL, "AWS::DynamoDB::GlobalTable")
-    assert found.billing == Provisioned(read=30, write=5)
-    assert found.indexes[0].billing == Provisioned(read=4, write=5)
-    assert found.stream == "NEW_AND_OLD_IMAGES"
-    assert (found.point_in_time_recovery, found.deletion_protection) == (True, True)
-    assert found.table_class == "STANDARD_INFREQUENT_ACCESS"
+    source_table = table(GLOBAL, "AWS::DynamoDB::GlobalTable")
+    assert source_table.billing == Provisioned(read=30, write=5)
+    assert source_table.indexes[0].billing == Provisioned(read=4, write=5)
+    assert source_table.stream == "NEW_AND_OLD_IMAGES"
+    assert (source_table.point_in_time_recovery, source_table.deletion_protection) == (True, True)
+    assert source_table.table_class == "STANDARD_INFREQUENT_ACCESS"
     scaled = "WriteProvisionedThroughputSettings.WriteCapacityAutoScalingSettings.MinCapacity"
-    assert found.gaps == (
+    assert source_table.gaps == (
         "Replicas[0].Tags: it is not part of a design",
         "Replicas: a design is of one region, here the stack's region; omitted are eu-west-1",
         f"{scaled}: capacity scales automatically; the initial capacity is imported",
@@ -299,9 +307,11 @@ def test_a_global_table_is_imported_as_its_first_replica() -> None:
 
 def test_a_global_table_on_demand_needs_no_capacity() -> None:
     on_demand = {**TABLE, "Replicas": [{"Region": "eu-west-1"}], "WriteOnDemandThroughputSettings": {}}
-    found = table(on_demand, "AWS::DynamoDB::GlobalTable")
-    assert found.billing == OnDemand()
-    assert found.gaps == ("WriteOnDemandThroughputSettings: maximum on-demand throughput is not part of a design",)
+    source_table = table(on_demand, "AWS::DynamoDB::GlobalTable")
+    assert source_table.billing == OnDemand()
+    assert source_table.gaps == (
+        "WriteOnDemandThroughputSettings: maximum on-demand throughput is not part of a design",
+    )
 
 
 FIXED = {"WriteProvisionedThroughputSettings": {"WriteCapacityAutoScalingSettings": SCALING}}
@@ -324,13 +334,13 @@ def test_read_capacity_of_an_index_comes_from_the_replica_then_the_index_then_th
     index = {"IndexName": "by-a", "ContributorInsightsSpecification": {"Enabled": True}, **reads(of_replica)}
     replica = {"Region": "eu-west-1", "GlobalSecondaryIndexes": [index]}
     whole = {**KEY, "TableName": "wide", **FIXED, **reads(of_table), "Replicas": [replica]}
-    found = table({**whole, "GlobalSecondaryIndexes": [gsi(**reads(of_index))]}, "AWS::DynamoDB::GlobalTable")
-    assert found.indexes[0].billing == Provisioned(read=expected, write=5)
-    assert found.billing == Provisioned(read=of_table, write=5)
-    assert found.gaps[0] == (
+    source_table = table({**whole, "GlobalSecondaryIndexes": [gsi(**reads(of_index))]}, "AWS::DynamoDB::GlobalTable")
+    assert source_table.indexes[0].billing == Provisioned(read=expected, write=5)
+    assert source_table.billing == Provisioned(read=of_table, write=5)
+    assert source_table.gaps[0] == (
         "Replicas[0].GlobalSecondaryIndexes[0].ContributorInsightsSpecification: it is not part of a design"
     )
-    assert not [gap for gap in found.gaps if "no member that is known" in gap]
+    assert not [gap for gap in source_table.gaps if "no member that is known" in gap]
 
 
 def test_seed_capacity_takes_precedence_over_the_minimum() -> None:
@@ -339,9 +349,9 @@ def test_seed_capacity_takes_precedence_over_the_minimum() -> None:
     }
     reads = {"ReadProvisionedThroughputSettings": {"ReadCapacityUnits": 3}}
     whole = {**KEY, "TableName": "wide", "BillingMode": "PROVISIONED", **writes, **reads}
-    found = table({**whole, "GlobalSecondaryIndexes": [gsi()]}, "AWS::DynamoDB::GlobalTable")
-    assert found.billing == found.indexes[0].billing == Provisioned(read=3, write=8)
-    assert found.gaps[0].startswith(
+    source_table = table({**whole, "GlobalSecondaryIndexes": [gsi()]}, "AWS::DynamoDB::GlobalTable")
+    assert source_table.billing == source_table.indexes[0].billing == Provisioned(read=3, write=8)
+    assert source_table.gaps[0].startswith(
         "WriteProvisionedThroughputSettings.WriteCapacityAutoScalingSettings.SeedCapacity: "
     )
 
@@ -349,12 +359,12 @@ def test_seed_capacity_takes_precedence_over_the_minimum() -> None:
 def test_maximum_on_demand_throughput_is_noted_everywhere() -> None:
     most: dict[str, Any] = {"ReadOnDemandThroughputSettings": {}, "WriteOnDemandThroughputSettings": {}}
     on_demand = {**TABLE, **most, "GlobalSecondaryIndexes": [gsi(**most)]}
-    told = "OnDemandThroughputSettings: maximum on-demand throughput is not part of a design"
+    text = "OnDemandThroughputSettings: maximum on-demand throughput is not part of a design"
     assert table(on_demand, "AWS::DynamoDB::GlobalTable").gaps == (
-        f"Read{told}",
-        f"Write{told}",
-        f"index 'by-a': Read{told}",
-        f"index 'by-a': Write{told}",
+        f"Read{text}",
+        f"Write{text}",
+        f"index 'by-a': Read{text}",
+        f"index 'by-a': Write{text}",
     )
 
 
@@ -367,21 +377,32 @@ def test_other_regions_are_noted() -> None:
 
 
 def test_a_simple_table_has_an_id() -> None:
-    found = table({}, "AWS::Serverless::SimpleTable")
-    assert (found.key, found.types, found.billing) == (("id",), {"id": "S"}, OnDemand())
+    source_table = table({}, "AWS::Serverless::SimpleTable")
+    assert (source_table.key, source_table.types, source_table.billing) == (("id",), {"id": "S"}, OnDemand())
 
 
 def test_a_simple_table_has_its_key_and_capacity() -> None:
     throughput = {"ReadCapacityUnits": 1, "WriteCapacityUnits": 2}
     key = {"PrimaryKey": {"Name": "n", "Type": "Number"}}
-    found = table({**key, "ProvisionedThroughput": throughput}, "AWS::Serverless::SimpleTable")
-    assert (found.key, found.types, found.billing) == (("n",), {"n": "N"}, Provisioned(read=1, write=2))
+    source_table = table({**key, "ProvisionedThroughput": throughput}, "AWS::Serverless::SimpleTable")
+    assert (source_table.key, source_table.types, source_table.billing) == (
+        ("n",),
+        {"n": "N"},
+        Provisioned(read=1, write=2),
+    )
 
 
 @pytest.mark.parametrize(("kind", "code"), [("String", "S"), ("Number", "N"), ("Binary", "B")])
 def test_the_key_of_a_simple_table_may_have_any_type(kind: str, code: str) -> None:
-    found = table({"TableName": "few", "PrimaryKey": {"Name": "k", "Type": kind}}, "AWS::Serverless::SimpleTable")
-    assert (found.name, found.key, found.types, found.gaps) == ("few", ("k",), {"k": code}, ())
+    source_table = table(
+        {"TableName": "few", "PrimaryKey": {"Name": "k", "Type": kind}}, "AWS::Serverless::SimpleTable"
+    )
+    assert (source_table.name, source_table.key, source_table.types, source_table.gaps) == (
+        "few",
+        ("k",),
+        {"k": code},
+        (),
+    )
 
 
 def test_a_global_table_without_capacity_is_rejected() -> None:

@@ -74,15 +74,15 @@ def damaged(value: Any, path: tuple[Any, ...], put: Any) -> Any:
     """Return a document with the value at a path replaced, or removed for None."""
     if not path:
         return put
-    made = copy.deepcopy(value)
-    holder = made
+    new_value = copy.deepcopy(value)
+    holder = new_value
     for name in path[:-1]:
         holder = holder[name]
     if put is None:
         del holder[path[-1]]
     else:
         holder[path[-1]] = put
-    return made
+    return new_value
 
 
 @settings(max_examples=examples(300), deadline=None)

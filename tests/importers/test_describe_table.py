@@ -54,10 +54,10 @@ def tables(*values: Any) -> tuple[SourceTable, ...]:
     "value", [{"Table": TABLE}, TABLE, {"TableDescription": TABLE}, [TABLE], [{"Table": TABLE}]], ids=str
 )
 def test_a_description_is_accepted_in_every_form(value: Any) -> None:
-    (found,) = tables(value)
-    assert (found.name, found.key, found.billing) == ("orders", ("id",), Provisioned(read=3, write=4))
-    assert found.figures == TableStatistics(8, 125, {"by_state": 2})
-    assert found.gaps == ()
+    (table,) = tables(value)
+    assert (table.name, table.key, table.billing) == ("orders", ("id",), Provisioned(read=3, write=4))
+    assert table.figures == TableStatistics(8, 125, {"by_state": 2})
+    assert table.gaps == ()
 
 
 def test_several_tables_of_one_file_stay_in_order() -> None:
@@ -75,9 +75,9 @@ def test_expiry_backups_and_tags_belong_to_the_preceding_table() -> None:
     assert (two.ttl, two.point_in_time_recovery, two.gaps) == (None, False, ())
 
 
-@pytest.mark.parametrize("said", [{"TimeToLiveStatus": "DISABLED"}, {}])
-def test_disabled_expiry_is_none(said: dict[str, str]) -> None:
-    assert tables(TABLE, {"TimeToLiveDescription": said})[0].ttl is None
+@pytest.mark.parametrize("message", [{"TimeToLiveStatus": "DISABLED"}, {}])
+def test_disabled_expiry_is_none(message: dict[str, str]) -> None:
+    assert tables(TABLE, {"TimeToLiveDescription": message})[0].ttl is None
 
 
 @pytest.mark.parametrize(
@@ -85,9 +85,9 @@ def test_disabled_expiry_is_none(said: dict[str, str]) -> None:
 )
 def test_expiry_in_transition_has_its_target_state(status: str, expected: str | None) -> None:
     expiry = {"TimeToLiveDescription": {"TimeToLiveStatus": status, "AttributeName": "gone"}}
-    (found,) = tables(TABLE, expiry)
-    told = () if expected else ("TimeToLiveSpecification names 'gone' but is not enabled: items do not expire",)
-    assert (found.ttl, found.gaps) == (expected, told)
+    (table,) = tables(TABLE, expiry)
+    actual = () if expected else ("TimeToLiveSpecification names 'gone' but is not enabled: items do not expire",)
+    assert (table.ttl, table.gaps) == (expected, actual)
 
 
 @pytest.mark.parametrize(
@@ -103,9 +103,9 @@ def test_expiry_in_transition_has_its_target_state(status: str, expected: str | 
 )
 def test_point_in_time_recovery_is_imported_only_if_enabled(recovery: Any, expected: bool, gaps: int) -> None:
     described = {"ContinuousBackupsStatus": "ENABLED", "PointInTimeRecoveryDescription": recovery}
-    (found,) = tables(TABLE, {"ContinuousBackupsDescription": described})
-    assert found.point_in_time_recovery is expected
-    assert [gap.partition(":")[0] for gap in found.gaps] == ["RecoveryPeriodInDays"] * gaps
+    (table,) = tables(TABLE, {"ContinuousBackupsDescription": described})
+    assert table.point_in_time_recovery is expected
+    assert [gap.partition(":")[0] for gap in table.gaps] == ["RecoveryPeriodInDays"] * gaps
 
 
 def test_the_current_table_class_and_billing_mode_are_imported() -> None:
@@ -114,10 +114,10 @@ def test_the_current_table_class_and_billing_mode_are_imported() -> None:
         "TableThroughputModeSummary": {"TableThroughputMode": "PROVISIONED"},
         "TableClassSummary": {"TableClass": "STANDARD_INFREQUENT_ACCESS", "LastUpdateDateTime": 1.5},
     }
-    (found,) = tables({**TABLE, **summaries})
-    assert found.billing == Provisioned(read=3, write=4)
-    assert found.table_class == "STANDARD_INFREQUENT_ACCESS"
-    assert found.gaps == ()
+    (table,) = tables({**TABLE, **summaries})
+    assert table.billing == Provisioned(read=3, write=4)
+    assert table.table_class == "STANDARD_INFREQUENT_ACCESS"
+    assert table.gaps == ()
 
 
 OF_THE_MOMENT = {
@@ -146,42 +146,42 @@ def test_local_indexes_are_counted_too() -> None:
         "IndexSizeBytes": 10,
         "ItemCount": 0,
     }
-    (found,) = tables({**TABLE, "LocalSecondaryIndexes": [local]})
-    assert found.figures == TableStatistics(8, 125, {"by_state": 2, "by_time": 0})
-    assert found.gaps == ()
+    (table,) = tables({**TABLE, "LocalSecondaryIndexes": [local]})
+    assert table.figures == TableStatistics(8, 125, {"by_state": 2, "by_time": 0})
+    assert table.gaps == ()
 
 
 def test_an_index_being_filled_has_no_item_count() -> None:
     index = {**TABLE["GlobalSecondaryIndexes"][0], "IndexStatus": "CREATING", "Backfilling": True, "ItemCount": 0}
-    (found,) = tables({**TABLE, "GlobalSecondaryIndexes": [index]})
-    assert found.figures == TableStatistics(8, 125, {})
+    (table,) = tables({**TABLE, "GlobalSecondaryIndexes": [index]})
+    assert table.figures == TableStatistics(8, 125, {})
 
 
 @pytest.mark.parametrize("member", ["ItemCount", "TableSizeBytes"])
 def test_a_table_without_counts_has_no_statistics(member: str) -> None:
-    assert tables({name: told for name, told in TABLE.items() if name != member})[0].figures is None
+    assert tables({name: value for name, value in TABLE.items() if name != member})[0].figures is None
 
 
 def test_a_create_table_request_has_its_billing_mode() -> None:
     request = {name: TABLE[name] for name in ("TableName", "AttributeDefinitions", "KeySchema")}
     index = {name: TABLE["GlobalSecondaryIndexes"][0][name] for name in ("IndexName", "KeySchema", "Projection")}
-    (found,) = tables({**request, "BillingMode": "PAY_PER_REQUEST", "GlobalSecondaryIndexes": [index]})
-    assert found.billing == OnDemand()
-    assert found.gaps == ()
+    (table,) = tables({**request, "BillingMode": "PAY_PER_REQUEST", "GlobalSecondaryIndexes": [index]})
+    assert table.billing == OnDemand()
+    assert table.gaps == ()
 
 
 def test_zeros_of_on_demand_tables_are_ignored() -> None:
     summary = {"BillingModeSummary": {"BillingMode": "PAY_PER_REQUEST"}}
     zeros = {"ProvisionedThroughput": {"ReadCapacityUnits": 0, "WriteCapacityUnits": 0}}
     index = {**TABLE["GlobalSecondaryIndexes"][0], **zeros}
-    (found,) = tables({**TABLE, **summary, **zeros, "GlobalSecondaryIndexes": [index]})
-    assert found.billing == OnDemand()
-    assert found.indexes[0].billing is None
+    (table,) = tables({**TABLE, **summary, **zeros, "GlobalSecondaryIndexes": [index]})
+    assert table.billing == OnDemand()
+    assert table.indexes[0].billing is None
 
 
 def test_settings_that_are_not_part_of_a_design_are_noted() -> None:
-    (found,) = tables({**TABLE, "SSEDescription": {"Status": "ENABLED"}, "Replicas": [{"RegionName": "eu-west-1"}]})
-    assert found.gaps == (
+    (table,) = tables({**TABLE, "SSEDescription": {"Status": "ENABLED"}, "Replicas": [{"RegionName": "eu-west-1"}]})
+    assert table.gaps == (
         "SSEDescription: encryption is not part of a design",
         "Replicas: replication is not part of a design",
     )
@@ -340,7 +340,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch, answers: Mapping[str, Any]) -> Fak
 
 def test_every_description_of_a_table_is_requested(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = stand_in(monkeypatch, {})
-    found = describe_table(fetch_descriptions("aws://eu-west-1", []))
+    response = describe_table(fetch_descriptions("aws://eu-west-1", []))
     assert fake.asked == [
         ("ListTables", {}),
         ("DescribeTable", {"TableName": "orders"}),
@@ -348,9 +348,9 @@ def test_every_description_of_a_table_is_requested(monkeypatch: pytest.MonkeyPat
         ("DescribeContinuousBackups", {"TableName": "orders"}),
         ("ListTagsOfResource", {"ResourceArn": ARN}),
     ]
-    assert found.title == "aws://eu-west-1, in the form of DescribeTable"
-    assert (found.tables[0].ttl, found.tables[0].point_in_time_recovery) == ("gone", True)
-    assert found.tables[0].gaps == ("Tags: tags are not part of a design",)
+    assert response.title == "aws://eu-west-1, in the form of DescribeTable"
+    assert (response.tables[0].ttl, response.tables[0].point_in_time_recovery) == ("gone", True)
+    assert response.tables[0].gaps == ("Tags: tags are not part of a design",)
     assert fake.is_closed
 
 
@@ -377,8 +377,8 @@ def test_operations_that_an_emulator_does_not_support_are_skipped(
     operation: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stand_in(monkeypatch, {operation: UnknownOperationError("no")})
-    (found,) = describe_table(fetch_descriptions("http://localhost:8000", ["orders"])).tables
-    assert [found.ttl is None, not found.point_in_time_recovery, not found.gaps] == [
+    (table,) = describe_table(fetch_descriptions("http://localhost:8000", ["orders"])).tables
+    assert [table.ttl is None, not table.point_in_time_recovery, not table.gaps] == [
         operation == "DescribeTimeToLive",
         operation == "DescribeContinuousBackups",
         operation == "ListTagsOfResource",
@@ -402,8 +402,8 @@ def test_a_client_failure_is_reported_on_one_line(monkeypatch: pytest.MonkeyPatc
     stand_in(monkeypatch, {"ListTables": RuntimeError("Unable to locate credentials")})
     with pytest.raises(ImportSourceError) as refused:
         fetch_descriptions("aws://eu-west-1", [])
-    told = "--from aws://eu-west-1: ListTables failed: Unable to locate credentials"
-    assert str(refused.value) == told
+    expected = "--from aws://eu-west-1: ListTables failed: Unable to locate credentials"
+    assert str(refused.value) == expected
 
 
 def test_an_engine_failure_is_raised_unchanged(database: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,8 +35,8 @@ def test_short_forms_of_functions_equal_the_full_ones() -> None:
     g: !FindInMap {a: b}
     h: {<<: {x: 1}, y: 2}
     """
-    (found,) = documents("t.yaml", text)
-    assert found.value == {
+    (document,) = documents("t.yaml", text)
+    assert document.value == {
         "a": {"Ref": "Name"},
         "b": {"Fn::GetAtt": ["Topic", "Arn.x"]},
         "c": {"Fn::Sub": ["${x}", {"x": {"Ref": "Y"}}]},
@@ -126,6 +126,6 @@ def test_yaml_without_its_library_names_the_extra(monkeypatch: pytest.MonkeyPatc
     ],
 )
 def test_a_document_of_another_kind_is_described(value: object, what: str, seen: str) -> None:
-    told = str(wrong_kind(what, Document("t", value)))
-    assert told.startswith(f"t is not {what}: {seen}")
-    assert told.endswith(seen) or "looks like" in seen
+    text = str(wrong_kind(what, Document("t", value)))
+    assert text.startswith(f"t is not {what}: {seen}")
+    assert text.endswith(seen) or "looks like" in seen

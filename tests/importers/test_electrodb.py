@@ -39,8 +39,8 @@ def only(source: ImportSource) -> SourceTable:
 
 
 def planned(one: dict[str, Any]) -> PlannedEntity:
-    (made,) = plan_entities(only(imported(one)), "__edb_e__")
-    return made
+    (entity,) = plan_entities(only(imported(one)), "__edb_e__")
+    return entity
 
 
 def key(**pattern: Any) -> tuple[str | None, ...]:
@@ -110,8 +110,8 @@ def test_labels_and_paddings_of_attributes_are_part_of_keys() -> None:
 
 
 def test_an_attribute_that_is_the_whole_key_stays_a_field() -> None:
-    made = planned({**schema(), "indexes": {"store": {"pk": {"field": "id", "composite": ["id"], "casing": "none"}}}})
-    assert [(part.attribute, part.template) for part in made.key] == [("id", None)]
+    entity = planned({**schema(), "indexes": {"store": {"pk": {"field": "id", "composite": ["id"], "casing": "none"}}}})
+    assert [(part.attribute, part.template) for part in entity.key] == [("id", None)]
     lowered = imported({**schema(), "indexes": {"store": {"pk": {"field": "id", "composite": ["id"]}}}})
     assert "MallStore.id: ElectroDB stores its key in lower or upper case" in only(lowered).gaps
 
@@ -119,9 +119,9 @@ def test_an_attribute_that_is_the_whole_key_stays_a_field() -> None:
 def test_a_single_number_is_a_number_in_the_key() -> None:
     by = {"pk": PK | {"field": "gpk"}, "sk": {"field": "gsk", "template": "${unit}"}, "index": "by"}
     table = only(imported(schema(by=by)))
-    (made,) = plan_entities(table, "__edb_e__")
+    (entity,) = plan_entities(table, "__edb_e__")
     assert table.types["gsk"] == "N"
-    assert [(part.attribute, part.is_copy, part.fields) for part in made.indexes["by"]][1] == ("gsk", True, ("unit",))
+    assert [(part.attribute, part.is_copy, part.fields) for part in entity.indexes["by"]][1] == ("gsk", True, ("unit",))
 
 
 def test_a_key_of_an_unsupported_type_is_a_plain_field() -> None:
@@ -149,19 +149,21 @@ def test_a_key_of_an_unsupported_type_is_a_plain_field() -> None:
     ],
 )
 def test_types_and_defaults_of_attributes(attribute: Any, annotation: str, default: str | None) -> None:
-    made = planned(schema({**ATTRIBUTES, "x": attribute})).fields["x"]
-    assert (made.annotation, made.default) == (annotation, default)
+    fields = planned(schema({**ATTRIBUTES, "x": attribute})).fields["x"]
+    assert (fields.annotation, fields.default) == (annotation, default)
 
 
 def test_an_attribute_is_stored_under_its_field_name_and_may_be_required() -> None:
-    made = planned(schema({**ATTRIBUTES, "x": {"type": "string", "field": "y", "required": True}})).fields["x"]
-    assert (made.attribute, made.is_required) == ("y", True)
+    fields = planned(schema({**ATTRIBUTES, "x": {"type": "string", "field": "y", "required": True}})).fields["x"]
+    assert (fields.attribute, fields.is_required) == ("y", True)
 
 
 def test_members_that_are_not_part_of_a_design_are_noted() -> None:
-    found = only(imported(schema({**ATTRIBUTES, "x": {"type": "string", "hidden": True, "novelty": 1}})))
-    assert "MallStore.x: hidden: a design does not hide attributes: remove it from the program's output" in (found.gaps)
-    assert "MallStore.x: novelty: it is not part of a design" in found.gaps
+    actual = only(imported(schema({**ATTRIBUTES, "x": {"type": "string", "hidden": True, "novelty": 1}})))
+    assert "MallStore.x: hidden: a design does not hide attributes: remove it from the program's output" in (
+        actual.gaps
+    )
+    assert "MallStore.x: novelty: it is not part of a design" in actual.gaps
 
 
 def test_schemas_are_found_in_lists_and_services() -> None:
@@ -271,8 +273,8 @@ def test_sort_keys_of_a_collection_start_with_its_name(changes: dict[str, Any], 
     pattern = {"pk": PK, "sk": SK, "collection": "malls", **changes}
     first = {**schema(), "indexes": {"store": pattern}}
     second = {**first, "model": {**first["model"], "entity": "Other"}}
-    found = only(imported(first, second)).collections
-    assert {each.name: (each.index, each.entities, each.prefix) for each in found} == {
+    collections = only(imported(first, second)).collections
+    assert {each.name: (each.index, each.entities, each.prefix) for each in collections} == {
         name: (None, ("MallStore", "Other"), prefix) for name, prefix in prefixes.items()
     }
 

@@ -41,8 +41,8 @@ def table(*kinds: SourceEntity, types: Mapping[str, str] = KEYS, **more: Any) ->
 
 
 def entity(*told: Mapping[str, Any], aliases: Mapping[str, str] | None = None, **more: Any) -> PlannedEntity:
-    (made,) = plan_entities(table(kind("", *told, aliases=aliases), **more))
-    return made
+    (planned_entity,) = plan_entities(table(kind("", *told, aliases=aliases), **more))
+    return planned_entity
 
 
 def annotations_of(made: PlannedEntity) -> dict[str, str]:
@@ -72,8 +72,10 @@ def templates(made: PlannedEntity) -> list[str | None]:
     ],
 )
 def test_a_key_attribute_has_a_valid_key_type(code: str, values: list[Any], expected: str) -> None:
-    made = entity(*({"PK": f"a{at}", "SK": value} for at, value in enumerate(values)), types={"PK": "S", "SK": code})
-    assert annotations_of(made)["SK"] == expected
+    planned_entity = entity(
+        *({"PK": f"a{at}", "SK": value} for at, value in enumerate(values)), types={"PK": "S", "SK": code}
+    )
+    assert annotations_of(planned_entity)["SK"] == expected
 
 
 @pytest.mark.parametrize(
@@ -89,13 +91,13 @@ def test_a_key_attribute_has_a_valid_key_type(code: str, values: list[Any], expe
     ],
 )
 def test_the_expiry_is_a_timestamp_if_it_is_whole_seconds(values: list[Any], expected: str) -> None:
-    made = entity(*({"PK": "a", "SK": "b", "gone": value} for value in values), ttl="gone")
-    assert annotations_of(made)["gone"] == expected
+    planned_entity = entity(*({"PK": "a", "SK": "b", "gone": value} for value in values), ttl="gone")
+    assert annotations_of(planned_entity)["gone"] == expected
 
 
 def test_a_text_key_that_is_the_expiry_is_not_split() -> None:
-    made = entity({"PK": "A#1", "SK": "B#1"}, {"PK": "A#2", "SK": "B#2"}, ttl="SK")
-    assert templates(made) == ["A#{a_id}", None]
+    planned_entity = entity({"PK": "A#1", "SK": "B#1"}, {"PK": "A#2", "SK": "B#2"}, ttl="SK")
+    assert templates(planned_entity) == ["A#{a_id}", None]
 
 
 # Fields of keys.
@@ -106,34 +108,36 @@ def test_a_text_key_that_is_the_expiry_is_not_split() -> None:
     [("UserId", "UserId"), ("", "PK"), ("user id", "PK"), ("other", "PK"), ("SK", "PK")],
 )
 def test_a_key_attribute_is_named_by_its_alias_if_the_alias_is_unique(alias: str, called: str) -> None:
-    told = ({"PK": "ann", "SK": "x", "other": "1"}, {"PK": "bob", "SK": "y", "other": "2"})
-    made = entity(*told, aliases={"PK": alias})
-    assert next(field.name for field in made.fields.values() if field.attribute == "PK") == called
+    values = ({"PK": "ann", "SK": "x", "other": "1"}, {"PK": "bob", "SK": "y", "other": "2"})
+    planned_entity = entity(*values, aliases={"PK": alias})
+    assert next(field.name for field in planned_entity.fields.values() if field.attribute == "PK") == called
 
 
 def test_a_value_does_not_use_the_name_of_a_different_attribute() -> None:
-    told = ({"PK": "USER#1", "SK": "x", "user_id": "7"}, {"PK": "USER#2", "SK": "y", "user_id": "8"})
-    made = entity(*told)
-    assert templates(made) == ["USER#{user_id_}", None]
-    assert {field.name: field.attribute for field in made.fields.values()} == {
+    values = ({"PK": "USER#1", "SK": "x", "user_id": "7"}, {"PK": "USER#2", "SK": "y", "user_id": "8"})
+    planned_entity = entity(*values)
+    assert templates(planned_entity) == ["USER#{user_id_}", None]
+    assert {field.name: field.attribute for field in planned_entity.fields.values()} == {
         "user_id_": "user_id_",
         "SK": "SK",
         "user_id": "user_id",
     }
-    assert made.fields["user_id_"].is_required
-    assert not made.fields["user_id"].is_required
+    assert planned_entity.fields["user_id_"].is_required
+    assert not planned_entity.fields["user_id"].is_required
 
 
 def test_a_value_in_a_key_is_not_stored_under_the_name_of_that_key() -> None:
     types = {"user_id": "S", "SK": "S"}
-    told = kind("", {"user_id": "USER#1", "SK": "x"}, {"user_id": "USER#2", "SK": "y"})
-    (made,) = plan_entities(SourceTable("t", ("user_id", "SK"), types, (), OnDemand(), entities=(told,)))
-    assert templates(made) == ["USER#{user_id_}", None]
-    assert annotations_of(made) == {"user_id_": "str", "SK": "str"}
+    actual_kind = kind("", {"user_id": "USER#1", "SK": "x"}, {"user_id": "USER#2", "SK": "y"})
+    (planned_entity,) = plan_entities(
+        SourceTable("t", ("user_id", "SK"), types, (), OnDemand(), entities=(actual_kind,))
+    )
+    assert templates(planned_entity) == ["USER#{user_id_}", None]
+    assert annotations_of(planned_entity) == {"user_id_": "str", "SK": "str"}
 
 
 @pytest.mark.parametrize(
-    ("told", "expected"),
+    ("estimate", "expected"),
     [
         ([("1", "1"), ("2", "2")], "USER#{userId}"),
         ([("1", "1")], "USER#{user_id}"),
@@ -143,16 +147,16 @@ def test_a_value_in_a_key_is_not_stored_under_the_name_of_that_key() -> None:
     ],
 )
 def test_a_value_is_an_attribute_if_they_are_equal_and_not_by_chance(
-    told: list[tuple[str, str | None]], expected: str
+    estimate: list[tuple[str, str | None]], expected: str
 ) -> None:
-    samples = [{"PK": f"USER#{at}", "SK": "x", **({} if of is None else {"userId": of})} for at, of in told]
+    samples = [{"PK": f"USER#{at}", "SK": "x", **({} if of is None else {"userId": of})} for at, of in estimate]
     assert templates(entity(*samples))[0] == expected
 
 
 def test_one_sample_is_enough_if_the_alias_names_the_attribute() -> None:
-    made = entity({"PK": "USER#1", "SK": "x", "userId": "1"}, aliases={"PK": "USER#userId"})
-    assert templates(made)[0] == "USER#{userId}"
-    assert made.keeps_key_fields
+    planned_entity = entity({"PK": "USER#1", "SK": "x", "userId": "1"}, aliases={"PK": "USER#userId"})
+    assert templates(planned_entity)[0] == "USER#{userId}"
+    assert planned_entity.keeps_key_fields
 
 
 @pytest.mark.parametrize(
@@ -171,51 +175,51 @@ def in_index(*told: Mapping[str, Any], index: Index = INDEX) -> PlannedEntity:
 
 
 def test_an_index_with_one_template_is_templated() -> None:
-    told = [{"PK": f"USER#{at}", "SK": "x", "GSI1PK": f"ALL#{at}", "GSI1SK": f"v{at}"} for at in (1, 2)]
-    made = in_index(*told)
-    assert [part.template for part in made.indexes["GSI1"]] == ["ALL#{user_id}", None]
-    assert made.templated == {"GSI1"}
-    assert made.is_guessed
+    values = [{"PK": f"USER#{at}", "SK": "x", "GSI1PK": f"ALL#{at}", "GSI1SK": f"v{at}"} for at in (1, 2)]
+    planned_entity = in_index(*values)
+    assert [part.template for part in planned_entity.indexes["GSI1"]] == ["ALL#{user_id}", None]
+    assert planned_entity.templated == {"GSI1"}
+    assert planned_entity.is_guessed
 
 
 def test_an_index_by_fields_has_no_template() -> None:
     index = Index("by_state", "GSI", ("state",), ("at",), "all")
-    made = in_index(
+    planned_entity = in_index(
         {"PK": "a", "SK": "x", "state": "s", "at": "1"}, {"PK": "b", "SK": "y", "state": "t", "at": "2"}, index=index
     )
-    assert [part.fields for part in made.indexes["by_state"]] == [("state",), ("at",)]
-    assert made.templated == frozenset()
-    assert not made.is_guessed
+    assert [part.fields for part in planned_entity.indexes["by_state"]] == [("state",), ("at",)]
+    assert planned_entity.templated == frozenset()
+    assert not planned_entity.is_guessed
 
 
 def test_only_composed_index_attributes_consist_of_other_fields() -> None:
     index = Index("by_owner", "GSI", ("owner",), ("GSI1SK",), "all")
-    told = [{"PK": f"USER#{at}", "SK": "x", "owner": str(at), "GSI1SK": str(at)} for at in (1, 2)]
-    made = in_index(*told, index=index)
-    assert [part.template for part in made.indexes["by_owner"]] == [None, "{owner}"]
-    assert templates(made)[0] == "USER#{owner}"
-    assert "GSI1SK" not in made.fields
+    values = [{"PK": f"USER#{at}", "SK": "x", "owner": str(at), "GSI1SK": str(at)} for at in (1, 2)]
+    planned_entity = in_index(*values, index=index)
+    assert [part.template for part in planned_entity.indexes["by_owner"]] == [None, "{owner}"]
+    assert templates(planned_entity)[0] == "USER#{owner}"
+    assert "GSI1SK" not in planned_entity.fields
 
 
 def test_an_index_value_that_no_field_contains_stays_an_attribute() -> None:
-    told = [{"PK": f"USER#{at}", "SK": "x", "GSI1PK": f"ALL#z{at}", "GSI1SK": "s"} for at in (1, 2)]
-    made = in_index(*told)
-    assert [part.template for part in made.indexes["GSI1"]] == [None, None]
-    assert {"GSI1PK", "GSI1SK"} <= set(made.fields)
+    values = [{"PK": f"USER#{at}", "SK": "x", "GSI1PK": f"ALL#z{at}", "GSI1SK": "s"} for at in (1, 2)]
+    planned_entity = in_index(*values)
+    assert [part.template for part in planned_entity.indexes["GSI1"]] == [None, None]
+    assert {"GSI1PK", "GSI1SK"} <= set(planned_entity.fields)
 
 
 def test_the_table_key_may_also_be_an_index_key() -> None:
-    told = [{"PK": name, "SK": "x", "GSI1PK": name, "GSI1SK": f"s {name}"} for name in ("ann", "bob")]
-    assert [part.template for part in in_index(*told).indexes["GSI1"]] == ["{PK}", None]
+    actual = [{"PK": name, "SK": "x", "GSI1PK": name, "GSI1SK": f"s {name}"} for name in ("ann", "bob")]
+    assert [part.template for part in in_index(*actual).indexes["GSI1"]] == ["{PK}", None]
 
 
 def test_keys_come_before_other_fields() -> None:
-    told = [{"z": "1", "GSI1SK": f"s {at}", "GSI1PK": f"p {at}", "SK": "x", "PK": f"k {at}"} for at in (1, 2)]
-    assert list(in_index(*told).fields) == ["PK", "SK", "GSI1PK", "GSI1SK", "z"]
+    actual = [{"z": "1", "GSI1SK": f"s {at}", "GSI1PK": f"p {at}", "SK": "x", "PK": f"k {at}"} for at in (1, 2)]
+    assert list(in_index(*actual).fields) == ["PK", "SK", "GSI1PK", "GSI1SK", "z"]
 
 
 @pytest.mark.parametrize(
-    ("told", "keeps"),
+    ("expected", "keeps"),
     [
         ({"PK": "USER#{at}", "SK": "v {at}"}, False),
         ({"PK": "USER#{at}", "SK": "ORDER#{at}{at}"}, False),
@@ -223,16 +227,16 @@ def test_keys_come_before_other_fields() -> None:
         ({"PK": "v {at}", "SK": "w {at}"}, True),
     ],
 )
-def test_fields_stored_only_in_keys_are_not_attributes(told: dict[str, str], keeps: bool) -> None:
-    made = entity(*({name: text.format(at=at) for name, text in told.items()} for at in (1, 2)))
-    assert made.keeps_key_fields is keeps
+def test_fields_stored_only_in_keys_are_not_attributes(expected: dict[str, str], keeps: bool) -> None:
+    planned_entity = entity(*({name: text.format(at=at) for name, text in expected.items()} for at in (1, 2)))
+    assert planned_entity.keeps_key_fields is keeps
 
 
 def test_an_inverted_index_uses_the_table_keys() -> None:
     index = Index("inverted", "GSI", ("SK",), ("PK",), "all")
-    made = in_index(*({"PK": f"USER#{at}", "SK": f"ORDER#{at}{at}"} for at in (1, 2)), index=index)
-    assert [part.template for part in made.indexes["inverted"]] == ["ORDER#{order_id}", "USER#{user_id}"]
-    assert made.templated == frozenset()
+    planned_entity = in_index(*({"PK": f"USER#{at}", "SK": f"ORDER#{at}{at}"} for at in (1, 2)), index=index)
+    assert [part.template for part in planned_entity.indexes["inverted"]] == ["ORDER#{order_id}", "USER#{user_id}"]
+    assert planned_entity.templated == frozenset()
 
 
 # What tells kinds apart.
@@ -257,13 +261,13 @@ B1, C1 = {"PK": "3", "SK": "1", "kind": "B"}, {"PK": "4", "SK": "1", "kind": "C"
     ],
 )
 def test_entities_are_distinguished_by_an_attribute_with_different_texts(kinds: list[Any], expected: Any) -> None:
-    told = table(*(kind(str(number), *samples) for number, samples in enumerate(kinds)))
-    assert discriminator(told) == expected
+    source_table = table(*(kind(str(number), *samples) for number, samples in enumerate(kinds)))
+    assert discriminator(source_table) == expected
 
 
 def test_a_key_attribute_is_not_a_discriminator() -> None:
-    told = table(kind("a", {"PK": "1", "SK": "A"}), kind("b", {"PK": "1", "SK": "B"}))
-    assert discriminator(told) == (None, ())
+    source_table = table(kind("a", {"PK": "1", "SK": "A"}), kind("b", {"PK": "1", "SK": "B"}))
+    assert discriminator(source_table) == (None, ())
 
 
 def test_a_discriminator_is_not_a_field() -> None:

@@ -30,22 +30,27 @@ def source(table: dict[str, Any] = THINGS, /, **resources: Any) -> ImportSource:
 
 
 def consumer(**settings: Any) -> SourceConsumer:
-    (found,) = source(Mapping=mapping(**settings)).tables[0].consumers
-    return found
+    (result,) = source(Mapping=mapping(**settings)).tables[0].consumers
+    return result
 
 
 def test_a_mapping_without_settings_has_the_defaults_of_lambda() -> None:
-    found = consumer()
-    assert (found.name, found.batch, found.retries, found.on_failure, found.bisect, found.gaps) == (
+    result = consumer()
+    assert (result.name, result.batch, result.retries, result.on_failure, result.bisect, result.gaps) == (
         "Mailer", 100, None, None, False, (),
     )  # fmt: skip
-    assert found.events == ("Inserted", "Modified", "Removed")
+    assert result.events == ("Inserted", "Modified", "Removed")
 
 
 def test_batches_retries_and_failures_are_imported() -> None:
     failed = {"OnFailure": {"Destination": {"Fn::GetAtt": ["Unsent", "Arn"]}}}
-    found = consumer(BatchSize=10, MaximumRetryAttempts=3, BisectBatchOnFunctionError=True, DestinationConfig=failed)
-    assert (found.batch, found.retries, found.on_failure, found.bisect) == (10, 3, "Unsent", True)
+    result = consumer(BatchSize=10, MaximumRetryAttempts=3, BisectBatchOnFunctionError=True, DestinationConfig=failed)
+    assert (result.batch, result.retries, result.on_failure, result.bisect) == (
+        10,
+        3,
+        "Unsent",
+        True,
+    )
     assert consumer(MaximumRetryAttempts=-1).retries is None
     assert consumer(MaximumRetryAttempts=0).retries == 0
 
@@ -56,8 +61,8 @@ def test_a_destination_in_another_stack_is_named_by_its_arn() -> None:
 
 
 def test_settings_that_a_consumer_does_not_have_are_noted() -> None:
-    found = consumer(ParallelizationFactor=2, Novelty=1, Enabled=False)
-    assert found.gaps == (
+    result = consumer(ParallelizationFactor=2, Novelty=1, Enabled=False)
+    assert result.gaps == (
         "ParallelizationFactor: a runner handles the batches of one shard in sequence",
         "Novelty: unknown member",
         "Enabled: it is false, so the function receives no changes until it is enabled",
@@ -86,10 +91,10 @@ def test_filters_by_event_determine_the_accepted_changes(pattern: Any, events: t
     text = pattern if isinstance(pattern, str) else json.dumps(pattern)
     properties = {**THINGS["Properties"], "TimeToLiveSpecification": {"AttributeName": "gone", "Enabled": True}}
     table = {**THINGS, "Properties": properties}
-    (found,) = source(table, M=mapping(FilterCriteria={"Filters": [{"Pattern": text}]})).tables[0].consumers
-    assert found.events == events
-    assert (found.gaps == ()) is is_whole
-    assert is_whole or f"FilterCriteria {text}: write the rest of it as filter=" in found.gaps[0]
+    (result,) = source(table, M=mapping(FilterCriteria={"Filters": [{"Pattern": text}]})).tables[0].consumers
+    assert result.events == events
+    assert (result.gaps == ()) is is_whole
+    assert is_whole or f"FilterCriteria {text}: write the rest of it as filter=" in result.gaps[0]
 
 
 def test_filters_are_alternatives() -> None:
@@ -99,9 +104,9 @@ def test_filters_are_alternatives() -> None:
 
 def test_a_filter_of_expired_items_matches_nothing_in_a_table_without_ttl() -> None:
     pattern = '{"userIdentity": {"principalId": ["dynamodb.amazonaws.com"]}}'
-    found = source(M=mapping(FilterCriteria={"Filters": [{"Pattern": pattern}]}))
-    assert found.tables[0].consumers == ()
-    assert found.gaps == ("Mailer is omitted: its filters match no change of things, which has no ttl",)
+    actual_source = source(M=mapping(FilterCriteria={"Filters": [{"Pattern": pattern}]}))
+    assert actual_source.tables[0].consumers == ()
+    assert actual_source.gaps == ("Mailer is omitted: its filters match no change of things, which has no ttl",)
 
 
 @pytest.mark.parametrize(
@@ -116,15 +121,17 @@ def test_a_filter_of_expired_items_matches_nothing_in_a_table_without_ttl() -> N
     ],
 )
 def test_a_stream_belongs_to_a_table_of_the_template_or_is_reported(stream: Any, is_found: bool) -> None:
-    found = source(M=mapping(EventSourceArn=stream))
-    assert bool(found.tables[0].consumers) is is_found
-    assert found.gaps == (() if is_found else ("Mailer reads the stream of a table that t.json does not declare",))
+    actual_source = source(M=mapping(EventSourceArn=stream))
+    assert bool(actual_source.tables[0].consumers) is is_found
+    assert actual_source.gaps == (
+        () if is_found else ("Mailer reads the stream of a table that t.json does not declare",)
+    )
 
 
 def test_other_event_sources_are_not_consumers() -> None:
     queue = {"Fn::GetAtt": ["Queue", "Arn"]}
-    found = source(M=mapping(EventSourceArn=queue), N=mapping(EventSourceArn="arn:aws:sqs:eu-west-1:1:q"))
-    assert (found.tables[0].consumers, found.gaps) == ((), ())
+    actual_source = source(M=mapping(EventSourceArn=queue), N=mapping(EventSourceArn="arn:aws:sqs:eu-west-1:1:q"))
+    assert (actual_source.tables[0].consumers, actual_source.gaps) == ((), ())
 
 
 def test_events_of_a_sam_function_are_imported() -> None:
@@ -133,9 +140,9 @@ def test_events_of_a_sam_function_are_imported() -> None:
         "Type": "AWS::Serverless::Function",
         "Properties": {"Handler": "mail.handler", "Events": {"Changes": event, "Api": {"Type": "Api"}}},
     }
-    (found,) = source(Mailer=function, Plain={"Type": "AWS::Serverless::Function"}).tables[0].consumers
-    assert (found.name, found.batch) == ("Mailer", 5)
-    assert found.about == "Deployed as the Lambda function Mailer (handler mail.handler), which handles the changes."
+    (result,) = source(Mailer=function, Plain={"Type": "AWS::Serverless::Function"}).tables[0].consumers
+    assert (result.name, result.batch) == ("Mailer", 5)
+    assert result.about == "Deployed as the Lambda function Mailer (handler mail.handler), which handles the changes."
 
 
 def test_a_resource_with_a_false_condition_is_not_a_consumer() -> None:
@@ -158,11 +165,11 @@ def test_a_setting_that_is_not_a_number_is_rejected_with_its_place() -> None:
 
 def test_the_design_declares_each_consumer_with_its_settings(tmp_path: Path) -> None:
     pattern = {"Filters": [{"Pattern": '{"eventName": ["INSERT"]}'}]}
-    found = source(
+    actual_source = source(
         A=mapping(BatchSize=10, MaximumRetryAttempts=3, FilterCriteria=pattern),
         B=mapping(BisectBatchOnFunctionError=True, ParallelizationFactor=2),
     )
-    text, design = of_design(found, tmp_path)
+    text, design = of_design(actual_source, tmp_path)
     first, second = design.tables[0].consumers
     assert (first.name, first.batch, first.retries, first.bisect, first.events) == (
         "mailer", 10, 3, False, frozenset({"inserted"}),

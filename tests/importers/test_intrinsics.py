@@ -154,9 +154,9 @@ def test_functions_are_resolved(value: Any, expected: Any) -> None:
     ],
 )
 def test_an_unresolved_function_has_a_reason(value: Any, reason: str) -> None:
-    found = resolved(value)
-    assert isinstance(found, UnresolvedValue)
-    assert found.reason.startswith(reason)
+    actual_value = resolved(value)
+    assert isinstance(actual_value, UnresolvedValue)
+    assert actual_value.reason.startswith(reason)
 
 
 def test_given_parameters_override_defaults_and_pseudo_parameters() -> None:

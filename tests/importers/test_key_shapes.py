@@ -49,9 +49,9 @@ from keyplan.importers.schemas import Item
 def test_a_template_is_inferred_from_texts_and_alias(
     texts: list[str], alias: str, shape: str, called: tuple[str, ...]
 ) -> None:
-    found = shape_of(texts, alias)
-    assert found is not None
-    assert (found.text, found.called) == (shape, called)
+    actual_shape = shape_of(texts, alias)
+    assert actual_shape is not None
+    assert (actual_shape.text, actual_shape.called) == (shape, called)
 
 
 @pytest.mark.parametrize(
@@ -80,9 +80,9 @@ def test_an_ambiguous_key_has_no_template(texts: list[str], why: str) -> None:
 
 
 def test_the_values_of_each_part_are_kept() -> None:
-    found = shape_of(["A#1#B#x", "A#2#B#y"])
-    assert found is not None
-    assert found.values == (("1", "2"), ("x", "y"))
+    shape = shape_of(["A#1#B#x", "A#2#B#y"])
+    assert shape is not None
+    assert shape.values == (("1", "2"), ("x", "y"))
 
 
 @pytest.mark.parametrize(
@@ -165,8 +165,8 @@ def imported(key: tuple[str, ...], *samples: dict[str, Any], **more: Any) -> lis
         "BillingMode": "PAY_PER_REQUEST",
         **more,
     }
-    (found,) = nosql_workbench([Document("m.json", {"ModelName": "m", "DataModel": [table]})]).tables
-    return plan_entities(found)
+    (source_table,) = nosql_workbench([Document("m.json", {"ModelName": "m", "DataModel": [table]})]).tables
+    return plan_entities(source_table)
 
 
 def keys(entities: list[PlannedEntity]) -> dict[str, tuple[str | None, ...]]:
@@ -185,22 +185,22 @@ def test_a_product_catalog_has_one_entity_per_type_attribute() -> None:
 
 
 def test_employees_are_one_entity() -> None:
-    (made,) = imported(
+    (source,) = imported(
         ("LoginAlias",),
         {"LoginAlias": "johns", "FirstName": "John", "Skills": {"SS": ["software"]}},
         {"LoginAlias": "marthar", "FirstName": "Martha", "ManagerLoginAlias": "johns"},
     )
-    assert (made.name, [part.template for part in made.key]) == ("", [None])
-    assert made.fields["Skills"].annotation == "set[str]"
+    assert (source.name, [part.template for part in source.key]) == ("", [None])
+    assert source.fields["Skills"].annotation == "set[str]"
 
 
 def test_a_discussion_forum_with_replies_to_a_thread() -> None:
-    (made,) = imported(
+    (source,) = imported(
         ("Id", "ReplyDateTime"),
         {"Id": "DynamoDB#Thread 1", "ReplyDateTime": "2024-09-15T19:58:22.947Z", "Message": "x"},
         {"Id": "DynamoDB#Thread 2", "ReplyDateTime": "2024-09-22T19:58:22.947Z", "Message": "y"},
     )
-    assert [part.template for part in made.key] == ["DynamoDB#{dynamodb_id}", None]
+    assert [part.template for part in source.key] == ["DynamoDB#{dynamodb_id}", None]
 
 
 def test_a_music_library_with_details_months_and_downloads() -> None:
@@ -279,12 +279,12 @@ def test_an_index_that_no_field_determines_keeps_its_attributes() -> None:
         "IndexName": "ByTag",
         "KeyAttributes": {"PartitionKey": {"AttributeName": "GSI1PK", "AttributeType": "S"}},
     }
-    made = imported(
+    source = imported(
         ("PK", "SK"),
         {"PK": "A#1", "SK": "A#1", "GSI1PK": "A#1"},
         {"PK": "A#2", "SK": "A#2", "GSI1PK": "A#2"},
         {"PK": "A#3", "SK": "A#3"},
         GlobalSecondaryIndexes=[index],
     )[0]
-    assert [part.template for part in made.indexes["ByTag"]] == [None]
-    assert "GSI1PK" in made.fields
+    assert [part.template for part in source.indexes["ByTag"]] == [None]
+    assert "GSI1PK" in source.fields

@@ -35,12 +35,12 @@ def node(value: Any) -> Node:
     ],
 )
 def test_a_value_is_converted(method: str, value: Any, expected: Any) -> None:
-    found = getattr(node(value), method)()
-    assert (type(found), found) == (type(expected), expected)
+    results = getattr(node(value), method)()
+    assert (type(results), results) == (type(expected), expected)
 
 
 @pytest.mark.parametrize(
-    ("method", "value", "wanted"),
+    ("method", "value", "expected"),
     [
         ("text", "", "expected a text, got ''"),
         ("text", 1.5, "expected a text, got 1.5"),
@@ -67,10 +67,10 @@ def test_a_value_is_converted(method: str, value: Any, expected: Any) -> None:
         ("items", UnresolvedValue("it is open"), "it is open"),
     ],
 )
-def test_an_invalid_value_is_rejected_with_its_path(method: str, value: Any, wanted: str) -> None:
+def test_an_invalid_value_is_rejected_with_its_path(method: str, value: Any, expected: str) -> None:
     with pytest.raises(ImportSourceError) as refused:
         getattr(node(value), method)()
-    assert str(refused.value) == f"t: a: {wanted}"
+    assert str(refused.value) == f"t: a: {expected}"
 
 
 def test_a_number_may_have_a_minimum() -> None:
@@ -87,9 +87,9 @@ def test_a_value_must_be_one_of_the_allowed_words() -> None:
 
 def test_members_have_their_paths() -> None:
     whole = node({"b": {"c": [{"d": 1}, 2]}, "e": None})
-    found = whole.at("b", "c")
-    assert found is not None
-    assert [item.path for item in found.items()] == ["t: a.b.c[0]", "t: a.b.c[1]"]
+    actual = whole.at("b", "c")
+    assert actual is not None
+    assert [item.path for item in actual.items()] == ["t: a.b.c[0]", "t: a.b.c[1]"]
     assert [one.value for one in whole.need("b").each("c")] == [{"d": 1}, 2]
     assert list(whole.each("x")) == []
     assert (whole.get("e"), whole.get("x"), whole.at("x", "y"), whole.at("b", "x")) == (None, None, None, None)

@@ -30,8 +30,8 @@ def imported(*tables: Any, **more: Any) -> ImportSource:
 
 
 def table(**members: Any) -> SourceTable:
-    (found,) = imported({**TABLE, **members}).tables
-    return found
+    (source_table,) = imported({**TABLE, **members}).tables
+    return source_table
 
 
 def facet(name: str, *samples: dict[str, Any], alias: tuple[str, str] = ("PK", "SK"), **more: Any) -> dict[str, Any]:
@@ -52,15 +52,15 @@ def templates(made: PlannedEntity) -> tuple[str | None, ...]:
 def test_capacity_and_its_scaling_are_imported() -> None:
     throughput = {"ProvisionedThroughput": {"ReadCapacityUnits": 5, "WriteCapacityUnits": 6}}
     index = {"IndexName": "by-x", "KeyAttributes": {"PartitionKey": attribute("x")}}
-    found = table(
+    source_table = table(
         BillingMode="PROVISIONED",
         ProvisionedCapacitySettings={**throughput, "AutoScalingRead": {}},
         GlobalSecondaryIndexes=[index],
     )
-    assert found.billing == Provisioned(read=5, write=6)
-    assert found.indexes[0].billing == Provisioned(read=5, write=6)
-    assert found.indexes[0].project == "all"
-    assert found.gaps == ("AutoScalingRead: capacity scales automatically; the initial capacity is imported",)
+    assert source_table.billing == Provisioned(read=5, write=6)
+    assert source_table.indexes[0].billing == Provisioned(read=5, write=6)
+    assert source_table.indexes[0].project == "all"
+    assert source_table.gaps == ("AutoScalingRead: capacity scales automatically; the initial capacity is imported",)
 
 
 UNITS = {"ReadCapacityUnits": 5, "WriteCapacityUnits": 6}
@@ -69,29 +69,29 @@ SETTINGS = {"ProvisionedCapacitySettings": {"ProvisionedThroughput": UNITS}}
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("message", "expected"),
     [
         ({}, Provisioned(read=5, write=6)),
         ({"ProvisionedThroughput": OWN}, Provisioned(read=1, write=2)),
         ({"ProvisionedCapacitySettings": {"ProvisionedThroughput": OWN}}, Provisioned(read=1, write=2)),
     ],
 )
-def test_an_index_has_its_own_capacity_or_that_of_its_table(said: dict[str, Any], expected: Provisioned) -> None:
-    found = table(BillingMode="PROVISIONED", **SETTINGS, GlobalSecondaryIndexes=[{**gsi(), **said}])
-    assert (found.indexes[0].billing, found.gaps) == (expected, ())
+def test_an_index_has_its_own_capacity_or_that_of_its_table(message: dict[str, Any], expected: Provisioned) -> None:
+    source_table = table(BillingMode="PROVISIONED", **SETTINGS, GlobalSecondaryIndexes=[{**gsi(), **message}])
+    assert (source_table.indexes[0].billing, source_table.gaps) == (expected, ())
 
 
 def test_a_scaling_index_capacity_is_noted() -> None:
     scaling = {"ProvisionedCapacitySettings": {"ProvisionedThroughput": OWN, "AutoScalingWrite": {}}}
-    found = table(BillingMode="PROVISIONED", **SETTINGS, GlobalSecondaryIndexes=[{**gsi(), **scaling}])
-    told = "GlobalSecondaryIndexes[0].AutoScalingWrite: capacity scales automatically; the initial capacity is imported"
-    assert found.gaps == (told,)
+    source_table = table(BillingMode="PROVISIONED", **SETTINGS, GlobalSecondaryIndexes=[{**gsi(), **scaling}])
+    text = "GlobalSecondaryIndexes[0].AutoScalingWrite: capacity scales automatically; the initial capacity is imported"
+    assert source_table.gaps == (text,)
 
 
 def test_capacity_without_a_mode_is_provisioned() -> None:
     members = {name: value for name, value in TABLE.items() if name != "BillingMode"}
-    (found,) = imported({**members, **SETTINGS}).tables
-    assert (found.billing, found.gaps) == (Provisioned(read=5, write=6), ())
+    (source_table,) = imported({**members, **SETTINGS}).tables
+    assert (source_table.billing, source_table.gaps) == (Provisioned(read=5, write=6), ())
     scaled = {"ProvisionedCapacitySettings": {"ProvisionedThroughput": UNITS, "AutoScalingRead": {}}}
     on_demand = table(**scaled, GlobalSecondaryIndexes=[{**gsi(), **scaled}])
     assert (on_demand.billing, on_demand.indexes[0].billing, on_demand.gaps) == (OnDemand(), None, ())
@@ -106,8 +106,8 @@ def test_local_indexes_are_imported() -> None:
 def test_a_key_without_a_type_has_the_type_of_the_attribute_or_is_text() -> None:
     keys = {"PartitionKey": {"AttributeName": "x"}, "SortKey": {"AttributeName": "y"}}
     index = {"IndexName": "by_x", "KeyAttributes": keys}
-    found = table(NonKeyAttributes=[attribute("x", "B")], GlobalSecondaryIndexes=[index])
-    assert (found.types["x"], found.types["y"]) == ("B", "S")
+    source_table = table(NonKeyAttributes=[attribute("x", "B")], GlobalSecondaryIndexes=[index])
+    assert (source_table.types["x"], source_table.types["y"]) == ("B", "S")
 
 
 @pytest.mark.parametrize("kind", ["S", "N", "B", "BOOL", "NULL", "M", "L", "SS", "NS", "BS"])
@@ -160,23 +160,23 @@ def test_an_alias_of_a_missing_key_part_is_ignored() -> None:
 
 
 def test_the_title_contains_the_description_of_the_model() -> None:
-    found = imported(TABLE, ModelMetadata={"AWSService": "Amazon DynamoDB", "Description": "Of things."})
-    assert (found.title, found.about, found.gaps) == ("m.json, a NoSQL Workbench model", "m: Of things.", ())
+    source = imported(TABLE, ModelMetadata={"AWSService": "Amazon DynamoDB", "Description": "Of things."})
+    assert (source.title, source.about, source.gaps) == ("m.json, a NoSQL Workbench model", "m: Of things.", ())
     assert imported(TABLE, ModelMetadata={}).about == "m"
 
 
 def test_a_model_without_a_billing_mode_is_on_demand_and_noted() -> None:
     members = {name: value for name, value in TABLE.items() if name != "BillingMode"}
-    (found,) = imported(members).tables
-    assert found.billing == OnDemand()
-    assert found.gaps == ("BillingMode is missing: the table is imported as on demand",)
+    (source_table,) = imported(members).tables
+    assert source_table.billing == OnDemand()
+    assert source_table.gaps == ("BillingMode is missing: the table is imported as on demand",)
 
 
 def test_a_table_without_facets_is_one_entity() -> None:
-    (made,) = plan_entities(
+    (planned_entity,) = plan_entities(
         table(NonKeyAttributes=[attribute("n", "N"), attribute("ok", "BOOL"), attribute("what", "NULL")])
     )
-    assert {field.name: field.annotation for field in made.fields.values()} == {
+    assert {field.name: field.annotation for field in planned_entity.fields.values()} == {
         "PK": "str", "SK": "str", "n": "Decimal", "ok": "bool", "what": "Any",
     }  # fmt: skip
 
@@ -186,17 +186,17 @@ def test_types_follow_the_samples() -> None:
         {"PK": {"S": "a"}, "SK": {"S": "b"}, "n": {"N": "1"}, "f": {"N": "1.5"}, "x": {"S": "1"}, "s": {"NS": ["1"]}},
         {"PK": {"S": "c"}, "SK": {"S": "d"}, "n": {"N": "2"}, "x": {"N": "1"}, "l": {"L": []}, "o": {"NULL": True}},
     ]
-    (made,) = plan_entities(table(NonKeyAttributes=[attribute("n", "S")], TableData=items))
-    assert {field.name: field.annotation for field in made.fields.values() if not field.is_required} == {
+    (planned_entity,) = plan_entities(table(NonKeyAttributes=[attribute("n", "S")], TableData=items))
+    assert {field.name: field.annotation for field in planned_entity.fields.values() if not field.is_required} == {
         "n": "int", "f": "Decimal", "x": "Any", "s": "set[int]", "l": "list[Any]", "o": "Any",
     }  # fmt: skip
 
 
 def test_keys_of_a_facet_are_inferred_and_named_by_its_aliases() -> None:
-    made = entity(facet("order", {"PK": "USER#1", "SK": "ORDER#7"}, alias=("USER#UserId", "ORDER#OrderId")))
-    assert templates(made) == ("USER#{UserId}", "ORDER#{OrderId}")
-    assert list(made.fields) == ["UserId", "OrderId"]
-    assert not made.keeps_key_fields
+    planned_entity = entity(facet("order", {"PK": "USER#1", "SK": "ORDER#7"}, alias=("USER#UserId", "ORDER#OrderId")))
+    assert templates(planned_entity) == ("USER#{UserId}", "ORDER#{OrderId}")
+    assert list(planned_entity.fields) == ["UserId", "OrderId"]
+    assert not planned_entity.keeps_key_fields
 
 
 @pytest.mark.parametrize(
@@ -209,9 +209,9 @@ def test_keys_of_a_facet_are_inferred_and_named_by_its_aliases() -> None:
     ],
 )
 def test_an_alias_with_placeholders_is_the_template(alias: str, sample: str, template: str, annotation: str) -> None:
-    made = entity(facet("x", {"PK": "a", "SK": sample}, alias=("PK", alias)))
-    assert templates(made) == (None, template)
-    assert made.fields[next(iter(set(made.fields) - {"PK", "id"}))].annotation == annotation
+    planned_entity = entity(facet("x", {"PK": "a", "SK": sample}, alias=("PK", alias)))
+    assert templates(planned_entity) == (None, template)
+    assert planned_entity.fields[next(iter(set(planned_entity.fields) - {"PK", "id"}))].annotation == annotation
 
 
 @pytest.mark.parametrize(
@@ -227,14 +227,14 @@ def test_an_alias_with_placeholders_is_the_template(alias: str, sample: str, tem
     ],
 )
 def test_an_alias_that_does_not_match_a_sample_is_only_a_name(alias: str, sample: Any) -> None:
-    given = sample if isinstance(sample, dict) else {"PK": "a", "SK": sample}
-    assert templates(entity(facet("x", given, alias=("PK", alias))))[1] != alias
+    values = sample if isinstance(sample, dict) else {"PK": "a", "SK": sample}
+    assert templates(entity(facet("x", values, alias=("PK", alias))))[1] != alias
 
 
 def test_numeric_timestamps_are_stored_as_numbers() -> None:
     sample = {"PK": "a", "SK": "AT#2024-01-31T10:00:00Z", "at": {"N": "1706695200"}}
-    made = entity(facet("x", sample, alias=("PK", "AT#{at:utc_s}")))
-    assert (made.fields["at"].annotation, made.fields["at"].stored) == ("datetime", "epoch_s")
+    planned_entity = entity(facet("x", sample, alias=("PK", "AT#{at:utc_s}")))
+    assert (planned_entity.fields["at"].annotation, planned_entity.fields["at"].stored) == ("datetime", "epoch_s")
 
 
 def test_missing_information_of_a_table_without_facets_is_noted() -> None:
@@ -255,16 +255,18 @@ def test_one_value_in_both_keys_is_one_field() -> None:
 
 def test_a_value_that_is_also_an_attribute_is_that_field() -> None:
     items = [{"PK": f"USER#u{number}", "SK": "PROFILE", "userId": f"u{number}"} for number in (1, 2)]
-    made = entity(facet("user", *items))
-    assert templates(made) == ("USER#{userId}", "PROFILE")
-    assert made.fields["userId"].is_required
-    assert made.keeps_key_fields
+    planned_entity = entity(facet("user", *items))
+    assert templates(planned_entity) == ("USER#{userId}", "PROFILE")
+    assert planned_entity.fields["userId"].is_required
+    assert planned_entity.keeps_key_fields
 
 
 def test_an_ambiguous_key_is_a_field_named_by_its_alias() -> None:
-    made = entity(facet("user", {"PK": "ann", "SK": "x"}, {"PK": "bob", "SK": "USER#1"}, alias=("UserId", "What")))
-    assert templates(made) == (None, None)
-    assert {field.name: field.attribute for field in made.fields.values()} == {"UserId": "PK", "What": "SK"}
+    planned_entity = entity(
+        facet("user", {"PK": "ann", "SK": "x"}, {"PK": "bob", "SK": "USER#1"}, alias=("UserId", "What"))
+    )
+    assert templates(planned_entity) == (None, None)
+    assert {field.name: field.attribute for field in planned_entity.fields.values()} == {"UserId": "PK", "What": "SK"}
 
 
 def gsi(name: str = "GSI1") -> dict[str, Any]:
@@ -277,16 +279,16 @@ def test_an_index_consists_of_fields_that_every_item_has() -> None:
         {"PK": f"USER#{user}", "SK": f"ORDER#{order}", "GSI1PK": f"ORDER#{order}", "GSI1SK": user}
         for user, order in (("1", "7"), ("2", "8"))
     ]
-    made = entity(facet("order", *items), GlobalSecondaryIndexes=[gsi()])
-    assert [part.template for part in made.indexes["GSI1"]] == ["ORDER#{order_id}", "{user_id}"]
-    assert list(made.fields) == ["user_id", "order_id"]
+    planned_entity = entity(facet("order", *items), GlobalSecondaryIndexes=[gsi()])
+    assert [part.template for part in planned_entity.indexes["GSI1"]] == ["ORDER#{order_id}", "{user_id}"]
+    assert list(planned_entity.fields) == ["user_id", "order_id"]
 
 
 def test_an_index_without_some_items_keeps_its_attributes() -> None:
     items = [{"PK": "USER#1", "SK": "ORDER#7", "GSI1PK": "USER#1", "GSI1SK": "x"}, {"PK": "USER#2", "SK": "ORDER#8"}]
-    made = entity(facet("order", *items), GlobalSecondaryIndexes=[gsi()])
-    assert [part.template for part in made.indexes["GSI1"]] == [None, None]
-    assert made.templated == frozenset()
+    planned_entity = entity(facet("order", *items), GlobalSecondaryIndexes=[gsi()])
+    assert [part.template for part in planned_entity.indexes["GSI1"]] == [None, None]
+    assert planned_entity.templated == frozenset()
 
 
 def test_a_facet_without_an_index_attribute_is_not_in_the_index() -> None:
@@ -303,20 +305,20 @@ def test_a_facet_without_an_index_attribute_is_not_in_the_index() -> None:
 def test_two_indexes_may_consist_of_the_same_fields() -> None:
     items = [{"PK": f"USER#{user}", "SK": "PROFILE", "GSI1PK": user, "GSI1SK": "x"} for user in ("1", "2")]
     second = {**gsi(), "IndexName": "GSI2", "KeyAttributes": {"PartitionKey": attribute("GSI1PK")}}
-    made = entity(facet("user", *items), GlobalSecondaryIndexes=[gsi(), second])
-    assert [part.template for part in made.indexes["GSI1"]] == ["{user_id}", None]
-    assert [part.template for part in made.indexes["GSI2"]] == ["{user_id}"]
+    planned_entity = entity(facet("user", *items), GlobalSecondaryIndexes=[gsi(), second])
+    assert [part.template for part in planned_entity.indexes["GSI1"]] == ["{user_id}", None]
+    assert [part.template for part in planned_entity.indexes["GSI2"]] == ["{user_id}"]
 
 
 def test_an_attribute_of_an_index_without_some_items_stays_a_field() -> None:
     items = [{"PK": f"USER#{user}", "SK": "PROFILE", "GSI1PK": user} for user in ("1", "2")]
-    made, _ = plan_entities(
+    created, _ = plan_entities(
         table(
             TableFacets=[facet("user", *items), facet("x", NonKeyAttributes=["GSI1SK"])], GlobalSecondaryIndexes=[gsi()]
         )
     )
-    assert made.indexes == {}
-    assert "GSI1PK" in made.fields
+    assert created.indexes == {}
+    assert "GSI1PK" in created.fields
 
 
 def test_an_attribute_with_a_different_text_in_each_facet_is_the_discriminator() -> None:
@@ -368,8 +370,8 @@ def test_models_of_other_services_and_empty_models_are_rejected() -> None:
 
 
 def test_an_index_of_another_kind_is_noted() -> None:
-    found = table(VectorIndexes=[{"IndexName": "by_meaning"}, {}], OtherIndexes=[])
-    assert found.gaps == (
+    source_table = table(VectorIndexes=[{"IndexName": "by_meaning"}, {}], OtherIndexes=[])
+    assert source_table.gaps == (
         "index 'by_meaning' is omitted: VectorIndexes indexes are not part of a design",
         "OtherIndexes: unknown member",
     )
@@ -377,8 +379,8 @@ def test_an_index_of_another_kind_is_noted() -> None:
 
 def test_unknown_members_are_noted() -> None:
     index = {**gsi(), "Colour": "blue"}
-    found = table(Novelty=1, TableFacets=[facet("a", Colour="red")], GlobalSecondaryIndexes=[index])
-    assert found.gaps == (
+    source_table = table(Novelty=1, TableFacets=[facet("a", Colour="red")], GlobalSecondaryIndexes=[index])
+    assert source_table.gaps == (
         "Novelty: unknown member",
         "TableFacets[0].Colour: unknown member",
         "GlobalSecondaryIndexes[0].Colour: unknown member",

@@ -103,24 +103,24 @@ def tables(text: str) -> tuple[SourceTable, ...]:
 
 
 def table(text: str) -> SourceTable:
-    (found,) = tables(text)
-    return found
+    (source_table,) = tables(text)
+    return source_table
 
 
 def things(attribute: str, before: str = "") -> tuple[PlannedEntity, tuple[str, ...]]:
     """Return the entity with an additional attribute, and the gaps."""
-    found = table(f"{before}\nclass Thing(Model):{META}    {attribute}\n")
-    (made,) = plan_entities(found)
-    return made, found.gaps
+    source_table = table(f"{before}\nclass Thing(Model):{META}    {attribute}\n")
+    (entity,) = plan_entities(source_table)
+    return entity, source_table.gaps
 
 
 def test_a_table_has_the_keys_indexes_and_settings_of_its_model() -> None:
-    found = table(FORUM)
-    assert (found.name, found.key, found.ttl, found.stream) == (
+    source_table = table(FORUM)
+    assert (source_table.name, source_table.key, source_table.ttl, source_table.stream) == (
         "threads", ("forum", "s"), "gone", "NEW_AND_OLD_IMAGES",
     )  # fmt: skip
-    assert found.billing == Provisioned(read=5, write=6)
-    views, recent = found.indexes
+    assert source_table.billing == Provisioned(read=5, write=6)
+    views, recent = source_table.indexes
     assert (views.name, views.kind, views.partition, views.sort, views.project, views.billing) == (
         "by_views", "GSI", ("forum",), ("views",), ("s",), Provisioned(read=2, write=1),
     )  # fmt: skip
@@ -128,8 +128,8 @@ def test_a_table_has_the_keys_indexes_and_settings_of_its_model() -> None:
 
 
 def test_attributes_are_fields_under_their_own_names() -> None:
-    (made,) = plan_entities(table(FORUM))
-    fields = {each.name: (each.attribute, each.annotation, each.default) for each in made.fields.values()}
+    (entity,) = plan_entities(table(FORUM))
+    fields = {each.name: (each.attribute, each.annotation, each.default) for each in entity.fields.values()}
     assert fields == {
         "forum": ("forum", "str", None),
         "subject": ("s", "str", None),
@@ -145,7 +145,7 @@ def test_attributes_are_fields_under_their_own_names() -> None:
         "gone": ("gone", "datetime", None),
         "extra": ("extra", "str", None),
     }
-    assert made.version == "version"
+    assert entity.version == "version"
 
 
 def test_differences_in_storage_are_noted() -> None:
@@ -157,22 +157,25 @@ def test_differences_in_storage_are_noted() -> None:
 
 
 def test_subclasses_with_a_discriminator_are_the_entities_of_one_table() -> None:
-    found = table(ANIMALS)
-    assert (found.discriminator, [entity.discriminator for entity in found.entities]) == ("cls", ["cat", "dog"])
-    cat, dog = plan_entities(found, found.discriminator)
+    source_table = table(ANIMALS)
+    assert (source_table.discriminator, [entity.discriminator for entity in source_table.entities]) == (
+        "cls",
+        ["cat", "dog"],
+    )
+    cat, dog = plan_entities(source_table, source_table.discriminator)
     assert (list(cat.fields), list(dog.fields)) == (["name", "lives"], ["name", "barks"])
 
 
 def test_a_base_class_without_a_table_name_contributes_only_attributes() -> None:
     base = "class Base(Model):\n    id = UnicodeAttribute(hash_key=True)\n    made = NumberAttribute()\n"
-    found = table(f"{base}\nclass Thing(Base):\n    class Meta:\n        table_name = 'things'\n")
-    assert [entity.name for entity in found.entities] == ["Thing"]
-    assert list(found.entities[0].fields) == ["id", "made"]
+    source_table = table(f"{base}\nclass Thing(Base):\n    class Meta:\n        table_name = 'things'\n")
+    assert [entity.name for entity in source_table.entities] == ["Thing"]
+    assert list(source_table.entities[0].fields) == ["id", "made"]
 
 
 def test_models_of_one_table_are_its_entities() -> None:
-    found = table(f"class A(Model):{META}\nclass B(Model):{META}    b = UnicodeAttribute()\n")
-    assert [entity.name for entity in found.entities] == ["A", "B"]
+    source_table = table(f"class A(Model):{META}\nclass B(Model):{META}    b = UnicodeAttribute()\n")
+    assert [entity.name for entity in source_table.entities] == ["A", "B"]
 
 
 @pytest.mark.parametrize(
@@ -190,8 +193,8 @@ def test_models_of_one_table_are_its_entities() -> None:
     ],
 )
 def test_types_of_attributes(attribute: str, annotation: str, is_required: bool) -> None:
-    made, _ = things(attribute)
-    assert (made.fields["x"].annotation, made.fields["x"].is_required) == (annotation, is_required)
+    entity, _ = things(attribute)
+    assert (entity.fields["x"].annotation, entity.fields["x"].is_required) == (annotation, is_required)
 
 
 @pytest.mark.parametrize(
@@ -206,18 +209,18 @@ def test_types_of_attributes(attribute: str, annotation: str, is_required: bool)
     ],
 )
 def test_defaults_are_literals_or_named_in_a_note(attribute: str, default: str | None) -> None:
-    made, gaps = things(attribute, "LIMIT = 7")
-    assert made.fields["x"].default == default
+    entity, gaps = things(attribute, "LIMIT = 7")
+    assert entity.fields["x"].default == default
     assert gaps == (() if default else ("Thing.x: its default is computed by the program",))
 
 
 def test_attributes_of_other_classes_are_noted() -> None:
     own = "class Lower(UnicodeAttribute):\n    def serialize(self, value): return value.lower()\n"
-    made, gaps = things("x = Lower()", own)
-    assert made.fields["x"].annotation == "str"
+    entity, gaps = things("x = Lower()", own)
+    assert entity.fields["x"].annotation == "str"
     assert gaps == ("Thing.x: Lower is imported as a UnicodeAttribute: its own conversion is omitted",)
-    made, gaps = things("x = GeoAttribute(srid=1)")
-    assert made.fields["x"].annotation == "Any"
+    entity, gaps = things("x = GeoAttribute(srid=1)")
+    assert entity.fields["x"].annotation == "Any"
     assert gaps == (
         "Thing.x: GeoAttribute is imported as of an unknown type: its own conversion is omitted",
         "Thing.x: srid: it is not part of a design",
@@ -225,7 +228,7 @@ def test_attributes_of_other_classes_are_noted() -> None:
 
 
 def test_settings_that_are_not_literals_are_noted() -> None:
-    found = table("""
+    source_table = table("""
 import os
 
 class By(GlobalSecondaryIndex):
@@ -242,9 +245,13 @@ class Thing(Model):
     x = UnicodeAttribute()
     by_x = By()
 """)
-    assert (found.name, found.indexes[0].name, found.indexes[0].project) == ("Thing", "by_x", "all")
-    assert found.billing == OnDemand()
-    assert found.gaps == (
+    assert (source_table.name, source_table.indexes[0].name, source_table.indexes[0].project) == (
+        "Thing",
+        "by_x",
+        "all",
+    )
+    assert source_table.billing == OnDemand()
+    assert source_table.gaps == (
         "table_name is not a literal: the table has the name of its class",
         "index by_x: index_name is not a literal: the index has the name of its attribute",
         "index by_x: its projection cannot be determined: imported as all attributes",
@@ -277,8 +284,8 @@ def test_models_without_a_valid_table_are_rejected(text: str, problem: str) -> N
 
 
 def test_names_that_refer_to_each_other_have_no_value() -> None:
-    found = table(f"A = B\nB = A\nclass Thing(Model):{META}    x = UnicodeAttribute(default=A)\n")
-    assert found.gaps == ("Thing.x: its default is computed by the program",)
+    source_table = table(f"A = B\nB = A\nclass Thing(Model):{META}    x = UnicodeAttribute(default=A)\n")
+    assert source_table.gaps == ("Thing.x: its default is computed by the program",)
 
 
 @settings(max_examples=examples(100), deadline=None)
@@ -328,14 +335,14 @@ def test_the_design_creates_the_table_and_reads_the_items_of_pynamodb(
         own = models(FORUM + ANIMALS, server.url)
         own.Thread.create_table(wait=False)
         own.Animal.create_table(wait=False)
-        made = [engine.call("DescribeTable", {"TableName": name}) for name in ("threads", "animals")]
+        entity = [engine.call("DescribeTable", {"TableName": name}) for name in ("threads", "animals")]
         when = own.datetime(2026, 1, 31, 12, tzinfo=own.timezone.utc)
         thread = own.Thread("python", "ast", edited=when, votes=[1, 2], author={"name": "ada"}, picture=b"png")
         thread.tags, thread.gone, thread.extra = {"a"}, when, {"b": 1}
         thread.save()
         own.Dog("rex", barks=False).save()
         items = [engine.call("Scan", {"TableName": name})["Items"][0] for name in ("threads", "animals")]
-    assert lasting(described_of(design)) == lasting(made)
+    assert lasting(described_of(design)) == lasting(entity)
     threads, animals = design.tables
     read: Any = reader_of(threads.entities[0]).entity(items[0])
     assert (read.subject, read.edited, read.votes, read.author) == ("ast", when, [1, 2], {"name": "ada"})

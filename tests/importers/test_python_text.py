@@ -84,10 +84,10 @@ def test_capitalized_api_names_may_be_fields() -> None:
 
 @given(st.text())
 def test_every_text_is_converted_to_valid_identifiers(text: str) -> None:
-    for made in (field_name(text), class_name(text), snake_name(text)):
-        assert made.isidentifier()
-        assert len(made) <= 75
-        taken = PythonNames.of_class().take(made)
+    for created in (field_name(text), class_name(text), snake_name(text)):
+        assert created.isidentifier()
+        assert len(created) <= 75
+        taken = PythonNames.of_class().take(created)
         assert not keyword.iskeyword(taken)
         namespace: dict[str, object] = {}
         exec(f"{taken} = 1", namespace)

@@ -24,13 +24,13 @@ DESIGNS = [
 @pytest.mark.slow  # imports whole designs
 @pytest.mark.parametrize("name", DESIGNS)
 def test_a_template_of_a_design_is_imported_as_the_same_tables(name: str, tmp_path: Path) -> None:
-    template, made = tmp_path / "template.json", tmp_path / "made.py"
+    template, path = tmp_path / "template.json", tmp_path / "made.py"
     assert run("export", "cloudformation", name, "-o", str(template)).exit_code == 0
-    assert run("import", "cloudformation", str(template), "-o", str(made)).exit_code == 0
-    before, after = Design.load(name), Design.load(str(made))
+    assert run("import", "cloudformation", str(template), "-o", str(path)).exit_code == 0
+    before, after = Design.load(name), Design.load(str(path))
     described = {one["Table"]["TableName"]: one for one in lasting(described_of(after))}
     schemas = {table.name: table.schema for table in after.tables}
     for table, one in zip(before.tables, lasting(described_of(before)), strict=True):
-        schema, found = table.schema, schemas[table.name]
+        schema, actual_schema = table.schema, schemas[table.name]
         assert described[table.name] == one
-        assert (found.ttl, found.point_in_time_recovery) == (schema.ttl, schema.point_in_time_recovery)
+        assert (actual_schema.ttl, actual_schema.point_in_time_recovery) == (schema.ttl, schema.point_in_time_recovery)

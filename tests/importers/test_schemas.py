@@ -35,8 +35,8 @@ def refusal(table: dict[str, Any] = TABLE, /, **more: Any) -> str:
 
 
 def warm(reads: int | None = None, writes: int | None = None) -> dict[str, int]:
-    told = {"ReadUnitsPerSecond": reads, "WriteUnitsPerSecond": writes}
-    return {name: units for name, units in told.items() if units is not None}
+    members = {"ReadUnitsPerSecond": reads, "WriteUnitsPerSecond": writes}
+    return {name: units for name, units in members.items() if units is not None}
 
 
 TOLD = {
@@ -77,17 +77,17 @@ def test_an_index_of_another_kind_is_noted_and_its_attributes_are_not_unused(mem
         "SearchSchema": [{"AttributeName": "topic", "SearchSchemaElementType": "HASH"}],
         "Projection": {"ProjectionType": "ALL"},
     }
-    found = read(**{"AttributeDefinitions": defined, member: [near]})
-    assert found.indexes == ()
-    assert found.gaps[-1] == f"index 'near' is omitted: {member} indexes are not part of a design"
+    table = read(**{"AttributeDefinitions": defined, member: [near]})
+    assert table.indexes == ()
+    assert table.gaps[-1] == f"index 'near' is omitted: {member} indexes are not part of a design"
     assert "topic" in refusal(AttributeDefinitions=defined)
 
 
 def test_a_minimal_table_has_the_defaults_of_the_service() -> None:
-    found = read()
-    assert (found.name, found.key, found.types) == ("things", ("a", "b"), {"a": "S", "b": "N"})
-    assert (found.billing, found.stream, found.ttl, found.table_class) == (OnDemand(), None, None, "STANDARD")
-    assert (found.point_in_time_recovery, found.deletion_protection, found.gaps) == (False, False, ())
+    table = read()
+    assert (table.name, table.key, table.types) == ("things", ("a", "b"), {"a": "S", "b": "N"})
+    assert (table.billing, table.stream, table.ttl, table.table_class) == (OnDemand(), None, None, "STANDARD")
+    assert (table.point_in_time_recovery, table.deletion_protection, table.gaps) == (False, False, ())
     assert read({**TABLE, "BillingMode": None, "ProvisionedThroughput": UNITS}).billing == Provisioned(read=5, write=6)
 
 
@@ -115,8 +115,8 @@ def test_a_minimal_table_has_the_defaults_of_the_service() -> None:
     ],
 )
 def test_a_setting_is_read(member: str, value: Any, attribute: str, expected: Any) -> None:
-    found = read(**{member: value})
-    assert (getattr(found, attribute), found.gaps) == (expected, ())
+    table = read(**{member: value})
+    assert (getattr(table, attribute), table.gaps) == (expected, ())
 
 
 DAYS = "RecoveryPeriodInDays: a design only enables recovery, for 35 days"
@@ -124,14 +124,14 @@ DAYS = "RecoveryPeriodInDays: a design only enables recovery, for 35 days"
 
 @pytest.mark.parametrize(("days", "gaps"), [(35, ()), ("35", ()), (34, (DAYS,)), ("7", (DAYS,)), (None, ())])
 def test_other_recovery_periods_are_noted(days: Any, gaps: tuple[str, ...]) -> None:
-    told = {"PointInTimeRecoveryEnabled": True, "RecoveryPeriodInDays": days}
-    assert read(PointInTimeRecoverySpecification=told).gaps == gaps
+    members = {"PointInTimeRecoveryEnabled": True, "RecoveryPeriodInDays": days}
+    assert read(PointInTimeRecoverySpecification=members).gaps == gaps
 
 
 def test_a_policy_of_the_stream_is_noted() -> None:
-    found = read(StreamSpecification={"StreamViewType": "NEW_IMAGE", "ResourcePolicy": {}})
-    assert found.gaps == ("StreamSpecification.ResourcePolicy: a policy of the stream is not part of a design",)
-    assert found.stream == "NEW_IMAGE"
+    table = read(StreamSpecification={"StreamViewType": "NEW_IMAGE", "ResourcePolicy": {}})
+    assert table.gaps == ("StreamSpecification.ResourcePolicy: a policy of the stream is not part of a design",)
+    assert table.stream == "NEW_IMAGE"
 
 
 ZEROS = {"ReadCapacityUnits": 0, "WriteCapacityUnits": "0"}
@@ -161,8 +161,8 @@ def test_warm_throughput_above_the_provisioned_capacity_is_noted(
     of_table: Any, of_index: Any, gaps: tuple[str, ...]
 ) -> None:
     index = {**GSI, "ProvisionedThroughput": UNITS, "WarmThroughput": of_index}
-    found = read(BOUGHT, WarmThroughput=of_table, GlobalSecondaryIndexes=[index])
-    assert (found.billing, found.indexes[0].billing, found.gaps) == (
+    table = read(BOUGHT, WarmThroughput=of_table, GlobalSecondaryIndexes=[index])
+    assert (table.billing, table.indexes[0].billing, table.gaps) == (
         Provisioned(read=5, write=6),
         Provisioned(read=5, write=6),
         gaps,
@@ -182,8 +182,8 @@ AS_WARM = "in a design, each index has the warm throughput of its table"
     ],
 )
 def test_an_index_with_different_warm_throughput_is_noted(of_table: Any, of_index: Any, gaps: tuple[str, ...]) -> None:
-    found = read(WarmThroughput=of_table, GlobalSecondaryIndexes=[{**GSI, "WarmThroughput": of_index}])
-    assert (found.indexes[0].billing, found.gaps) == (None, gaps)
+    table = read(WarmThroughput=of_table, GlobalSecondaryIndexes=[{**GSI, "WarmThroughput": of_index}])
+    assert (table.indexes[0].billing, table.gaps) == (None, gaps)
 
 
 @pytest.mark.parametrize(
@@ -195,15 +195,15 @@ def test_an_index_with_different_warm_throughput_is_noted(of_table: Any, of_inde
     ],
 )
 def test_indexes_of_both_kinds_project_the_listed_attributes(projection: dict[str, Any], expected: Any) -> None:
-    found = read(
+    table = read(
         GlobalSecondaryIndexes=[{**GSI, "Projection": projection}],
         LocalSecondaryIndexes=[{**LSI, "Projection": projection, "Odd": 1}],
     )
-    assert [(index.name, index.kind, index.partition, index.sort, index.project) for index in found.indexes] == [
+    assert [(index.name, index.kind, index.partition, index.sort, index.project) for index in table.indexes] == [
         ("g", "GSI", ("b",), (), expected),
         ("by-b", "LSI", ("a",), ("b",), expected),
     ]
-    assert found.gaps == ("index 'by-b': Odd: unknown member",)
+    assert table.gaps == ("index 'by-b': Odd: unknown member",)
 
 
 def test_a_global_index_may_have_several_attributes_in_each_key() -> None:
@@ -251,5 +251,5 @@ def test_provisioned_capacity_is_required_for_table_and_index() -> None:
     assert refusal({**TABLE, "BillingMode": "PROVISIONED"}) == f"t: {missing}"
     assert refusal(BOUGHT, GlobalSecondaryIndexes=[GSI]) == f"t.GlobalSecondaryIndexes[0]: {missing}"
     zero = {**UNITS, "WriteCapacityUnits": 0}
-    told = "t.ProvisionedThroughput.WriteCapacityUnits: expected a whole number from 1, got 0"
-    assert refusal(BOUGHT, ProvisionedThroughput=zero) == told
+    expected = "t.ProvisionedThroughput.WriteCapacityUnits: expected a whole number from 1, got 0"
+    assert refusal(BOUGHT, ProvisionedThroughput=zero) == expected

@@ -31,13 +31,13 @@ def turn(engine: Engine, writer: int, number: int) -> None:
 
 def rings(engine: Engine, table: str) -> dict[str, set[str]]:
     """Return the versions in each writer's ring."""
-    found: dict[str, set[str]] = {}
+    members: dict[str, set[str]] = {}
     items: list[dict[str, Any]] = engine.call("Scan", {"TableName": table, "ConsistentRead": True})["Items"]
     for item in items:
         kind, _, writer = item["p"]["S"].split("-") if item["p"]["S"].startswith("ring") else ("", "", "")
         if kind:
-            found.setdefault(writer, set()).add(item["v"]["N"])
-    return found
+            members.setdefault(writer, set()).add(item["v"]["N"])
+    return members
 
 
 def check_trees(engine: Engine) -> None:

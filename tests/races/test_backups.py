@@ -36,10 +36,10 @@ def work(engine: Engine, writer: int, stopped: Callable[[], bool]) -> None:
 
 
 def ready(engine: Engine, arn: str) -> None:
-    told = "CREATING"
-    while told == "CREATING":
+    states = "CREATING"
+    while states == "CREATING":
         described = engine.call("DescribeBackup", {"BackupArn": arn})["BackupDescription"]
-        told = described["BackupDetails"]["BackupStatus"]
+        states = described["BackupDetails"]["BackupStatus"]
 
 
 def active(engine: Engine, table: str) -> None:

@@ -45,10 +45,12 @@ def create(engine: Engine) -> None:
 @pytest.fixture(params=["memory", "normal", "full"])
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
     """One engine of each kind, with the table."""
-    made = Engine.memory() if request.param == "memory" else Engine.open(tmp_path / "data.db", durability=request.param)
-    with made:
-        create(made)
-        yield made
+    new_engine = (
+        Engine.memory() if request.param == "memory" else Engine.open(tmp_path / "data.db", durability=request.param)
+    )
+    with new_engine:
+        create(new_engine)
+        yield new_engine
 
 
 def increment(engine: Engine, name: str) -> int:
@@ -176,7 +178,7 @@ def test_a_table_created_by_one_process_is_visible_to_another(tmp_path: Path) ->
             },
         )
         assert take_slot(second, 1, "me")
-        found = first.call(
+        response = first.call(
             "Query",
             {
                 "TableName": TABLE,
@@ -186,7 +188,7 @@ def test_a_table_created_by_one_process_is_visible_to_another(tmp_path: Path) ->
                 "ExpressionAttributeValues": {":me": {"S": "me"}},
             },
         )
-        assert [item["pk"] for item in found["Items"]] == [{"S": "slot1"}]
+        assert [item["pk"] for item in response["Items"]] == [{"S": "slot1"}]
         second.call("DeleteTable", {"TableName": TABLE})
         assert first.call("ListTables", {}) == {"TableNames": []}
         create(first)

@@ -18,9 +18,11 @@ TURNS = 40
 @pytest.fixture(params=["memory", "normal", "full"])
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
     """One engine of each kind, with a table."""
-    made = Engine.memory() if request.param == "memory" else Engine.open(tmp_path / "data.db", durability=request.param)
-    with made:
-        made.call(
+    new_engine = (
+        Engine.memory() if request.param == "memory" else Engine.open(tmp_path / "data.db", durability=request.param)
+    )
+    with new_engine:
+        new_engine.call(
             "CreateTable",
             {
                 "TableName": "race",
@@ -29,12 +31,12 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
                 "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}],
             },
         )
-        yield made
+        yield new_engine
 
 
 def run(engine: Engine, statement: str, *parameters: Any) -> Any:
-    given = {"Parameters": list(parameters)} if parameters else {}
-    return engine.call("ExecuteStatement", {"Statement": statement, **given})["Items"]
+    values = {"Parameters": list(parameters)} if parameters else {}
+    return engine.call("ExecuteStatement", {"Statement": statement, **values})["Items"]
 
 
 def test_one_of_many_inserts_succeeds(engine: Engine) -> None:

@@ -102,9 +102,9 @@ def amounts(engine: Engine) -> list[int]:
 
 
 def check_amounts(engine: Engine) -> None:
-    found = amounts(engine)
-    assert sum(found) == ACCOUNTS * OPENING
-    assert min(found) >= 0
+    actual_amounts = amounts(engine)
+    assert sum(actual_amounts) == ACCOUNTS * OPENING
+    assert min(actual_amounts) >= 0
 
 
 def successors(engine: Engine) -> list[int]:

@@ -121,10 +121,10 @@ def test_discovery_and_health_name_the_requested_host() -> None:
     host = {"host": b"127.0.0.1:8001"}
     with Engine.memory() as real:
         app = DynamoDBApplication(real)
-        found = asyncio.run(ask(app, scope_of(headers_for("DescribeEndpoints", **host)), [b"{}"]))
+        result = asyncio.run(ask(app, scope_of(headers_for("DescribeEndpoints", **host)), [b"{}"]))
         healthy = asyncio.run(ask(app, scope_of({b"host": host["host"]}, "GET")))
-    assert found is not None
-    assert orjson.loads(found[2])["Endpoints"][0]["Address"] == "127.0.0.1:8001"
+    assert result is not None
+    assert orjson.loads(result[2])["Endpoints"][0]["Address"] == "127.0.0.1:8001"
     assert healthy is not None
     assert healthy[2] == b"healthy: 127.0.0.1:8001 "
 

@@ -34,7 +34,7 @@ def test_keys_are_read_by_access_key(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (b"", "holds no keys"),
         (b"[a]\nregion = x", "holds no keys"),
@@ -48,12 +48,12 @@ def test_keys_are_read_by_access_key(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_an_invalid_file_is_rejected_with_the_reason(tmp_path: Path, text: bytes, said: str) -> None:
+def test_an_invalid_file_is_rejected_with_the_reason(tmp_path: Path, text: bytes, message: str) -> None:
     file = tmp_path / "keys"
     file.write_bytes(text)
     with pytest.raises(BadCredentialsError) as caught:
         read_credentials(str(file))
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert str(file) in str(caught.value)
 
 

@@ -80,8 +80,8 @@ def test_increments_of_many_connections_add_up(door: ThreadedServer, real: Engin
     with ThreadPoolExecutor(16) as pool:
         list(pool.map(work, range(16)))
     key = {"p": {"S": "counter"}}
-    found = real.call("GetItem", {"TableName": "tab", "Key": key, "ConsistentRead": True})
-    assert found["Item"]["n"] == {"N": "400"}
+    response = real.call("GetItem", {"TableName": "tab", "Key": key, "ConsistentRead": True})
+    assert response["Item"]["n"] == {"N": "400"}
 
 
 def test_a_failed_condition_in_a_group_does_not_affect_others(door: ThreadedServer) -> None:
@@ -123,8 +123,8 @@ def test_boto3_works_against_the_server(door: ThreadedServer) -> None:
         aws_secret_access_key="any",
     ).Table("tab")
     table.put_item(Item={"p": "a", "v": b"\x00\xff", "s": {1, 2}})
-    found = table.get_item(Key={"p": "a"})["Item"]
-    assert (found["v"].value, found["s"]) == (b"\x00\xff", {1, 2})
+    item = table.get_item(Key={"p": "a"})["Item"]
+    assert (item["v"].value, item["s"]) == (b"\x00\xff", {1, 2})
     client = table.meta.client
     with pytest.raises(client.exceptions.ResourceNotFoundException):
         client.describe_table(TableName="none")

@@ -170,17 +170,17 @@ def test_signed_requests_are_served(tmp_path: Path) -> None:
 def test_a_port_in_use_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        code, said = refused("--db", ":memory:", "--port", str(port))
+        code, message = refused("--db", ":memory:", "--port", str(port))
     assert code == 1
-    assert f"port {port} on 127.0.0.1 is in use" in said
+    assert f"port {port} on 127.0.0.1 is in use" in message
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.com"])
 def test_listening_beyond_loopback_requires_credentials_or_force_open(host: str, database: str) -> None:
-    code, said = refused("--host", host, "--port", "0", "--db", database)
+    code, message = refused("--host", host, "--port", "0", "--db", database)
     assert code == 2
-    assert "--credentials" in said
-    assert "--force-open" in said
+    assert "--credentials" in message
+    assert "--force-open" in message
     assert not Path(database).exists()
 
 
@@ -192,30 +192,30 @@ def test_force_open_allows_unauthenticated_access() -> None:
 
 
 def test_a_foreign_address_is_reported() -> None:
-    code, said = refused("--db", ":memory:", "--host", "192.0.2.1", "--port", "0", "--force-open")
+    code, message = refused("--db", ":memory:", "--host", "192.0.2.1", "--port", "0", "--force-open")
     assert code == 1
-    assert "cannot listen on 192.0.2.1" in said
+    assert "cannot listen on 192.0.2.1" in message
 
 
 def test_an_invalid_credentials_file_is_reported(tmp_path: Path) -> None:
-    code, said = refused("--credentials", str(tmp_path / "none"), "--port", "0")
+    code, message = refused("--credentials", str(tmp_path / "none"), "--port", "0")
     assert code == 2
-    assert "cannot read the credentials file" in said
+    assert "cannot read the credentials file" in message
 
 
 def test_a_file_that_is_not_a_database_is_reported(database: str) -> None:
     Path(database).write_bytes(b"not a database at all" * 1000)
-    code, said = refused("--db", database, "--port", "0")
+    code, message = refused("--db", database, "--port", "0")
     assert code == 1
-    assert "keyplan serve:" in said
-    assert database in said
-    assert "Traceback" not in said
+    assert "keyplan serve:" in message
+    assert database in message
+    assert "Traceback" not in message
 
 
 def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
-    code, said = refused("--db", str(tmp_path / "none" / "data.db"), "--port", "0")
+    code, message = refused("--db", str(tmp_path / "none" / "data.db"), "--port", "0")
     assert code == 1
-    assert "cannot open the database" in said
+    assert "cannot open the database" in message
 
 
 @pytest.mark.parametrize(

@@ -54,8 +54,8 @@ def signed(
     """Return a request signed by botocore, as a server receives it."""
     key = KEYS.get(access_key, AccessKey("unknown"))
     keys = credentials.Credentials(access_key, secret or key.secret, key.token)
-    given = {"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": "a.b", **(headers or {})}
-    request = awsrequest.AWSRequest(method=method, url=url, data=body, headers=given)
+    members = {"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": "a.b", **(headers or {})}
+    request = awsrequest.AWSRequest(method=method, url=url, data=body, headers=members)
     (signer or auth.SigV4Auth)(keys, "dynamodb", "eu-west-1", **options).add_auth(request)
     parts = urlsplit(request.url)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")

@@ -210,11 +210,11 @@ class Clients:
         names = [f"item{number}" for number in self.random.sample(range(10), 4)]
         left = [{"PutRequest": {"Item": self._version(name)}} for name in names]
         for _ in range(MOST_TRIES):
-            asked = {each["PutRequest"]["Item"]["p"]["S"] for each in left}
+            items = {each["PutRequest"]["Item"]["p"]["S"] for each in left}
             try:
                 answer = self.call("BatchWriteItem", {"RequestItems": {"things": left}})
             except InternalServerError:
-                for name in asked:
+                for name in items:
                     self.history.puts.setdefault(name, {0}).add(self.number)
                 return
             except ServiceError as error:
@@ -223,8 +223,8 @@ class Clients:
                 continue
             left = answer["UnprocessedItems"].get("things", [])
             undone = {each["PutRequest"]["Item"]["p"]["S"] for each in left}
-            assert undone <= asked
-            for name in asked - undone:
+            assert undone <= items
+            for name in items - undone:
                 self.history.puts[name] = {self.number}
             if not left:
                 return
@@ -300,16 +300,16 @@ class Auditor:
 
     def check_index(self) -> None:
         """Check that the index contains exactly the items with its key."""
-        found = {item["p"]["S"]: item for item in _read_all(self.engine, IndexName="by_g")}
-        assert found == {name: item for name, item in self.items.items() if "g" in item}
+        results = {item["p"]["S"]: item for item in _read_all(self.engine, IndexName="by_g")}
+        assert results == {name: item for name, item in self.items.items() if "g" in item}
 
 
 def _read_all(engine: Engine, **members: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+    items: list[dict[str, Any]] = []
     request: dict[str, Any] = {"TableName": "things", **members}
     while True:
         answer = engine.call("Scan", request)
-        found += answer["Items"]
+        items += answer["Items"]
         if "LastEvaluatedKey" not in answer:
-            return found
+            return items
         request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]

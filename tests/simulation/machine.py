@@ -112,28 +112,28 @@ class Machine(RuleBasedStateMachine):
             return
         written, answer = outcome
         assert capacity_of(answer["ConsumedCapacity"]) == written.capacity
-        wanted = members.get("ReturnValues", "NONE")
-        if wanted in ("ALL_OLD", "ALL_NEW"):
-            version = written.old if wanted == "ALL_OLD" else written.new
+        return_values = members.get("ReturnValues", "NONE")
+        if return_values in ("ALL_OLD", "ALL_NEW"):
+            version = written.old if return_values == "ALL_OLD" else written.new
             assert canon_item(answer.get("Attributes")) == canon_item(version)
-        elif wanted == "NONE":
+        elif return_values == "NONE":
             assert "Attributes" not in answer
         elif touched is not None:
-            version = (written.old if wanted == "UPDATED_OLD" else written.new) or {}
+            version = (written.old if return_values == "UPDATED_OLD" else written.new) or {}
             shown = {name: version[name] for name in touched if name in version}
             assert canon_item(answer.get("Attributes", {})) == canon_item(shown)
 
     @rule(data=st.data(), condition=draws.maybe_condition, returned=st.sampled_from(["NONE", "ALL_OLD"]))
     def put(self, data: st.DataObject, condition: Condition | None, returned: str) -> None:
         item = data.draw(draws.item(self.table))
-        said = Placeholders()
+        placeholders = Placeholders()
         self.write(
             lambda: self.table.put(item, condition),
             "PutItem",
-            said,
+            placeholders,
             Item=item,
             ReturnValues=returned,
-            **_conditional(condition, said),
+            **_conditional(condition, placeholders),
         )
 
     @rule(data=st.data())
@@ -159,29 +159,29 @@ class Machine(RuleBasedStateMachine):
     )
     def update(self, data: st.DataObject, clauses: list[Clause], condition: Condition | None, returned: str) -> None:
         key = data.draw(draws.key(self.table))
-        said = Placeholders()
+        placeholders = Placeholders()
         self.write(
             lambda: self.table.update(key, clauses, condition),
             "UpdateItem",
-            said,
+            placeholders,
             touched=None if any(len(path) > 1 for _, path, *_ in clauses) else [path[0] for _, path, *_ in clauses],
             Key=key,
-            UpdateExpression=update_text(clauses, said),
+            UpdateExpression=update_text(clauses, placeholders),
             ReturnValues=returned,
-            **_conditional(condition, said),
+            **_conditional(condition, placeholders),
         )
 
     @rule(data=st.data(), condition=draws.maybe_condition, returned=st.sampled_from(["NONE", "ALL_OLD"]))
     def delete(self, data: st.DataObject, condition: Condition | None, returned: str) -> None:
         key = data.draw(draws.key(self.table))
-        said = Placeholders()
+        placeholders = Placeholders()
         self.write(
             lambda: self.table.delete(key, condition),
             "DeleteItem",
-            said,
+            placeholders,
             Key=key,
             ReturnValues=returned,
-            **_conditional(condition, said),
+            **_conditional(condition, placeholders),
         )
 
     # Several writes.
@@ -191,7 +191,7 @@ class Machine(RuleBasedStateMachine):
         items = [data.draw(draws.item(self.table)) for _ in range(count)]
         items = list({self.table.place(item): item for item in items}.values())
         puts = [data.draw(st.booleans()) for _ in items]
-        asked: list[dict[str, Any]] = [
+        writes: list[dict[str, Any]] = [
             {"PutRequest": {"Item": item}} if put else {"DeleteRequest": {"Key": self.table.key_of(item)}}
             for item, put in zip(items, puts, strict=True)
         ]
@@ -202,7 +202,7 @@ class Machine(RuleBasedStateMachine):
             return _sum(self.table.apply(change).capacity for change in changes)
 
         outcome = self.compare(
-            predict, "BatchWriteItem", RequestItems={self.table.name: asked}, ReturnConsumedCapacity="INDEXES"
+            predict, "BatchWriteItem", RequestItems={self.table.name: writes}, ReturnConsumedCapacity="INDEXES"
         )
         if outcome is not None:
             capacity, answer = outcome
@@ -215,7 +215,7 @@ class Machine(RuleBasedStateMachine):
         for _ in range(count):
             place, *step = self._step(data)
             steps[place] = tuple(step)
-        asked = [action for action, _ in steps.values()]
+        actions = [action for action, _ in steps.values()]
         codes: list[tuple[str, ...]] = []
         changes = []
         for _, decide in steps.values():
@@ -225,17 +225,17 @@ class Machine(RuleBasedStateMachine):
             except RefusedError as refused:
                 codes.append(tuple(_REASONS[code] for code in refused.codes))
         try:
-            answer = self.call("TransactWriteItems", TransactItems=asked, ReturnConsumedCapacity="INDEXES")
+            answer = self.call("TransactWriteItems", TransactItems=actions, ReturnConsumedCapacity="INDEXES")
         except TransactionCanceledError as error:
-            told = [reason["Code"] for reason in error.members["CancellationReasons"]]
-            self._check_reasons(told, codes)
+            actual_codes = [reason["Code"] for reason in error.members["CancellationReasons"]]
+            self._check_reasons(actual_codes, codes)
             return
         except ServiceError as error:
             _check_code(error, (INVALID,))
             assert any("ValidationError" in each for each in codes)
             return
         assert set(codes) == {("None",)}
-        spent = _sum(self._applied(action, change) for action, change in zip(asked, changes, strict=True))
+        spent = _sum(self._applied(action, change) for action, change in zip(actions, changes, strict=True))
         assert capacity_of(answer["ConsumedCapacity"][0]) == spent
 
     def _check_reasons(self, told: list[str], codes: list[tuple[str, ...]]) -> None:
@@ -253,23 +253,23 @@ class Machine(RuleBasedStateMachine):
     def _step(self, data: st.DataObject) -> Any:
         kind = data.draw(st.sampled_from(["Put", "Update", "Delete", "ConditionCheck"]))
         item = data.draw(draws.item(self.table))
-        key, said, table = self.table.key_of(item), Placeholders(), self.table
+        key, placeholders, table = self.table.key_of(item), Placeholders(), self.table
         condition = data.draw(draws.conditions if kind == "ConditionCheck" else draws.maybe_condition)
-        given: dict[str, Any] = {"TableName": table.name, "Key": key}
+        members: dict[str, Any] = {"TableName": table.name, "Key": key}
         decide: Callable[[], tuple[Item | None, Item | None]]
         if kind == "Put":
-            given = {"TableName": table.name, "Item": item}
+            members = {"TableName": table.name, "Item": item}
             decide = lambda: table.decide_put(item, condition)  # noqa: E731 - one of four
         elif kind == "Update":
             clauses = data.draw(draws.clauses())
-            given["UpdateExpression"] = update_text(clauses, said)
+            members["UpdateExpression"] = update_text(clauses, placeholders)
             decide = lambda: table.decide_update(key, clauses, condition)  # noqa: E731
         elif kind == "Delete":
             decide = lambda: table.decide_delete(key, condition)  # noqa: E731
         else:
             decide = lambda: (table.decide_delete(key, condition)[0],) * 2  # noqa: E731
-        given.update(_conditional(condition, said))
-        return table.place(key), {kind: copy.deepcopy({**given, **said.members()})}, decide
+        members.update(_conditional(condition, placeholders))
+        return table.place(key), {kind: copy.deepcopy({**members, **placeholders.members()})}, decide
 
     # Reads.
 
@@ -286,9 +286,9 @@ class Machine(RuleBasedStateMachine):
         keys = data.draw(st.lists(draws.key(self.table), min_size=1, max_size=8, unique_by=self.table.place))
         block = {"Keys": keys, "ConsistentRead": consistent}
         answer = self.call("BatchGetItem", RequestItems={self.table.name: block}, ReturnConsumedCapacity="INDEXES")
-        found = [item for item in map(self.table.get, keys) if item is not None]
+        items = [item for item in map(self.table.get, keys) if item is not None]
         assert answer["UnprocessedKeys"] == {}
-        assert _canon_all(answer["Responses"][self.table.name]) == _canon_all(found)
+        assert _canon_all(answer["Responses"][self.table.name]) == _canon_all(items)
         units = sum(read_units(item_bytes(self.table.get(key) or {}), consistent) for key in keys)
         assert capacity_of(answer["ConsumedCapacity"][0]) == {"": units}
         answer = self.call(
@@ -338,11 +338,11 @@ class Machine(RuleBasedStateMachine):
         described = self.call("DescribeTable")["Table"]
         assert described["ItemCount"] == len(self.table.items)
         assert described["TableSizeBytes"] == sum(map(item_bytes, self.table.items.values()))
-        told = [
+        entries = [
             *described.get("GlobalSecondaryIndexes", ()),
             *described.get("LocalSecondaryIndexes", ()),
         ]
-        assert {each["IndexName"]: each["ItemCount"] for each in told} == {
+        assert {each["IndexName"]: each["ItemCount"] for each in entries} == {
             name: len(self.table.rows(index)) for name, index in self.table.indexes.items()
         }
 
@@ -357,8 +357,8 @@ class Machine(RuleBasedStateMachine):
         for index in (None, *self.table.indexes.values()):
             named = {} if index is None else {"IndexName": index.name}
             pages = pages_of(engine.call, "Scan", {"TableName": self.table.name, **named})
-            found = [item for page in pages for item in page["Items"]]
-            assert _canon_all(found) == _canon_all(self.table.rows(index))
+            actual_pages = [item for page in pages for item in page["Items"]]
+            assert _canon_all(actual_pages) == _canon_all(self.table.rows(index))
 
     def teardown(self) -> None:
         if not hasattr(self, "table"):
@@ -372,16 +372,18 @@ class Machine(RuleBasedStateMachine):
 
     def check_stream(self) -> None:
         """Check that stream records are in order and that replaying them yields the table."""
-        told = [
+        records = [
             _record(each) for each in tables_of.records(self.engine, tables_of.stream_arn(self.engine, self.table.name))
         ]
-        by_service = [record for record in told if record.by_service]
+        by_service = [record for record in records if record.by_service]
         mine = [record for record in self.table.stream if record.by_service]
         assert Counter(record.key for record in by_service) == Counter(record.key for record in mine)
-        for key in {record.key for record in (*told, *self.table.stream)}:
-            assert [each for each in told if each.key == key] == [each for each in self.table.stream if each.key == key]
+        for key in {record.key for record in (*records, *self.table.stream)}:
+            assert [each for each in records if each.key == key] == [
+                each for each in self.table.stream if each.key == key
+            ]
         replayed: dict[Any, Any] = {}
-        for record in told:
+        for record in records:
             assert replayed.get(record.key) == record.old
             replayed[record.key] = record.new
         left = Counter(image for image in replayed.values() if image is not None)

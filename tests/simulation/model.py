@@ -259,12 +259,12 @@ class TableModel:
     def collection(self, index: IndexModel | None, partition: list[Value]) -> list[Item]:
         """Return the rows of one partition key, in sort key order."""
         names = [name for name, _ in (index.partition if index is not None else (self.partition,))]
-        found = [
+        rows = [
             row
             for row in self.rows(index)
             if all(canon(row[name]) == canon(value) for name, value in zip(names, partition, strict=True))
         ]
-        return sorted(found, key=lambda row: self.sort_order(index, row))
+        return sorted(rows, key=lambda row: self.sort_order(index, row))
 
     def sort_order(self, index: IndexModel | None, row: Item) -> list[Any]:
         """Return the values that sort the rows of a partition."""

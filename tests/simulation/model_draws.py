@@ -116,10 +116,10 @@ def key(table: TableModel) -> st.SearchStrategy[Item]:
 @st.composite
 def item(draw: st.DrawFn, table: TableModel) -> Item:
     """Draw an item."""
-    made = draw(key(table))
+    attributes = draw(key(table))
     names = draw(st.lists(st.sampled_from([*ATTRIBUTES]), unique=True, max_size=7))
-    made.update({name: draw(ATTRIBUTES[name]) for name in names})
-    return made
+    attributes.update({name: draw(ATTRIBUTES[name]) for name in names})
+    return attributes
 
 
 paths = st.one_of(
@@ -166,7 +166,7 @@ _operands = st.one_of(
 @st.composite
 def clauses(draw: st.DrawFn) -> list[tuple[Any, ...]]:
     """Clauses of an update, each about another attribute."""
-    made = []
+    entries = []
     for name in draw(st.lists(st.sampled_from([*ATTRIBUTES]), unique=True, min_size=1, max_size=4)):
         inside: dict[str, list[tuple[Any, ...]]] = {
             "m": [("m", "k"), ("m", "z", 0), ("m", "new")],
@@ -184,5 +184,5 @@ def clauses(draw: st.DrawFn) -> list[tuple[Any, ...]]:
                 st.tuples(st.just("ADD"), st.just(path), adding),
                 st.tuples(st.just("DELETE"), st.just(path), sets),
             ]
-        made.append(draw(st.one_of(choices)))
-    return made
+        entries.append(draw(st.one_of(choices)))
+    return entries

@@ -59,12 +59,12 @@ class Placeholders:
 
     def members(self) -> dict[str, Any]:
         """Return the members of the request."""
-        made: dict[str, Any] = {}
+        attributes: dict[str, Any] = {}
         if self.names:
-            made["ExpressionAttributeNames"] = {short: name for name, short in self.names.items()}
+            attributes["ExpressionAttributeNames"] = {short: name for name, short in self.names.items()}
         if self.values:
-            made["ExpressionAttributeValues"] = self.values
-        return made
+            attributes["ExpressionAttributeValues"] = self.values
+        return attributes
 
 
 # Conditions.
@@ -116,14 +116,14 @@ def holds(condition: Condition, item: Item) -> bool:
         case "not":
             return not holds(rest[0], item)
         case "size":
-            found = find(item, rest[1])
-            return found is not None and _compare(rest[0], size_of(found), rest[2])
+            match = find(item, rest[1])
+            return match is not None and _compare(rest[0], size_of(match), rest[2])
         case "attribute_not_exists":
             return find(item, rest[0]) is None
-    found = find(item, rest[0])
-    if found is None:
+    match = find(item, rest[0])
+    if match is None:
         return bool(kind == "<>")
-    return _meets(kind, found, rest[1:])
+    return _meets(kind, match, rest[1:])
 
 
 def _meets(kind: str, found: Value, rest: list[Any]) -> bool:
@@ -139,8 +139,8 @@ def _meets(kind: str, found: Value, rest: list[Any]) -> bool:
         case "between":
             return _ordered(">=", found, rest[0]) and _ordered("<=", found, rest[1])
         case "begins_with":
-            ((wanted, start),) = rest[0].items()
-            return wanted in found and found[wanted].startswith(start)
+            ((requested, start),) = rest[0].items()
+            return requested in found and found[requested].startswith(start)
         case "contains":
             return _contains(found, rest[0])
         case _:
@@ -183,16 +183,16 @@ def size_of(value: Value) -> int | None:
 
 def find(item: Item, path: Path) -> Value | None:
     """Return the value at a path, or None."""
-    found: Any = {"M": item}
+    actual: Any = {"M": item}
     for part in path:
         if isinstance(part, int):
-            inside = found.get("L", [])
-            found = inside[part] if part < len(inside) else None
+            inside = actual.get("L", [])
+            actual = inside[part] if part < len(inside) else None
         else:
-            found = found.get("M", {}).get(part)
-        if found is None:
+            actual = actual.get("M", {}).get(part)
+        if actual is None:
             return None
-    value: Value = found
+    value: Value = actual
     return value
 
 
@@ -265,20 +265,20 @@ def _worth(operand: tuple[Any, ...], item: Item) -> Value:
     if kind == "value":
         value: Value = rest[0]
         return value
-    found = find(item, rest[0])
+    match = find(item, rest[0])
     if kind == "if_not_exists":
-        return rest[1] if found is None else found
-    if found is None:
+        return rest[1] if match is None else match
+    if match is None:
         raise invalid()
     if kind == "path":
-        return found
+        return match
     if kind == "list_append":
-        if "L" not in found:
+        if "L" not in match:
             raise invalid()
-        return {"L": found["L"] + rest[1]["L"]}
-    if "N" not in found:
+        return {"L": match["L"] + rest[1]["L"]}
+    if "N" not in match:
         raise invalid()
-    return _sum(found, rest[1], 1 if kind == "+" else -1)
+    return _sum(match, rest[1], 1 if kind == "+" else -1)
 
 
 def _sum(left: Value, right: Value, sign: int = 1) -> Value:
@@ -291,10 +291,10 @@ def _sum(left: Value, right: Value, sign: int = 1) -> Value:
 def _parent(item: Item, path: Path) -> Any:
     """Return the map or list that contains the last part of a path. Raises RefusedError."""
     holder = find(item, path[:-1]) if len(path) > 1 else {"M": item}
-    wanted = "L" if isinstance(path[-1], int) else "M"
-    if holder is None or wanted not in holder:
+    expected_type = "L" if isinstance(path[-1], int) else "M"
+    if holder is None or expected_type not in holder:
         raise invalid()
-    return holder[wanted]
+    return holder[expected_type]
 
 
 def _set(item: Item, path: Path, value: Value) -> None:
@@ -315,25 +315,27 @@ def _remove(item: Item, path: Path) -> None:
 
 def _add(item: Item, name: str, value: Value) -> None:
     ((kind, content),) = value.items()
-    found = item.get(name)
-    if found is None:
+    stored_item = item.get(name)
+    if stored_item is None:
         item[name] = value
-    elif kind not in found:
+    elif kind not in stored_item:
         raise invalid()
     elif kind == "N":
-        item[name] = _sum(found, value)
+        item[name] = _sum(stored_item, value)
     else:
-        item[name] = {kind: found[kind] + [each for each in content if not _in_set(kind, each, found[kind])]}
+        item[name] = {
+            kind: stored_item[kind] + [each for each in content if not _in_set(kind, each, stored_item[kind])]
+        }
 
 
 def _delete(item: Item, name: str, value: Value) -> None:
     ((kind, content),) = value.items()
-    found = item.get(name)
-    if found is None:
+    stored_item = item.get(name)
+    if stored_item is None:
         return
-    if kind not in found:
+    if kind not in stored_item:
         raise invalid()
-    left = [each for each in found[kind] if not _in_set(kind, each, content)]
+    left = [each for each in stored_item[kind] if not _in_set(kind, each, content)]
     if left:
         item[name] = {kind: left}
     else:

@@ -60,7 +60,7 @@ class Read:
 
     def query(self, data: st.DataObject) -> None:
         """One partition: all of it, then a part in some way."""
-        said = Placeholders()
+        placeholders = Placeholders()
         partition = self.index.partition if self.index is not None else (self.table.partition,)
         rows = self.table.rows(self.index)
         # Mostly a partition that is there.
@@ -70,17 +70,17 @@ class Read:
         else:
             values = [data.draw(draws.key_value(kind)) for _, kind in partition]
         named = zip(partition, values, strict=True)
-        terms = [f"{said.path((name,))} = {said.value(value)}" for (name, _), value in named]
+        terms = [f"{placeholders.path((name,))} = {placeholders.value(value)}" for (name, _), value in named]
         selected = self.table.collection(self.index, values)
-        bounds, selected = self._sort_terms(data, said, selected)
+        bounds, selected = self._sort_terms(data, placeholders, selected)
         self.request["KeyConditionExpression"] = " AND ".join(terms + bounds)
-        ordered = self._all_rows("Query", said, selected)
+        ordered = self._all_rows("Query", placeholders, selected)
         orders = [self.table.sort_order(self.index, row) for row in ordered]
         assert orders == sorted(orders)
         if data.draw(st.booleans()):
             self.request["ScanIndexForward"] = False
             ordered.reverse()
-        self._vary(data, "Query", said, ordered)
+        self._vary(data, "Query", placeholders, ordered)
 
     def _sort_terms(self, data: st.DataObject, said: Placeholders, rows: list[Item]) -> tuple[list[str], list[Item]]:
         """Conditions on the leading sort attributes: equal on all but the last of those that are named."""
@@ -113,15 +113,15 @@ class Read:
 
     def _all_rows(self, operation: str, said: Placeholders, expected: list[Item]) -> list[Item]:
         """All rows in the engine's order, after checking that they are the expected ones."""
-        found = [
+        pages = [
             item
             for page in pages_of(self.call, operation, {**self.request, **said.members()})
             for item in page["Items"]
         ]
-        assert Counter(map(self.table.place, found)) == Counter(map(self.table.place, expected))
+        assert Counter(map(self.table.place, pages)) == Counter(map(self.table.place, expected))
         by_place = {self.table.place(item): canon_item(item) for item in expected}
-        assert all(canon_item(item) == by_place[self.table.place(item)] for item in found)
-        return found
+        assert all(canon_item(item) == by_place[self.table.place(item)] for item in pages)
+        return pages
 
     def _vary(self, data: st.DataObject, operation: str, said: Placeholders, rows: list[Item]) -> None:
         limit = data.draw(st.sampled_from([None, 1, 2, 3, 65]))
@@ -213,8 +213,8 @@ class Read:
             return
         names = [name for name, _ in self.table.key_attributes]
         names += [name for name, _ in (self.index.attributes if self.index is not None else ()) if name not in names]
-        told = answer["LastEvaluatedKey"]
-        assert {name: canon(value) for name, value in told.items()} == {
+        last_evaluated_key = answer["LastEvaluatedKey"]
+        assert {name: canon(value) for name, value in last_evaluated_key.items()} == {
             name: canon(evaluated[-1][name]) for name in names
         }
 

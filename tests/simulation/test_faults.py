@@ -87,22 +87,22 @@ def _delivered(engine: Engine) -> list[str]:
     """Return the records as delivered under faults, with retries: each at least once, those of an item in order."""
     arn = tables_of.stream_arn(engine)
     following: str | None = tables_of.iterator(engine, arn)
-    told: list[tuple[str, int]] = []
+    entries: list[tuple[str, int]] = []
     while following is not None:
         try:
             answer = engine.call("GetRecords", {"ShardIterator": following, "Limit": 50})
         except InternalServerError:
             continue
-        told += [
+        entries += [
             (each["dynamodb"]["Keys"]["p"]["S"], int(each["dynamodb"]["SequenceNumber"])) for each in answer["Records"]
         ]
         following = answer.get("NextShardIterator") if answer["Records"] else None
-    for name in {each for each, _ in told}:
-        own = [number for each, number in told if each == name]
+    for name in {each for each, _ in entries}:
+        own = [number for each, number in entries if each == name]
         assert own == sorted(own)
-    numbers = {number for _, number in told}
+    numbers = {number for _, number in entries}
     assert len(numbers) == max(numbers) - min(numbers) + 1
-    return [f"{name} {number}" for name, number in told]
+    return [f"{name} {number}" for name, number in entries]
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))

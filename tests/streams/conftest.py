@@ -63,8 +63,8 @@ def over_http(engine: Engine, clock: ManualClock) -> Iterator[World]:
 @pytest.fixture(params=["inside", "over_http"])
 def world(request: pytest.FixtureRequest) -> World:
     """Return the shop in process and over HTTP, one after the other."""
-    made: World = request.getfixturevalue(request.param)
-    return made
+    fixture: World = request.getfixturevalue(request.param)
+    return fixture
 
 
 def _close(world: World) -> None:

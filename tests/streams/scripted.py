@@ -76,8 +76,8 @@ class ScriptedStream:
         span = {"StartingSequenceNumber": str(min(shard.records, default=1))}
         if shard.closed:
             span["EndingSequenceNumber"] = str(max(shard.records, default=1))
-        told: dict[str, Any] = {"ShardId": name, "SequenceNumberRange": span}
-        return told if shard.parent is None else {**told, "ParentShardId": shard.parent}
+        shard_description: dict[str, Any] = {"ShardId": name, "SequenceNumberRange": span}
+        return shard_description if shard.parent is None else {**shard_description, "ParentShardId": shard.parent}
 
     def _GetShardIterator(self, request: dict[str, Any]) -> dict[str, Any]:  # noqa: N802
         name, kind = request["ShardId"], request["ShardIteratorType"]
@@ -106,10 +106,10 @@ class ScriptedStream:
             return {"Records": [], "NextShardIterator": f"{iterator}+"}
         after = max(int(position) - self.repeats, shard.trimmed)
         left = [record for record in shard.records if record > after]
-        found = left[: min(self.page, request["Limit"])]
-        answer: dict[str, Any] = {"Records": [self._record(one) for one in found]}
-        if not shard.closed or len(found) < len(left):
-            last = max(found) if found else position
+        records = left[: min(self.page, request["Limit"])]
+        answer: dict[str, Any] = {"Records": [self._record(one) for one in records]}
+        if not shard.closed or len(records) < len(left):
+            last = max(records) if records else position
             answer["NextShardIterator"] = f"{name}|{last}|{rest}"
         return answer
 

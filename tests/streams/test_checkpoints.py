@@ -28,14 +28,14 @@ SHARD = "2026-01-01T00:00:00.000/shardId-1"
 @pytest.fixture(params=["table", "table over HTTP", "file"])
 def checkpoints(request: pytest.FixtureRequest, tmp_path: Path) -> Checkpoints:
     """Each place where checkpoints may be kept."""
-    made: Checkpoints
+    new_checkpoints: Checkpoints
     if request.param == "file":
-        made = FileCheckpoints(tmp_path / "deep" / "checkpoints.json")
+        new_checkpoints = FileCheckpoints(tmp_path / "deep" / "checkpoints.json")
     else:
         world: World = request.getfixturevalue("inside" if request.param == "table" else "over_http")
-        made = world.checkpoints()
-    made.prepare()
-    return made
+        new_checkpoints = world.checkpoints()
+    new_checkpoints.prepare()
+    return new_checkpoints
 
 
 def test_a_consumer_starts_once(checkpoints: Checkpoints) -> None:

@@ -334,7 +334,7 @@ def test_binary_values_survive_a_round_trip_through_a_destination(tmp_path: Path
         key = [{"AttributeName": "PK", "KeyType": "HASH"}]
         attributes = [{"AttributeName": "PK", "AttributeType": "S"}]
         stream = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
-        told = engine.call(
+        response = engine.call(
             "CreateTable",
             {
                 "TableName": "things",
@@ -345,7 +345,7 @@ def test_binary_values_survive_a_round_trip_through_a_destination(tmp_path: Path
             },
         )
         engine.call("PutItem", {"TableName": "things", "Item": item})
-        arn = told["TableDescription"]["LatestStreamArn"]
+        arn = response["TableDescription"]["LatestStreamArn"]
         shard = engine.call("DescribeStream", {"StreamArn": arn})["StreamDescription"]["Shards"][0]["ShardId"]
         place = {"StreamArn": arn, "ShardId": shard, "ShardIteratorType": "TRIM_HORIZON"}
         iterator = engine.call("GetShardIterator", place)["ShardIterator"]

@@ -411,12 +411,12 @@ def test_an_error_that_ends_the_thread_is_raised_by_stop(tmp_path: Path) -> None
 
 
 def test_a_runner_closes_the_streams_client_that_it_created(over_http: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[Any] = []
+    entries: list[Any] = []
     closed: list[Any] = []
     true = boto3.client
 
     def client(*given: Any, **named: Any) -> Any:
-        made.append(one := true(*given, **named))
+        entries.append(one := true(*given, **named))
         monkeypatch.setattr(one, "close", lambda: closed.append(one))
         return one
 
@@ -425,9 +425,9 @@ def test_a_runner_closes_the_streams_client_that_it_created(over_http: World, mo
     many(over_http, 1)
     runner = over_http.runner()
     drive(over_http, runner)
-    assert len(made) == 1, "checkpoints read no streams"
+    assert len(entries) == 1, "checkpoints read no streams"
     runner.close()
-    assert closed == made
+    assert closed == entries
     many(over_http, 1, first=1)
     drive(over_http, runner)
     assert len(got[runner.name]) == 2 * 9
@@ -540,7 +540,7 @@ def test_racing_runners_deliver_everything_and_each_item_in_order(tmp_path: Path
         db = connect(engine=engine)
         db.create_tables(shop.table)
         TableCheckpoints(db).prepare()
-        wanted = {(f"c{customer}", number) for customer in range(10) for number in range(40)}
+        expected = {(f"c{customer}", number) for customer in range(10) for number in range(40)}
         stop = threading.Event()
 
         def come_and_go(name: str) -> None:
@@ -561,7 +561,7 @@ def test_racing_runners_deliver_everything_and_each_item_in_order(tmp_path: Path
             thread.join()
         with Runner(db, shop.table, runner="last", lease_s=lease_s) as runner:
             runner.run_once()
-        assert set(got) == wanted
-        assert len(got) == len(wanted), "no lease ended, so nothing was delivered twice"
+        assert set(got) == expected
+        assert len(got) == len(expected), "no lease ended, so nothing was delivered twice"
         for customer in range(10):
             assert [number for name, number in got if name == f"c{customer}"] == list(range(40))

@@ -23,21 +23,21 @@ def counted(world: World, customer: str = "ada") -> int:
 
 @pytest.mark.parametrize("place", ["a table of its own", "the shop's table"])
 def test_replayed_changes_have_their_effect_once(world: World, tmp_path: Path, place: str) -> None:
-    shop, told = world.shop, []
+    shop, expected = world.shop, []
     seen = Seen() if place == "a table of its own" else Seen(shop.table)
     if place == "a table of its own":
         world.db.create_tables(seen.table)
 
     @shop.table.on_change(shop.Order)
     def count(change: Inserted[Any]) -> None:
-        told.append(seen.apply(world.db, "count", change, shop.count_order(change.new.customer)))
+        expected.append(seen.apply(world.db, "count", change, shop.count_order(change.new.customer)))
 
     shop.orders(world.db, 5)
     for attempt in range(3):
         with world.runner(checkpoints=FileCheckpoints(tmp_path / f"{attempt}.json")) as runner:
             runner.run_once()
     assert counted(world) == 5
-    assert told == [True] * 5 + [False] * 10
+    assert expected == [True] * 5 + [False] * 10
 
 
 def test_a_failed_effect_leaves_no_mark(inside: World) -> None:

@@ -36,7 +36,7 @@ class Script:
     def runner(self, **options: Any) -> Runner:
         """Return a new runner with the same checkpoints."""
         self.close()
-        made = Runner(
+        new_runner = Runner(
             self.stream,
             self.shop.table,
             checkpoints=FileCheckpoints(self._path),
@@ -44,8 +44,8 @@ class Script:
             notify=self.notices.append,
             **options,
         )
-        self._runners.append(made)
-        return made
+        self._runners.append(new_runner)
+        return new_runner
 
     def close(self) -> None:
         """Release what runners hold."""
@@ -56,9 +56,9 @@ class Script:
 @pytest.fixture
 def script(tmp_path: Path, clock: ManualClock) -> Iterator[Script]:
     """Yield a script without shards."""
-    made = Script(tmp_path, clock)
-    yield made
-    made.close()
+    recorded = Script(tmp_path, clock)
+    yield recorded
+    recorded.close()
 
 
 def shard(name: str, parent: str | None = None) -> Shard:

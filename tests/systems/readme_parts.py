@@ -26,9 +26,9 @@ def readme_of(system: str) -> Path:
 def patterns_of(system: str) -> str:
     """Return the table of a system's access patterns, as `keyplan docs` generates it."""
     design = Design.load(f"keyplan_systems.{system}.design")
-    made = document(design, check(design).findings, estimate(design, book("us-east-1")))
-    _, found, rest = made.partition("## Access patterns\n\n")
-    assert found, "keyplan docs has a section of access patterns"
+    output = document(design, check(design).findings, estimate(design, book("us-east-1")))
+    _, results, rest = output.partition("## Access patterns\n\n")
+    assert results, "keyplan docs has a section of access patterns"
     return rest.partition("\n\n")[0] + "\n"
 
 
@@ -40,9 +40,9 @@ def costs_of(system: str) -> str:
 
 def block(system: str, name: str) -> str:
     """Return a generated part of a system's README."""
-    found = re.search(_pattern(name), readme_of(system).read_text("utf-8"), re.DOTALL)
-    assert found is not None, f"README has no part {name}"
-    return found[2]
+    match = re.search(_pattern(name), readme_of(system).read_text("utf-8"), re.DOTALL)
+    assert match is not None, f"README has no part {name}"
+    return match[2]
 
 
 def _pattern(name: str) -> str:
@@ -50,7 +50,7 @@ def _pattern(name: str) -> str:
 
 
 def _filled(text: str, name: str, content: str) -> str:
-    return re.sub(_pattern(name), lambda found: found[1] + content + found[3], text, flags=re.DOTALL)
+    return re.sub(_pattern(name), lambda results: results[1] + content + results[3], text, flags=re.DOTALL)
 
 
 if __name__ == "__main__":

@@ -13,25 +13,25 @@ from keyplan.cli.main import app
 
 def test_claims_are_in_the_token(tmp_path: Path) -> None:
     result = ["token", "ada", "--folder", str(tmp_path), "--role", "admins", "--claim", "email=a=b@example.org"]
-    found = CliRunner().invoke(app, [*result, "--claim", "name="])
-    assert found.exit_code == 0
-    claims = jwt.decode(found.stdout.strip(), options={"verify_signature": False})
+    second_result = CliRunner().invoke(app, [*result, "--claim", "name="])
+    assert second_result.exit_code == 0
+    claims = jwt.decode(second_result.stdout.strip(), options={"verify_signature": False})
     assert (claims["sub"], claims["email"], claims["name"]) == ("ada", "a=b@example.org", "")
 
 
 @pytest.mark.parametrize("claim", ["email", "", "=x"])
 def test_an_invalid_claim_is_rejected(claim: str, tmp_path: Path) -> None:
-    found = CliRunner().invoke(app, ["token", "ada", "--folder", str(tmp_path), "--claim", claim])
-    assert found.exit_code == 2
-    assert found.stdout == ""
-    assert f"keyplan token: {claim!r} is not a claim" in found.stderr
+    result = CliRunner().invoke(app, ["token", "ada", "--folder", str(tmp_path), "--claim", claim])
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert f"keyplan token: {claim!r} is not a claim" in result.stderr
     assert not list(tmp_path.iterdir()), "no key is made"
 
 
 def test_a_key_that_others_can_read_is_a_clear_error(tmp_path: Path) -> None:
     assert CliRunner().invoke(app, ["token", "ada", "--folder", str(tmp_path)]).exit_code == 0
     (tmp_path / "keys" / "development-key.pem").chmod(0o644)
-    found = CliRunner().invoke(app, ["token", "ada", "--folder", str(tmp_path)])
-    assert (found.exit_code, found.stdout) == (1, "")
-    assert "keyplan token: " in found.stderr
-    assert "can be read by others" in found.stderr
+    result = CliRunner().invoke(app, ["token", "ada", "--folder", str(tmp_path)])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "keyplan token: " in result.stderr
+    assert "can be read by others" in result.stderr

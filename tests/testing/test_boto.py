@@ -48,8 +48,8 @@ def test_a_client_created_inside_the_block_is_answered(make_client: Any, scripte
 
 def test_the_block_returns_its_engine(scripted: Any) -> None:
     engine = scripted()
-    with answered_by(engine) as given:
-        assert given is engine
+    with answered_by(engine) as answered:
+        assert answered is engine
 
 
 def test_the_innermost_block_answers(client: Any, scripted: Any) -> None:

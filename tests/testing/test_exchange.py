@@ -85,9 +85,9 @@ def test_stream_records_have_datetimes(make_client: Any, scripted: Any) -> None:
     client = make_client("dynamodbstreams")
     record = {"dynamodb": {"ApproximateCreationDateTime": 1_700_000_000, "Keys": KEY}}
     attach(client, scripted({"Records": [record]}))
-    given = client.get_records(ShardIterator="i")["Records"][0]["dynamodb"]
-    assert given["Keys"] == KEY
-    assert given["ApproximateCreationDateTime"].timestamp() == 1_700_000_000
+    service = client.get_records(ShardIterator="i")["Records"][0]["dynamodb"]
+    assert service["Keys"] == KEY
+    assert service["ApproximateCreationDateTime"].timestamp() == 1_700_000_000
 
 
 def test_a_service_error_is_the_modeled_exception(client: Any, scripted: Any) -> None:

@@ -30,13 +30,13 @@ def mypy_lines(path: Path, caches: Path, plugins: str = "") -> set[int]:
         settings.write_text(f"[mypy]\nplugins = {plugins}\n")
         command += ["--config-file", str(settings)]
     environment = {**os.environ, "MYPYPATH": os.pathsep.join(map(str, (HERE, ROOT / "src")))}
-    told = subprocess.run(
+    result = subprocess.run(
         [*command, "--show-absolute-path"], cwd=ROOT, capture_output=True, text=True, check=False, env=environment
     )
-    assert not told.stderr, told.stderr
-    found = re.findall(rf"^{re.escape(str(path))}:(\d+): error", told.stdout, re.MULTILINE)
-    assert told.returncode == 0 or found, told.stdout
-    return {int(line) for line in found}
+    assert not result.stderr, result.stderr
+    matches = re.findall(rf"^{re.escape(str(path))}:(\d+): error", result.stdout, re.MULTILINE)
+    assert result.returncode == 0 or matches, result.stdout
+    return {int(line) for line in matches}
 
 
 def pyright_lines(path: Path, tmp_path: Path) -> set[int]:
@@ -44,9 +44,9 @@ def pyright_lines(path: Path, tmp_path: Path) -> set[int]:
     config = tmp_path / "pyrightconfig.json"
     config.write_text(json.dumps(settings))
     command = [sys.executable, "-m", "basedpyright", "-p", str(config), "--outputjson", "--pythonpath", sys.executable]
-    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    found = json.loads(told.stdout)["generalDiagnostics"]
-    return {one["range"]["start"]["line"] + 1 for one in found if one["severity"] == "error"}
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    general_diagnostics = json.loads(result.stdout)["generalDiagnostics"]
+    return {one["range"]["start"]["line"] + 1 for one in general_diagnostics if one["severity"] == "error"}
 
 
 def marked(path: Path) -> set[int]:

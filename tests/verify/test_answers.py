@@ -110,25 +110,25 @@ def told(found: ReadMeaning) -> list[tuple[str, str, str]]:
 def test_placeholders_are_compared_as_their_fields(
     op: str, low: str, high: str | None, expected: list[tuple[str, str, str]]
 ) -> None:
-    found = meaning(op, low, high)
-    assert told(found) == expected
-    assert found.unlike == ()
+    filter_meaning = meaning(op, low, high)
+    assert told(filter_meaning) == expected
+    assert filter_meaning.unlike == ()
 
 
 @pytest.mark.parametrize("low", ["STATE#{status}", "STATUS#OPEN#1#a#b", "{status}", "STATUS##"])
 def test_a_text_that_matches_no_key_is_recognized(low: str) -> None:
-    found = meaning("=", low)
-    assert found.unlike == (low,) or told(found)[-1][1] == "reads"
-    assert told(found) == [] or found.unlike == ()
+    filter_meaning = meaning("=", low)
+    assert filter_meaning.unlike == (low,) or told(filter_meaning)[-1][1] == "reads"
+    assert told(filter_meaning) == [] or filter_meaning.unlike == ()
 
 
 def test_a_literal_text_is_compared_like_the_key() -> None:
-    found = meaning("begins_with", "STATUS#OPEN#")
+    filter_meaning = meaning("begins_with", "STATUS#OPEN#")
     thing = Thing(owner="o", status="open", at="1", thing="t")
-    assert isinstance(found.key_tests[0].low, Param)
-    assert found.of(found.plan.entity, thing, {"owner": "o"}, 0) is True
+    assert isinstance(filter_meaning.key_tests[0].low, Param)
+    assert filter_meaning.of(filter_meaning.plan.entity, thing, {"owner": "o"}, 0) is True
     other = thing.model_copy(update={"status": "done"})
-    assert found.of(found.plan.entity, other, {"owner": "o"}, 0) is False
+    assert filter_meaning.of(filter_meaning.plan.entity, other, {"owner": "o"}, 0) is False
 
 
 def test_a_day_or_its_text_is_the_start_of_a_timestamp() -> None:

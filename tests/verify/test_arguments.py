@@ -144,8 +144,11 @@ def test_nested_values_of_models_maps_and_lists_are_found() -> None:
     def better(least: int, mark: int) -> KeyCondition:
         return everything().filter((F.points["june"] >= least) & (F.marks[2] == mark))
 
-    found = verify(Design("people", (people,)))
-    assert [(pattern.name, pattern.verdict) for pattern in found.patterns] == [("of_city", "OK"), ("better", "OK")]
+    actual_report = verify(Design("people", (people,)))
+    assert [(pattern.name, pattern.verdict) for pattern in actual_report.patterns] == [
+        ("of_city", "OK"),
+        ("better", "OK"),
+    ]
 
 
 def test_a_filter_may_use_fields_of_only_one_entity() -> None:

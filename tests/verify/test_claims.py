@@ -23,7 +23,7 @@ def figures(**told: Any) -> MeasuredPattern:
 
 
 @pytest.mark.parametrize(
-    ("text", "told", "standing"),
+    ("text", "expected", "standing"),
     [
         ("0.5 RCU", {}, "holds"),
         ("0.5 RRU", {}, "holds"),
@@ -46,15 +46,17 @@ def figures(**told: Any) -> MeasuredPattern:
         ("scales automatically", {}, "unproved"),
     ],
 )
-def test_a_claim_about_a_pattern_is_judged_by_its_measurements(text: str, told: dict[str, Any], standing: str) -> None:
-    assert judge(Claim(text), figures(**told)).standing == standing
+def test_a_claim_about_a_pattern_is_judged_by_its_measurements(
+    text: str, expected: dict[str, Any], standing: str
+) -> None:
+    assert judge(Claim(text), figures(**expected)).standing == standing
 
 
 ASSUMED = ("how many values Order.shop has is not declared",)
 
 
 @pytest.mark.parametrize(
-    ("text", "told", "standing"),
+    ("text", "expected", "standing"),
     [
         ("0.5 RCU", {"reads": (9.0,)}, "unproved"),
         ("0.5 RCU", {}, "unproved"),
@@ -65,9 +67,9 @@ ASSUMED = ("how many values Order.shop has is not declared",)
     ],
 )
 def test_a_read_that_rests_on_an_assumption_neither_proves_nor_disproves_a_claim(
-    text: str, told: dict[str, Any], standing: str
+    text: str, expected: dict[str, Any], standing: str
 ) -> None:
-    judged = judge(Claim(text), figures(assumed=ASSUMED, **told))
+    judged = judge(Claim(text), figures(assumed=ASSUMED, **expected))
     assert judged.standing == standing
     assert (ASSUMED[0] in judged.reason) == (standing == "unproved")
 

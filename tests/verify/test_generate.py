@@ -116,8 +116,8 @@ def test_one_field_of_a_unique_combination_differs_in_each_item() -> None:
         ref: str
 
     (maker,) = generators(Design("lots", (lots,)), 200, ValueGenerator(5, NOW_S)).values()
-    made = [one for one in maker.all() if isinstance(one, Lot)]
-    assert (len({one.seller for one in made}), len({one.ref for one in made})) == (4, 200)
+    items = [one for one in maker.all() if isinstance(one, Lot)]
+    assert (len({one.seller for one in items}), len({one.ref for one in items})) == (4, 200)
 
 
 def test_timestamps_are_in_the_declared_number_of_months() -> None:
@@ -143,9 +143,9 @@ def test_generated_items_have_not_expired(made: tuple[EntityGenerator, list[Note
 
 def test_referenced_entities_have_matching_keys() -> None:
     by_spec = generators(Design("book", (book,)), 1_000, ValueGenerator(5, NOW_S))
-    told = {spec.name: list(maker.all()) for spec, maker in by_spec.items()}
-    readers = {one.reader for one in told["Reader"] if isinstance(one, Reader)}
-    assert {one.reader for one in told["Note"] if isinstance(one, Note)} <= readers
+    actual = {spec.name: list(maker.all()) for spec, maker in by_spec.items()}
+    readers = {one.reader for one in actual["Reader"] if isinstance(one, Reader)}
+    assert {one.reader for one in actual["Note"] if isinstance(one, Note)} <= readers
 
 
 def test_the_same_seed_generates_the_same_entities() -> None:
@@ -226,5 +226,5 @@ def test_a_field_with_few_values_may_repeat_if_other_key_fields_distinguish_item
         seat: Annotated[int, Field(ge=1, le=100)]
 
     (maker,) = generators(Design("seats", (seats,)), 100, ValueGenerator(5, NOW_S)).values()
-    made = [maker.make() for _ in range(300)]
-    assert len({(one.hall, one.row, one.seat) for one in made if isinstance(one, Seat)}) == 300
+    created = [maker.make() for _ in range(300)]
+    assert len({(one.hall, one.row, one.seat) for one in created if isinstance(one, Seat)}) == 300

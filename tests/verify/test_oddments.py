@@ -24,8 +24,8 @@ def test_every_pattern_is_called_and_verified() -> None:
 def test_every_pattern_with_typed_parameters_is_explained_with_a_request() -> None:
     findings = check(DESIGN).findings
     for pattern in DESIGN.patterns:
-        told = explain(pattern, book(), findings)
-        assert ("Request, with example arguments" in told) is (pattern.name != "of_whoever"), pattern.name
+        text = explain(pattern, book(), findings)
+        assert ("Request, with example arguments" in text) is (pattern.name != "of_whoever"), pattern.name
 
 
 def test_a_transaction_on_a_table_of_another_module_names_the_import() -> None:

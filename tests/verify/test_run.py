@@ -166,18 +166,18 @@ def test_a_key_that_no_item_can_have_returns_nothing_and_is_reported() -> None:
 
 def test_claimed_prices_are_compared_with_the_price_list() -> None:
     report = verify(Design.load(str(AS_WRITTEN / "venue_booking.py")), items=100)
-    told = {judged.claim.text: judged for judged in report.claims}
-    assert told["$0.25 per million reads"].standing == "fails"
-    assert "$0.125 per million" in told["$0.25 per million reads"].reason
-    assert told["transactions across tables are not easy"].standing == "unproved"
+    actual = {judged.claim.text: judged for judged in report.claims}
+    assert actual["$0.25 per million reads"].standing == "fails"
+    assert "$0.125 per million" in actual["$0.25 per million reads"].reason
+    assert actual["transactions across tables are not easy"].standing == "unproved"
 
 
 def test_a_wrong_prediction_is_reported_as_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:
     """The canary: were the cost model to forget a unit, verifying must say so."""
 
     def forgetful(*given: Any, **named: Any) -> cost_units.Units:
-        told = cost_units.page_read(*given, **named)
-        return cost_units.Units(read=told.read + 0.5)
+        actual = cost_units.page_read(*given, **named)
+        return cost_units.Units(read=actual.read + 0.5)
 
     monkeypatch.setattr(predict, "page_read", forgetful)
     report = verify(Design.of(shop), items=100, pattern="customer_with_orders")
@@ -187,10 +187,10 @@ def test_a_wrong_prediction_is_reported_as_a_defect(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_json_report_is_complete(todo: VerificationReport) -> None:
-    told = as_json(todo)
-    assert told["holds"] is False
-    assert {one["name"] for one in told["patterns"]} == {one.name for one in todo.patterns}
-    one = next(one for one in told["patterns"] if one["name"] == "create_task")
+    report = as_json(todo)
+    assert report["holds"] is False
+    assert {one["name"] for one in report["patterns"]} == {one.name for one in todo.patterns}
+    one = next(one for one in report["patterns"] if one["name"] == "create_task")
     assert one["predicted"] == one["measured"]
     assert one["measured"]["write"]["todo-app-data"] == 1.0
     assert one["claims"][0]["standing"] == "fails"
@@ -331,20 +331,20 @@ def test_a_value_with_different_names_in_parent_and_child_is_one_value() -> None
 
 
 def test_children_are_generated_for_existing_parents() -> None:
-    made = generators(Design.of(bank), 400, ValueGenerator(0, START_S))
-    by_name = {spec.name: [entity.__dict__ for entity in maker.all()] for spec, maker in made.items()}
+    new_generators = generators(Design.of(bank), 400, ValueGenerator(0, START_S))
+    by_name = {spec.name: [entity.__dict__ for entity in maker.all()] for spec, maker in new_generators.items()}
     parents = {values["id"] for values in by_name["Transaction"]}
     assert {values["TransactionID"] for values in by_name["Line"]} <= parents
     assert len({values["id"] for values in by_name["Line"]}) == len(by_name["Line"])
 
 
 def test_a_pattern_with_long_batches_is_called_less_often() -> None:
-    told: list[tuple[str, int, int]] = []
-    report = verify(Design.of(bank), items=100, pattern="add_all", running=lambda *one: told.append(one))
+    entries: list[tuple[str, int, int]] = []
+    report = verify(Design.of(bank), items=100, pattern="add_all", running=lambda *one: entries.append(one))
     (batch,) = report.patterns
     assert (batch.calls, batch.problems) == (1, ())
     assert batch.evaluated > 3_000
-    assert told == [("add_all", 0, 1)]
+    assert entries == [("add_all", 0, 1)]
 
 
 def test_no_call_starts_after_the_time_limit() -> None:
@@ -377,10 +377,10 @@ def test_a_run_within_its_time_limit_is_complete() -> None:
 
 
 def test_progress_is_reported_while_loading() -> None:
-    told: list[tuple[str, int, int]] = []
-    verify(Design.of(shop), items=200, pattern="customer", progress=lambda *one: told.append(one))
-    assert told[-1][1] <= told[-1][2]
-    assert {what for what, _, _ in told} == {"Customer", "Order", "Product"}
+    entries: list[tuple[str, int, int]] = []
+    verify(Design.of(shop), items=200, pattern="customer", progress=lambda *one: entries.append(one))
+    assert entries[-1][1] <= entries[-1][2]
+    assert {what for what, _, _ in entries} == {"Customer", "Order", "Product"}
 
 
 def test_a_kept_unique_value_expires_with_its_item_and_a_released_one_is_available() -> None:
@@ -402,8 +402,8 @@ def test_a_kept_unique_value_expires_with_its_item_and_a_released_one_is_availab
         (there,) = stock.all(spec)
         until = datetime(2026, 1, 1, tzinfo=UTC)
         store(spec, there.model_copy(update={"phone": "5", "until": until}), recorder, stock)
-        found = engine.call("Scan", {"TableName": "guests"})["Items"]
-    assert {item["id"]["S"]: item["until"]["N"] for item in found} == {
+        items = engine.call("Scan", {"TableName": "guests"})["Items"]
+    assert {item["id"]["S"]: item["until"]["N"] for item in items} == {
         there.id: "1767225600",
         f"UNIQUE#Guest#email#{there.email}": "1767225600",
         "UNIQUE#Guest#phone#5": "1767225600",

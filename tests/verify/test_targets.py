@@ -82,8 +82,8 @@ def test_an_item_is_changed_to_satisfy_the_condition(condition: Condition, chang
 
 def test_every_branch_is_a_separate_solution() -> None:
     condition = F.opened_at.exists() | (F.seats > 8) | (F.name == "red")
-    found = list(satisfying_changes(condition, spec_of(Room), VALUES, CHOSEN.__getitem__))
-    assert found == [{"opened_at": CHOSEN["opened_at"]}, {"seats": 9}, {"name": "red"}]
+    results = list(satisfying_changes(condition, spec_of(Room), VALUES, CHOSEN.__getitem__))
+    assert results == [{"opened_at": CHOSEN["opened_at"]}, {"seats": 9}, {"name": "red"}]
 
 
 def test_an_unsatisfiable_condition_has_no_solution() -> None:

@@ -65,16 +65,16 @@ def samples(seed: int = 0) -> ValueGenerator:
 
 
 def test_generated_texts_match_their_regex_even_if_truncated() -> None:
-    made = samples()
-    found = {made.of_type(Slug) for _ in range(300)}
-    assert all(re.fullmatch(SLUG, one) and len(one) <= 12 for one in found)
-    assert any(len(one) == 12 for one in found)
+    generator = samples()
+    types = {generator.of_type(Slug) for _ in range(300)}
+    assert all(re.fullmatch(SLUG, one) and len(one) <= 12 for one in types)
+    assert any(len(one) == 12 for one in types)
 
 
 def test_nested_values_have_their_types() -> None:
-    made = samples()
+    generator = samples()
     for _ in range(50):
-        sheet = made.model(Sheet, {})
+        sheet = generator.model(Sheet, {})
         assert isinstance(sheet, Sheet)
         assert 2 <= len(sheet.slugs) <= 4
         assert set(sheet.colours) == set(Colour), "elements differ where they can"
@@ -87,8 +87,8 @@ def test_nested_values_have_their_types() -> None:
 
 def test_the_same_seed_generates_the_same_values() -> None:
     def several(seed: int) -> list[BaseModel]:
-        made = samples(seed)
-        return [made.model(Sheet, {}) for _ in range(5)]
+        generator = samples(seed)
+        return [generator.model(Sheet, {}) for _ in range(5)]
 
     assert several(3) == several(3)
     assert several(3) != several(4)
@@ -113,8 +113,8 @@ def test_optional_fields_are_omitted_if_a_validator_requires_it() -> None:
                 raise ValueError("a visit that goes on has no length")
             return self
 
-    made = samples()
-    assert all(isinstance(made.model(Visit, {}), Visit) for _ in range(20))
+    generator = samples()
+    assert all(isinstance(generator.model(Visit, {}), Visit) for _ in range(20))
 
 
 def test_an_invalid_example_names_its_model_or_field() -> None:

@@ -30,7 +30,7 @@ def test_joined_conditions_are_flat_and_list_their_paths() -> None:
     ],
 )
 def test_an_invalid_condition_is_rejected_with_a_fix(wrong: Any, fix: str) -> None:
-    with pytest.raises(DesignError) as told:
+    with pytest.raises(DesignError) as caught:
         wrong()
-    assert fix in told.value.fix
-    assert told.value.place.file == __file__
+    assert fix in caught.value.fix
+    assert caught.value.place.file == __file__

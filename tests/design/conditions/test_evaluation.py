@@ -105,9 +105,9 @@ TOLD: list[tuple[Condition, bool | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("condition", "told"), TOLD, ids=range(len(TOLD)))
-def test_a_condition_is_true_false_or_unknown(condition: Condition, told: bool | None) -> None:
-    assert holds(condition, VALUES) is told
+@pytest.mark.parametrize(("condition", "expected"), TOLD, ids=range(len(TOLD)))
+def test_a_condition_is_true_false_or_unknown(condition: Condition, expected: bool | None) -> None:
+    assert holds(condition, VALUES) is expected
 
 
 def test_a_missing_condition_is_always_true() -> None:
@@ -128,13 +128,13 @@ def test_an_unknown_value_makes_the_result_unknown_only_if_it_matters(
 ) -> None:
     values = {"a": known("a", one), "b": known("b", two), "c": known("c", three)}
     condition = ((F.a == 1) & ~(F.b == 1)) | (F.c == 1)
-    told = {
+    actual = {
         bool((a and not b) or c)
         for a in ([one] if one is not None else [True, False])
         for b in ([two] if two is not None else [True, False])
         for c in ([three] if three is not None else [True, False])
     }
-    assert holds(condition, values) == (told.pop() if len(told) == 1 else None)
+    assert holds(condition, values) == (actual.pop() if len(actual) == 1 else None)
 
 
 def test_values_of_a_call_replace_the_parameters_of_a_condition() -> None:
@@ -146,20 +146,20 @@ def test_values_of_a_call_replace_the_parameters_of_a_condition() -> None:
         & F.name.exists()
         & (F.points >= F.place["floors"][0])
     )
-    for arguments, told in [
+    for arguments, expected in [
         ({"low": 3, "high": 4, "who": "A"}, True),
         ({"low": 4, "high": 4, "who": "A"}, False),
         ({"low": 3, "high": 4, "who": "Ann"}, False),
     ]:
         assert holds(condition, VALUES) is None
-        assert holds(with_values(condition, partial(value_of, arguments=arguments)), VALUES) is told
+        assert holds(with_values(condition, partial(value_of, arguments=arguments)), VALUES) is expected
 
 
 def test_a_list_of_a_call_replaces_its_parameter() -> None:
     condition = ~F.name.is_in("Zoe", each(Param("some", None))) & (F.points == 3)
-    for some, told in [(["Cid"], True), (["Cid", "Ann"], False), (("Ann",), False)]:
+    for some, expected in [(["Cid"], True), (["Cid", "Ann"], False), (("Ann",), False)]:
         filled = with_values(condition, partial(value_of, arguments={"some": some}))
-        assert holds(filled, VALUES) is told
+        assert holds(filled, VALUES) is expected
 
 
 SCALARS = st.one_of(
@@ -195,7 +195,7 @@ ORDERS: dict[str, Callable[[Any, Any], Condition]] = {
 def test_conditions_evaluate_as_on_the_service(one: Any, value: Any, text: str) -> None:
     stored, given_value = encode_value(one), encode_value(value)
     assume(text != "begins_with(one, :v)" or given_value.keys() <= {"S", "B"})  # others are not valid requests
-    told = holds(ORDERS[text](F.one, value), {"one": one})
+    holding = holds(ORDERS[text](F.one, value), {"one": one})
     request: dict[str, Any] = {
         "TableName": "things",
         "FilterExpression": text,
@@ -205,10 +205,10 @@ def test_conditions_evaluate_as_on_the_service(one: Any, value: Any, text: str) 
         with closing(Engine.memory()) as engine:
             engine.call("CreateTable", TABLE)
             engine.call("PutItem", {"TableName": "things", "Item": {"id": {"S": "1"}, "one": stored}})
-            wanted = engine.call("Scan", request)["Count"] == 1
+            expected = engine.call("Scan", request)["Count"] == 1
     except ValidationError:
         return  # a comparison that the service refuses to make
-    assert told is wanted or (told is None and text.startswith("size"))
+    assert holding is expected or (holding is None and text.startswith("size"))
 
 
 TABLE: dict[str, Any] = {

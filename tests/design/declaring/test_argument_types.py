@@ -102,8 +102,8 @@ def orders_over(state, total, prefix, city, code, count, name) -> KeyCondition: 
 
 @shop.count(Order)
 def count_tagged(user, tag, code, size) -> KeyCondition:  # type: ignore[no-untyped-def]
-    wanted = F.tags.contains(tag) & F.codes.contains(code) & (F.words.size() < size)
-    return pk(user=user).filter(wanted)
+    condition = F.tags.contains(tag) & F.codes.contains(code) & (F.words.size() < size)
+    return pk(user=user).filter(condition)
 
 
 @shop.scan(Order)

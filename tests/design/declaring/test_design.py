@@ -106,10 +106,10 @@ def test_a_target_that_is_not_a_design_is_rejected(tmp_path: Path) -> None:
         Design.load(str(tmp_path / "missing.py"))
     path = tmp_path / "empty.py"
     path.write_text("x = 1\n")
-    with pytest.raises(DesignError, match=r"declares no table") as told:
+    with pytest.raises(DesignError, match=r"declares no table") as caught:
         Design.load(str(path))
-    assert told.value.problem == f"{path} declares no table"
-    assert "fix: declare one: app = Table(" in str(told.value)
+    assert caught.value.problem == f"{path} declares no table"
+    assert "fix: declare one: app = Table(" in str(caught.value)
     with pytest.raises(ModuleNotFoundError):
         Design.load("no_such_module_of_keyplan")
 
@@ -219,10 +219,10 @@ def test_values_are_read_from_arguments() -> None:
 def test_a_caret_counts_characters_and_keeps_tabs(tmp_path: Path) -> None:
     path = tmp_path / "text.py"
     path.write_text('if True:\n\tname = "\N{SNOWMAN}é"; field = 1\n')
-    told = show_place(Place(str(path), 2, "field")).splitlines()
-    assert told[-2].index("field") == told[-1].index("^")
-    assert told[-1].count("^") == len("field")
-    assert "\t" in told[-1]
+    lines = show_place(Place(str(path), 2, "field")).splitlines()
+    assert lines[-2].index("field") == lines[-1].index("^")
+    assert lines[-1].count("^") == len("field")
+    assert "\t" in lines[-1]
 
 
 def test_a_name_is_not_found_inside_a_longer_name(tmp_path: Path) -> None:
@@ -240,6 +240,6 @@ def test_an_error_at_the_end_of_a_long_class_points_into_it(tmp_path: Path) -> N
     fields = "\n".join(f"    field_{number}: str" for number in range(80))
     head = 'app = Table("app", pk="id")\n\n\n@app.entity()\nclass Long(Entity):\n    id: str\n'
     code = f"{head}{fields}\n    shape: complex\n"
-    with pytest.raises(DesignError) as told:
+    with pytest.raises(DesignError) as caught:
         declare(code, tmp_path / "design.py")
-    assert line_number(told.value.place) == len(code.splitlines())
+    assert line_number(caught.value.place) == len(code.splitlines())

@@ -108,8 +108,8 @@ def before(user_id: str, status: Status, end: datetime) -> KeyCondition:
 
 @app.query(Task)
 def filtered(user_id: str, tag: str, city: str, end: datetime) -> KeyCondition:
-    wanted = F.tags.contains(tag) & ((F.place["city"] == city) | ~F.due.between(end, end)) & (F.tags.size() > 2)
-    return pk(user_id=user_id).filter(wanted & F.until.missing() & F.status.is_in("open", "done"))
+    condition = F.tags.contains(tag) & ((F.place["city"] == city) | ~F.due.between(end, end)) & (F.tags.size() > 2)
+    return pk(user_id=user_id).filter(condition & F.until.missing() & F.status.is_in("open", "done"))
 
 
 @app.query(Task)

@@ -63,14 +63,14 @@ def work(board_id: str, team_name: str, open_steps: int, of_day: int) -> ItemWri
 
 
 def a_board(**fields: Any) -> Board:
-    told = {
+    values = {
         "board_id": "b",
         "team_name": "t",
         "short_name": "s",
         "first_step": Step(of_day=1),
         "steps": [Step(of_day=2)],
     }
-    return Board(**{**told, **fields})
+    return Board(**{**values, **fields})
 
 
 def test_an_item_uses_the_serialization_aliases_of_its_model(engine: Engine) -> None:
@@ -87,9 +87,9 @@ def test_an_item_uses_the_serialization_aliases_of_its_model(engine: Engine) -> 
 
 def test_entities_are_read_filtered_and_updated_by_field_name(engine: Engine) -> None:
     with keyplan.connect(engine=engine) as db:
-        made = a_board(tallies={"works": 1})
-        db.run(add_board(made))
-        assert db.run(board("b", "t")) == made
+        new_board = a_board(tallies={"works": 1})
+        db.run(add_board(new_board))
+        assert db.run(board("b", "t")) == new_board
         assert [one.board_id for one in db.run(with_day("t", 1))] == ["b"]
         assert not db.run(with_day("t", 2)).items
         worked = db.run(work("b", "t", 3, 9))

@@ -66,7 +66,7 @@ things = st.builds(
     name=st.text(st.characters(codec="utf-8"), min_size=1, max_size=5),
     big=st.decimals(-(10**9), 10**9, places=3),
     ratio=st.floats(-1e9, 1e9, allow_subnormal=False).map(lambda value: round(value, 6)),
-    at=st.builds(lambda moment, zone: moment.astimezone(zone), moments, zones),
+    at=st.builds(lambda time, zone: time.astimezone(zone), moments, zones),
     until=moments.map(lambda value: value.replace(microsecond=0)),
     more=st.dictionaries(st.text("ab", min_size=1), st.integers() | st.text() | st.none(), max_size=2),
     numbers=st.lists(st.integers(-(10**12), 10**12), max_size=3),
@@ -92,9 +92,9 @@ def test_an_item_is_encoded_field_by_field_and_read_back(thing: Thing) -> None:
 
 
 def example() -> dict[str, Any]:
-    moment = datetime(2026, 1, 1, tzinfo=UTC)
+    time = datetime(2026, 1, 1, tzinfo=UTC)
     thing = Thing(
-        name="n", count=1, big=Decimal(2), ratio=0.5, ready=True, at=moment, until=moment, colour=Colour.red,
+        name="n", count=1, big=Decimal(2), ratio=0.5, ready=True, at=time, until=time, colour=Colour.red,
         words=["a"], tags={"t"}, raw=b"x", owner=None, numbers=[1], parts=[Part(name="p")], more={"a": 1},
     )  # fmt: skip
     return dict(item_builder(SPEC).item(thing))
@@ -175,7 +175,7 @@ plains = st.builds(
     name=st.text(st.characters(codec="utf-8"), min_size=1, max_size=5),
     big=st.decimals(-(10**9), 10**9, places=3),
     ratio=st.floats(-1e9, 1e9, allow_subnormal=False).map(lambda value: round(value, 6)),
-    at=st.builds(lambda moment, zone: moment.astimezone(zone), moments, zones),
+    at=st.builds(lambda time, zone: time.astimezone(zone), moments, zones),
     second=whole(1_000_000),
     milli=whole(1_000),
     until=st.none() | whole(1_000_000),
@@ -191,13 +191,13 @@ def test_a_compiled_object_equals_the_one_built_by_pydantic(plain: Plain, absent
     item = item_builder(reader.spec).item(plain)
     assert reader.entity(item) == plain
     item = {name: value for name, value in item.items() if name not in absent}
-    made, validated = reader.entity(item), reader._validated(item)
+    entity, validated = reader.entity(item), reader._validated(item)
     assert reader.entity is not reader._validated
-    assert made == validated
-    assert repr(made.__dict__.keys()) == repr(validated.__dict__.keys())
-    assert [*map(type, made.__dict__.values())] == [*map(type, validated.__dict__.values())]
-    assert made.model_fields_set == validated.model_fields_set
-    assert made.model_copy(update={"count": 5}).model_dump() == {**validated.model_dump(), "count": 5}
+    assert entity == validated
+    assert repr(entity.__dict__.keys()) == repr(validated.__dict__.keys())
+    assert [*map(type, entity.__dict__.values())] == [*map(type, validated.__dict__.values())]
+    assert entity.model_fields_set == validated.model_fields_set
+    assert entity.model_copy(update={"count": 5}).model_dump() == {**validated.model_dump(), "count": 5}
 
 
 def test_two_objects_share_no_mutable_value() -> None:
@@ -215,10 +215,10 @@ def test_two_objects_share_no_mutable_value() -> None:
 
 
 def plain_item() -> dict[str, Any]:
-    moment = datetime(2026, 1, 1, tzinfo=UTC)
+    time = datetime(2026, 1, 1, tzinfo=UTC)
     plain = Plain(
-        name="n", note="x", count=1, big=Decimal(2), ratio=0.5, ready=True, at=moment, second=moment, milli=moment,
-        since=moment, day=date(2026, 1, 1), colour=Colour.red, tags={"t"}, more={"a": 1}, raw=b"x",
+        name="n", note="x", count=1, big=Decimal(2), ratio=0.5, ready=True, at=time, second=time, milli=time,
+        since=time, day=date(2026, 1, 1), colour=Colour.red, tags={"t"}, more={"a": 1}, raw=b"x",
     )  # fmt: skip
     return dict(item_builder(spec_of(Plain)).item(plain))
 

@@ -160,32 +160,32 @@ def test_a_query_returns_exactly_the_requested_items(number: int, data: st.DataO
         values = {name: data.draw(_near(name, known)) for name, known in asked_for.items()}
         owner = data.draw(st.sampled_from(["me", "you"]))
         entity = thing(id="1", owner=owner, **values)
-        wanted = owner == "me" and all(
+        expected = owner == "me" and all(
             alike(name, values[name], given_values[name], sort, given_values) for name in given_values
         )
         if ranged is not None and op == "between":
-            wanted &= own_order(bounds[0]) <= own_order(values[ranged]) <= own_order(bounds[1])
+            expected &= own_order(bounds[0]) <= own_order(values[ranged]) <= own_order(bounds[1])
         elif ranged is not None:
-            wanted &= RANGES[op](own_order(values[ranged]), own_order(bounds[0]))
+            expected &= RANGES[op](own_order(values[ranged]), own_order(bounds[0]))
         try:
             item: dict[str, AttributeValue] = maker.item(entity)
-            found = selects(pattern.plan, item, values, arguments)
+            selected = selects(pattern.plan, item, values, arguments)
         except KeyPartError:
             continue  # a value that would forge another key cannot be stored, nor asked for
-        assert found == wanted, (values, arguments, item)
+        assert selected == expected, (values, arguments, item)
 
 
 def _body(terms: KeyCondition, given_values: dict[str, Any], bounds: int) -> Any:
     names = ["owner", *given_values, *("low", "high")[:bounds]]
-    made: dict[str, Any] = {"terms": terms}
-    exec(f"def things({', '.join(names)}):\n    return terms", made)  # a pattern's parameters are its function's
-    return made["things"]
+    members: dict[str, Any] = {"terms": terms}
+    exec(f"def things({', '.join(names)}):\n    return terms", members)  # a pattern's parameters are its function's
+    return members["things"]
 
 
 def _near(name: str, known: list[Any]) -> st.SearchStrategy[Any]:
     """Values of a field, often those that are asked for."""
-    told = [value for value in known if value is not None]
-    return VALUES[name] if not told else st.sampled_from(told) | VALUES[name]
+    values = [value for value in known if value is not None]
+    return VALUES[name] if not values else st.sampled_from(values) | VALUES[name]
 
 
 PREFIXES = [("NAME#{name}",), ("{name:quote}#{kind}",), ("{kind}#{name}",), (attr("kind"), attr("name"))]
@@ -205,10 +205,10 @@ def test_begins_with_returns_exactly_the_texts_with_the_prefix(
     for _ in range(6):
         name = data.draw(NAMES | NAMES.map(lambda rest: prefix + rest) | st.just(prefix))
         values = {other: data.draw(VALUES[other]) for other in VALUES} | {"name": name}
-        wanted = name.startswith(prefix) and ("kind" not in repr(terms) or values["kind"] == kind)
+        expected = name.startswith(prefix) and ("kind" not in repr(terms) or values["kind"] == kind)
         try:
             item = item_builder(table.entities[0]).item(thing(id="1", owner="me", **values))
-            found = selects(plan, item, values, {})
+            selected = selects(plan, item, values, {})
         except KeyPartError:
             continue
-        assert found == wanted
+        assert selected == expected

@@ -266,7 +266,7 @@ def test_none_is_a_missing_field(case: tuple[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "spec", "told"),
+    ("field", "spec", "expected"),
     [
         (DeclaredField("f", float), "", "f:010d"),
         (DeclaredField("f", float), "08d", "float"),
@@ -293,10 +293,10 @@ def test_none_is_a_missing_field(case: tuple[str, str]) -> None:
         (DeclaredField("f", str, choices=("a", "b")), "08d", "str"),
     ],
 )
-def test_an_impossible_encoding_is_rejected_with_an_alternative(field: DeclaredField, spec: str, told: str) -> None:
+def test_an_impossible_encoding_is_rejected_with_an_alternative(field: DeclaredField, spec: str, expected: str) -> None:
     with pytest.raises(EncodingError) as caught:
         encoding_for(field, spec)
-    assert told in str(caught.value)
+    assert expected in str(caught.value)
 
 
 def test_two_choices_with_one_text_are_rejected() -> None:
@@ -384,7 +384,7 @@ def test_the_language_of_a_regex_contains_every_matching_text(pattern: str, data
     language = pattern_language(pattern)
     assert language is not None
     # Python lets a line end follow what $ ends, Rust does not.
-    text = data.draw(st.from_regex(pattern).filter(lambda found: found and not found.endswith("\n")))
+    text = data.draw(st.from_regex(pattern).filter(lambda results: results and not results.endswith("\n")))
     assert accepts(language, text)
 
 

@@ -75,10 +75,10 @@ def test_templates_share_a_key_with_a_witness_or_are_proved_disjoint(left: str, 
     if (left, right) in impossible:
         assert witness is None
         return
-    found = keys_overlap([one], [other])
-    assert found is not None
-    assert found.certain
-    assert one.render(found.left) == other.render(found.right) == witness
+    overlap = keys_overlap([one], [other])
+    assert overlap is not None
+    assert overlap.certain
+    assert one.render(overlap.left) == other.render(overlap.right) == witness
 
 
 def test_a_key_forged_with_a_separator_is_distinguished_from_a_plain_overlap() -> None:
@@ -99,27 +99,27 @@ def test_quoting_the_last_placeholder_prevents_the_overlap() -> None:
 def test_a_key_of_two_attributes_is_shared_only_if_both_are() -> None:
     left = [bound("USER#{a}"), bound("TASK#{b}")]
     assert keys_overlap(left, [bound("USER#{a}"), bound("NOTE#{b}")]) is None
-    found = keys_overlap(left, [bound("USER#{a}"), bound("TASK#{b}#{c}")])
-    assert found is not None
-    assert found.texts == ("USER#a", "TASK#a#a")
-    assert found.certain
+    overlap = keys_overlap(left, [bound("USER#{a}"), bound("TASK#{b}#{c}")])
+    assert overlap is not None
+    assert overlap.texts == ("USER#a", "TASK#a#a")
+    assert overlap.certain
 
 
 def test_a_field_used_twice_has_one_value_in_a_certain_witness() -> None:
-    found = keys_overlap([bound("{a}#{a}")], [bound("x#{b}")])
-    assert found is not None
-    assert found.certain
-    assert found.text == "x#x"
+    overlap = keys_overlap([bound("{a}#{a}")], [bound("x#{b}")])
+    assert overlap is not None
+    assert overlap.certain
+    assert overlap.text == "x#x"
     doubtful = keys_overlap([bound("{a}#{a}")], [bound("x#y")])
     assert doubtful is not None
     assert not doubtful.certain
 
 
 def test_a_shard_of_a_field_agrees_with_the_field_in_a_certain_witness() -> None:
-    found = keys_overlap([bound("{a:shard(8)}#{a}")], [bound("5#{b}")])
-    assert found is not None
-    assert found.certain
-    assert bound("{a:shard(8)}#{a}").render(found.left) == found.text
+    overlap = keys_overlap([bound("{a:shard(8)}#{a}")], [bound("5#{b}")])
+    assert overlap is not None
+    assert overlap.certain
+    assert bound("{a:shard(8)}#{a}").render(overlap.left) == overlap.text
 
 
 def test_a_prefix_without_its_delimiter_captures_and_a_prefix_with_it_does_not() -> None:
@@ -128,33 +128,33 @@ def test_a_prefix_without_its_delimiter_captures_and_a_prefix_with_it_does_not()
 
 
 def test_a_literal_prefix_captures_longer_templates() -> None:
-    wanted = bound("TASK#{id}")
-    assert captures(wanted, bound("TASK#{id}#NOTE#{a}")) is not None
-    assert captures(wanted, bound("TASKS#{a}")) is None
-    assert captures(wanted, bound("USER#{a}")) is None
+    template = bound("TASK#{id}")
+    assert captures(template, bound("TASK#{id}#NOTE#{a}")) is not None
+    assert captures(template, bound("TASKS#{a}")) is None
+    assert captures(template, bound("USER#{a}")) is None
 
 
 def test_known_fields_narrow_what_a_prefix_captures() -> None:
-    wanted, other = bound("S#{a}#T#{b}"), bound("S#{a}#U#{b}")
-    assert captures(wanted, other) is not None
-    assert captures(wanted, other, ["a"]) is None
+    template, other = bound("S#{a}#T#{b}"), bound("S#{a}#U#{b}")
+    assert captures(template, other) is not None
+    assert captures(template, other, ["a"]) is None
     assert captures(bound("S#{status}#{a}"), bound("S#done#{a}#{b}"), ["status"]) is not None
 
 
 def test_a_captured_key_belongs_to_the_other_entity_if_possible() -> None:
-    wanted = bound("TASK#{at:utc_s}")
-    found = captured(wanted, bound("TASK#{a}"))
-    assert found is not None
-    assert wanted.match(found.text) is None
-    assert bound("TASK#{a}").render(found.right) == found.text
+    template = bound("TASK#{at:utc_s}")
+    capture = captured(template, bound("TASK#{a}"))
+    assert capture is not None
+    assert template.match(capture.text) is None
+    assert bound("TASK#{a}").render(capture.right) == capture.text
 
 
 def test_a_range_over_timestamps_excludes_words_and_includes_numbers() -> None:
-    wanted = bound("A#{at:utc_ms}")
-    assert range_captures(wanted, bound("A#META"), []) is None
-    found = range_captures(wanted, bound("A#{a}"), [])
-    assert found is not None
-    assert wanted.lower({}) <= found <= wanted.upper({})
+    template = bound("A#{at:utc_ms}")
+    assert range_captures(template, bound("A#META"), []) is None
+    capture = range_captures(template, bound("A#{a}"), [])
+    assert capture is not None
+    assert template.lower({}) <= capture <= template.upper({})
 
 
 def test_a_longer_template_with_the_same_placeholders_extends_a_template() -> None:
@@ -177,14 +177,14 @@ shapes = st.lists(
 
 def keys_of(template: BoundTemplate) -> set[str]:
     """All keys that the template makes of short texts over two letters."""
-    made = set()
+    created = set()
     names = list(dict.fromkeys(template.fields))
     for values in product(*(["a", "aa", "#a"] if name == "s" else TEXTS for name in names)):
         try:
-            made.add(template.render(dict(zip(names, values, strict=True))))
+            created.add(template.render(dict(zip(names, values, strict=True))))
         except KeyPartError:
             continue
-    return made
+    return created
 
 
 @settings(max_examples=examples(150), deadline=None)
@@ -192,11 +192,11 @@ def keys_of(template: BoundTemplate) -> set[str]:
 def test_overlaps_agree_with_trying_every_short_value(left: str, right: str) -> None:
     one, other = parse(left).bind(SMALL), parse(right).bind(SMALL)
     shared = keys_of(one) & keys_of(other)
-    found = keys_overlap([one], [other])
+    overlap = keys_overlap([one], [other])
     if shared:
-        assert found is not None, f"both make {min(shared)!r}"
-    if found is not None and found.certain:
-        assert one.render(found.left) == other.render(found.right) == found.text
+        assert overlap is not None, f"both make {min(shared)!r}"
+    if overlap is not None and overlap.certain:
+        assert one.render(overlap.left) == other.render(overlap.right) == overlap.text
 
 
 @settings(deadline=None)
@@ -206,22 +206,22 @@ def test_captured_keys_agree_with_trying_every_short_value(left: str, right: str
     known = one.fields[:1] if first else ()
     prefixes = tuple(keys_of_prefix(one, known))
     taken = [key for key in keys_of(other) if key.startswith(prefixes)]
-    found = captured(one, other, known)
+    capture = captured(one, other, known)
     if taken:
-        assert found is not None, f"{min(taken)!r} is captured"
-    if found is not None and found.certain:
-        assert other.render(found.right) == found.text
-        assert found.text.startswith(one.prefix(found.left)[0])
+        assert capture is not None, f"{min(taken)!r} is captured"
+    if capture is not None and capture.certain:
+        assert other.render(capture.right) == capture.text
+        assert capture.text.startswith(one.prefix(capture.left)[0])
 
 
 def keys_of_prefix(template: BoundTemplate, known: tuple[str, ...]) -> set[str]:
-    made = set()
+    created = set()
     for values in product(*(["a", "aa", "#a"] if name == "s" else TEXTS for name in known)):
         try:
-            made.add(template.prefix(dict(zip(known, values, strict=True)))[0])
+            created.add(template.prefix(dict(zip(known, values, strict=True)))[0])
         except KeyPartError:
             continue
-    return made
+    return created
 
 
 KINDS = {
@@ -265,14 +265,14 @@ def test_every_rendered_key_is_accepted_by_the_algebra(data: st.DataObject, text
         return
     assert can_equal(template, literal(key)) == key
     size = data.draw(st.integers(1, len(key)))
-    found = captures(key[:size], template)
-    assert found is not None
-    assert found.startswith(key[:size])
+    actual_captures = captures(key[:size], template)
+    assert actual_captures is not None
+    assert actual_captures.startswith(key[:size])
 
 
 @pytest.mark.slow
 def test_thousands_of_shards_are_as_fast_as_a_few() -> None:
-    found = keys_overlap([bound("{a:shard(9999)}#{a}")], [bound("{a:shard(9999)}#{b}")])
-    assert found is not None
-    assert found.certain
+    overlap = keys_overlap([bound("{a:shard(9999)}#{a}")], [bound("{a:shard(9999)}#{b}")])
+    assert overlap is not None
+    assert overlap.certain
     assert can_equal(bound("{a:shard(9999)}#"), bound("{b:shard(1000)}#")) is None

@@ -60,23 +60,23 @@ def bound(text: str) -> BoundTemplate:
 
 @settings(deadline=None, max_examples=examples(400))
 @given(st.data(), templates())
-def test_a_reversible_template_returns_exactly_its_values(data: st.DataObject, made: BoundTemplate) -> None:
-    assume(made.reversible)
-    values = {name: data.draw(FIELDS[name][1], label=name) for name in made.fields}
+def test_a_reversible_template_returns_exactly_its_values(data: st.DataObject, template: BoundTemplate) -> None:
+    assume(template.reversible)
+    values = {name: data.draw(FIELDS[name][1], label=name) for name in template.fields}
     try:
-        key = made.render(values)
+        key = template.render(values)
     except KeyPartError:
         assume(False)
-    assert made.match(key) == values
+    assert template.match(key) == values
 
 
 @settings(deadline=None, max_examples=examples(300))
 @given(templates(), st.text(st.sampled_from("abTx#:%-|{140é"), max_size=12))
 @example(bound("{text:quote}%{more}"), "a%41%x")
-def test_a_template_matches_only_texts_that_it_would_render(made: BoundTemplate, text: str) -> None:
-    assume(made.reversible)
-    values = made.match(text)
-    assert values is None or made.render(values) == text
+def test_a_template_matches_only_texts_that_it_would_render(template: BoundTemplate, text: str) -> None:
+    assume(template.reversible)
+    values = template.match(text)
+    assert values is None or template.render(values) == text
 
 
 @pytest.mark.parametrize(

@@ -201,12 +201,12 @@ def test_keys_sort_by_a_field_in_utf8_bytes_if_the_template_keeps_order(
 def test_bounds_contain_exactly_the_keys_of_the_range(data: st.DataObject, case: tuple[str, str]) -> None:
     text, field = case
     template = bound(text)
-    asked, stored = with_same_head(data, template, field)
+    request, stored = with_same_head(data, template, field)
     names = dict.fromkeys(template.fields[: template.fields.index(field) + 1])
-    given_values = {name: asked[name] for name in names}
-    head = {name: asked[name] for name in names if name != field}
+    given_values = {name: request[name] for name in names}
+    head = {name: request[name] for name in names if name != field}
     key = template.render(stored).encode()
-    here, there = place(field, stored[field]), place(field, asked[field])
+    here, there = place(field, stored[field]), place(field, request[field])
     low, high = template.lower(head).encode(), template.upper(head).encode()
     assert low <= key <= high
     assert (template.lower(given_values).encode() <= key) == (here >= there)

@@ -82,11 +82,11 @@ EQUAL_AND_PREFIX: list[tuple[str, Any, list[tuple[str, ...]]]] = [
 ]
 
 
-@pytest.mark.parametrize(("sort", "body", "told"), EQUAL_AND_PREFIX)
-def test_leading_fields_are_equal_or_a_prefix(sort: str, body: Any, told: list[tuple[str, ...]]) -> None:
+@pytest.mark.parametrize(("sort", "body", "expected"), EQUAL_AND_PREFIX)
+def test_leading_fields_are_equal_or_a_prefix(sort: str, body: Any, expected: list[tuple[str, ...]]) -> None:
     plan = planned(named(sort), body)
     assert partition_of(plan, owner="me") == ["OF#me"]
-    assert sort_of(plan, owner="me") == told
+    assert sort_of(plan, owner="me") == expected
     assert plan.faults == ()
     assert plan.residue is None
 
@@ -138,12 +138,12 @@ RANGES: list[tuple[str, Any, tuple[str, ...], tuple[str, ...] | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("sort", "term", "told", "residue"), RANGES)
+@pytest.mark.parametrize(("sort", "term", "expected", "residue"), RANGES)
 def test_a_range_is_between_texts_of_its_own_template(
-    sort: str, term: KeyCondition, told: tuple[str, ...], residue: tuple[str, ...] | None
+    sort: str, term: KeyCondition, expected: tuple[str, ...], residue: tuple[str, ...] | None
 ) -> None:
     plan = planned(named(sort), under(term))
-    assert sort_of(plan, owner="me") == [told]
+    assert sort_of(plan, owner="me") == [expected]
     assert residue_of(plan) == residue
     assert plan.faults == ()
 
@@ -156,20 +156,20 @@ def test_the_start_of_a_day_may_be_text() -> None:
 def test_plain_fields_are_compared_in_their_stored_form() -> None:
     spec = key("OF#{owner}", attr("number"))
     assert sort_of(planned(spec, lambda owner: pk(owner=owner)), owner="me") == []
-    for term, told in [
+    for term, expected in [
         (pk().sk(number=7), ("=", "7")),
         (pk().sk.gt(number=7), (">", "7")),
         (pk().sk.lte(number=7), ("<=", "7")),
         (pk().sk.between(number=(-1, 7)), ("BETWEEN", "-1", "7")),
     ]:
         plan = planned(spec, under(term))
-        assert sort_of(plan, owner="me") == [told]
+        assert sort_of(plan, owner="me") == [expected]
         assert plan.residue is None
 
 
 def test_several_key_attributes_are_equal_from_the_left_with_one_range_at_the_end() -> None:
     spec, three = key("OF#{owner}", (attr("kind"), attr("day"), "N#{number:02d}#{name}")), ("S1", "S2", "S3")
-    for terms, told in [
+    for terms, expected in [
         (pk().sk(), []),
         (pk().sk(kind="a"), [("=", "a")]),
         (pk().sk.gt(kind="a"), [(">", "a")]),
@@ -190,7 +190,7 @@ def test_several_key_attributes_are_equal_from_the_left_with_one_range_at_the_en
     ]:
         plan = planned(spec, under(terms), attributes=three)
         assert plan.faults == ()
-        assert sort_of(plan, owner="me") == told
+        assert sort_of(plan, owner="me") == expected
 
 
 @pytest.mark.parametrize(

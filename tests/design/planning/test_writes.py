@@ -78,12 +78,12 @@ def planned(change: ItemWrite, *, upsert: bool = False) -> Plan:
 
 def lacking(plan: Plan) -> dict[str, str]:
     """By index, what a fault says is missing."""
-    found = {}
+    members = {}
     for fault in plan.faults:
         assert fault.code == "KP401"
         index = fault.problem.split("index ")[1].split(" ")[0]
-        found[index] = fault.problem.split("also needs ")[1].split(":")[0]
-    return found
+        members[index] = fault.problem.split("also needs ")[1].split(":")[0]
+    return members
 
 
 def effects(plan: Plan) -> dict[str, dict[str, str]]:
@@ -189,17 +189,19 @@ CASES: list[tuple[str, ItemWrite, dict[str, dict[str, str]], dict[str, str]]] = 
 ]
 
 
-@pytest.mark.parametrize(("change", "told", "missing"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+@pytest.mark.parametrize(
+    ("change", "expected", "missing"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
+)
 def test_an_update_plan_describes_the_effect_on_index_keys(
-    change: ItemWrite, told: dict[str, dict[str, str]], missing: dict[str, str]
+    change: ItemWrite, expected: dict[str, dict[str, str]], missing: dict[str, str]
 ) -> None:
     plan = planned(change)
     assert lacking(plan) == missing
-    found = effects(plan)
-    for index, sources in found.items():
-        wanted = told[index]
+    results = effects(plan)
+    for index, sources in results.items():
+        wanted = expected[index]
         assert {name: one for name, one in sources.items() if one != "UNKNOWN" or name in wanted} == wanted
-    assert found.keys() == told.keys()
+    assert results.keys() == expected.keys()
 
 
 def test_an_upsert_that_leaves_a_new_item_out_of_an_index_is_a_fault() -> None:
@@ -462,12 +464,12 @@ MADE = {"DuePK", "DueSK", "TopPK", "CityPK", "TagPK"}
 
 
 @settings(max_examples=examples(600), deadline=None)
-@given(task=TASKS, drawn=updates(), said=st.lists(st.sampled_from(["due_at", "note", "points", "status", "tags"])))
+@given(task=TASKS, drawn=updates(), message=st.lists(st.sampled_from(["due_at", "note", "points", "status", "tags"])))
 def test_index_keys_after_an_update_are_those_of_the_whole_entity(
-    task: Task, drawn: tuple[ItemWrite, dict[str, Any]], said: list[str]
+    task: Task, drawn: tuple[ItemWrite, dict[str, Any]], message: list[str]
 ) -> None:
     change, arguments = drawn
-    for name in said:
+    for name in message:
         value = getattr(task, name)
         change = change.condition(F[name] == value if value not in (None, set()) else F[name].missing())
     for name in change.assumed:
@@ -480,8 +482,8 @@ def test_index_keys_after_an_update_are_those_of_the_whole_entity(
     item = dict(maker.item(task))
     for effect in plan.effects:
         apply_effect(item, effect, arguments)
-    wanted = maker.item(expected)
-    assert {name: item.get(name) for name in MADE} == {name: wanted.get(name) for name in MADE}
+    expected_item = maker.item(expected)
+    assert {name: item.get(name) for name in MADE} == {name: expected_item.get(name) for name in MADE}
 
 
 @settings(max_examples=examples(300), deadline=None)
@@ -491,8 +493,8 @@ def test_knowing_every_field_leaves_no_fault(task: Task, drawn: tuple[ItemWrite,
     by_operator = {action.path.field for action in change.actions if action.name not in {"set", "remove"}}
     if by_operator or any(len(action.path.parts) > 1 for action in change.actions):
         return
-    told = {name: P(f"known_{name}", None) for name in VALUES if name not in change.assumed}
-    assert planned(change.assuming(**told)).faults == ()
+    actual = {name: P(f"known_{name}", None) for name in VALUES if name not in change.assumed}
+    assert planned(change.assuming(**actual)).faults == ()
 
 
 # The other writes.

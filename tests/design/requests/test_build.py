@@ -214,40 +214,40 @@ def test_a_get_has_the_key_of_its_item() -> None:
 
 
 def test_a_query_is_bounded_by_its_template() -> None:
-    asked = request(orders_from("b", 7))
-    used(asked)
-    assert resolved(asked["KeyConditionExpression"], asked) == (
+    built_request = request(orders_from("b", 7))
+    used(built_request)
+    assert resolved(built_request["KeyConditionExpression"], built_request) == (
         "PK = 'BUYER#b' AND SK BETWEEN 'ORDER#000007' AND 'ORDER#:'"
     )
-    assert resolved(asked["FilterExpression"], asked) == "place = 'x'"
-    assert asked["ScanIndexForward"] is False
+    assert resolved(built_request["FilterExpression"], built_request) == "place = 'x'"
+    assert built_request["ScanIndexForward"] is False
 
 
 def test_a_query_of_several_partitions_requests_them_one_by_one() -> None:
     from keyplan.design.requests.build import range_request  # noqa: PLC0415 - only here
 
     ranged = range_request(totals.plan)
-    asked = [ranged.partition(partition) for partition in ranged.partitions(totals(1, 5).arguments)]
-    assert asked == [{"G2": {"S": f"SHARD#{number}"}} for number in range(3)]
+    parts = [ranged.partition(partition) for partition in ranged.partitions(totals(1, 5).arguments)]
+    assert parts == [{"G2": {"S": f"SHARD#{number}"}} for number in range(3)]
     days = [date(2026, 1, 1), date(2026, 1, 2), date(2026, 1, 1)]
     ranged = range_request(of_days.plan)
-    asked = [ranged.partition(partition) for partition in ranged.partitions(of_days(days).arguments)]
-    assert asked == [{"G3": {"S": "DAY#2026-01-01"}}, {"G3": {"S": "DAY#2026-01-02"}}]
+    parts = [ranged.partition(partition) for partition in ranged.partitions(of_days(days).arguments)]
+    assert parts == [{"G3": {"S": "DAY#2026-01-01"}}, {"G3": {"S": "DAY#2026-01-02"}}]
 
 
 def test_multi_attribute_keys_are_equal_from_the_left_with_a_range_at_the_end() -> None:
-    asked = request(in_place(State.new, "here", 5, date(2026, 1, 1)))
-    used(asked)
-    assert resolved(asked["KeyConditionExpression"], asked) == (
+    built_request = request(in_place(State.new, "here", 5, date(2026, 1, 1)))
+    used(built_request)
+    assert resolved(built_request["KeyConditionExpression"], built_request) == (
         "state = 'new' AND place = 'here' AND sum = '5' AND day > '2026-01-01'"
     )
 
 
 def test_a_count_excludes_expired_items() -> None:
-    asked = request(order_count("b"))
-    used(asked)
-    assert asked["Select"] == "COUNT"
-    assert resolved(asked["FilterExpression"], asked) == "attribute_not_exists(until) OR until > '77'"
+    built_request = request(order_count("b"))
+    used(built_request)
+    assert built_request["Select"] == "COUNT"
+    assert resolved(built_request["FilterExpression"], built_request) == "attribute_not_exists(until) OR until > '77'"
 
 
 def test_batches_name_each_item_once() -> None:
@@ -262,15 +262,15 @@ def test_batches_name_each_item_once() -> None:
 
 def test_a_create_stores_every_key_and_replaces_allowed_items() -> None:
     new = Order(buyer="b", order=7, total=5, day=date(2026, 1, 2), tags=set())
-    asked = request(place_order(new))
-    used(asked)
-    item = asked["Item"]
+    built_request = request(place_order(new))
+    used(built_request)
+    item = built_request["Item"]
     assert item["G1"] == {"S": "STATE#new"}
     assert item["total_copy"] == {"N": "5"}
     assert item["sum"] == {"N": "5"}
     assert item["G3"] == {"S": "DAY#2026-01-02"}
     assert "tags" not in item
-    assert resolved(asked["ConditionExpression"], asked) == (
+    assert resolved(built_request["ConditionExpression"], built_request) == (
         "attribute_not_exists(PK) OR until <= '77' OR (state = 'sent' AND attribute_exists(tags))"
     )
     outside = request(place_order(new.model_copy(update={"total": 0})))["Item"]
@@ -279,27 +279,30 @@ def test_a_create_stores_every_key_and_replaces_allowed_items() -> None:
 
 
 def test_a_replacement_checks_the_items_version() -> None:
-    asked = request(replace_order(Order(buyer="b", order=7, version=3)))
-    used(asked)
-    assert resolved(asked["ConditionExpression"], asked) == (
+    built_request = request(replace_order(Order(buyer="b", order=7, version=3)))
+    used(built_request)
+    assert resolved(built_request["ConditionExpression"], built_request) == (
         "attribute_exists(PK) AND (attribute_not_exists(until) OR until > '77') AND version = '3'"
     )
-    assert asked["Item"]["version"] == {"N": "4"}
+    assert built_request["Item"]["version"] == {"N": "4"}
     first = request(replace_order(Order(buyer="b", order=7)))
     assert "attribute_not_exists(#version) OR #version = :version" in first["ConditionExpression"]
 
 
 def test_a_delete_returns_the_item_and_may_check_a_version() -> None:
-    asked = request(drop("b", 7, 2))
-    used(asked)
-    assert asked["ReturnValues"] == "ALL_OLD"
-    assert resolved(asked["ConditionExpression"], asked) == "version = '2'"
+    built_request = request(drop("b", 7, 2))
+    used(built_request)
+    assert built_request["ReturnValues"] == "ALL_OLD"
+    assert resolved(built_request["ConditionExpression"], built_request) == "version = '2'"
 
 
 def test_leaving_an_index_removes_its_key() -> None:
-    asked = request(ship("b", 7))
-    used(asked)
-    assert resolved(asked["UpdateExpression"], asked) == "SET state = 'sent' REMOVE G1, G1S ADD version '1'"
+    built_request = request(ship("b", 7))
+    used(built_request)
+    assert (
+        resolved(built_request["UpdateExpression"], built_request)
+        == "SET state = 'sent' REMOVE G1, G1S ADD version '1'"
+    )
 
 
 @pytest.mark.parametrize(
@@ -311,11 +314,11 @@ def test_leaving_an_index_removes_its_key() -> None:
     ],
 )
 def test_an_index_key_is_set_or_removed_by_its_condition(total: int | None, update: str) -> None:
-    asked = request(reckon("b", 7, total, State.new))
-    used(asked)
+    built_request = request(reckon("b", 7, total, State.new))
+    used(built_request)
     shard = request(place_order(Order(buyer="b", order=7, total=1)))["Item"]["G2"]["S"]
-    assert resolved(asked["UpdateExpression"], asked) == update.replace("SHARD#2", shard)
-    assert resolved(asked["ConditionExpression"], asked).endswith("AND state = 'new'")
+    assert resolved(built_request["UpdateExpression"], built_request) == update.replace("SHARD#2", shard)
+    assert resolved(built_request["ConditionExpression"], built_request).endswith("AND state = 'new'")
 
 
 def test_none_is_rejected_if_the_plan_requires_a_value() -> None:
@@ -338,9 +341,9 @@ def test_none_is_rejected_if_the_plan_requires_a_value() -> None:
 
 
 def test_primary_key_attributes_are_never_changed_for_an_index() -> None:
-    asked = request(date_it("b", 7, date(2026, 1, 2)))
-    used(asked)
-    assert resolved(asked["UpdateExpression"], asked) == (
+    built_request = request(date_it("b", 7, date(2026, 1, 2)))
+    used(built_request)
+    assert resolved(built_request["UpdateExpression"], built_request) == (
         "SET day = '2026-01-02', G3 = 'DAY#2026-01-02' ADD version '1'"
     )
     assert resolved(request(date_it("b", 7, None))["UpdateExpression"], request(date_it("b", 7, None))) == (
@@ -349,14 +352,14 @@ def test_primary_key_attributes_are_never_changed_for_an_index() -> None:
 
 
 def test_every_update_and_condition_is_rendered() -> None:
-    asked = request(change_everything("b", 7, "t", "x-y", "Bern", {"u"}))
-    used(asked)
-    assert resolved(asked["UpdateExpression"], asked) == (
+    built_request = request(change_everything("b", 7, "t", "x-y", "Bern", {"u"}))
+    used(built_request)
+    assert resolved(built_request["UpdateExpression"], built_request) == (
         "SET place = if_not_exists(place, 'there'), notes = list_append(if_not_exists(notes, []), [{'S': 't'}]),"
         " counts.x-y = if_not_exists(counts.x-y, '0') + '2', address.st = 'Bern'"
         " REMOVE address.lines[0], until ADD tags ['u'], version '1'"
     )
-    assert resolved(asked["ConditionExpression"], asked) == (
+    assert resolved(built_request["ConditionExpression"], built_request) == (
         "attribute_exists(PK) AND (attribute_not_exists(until) OR until > '77') AND"
         " (address.city = 'Bern' OR (contains(tags, 't') AND size(notes) < '5'))"
         " AND NOT (place IN ('a', 'b')) AND sum BETWEEN '1' AND '9'"
@@ -379,8 +382,8 @@ def test_increments_are_not_validated_against_the_bounds_of_the_sum() -> None:
     def take(id: str) -> ItemWrite:
         return item(id=id).add(stock=-1, debt=1).condition(F.stock >= 1)
 
-    asked = request(take("a"))
-    assert resolved(asked["UpdateExpression"], asked) == "ADD stock '-1', debt '1'"
+    built_request = request(take("a"))
+    assert resolved(built_request["UpdateExpression"], built_request) == "ADD stock '-1', debt '1'"
 
 
 def test_a_limit_is_sent_with_the_first_request_of_a_call() -> None:
@@ -404,12 +407,14 @@ def test_a_limit_is_sent_with_the_first_request_of_a_call() -> None:
 
 
 def test_an_upsert_stores_the_required_fields() -> None:
-    asked = request(visit("b", 7))
-    used(asked)
-    assert resolved(asked["UpdateExpression"], asked) == (
+    built_request = request(visit("b", 7))
+    used(built_request)
+    assert resolved(built_request["UpdateExpression"], built_request) == (
         "SET buyer = 'b', order = '7' ADD tags ['visited'], version '1'"
     )
-    assert resolved(asked["ConditionExpression"], asked) == "attribute_not_exists(until) OR until > '77'"
+    assert (
+        resolved(built_request["ConditionExpression"], built_request) == "attribute_not_exists(until) OR until > '77'"
+    )
 
 
 def test_an_upsert_that_adds_to_an_index_sort_key_writes_the_rest_of_the_key() -> None:
@@ -424,8 +429,8 @@ def test_an_upsert_that_adds_to_an_index_sort_key_writes_the_rest_of_the_key() -
     def give(id: str, points: int) -> ItemWrite:
         return item(id=id).add(points=points)
 
-    asked = request(give("a", 3))
-    assert resolved(asked["UpdateExpression"], asked) == "SET T = 'TOP#0' ADD points '3'"
+    built_request = request(give("a", 3))
+    assert resolved(built_request["UpdateExpression"], built_request) == "SET T = 'TOP#0' ADD points '3'"
 
 
 def test_calls_of_a_transaction_are_built_one_by_one() -> None:
@@ -476,10 +481,10 @@ def test_adding_none_is_rejected() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "sent"),
+    ("value", "sent"),
     [(3, "-3"), (-3, "3"), (Decimal("0.5"), "-0.5"), (2.5, "-2.5"), (timedelta(seconds=90), "-90")],
 )
-def test_subtraction_adds_the_negative_value(given: Any, sent: str) -> None:
+def test_subtraction_adds_the_negative_value(value: Any, sent: str) -> None:
     plain = Table("plain", pk="id")
 
     @plain.entity()
@@ -496,9 +501,9 @@ def test_subtraction_adds_the_negative_value(given: Any, sent: str) -> None:
     def one_less(id: str) -> ItemWrite:
         return item(id=id).subtract(n=1)
 
-    asked = request(less("x", given))
-    assert asked["UpdateExpression"] == "SET #counts.#a = if_not_exists(#counts.#a, :zero) + :a ADD #n :n"
-    assert asked["ExpressionAttributeValues"] == {":n": {"N": sent}, ":a": {"N": sent}, ":zero": {"N": "0"}}
+    built_request = request(less("x", value))
+    assert built_request["UpdateExpression"] == "SET #counts.#a = if_not_exists(#counts.#a, :zero) + :a ADD #n :n"
+    assert built_request["ExpressionAttributeValues"] == {":n": {"N": sent}, ":a": {"N": sent}, ":zero": {"N": "0"}}
     assert request(one_less("x"))["ExpressionAttributeValues"] == {":n": {"N": "-1"}}
     text = request(less("x", "no number"))["ExpressionAttributeValues"]
     assert text[":n"] == {"S": "no number"}, "the service refuses it"
@@ -533,9 +538,9 @@ def test_an_attribute_shared_by_two_indexes_is_kept() -> None:
     def clear(name: str, group: str) -> ItemWrite:
         return item(name=name).set(first=None).assuming(group=group)
 
-    asked = request(clear("n", "g"))
-    used(asked)
-    assert resolved(asked["UpdateExpression"], asked) == "REMOVE first, B"
+    built_request = request(clear("n", "g"))
+    used(built_request)
+    assert resolved(built_request["UpdateExpression"], built_request) == "REMOVE first, B"
 
 
 def test_a_literal_field_is_compared_in_its_stored_form() -> None:
@@ -552,9 +557,12 @@ def test_a_literal_field_is_compared_in_its_stored_form() -> None:
     def touch(id: str, at: datetime) -> ItemWrite:
         return item(id=id).add(count=1).condition((F.at < at) & (F.kind == "a"))
 
-    asked = request(touch("x", datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)))
-    used(asked)
-    assert resolved(asked["ConditionExpression"], asked) == "attribute_exists(id) AND t < '1000' AND kind = 'a'"
+    built_request = request(touch("x", datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)))
+    used(built_request)
+    assert (
+        resolved(built_request["ConditionExpression"], built_request)
+        == "attribute_exists(id) AND t < '1000' AND kind = 'a'"
+    )
 
 
 def test_placeholders_stay_short_for_long_and_many_names() -> None:
@@ -577,6 +585,6 @@ def test_placeholders_stay_short_for_long_and_many_names() -> None:
     assert len(placeholders) == len(set(placeholders)) == 243
     assert max(map(len, placeholders)) <= limits.EXPRESSION_PLACEHOLDER_BYTES
     written = dict(re.findall(r"(#\w+) = (:\w+)", request["UpdateExpression"]))
-    told = {request["ExpressionAttributeNames"][name] for name in written}
-    assert told == {"n" * 300, *names}
+    requests = {request["ExpressionAttributeNames"][name] for name in written}
+    assert requests == {"n" * 300, *names}
     assert all(request["ExpressionAttributeValues"][value] == {"S": "x"} for value in written.values())

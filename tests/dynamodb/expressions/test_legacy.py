@@ -148,7 +148,7 @@ def test_conditions_are_joined_by_and_unless_or_is_given() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "problem"),
+    ("value", "problem"),
     [
         ({}, "Value must be provided when Exists is null for Attribute: a"),
         ({"Exists": True}, "Value must be provided when Exists is true for Attribute: a"),
@@ -174,12 +174,12 @@ def test_conditions_are_joined_by_and_unless_or_is_given() -> None:
         ),
     ],
 )
-def test_invalid_expected_gets_the_services_message(given: dict[str, Any], problem: str) -> None:
-    assert refused(compile_expected, {"a": given}, None) == INVALID + problem
+def test_invalid_expected_gets_the_services_message(value: dict[str, Any], problem: str) -> None:
+    assert refused(compile_expected, {"a": value}, None) == INVALID + problem
 
 
 @pytest.mark.parametrize(
-    ("given", "item", "result"),
+    ("value", "item", "result"),
     [
         ({"Exists": False}, {}, True),
         ({"Exists": False}, {"a": {"N": "1"}}, False),
@@ -189,8 +189,8 @@ def test_invalid_expected_gets_the_services_message(given: dict[str, Any], probl
         ({"ComparisonOperator": "NOT_NULL"}, {"a": {"N": "2"}}, True),
     ],
 )
-def test_expected_is_tested(given: dict[str, Any], item: dict[str, Any], result: bool) -> None:
-    assert compile_expected({"a": given}, None).test(item, {}) is result
+def test_expected_is_tested(value: dict[str, Any], item: dict[str, Any], result: bool) -> None:
+    assert compile_expected({"a": value}, None).test(item, {}) is result
 
 
 def test_names_of_the_older_parameters_are_never_paths() -> None:
@@ -274,15 +274,15 @@ def test_attribute_updates(
     before: dict[str, Any] | None,
     after: dict[str, Any] | None,
 ) -> None:
-    given = {name: part for name, part in (("Action", action), ("Value", value)) if part}
+    values = {name: part for name, part in (("Action", action), ("Value", value)) if part}
     item = {"k": {"S": "k"}} | ({} if before is None else {"a": before})
-    update = compile_attribute_updates({"a": given})
+    update = compile_attribute_updates({"a": values})
     assert update.apply(item, None).get("a") == after
     assert update.attributes == {"a"}
 
 
 @pytest.mark.parametrize(
-    ("given", "problem"),
+    ("value", "problem"),
     [
         ({}, "Only DELETE action is allowed when no attribute value is specified"),
         ({"Action": "ADD"}, "Only DELETE action is allowed when no attribute value is specified"),
@@ -302,8 +302,8 @@ def test_attribute_updates(
         ),
     ],
 )
-def test_invalid_attribute_updates_are_rejected(given: dict[str, Any], problem: str) -> None:
-    assert refused(compile_attribute_updates, {"a": given}) == INVALID + problem
+def test_invalid_attribute_updates_are_rejected(value: dict[str, Any], problem: str) -> None:
+    assert refused(compile_attribute_updates, {"a": value}) == INVALID + problem
 
 
 @pytest.mark.parametrize(

@@ -36,8 +36,8 @@ def test_equalities_compare_an_attribute_with_a_value() -> None:
 
 
 def test_equalities_are_separated_from_the_rest() -> None:
-    found, rest = nodes.equalities(where("pk = 'a' AND x = 1 AND sk = ?"), ("pk", "sk"))
-    assert sorted(found) == ["pk", "sk"]
+    results, rest = nodes.equalities(where("pk = 'a' AND x = 1 AND sk = ?"), ("pk", "sk"))
+    assert sorted(results) == ["pk", "sk"]
     assert isinstance(rest, Infix)
     assert nodes.attributes(rest) == ["x"]
     assert nodes.equalities(None, ("pk",)) == ({}, None)

@@ -18,8 +18,8 @@ def holds(text: str, *parameters: AttributeValue) -> bool:
     parsed = parse(f"SELECT * FROM t WHERE {text}")
     assert isinstance(parsed.statement, SelectStatement)
     assert parsed.statement.where is not None
-    made = condition(parsed.statement.where, Values(parameters, parsed.parameters))
-    return made.compiled.test(ITEM, made.values)
+    new_condition = condition(parsed.statement.where, Values(parameters, parsed.parameters))
+    return new_condition.compiled.test(ITEM, new_condition.values)
 
 
 @pytest.mark.parametrize(

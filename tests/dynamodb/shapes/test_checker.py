@@ -85,13 +85,13 @@ def with_item(operation: str, item: Any) -> dict[str, Any]:
 
 def with_values(operation: str, values: Any, *, expression: bool) -> dict[str, Any]:
     """Return a request whose expression, if it has one, uses `:a`."""
-    given: dict[str, Any] = {"TableName": "abc", "ExpressionAttributeValues": values}
+    members: dict[str, Any] = {"TableName": "abc", "ExpressionAttributeValues": values}
     if expression:
-        given["ConditionExpression"] = "a = :a"
+        members["ConditionExpression"] = "a = :a"
     item = {"pk": {"S": "a"}}
     if operation == "TransactWriteItems":
-        return {"TransactItems": [{"Put": {**given, "Item": item}}, {"Delete": {**given, "Key": item}}]}
-    return {**given, "Item" if operation == "PutItem" else "Key": item}
+        return {"TransactItems": [{"Put": {**members, "Item": item}}, {"Delete": {**members, "Key": item}}]}
+    return {**members, "Item" if operation == "PutItem" else "Key": item}
 
 
 @OPERATIONS

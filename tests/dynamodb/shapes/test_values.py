@@ -94,23 +94,23 @@ def test_messages_truncate_deep_values(depth: int) -> None:
 
 
 def test_words_for_booleans_are_converted_in_json() -> None:
-    given = request({"BOOL": "Yes"})
-    put(given, True)
-    assert given["Item"] == {"pk": {"BOOL": True}}
-    assert normalise_item(given["Item"], wire=True)[0] == {"pk": {"BOOL": True}}
+    built_request = request({"BOOL": "Yes"})
+    put(built_request, True)
+    assert built_request["Item"] == {"pk": {"BOOL": True}}
+    assert normalise_item(built_request["Item"], wire=True)[0] == {"pk": {"BOOL": True}}
 
 
 def test_fractions_are_truncated_in_json_and_rejected_in_python() -> None:
     check = shapes.compile(query.SHAPE)
-    given = {"TableName": "abc", "Limit": 2.9}
+    members = {"TableName": "abc", "Limit": 2.9}
     with pytest.raises(SerializationError, match="DECIMAL_VALUE cannot be converted to Integer"):
-        check(given, False)
-    check(given, True)
-    assert given["Limit"] == 2
+        check(members, False)
+    check(members, True)
+    assert members["Limit"] == 2
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "message"),
     [
         (None, "Supplied AttributeValue is empty"),
         ({"L": [None]}, "Supplied AttributeValue is empty"),
@@ -119,6 +119,6 @@ def test_fractions_are_truncated_in_json_and_rejected_in_python() -> None:
     ],
 )
 @pytest.mark.parametrize("wire", [True, False])
-def test_null_values_are_rejected(value: Any, said: str, wire: bool) -> None:
-    with pytest.raises(ValidationError, match=said):
+def test_null_values_are_rejected(value: Any, message: str, wire: bool) -> None:
+    with pytest.raises(ValidationError, match=message):
         put(request(value), wire)

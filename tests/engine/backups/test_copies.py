@@ -39,13 +39,13 @@ def by_hand(small_chunks: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(params=["memory", "file"])
 def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Kept]:
-    made = Kept()
+    new_backups = Kept()
     if request.param == "file":
-        made.engine.close()
-        made.engine = Engine.open(tmp_path / "data.db", clock=made.clock)
-        tables_of.create(made.engine)
-    with made.engine:
-        yield made
+        new_backups.engine.close()
+        new_backups.engine = Engine.open(tmp_path / "data.db", clock=new_backups.clock)
+        tables_of.create(new_backups.engine)
+    with new_backups.engine:
+        yield new_backups
 
 
 def fill(kept: Kept, count: int = 20) -> None:

@@ -325,8 +325,8 @@ def test_stale_pages_show_earlier_rows(open_engine: Callable[..., Engine], clock
         "ScanIndexForward": forward,
     }
     now = [("b", "1"), ("d", "1"), ("f", "1")]
-    found = [(item["s"]["S"], item["v"]["N"]) for item in engine.call("Query", query)["Items"]]
-    assert found == (now if forward else now[::-1])
+    results = [(item["s"]["S"], item["v"]["N"]) for item in engine.call("Query", query)["Items"]]
+    assert results == (now if forward else now[::-1])
     assert engine.call("Query", {**query, "Limit": 2})["Count"] == 2
     fresh = engine.call("Query", {**query, "ConsistentRead": True})["Items"]
     assert sorted(item["s"]["S"] for item in fresh) == ["a", "b", "d"]
@@ -361,12 +361,12 @@ def test_conditions_are_never_stale(open_engine: Callable[..., Engine]) -> None:
 def test_a_batch_write_completes_by_retrying(open_engine: Callable[..., Engine]) -> None:
     engine = open_engine(unprocessed=0.6)
     names = [str(number) for number in range(25)]
-    wanted = {"things": [{"PutRequest": {"Item": {**tables_of.key(name), "b": {"B": b"x"}}}} for name in names]}
+    requests = {"things": [{"PutRequest": {"Item": {**tables_of.key(name), "b": {"B": b"x"}}}} for name in names]}
     rounds = 0
-    while wanted:
-        before = sum(map(len, wanted.values()))
-        wanted = engine.call("BatchWriteItem", {"RequestItems": wanted})["UnprocessedItems"]
-        assert sum(map(len, wanted.values())) < before
+    while requests:
+        before = sum(map(len, requests.values()))
+        requests = engine.call("BatchWriteItem", {"RequestItems": requests})["UnprocessedItems"]
+        assert sum(map(len, requests.values())) < before
         rounds += 1
     assert rounds > 2
     assert engine.call("Scan", {"TableName": "things"})["Count"] == 25
@@ -376,17 +376,17 @@ def test_a_batch_get_completes_by_retrying(open_engine: Callable[..., Engine]) -
     engine = open_engine(unprocessed=0.6)
     for number in range(20):
         put(engine, str(number))
-    wanted: dict[str, Any] = {
+    requests: dict[str, Any] = {
         "things": {"Keys": [tables_of.key(str(number)) for number in range(20)], "ProjectionExpression": "p"}
     }
-    found, rounds = [], 0
-    while wanted:
-        answer = engine.call("BatchGetItem", {"RequestItems": wanted})
-        found += [item["p"]["S"] for item in answer["Responses"]["things"]]
-        wanted = answer["UnprocessedKeys"]
+    items, rounds = [], 0
+    while requests:
+        answer = engine.call("BatchGetItem", {"RequestItems": requests})
+        items += [item["p"]["S"] for item in answer["Responses"]["things"]]
+        requests = answer["UnprocessedKeys"]
         rounds += 1
     assert rounds > 2
-    assert sorted(found, key=int) == [str(number) for number in range(20)]
+    assert sorted(items, key=int) == [str(number) for number in range(20)]
 
 
 def test_a_batch_of_one_is_always_processed(open_engine: Callable[..., Engine]) -> None:
@@ -483,21 +483,21 @@ def test_records_are_delivered_twice_and_none_is_lost(open_engine: Callable[...,
     engine = open_engine(duplicate_stream_records=0.3)
     for number in range(100):
         put(engine, str(number % 7), v={"N": str(number)})
-    found = [int(record["dynamodb"]["NewImage"]["v"]["N"]) for record in records(engine, stream_arn(engine))]
-    assert sorted(set(found)) == list(range(100))
-    assert 110 < len(found) < 150
-    assert found == sorted(found)
+    results = [int(record["dynamodb"]["NewImage"]["v"]["N"]) for record in records(engine, stream_arn(engine))]
+    assert sorted(set(results)) == list(range(100))
+    assert 110 < len(results) < 150
+    assert results == sorted(results)
 
 
 def test_records_are_reordered_but_not_within_an_item(open_engine: Callable[..., Engine]) -> None:
     engine = open_engine(reorder_stream_records=0.5, duplicate_stream_records=0.2)
     for number in range(100):
         put(engine, str(number % 7), v={"N": str(number)})
-    found = [int(record["dynamodb"]["NewImage"]["v"]["N"]) for record in records(engine, stream_arn(engine))]
-    assert found != sorted(found)
-    assert set(found) == set(range(100))
+    results = [int(record["dynamodb"]["NewImage"]["v"]["N"]) for record in records(engine, stream_arn(engine))]
+    assert results != sorted(results)
+    assert set(results) == set(range(100))
     for item in range(7):
-        of_item = [number for number in found if number % 7 == item]
+        of_item = [number for number in results if number % 7 == item]
         assert of_item == sorted(of_item)
 
 

@@ -36,8 +36,8 @@ def test_indexes_agree_with_their_table_when_no_writes_are_pending(tmp_path: Pat
                 put(engine, name, v={"N": str(number)}, **attributes)
             if number % 20 == 0:
                 # Only where all engines lag is every difference a waiting write.
-                found = fsck.check(engine)
-                assert not found or any(each.faults is None for each in engines)
+                findings = fsck.check(engine)
+                assert not findings or any(each.faults is None for each in engines)
         for engine in engines:
             engine.close()
     with Engine.open(path, clock=clock) as engine:

@@ -173,8 +173,8 @@ def test_a_sweep_pauses_after_each_transaction_for_as_long_as_it_took() -> None:
 def test_a_sweep_can_be_stopped_between_batches(engine: Engine) -> None:
     for number in range(250):
         put_until(engine, str(number), NOW - 1)
-    asked = iter([False, True])
-    assert engine.sweep(lambda: next(asked)) == 100
+    stops = iter([False, True])
+    assert engine.sweep(lambda: next(stops)) == 100
     assert engine.sweep() == 150
 
 
@@ -217,11 +217,13 @@ def test_the_background_thread_sweeps() -> None:
 
 def damage(engine: Engine, name: str, table: str = "things") -> bytes:
     """Make an item unreadable; return its original body."""
-    found = engine.database.table(table)
-    key = found.key.of_key(tables_of.key(name))
-    row = engine.store.view().point(found.tree, key)
+    source_table = engine.database.table(table)
+    key = source_table.key.of_key(tables_of.key(name))
+    row = engine.store.view().point(source_table.tree, key)
     assert row is not None
-    engine.database.write(found, lambda transaction: transaction.put(found.tree, key, row[0], b"{not json"))
+    engine.database.write(
+        source_table, lambda transaction: transaction.put(source_table.tree, key, row[0], b"{not json")
+    )
     return row[1]
 
 

@@ -56,11 +56,11 @@ def filtered_items(draw: st.DrawFn) -> tuple[list[dict[str, Any]], dict[str, Any
     drawn = draw(items)
     known = draw(st.sampled_from(drawn))
     names = list(dict.fromkeys([*known, *draw(st.permutations(NAMES))]))[:2]
-    given = [known.get(name, {"S": "x"}) if draw(st.integers(0, 3)) else draw(values) for name in names]
-    beginning = [{kind: text[:1]} for each in given for kind, text in each.items() if kind in "SB"]
+    stored_items = [known.get(name, {"S": "x"}) if draw(st.integers(0, 3)) else draw(values) for name in names]
+    beginning = [{kind: text[:1]} for each in stored_items for kind, text in each.items() if kind in "SB"]
     texts_too = draw(st.sampled_from([*beginning, {"S": "x"}, {"B": b"x"}]))
     text = draw(st.builds("{} AND #0 <> #1".format, conditions) | st.just("#0 = :0 AND #0 <> #1"))
-    return drawn, _filter(text, names, {":0": given[0], ":1": given[1], ":t": texts_too})
+    return drawn, _filter(text, names, {":0": stored_items[0], ":1": stored_items[1], ":t": texts_too})
 
 
 def _filter(text: str, names: list[str], given: dict[str, Any]) -> dict[str, Any]:
@@ -115,9 +115,9 @@ def test_items_that_pass_a_filter_are_found_in_stored_bytes(drawn: tuple[list[di
         for number, item in enumerate(items):
             put(engine, "all", str(number), l={"S": str(number)}, **item)
         requests = list(_reads(filtered))
-        found = [engine.call(*request) for request in requests]
+        responses = [engine.call(*request) for request in requests]
         patched.setattr(Filter, "traces", lambda _filter: ())
-        assert found == [engine.call(*request) for request in requests]
+        assert responses == [engine.call(*request) for request in requests]
 
 
 def test_items_without_the_bytes_are_not_decoded(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,13 +48,13 @@ def count(engine: Engine, token: str | None, *, by: str = "1", **options: Any) -
         "UpdateExpression": "ADD n :n",
         "ExpressionAttributeValues": {":n": {"N": by}},
     }
-    given = {} if token is None else {"ClientRequestToken": token}
-    return engine.call("TransactWriteItems", {"TransactItems": [{"Update": update}], **given, **options})
+    values = {} if token is None else {"ClientRequestToken": token}
+    return engine.call("TransactWriteItems", {"TransactItems": [{"Update": update}], **values, **options})
 
 
 def value(engine: Engine) -> str:
-    found: str = engine.call("GetItem", {"TableName": "counters", "Key": {"id": {"S": "a"}}})["Item"]["n"]["N"]
-    return found
+    item: str = engine.call("GetItem", {"TableName": "counters", "Key": {"id": {"S": "a"}}})["Item"]["n"]["N"]
+    return item
 
 
 def tokens(engine: Engine) -> int:

@@ -135,8 +135,8 @@ def test_index_entries_under_table_keys_follow_their_items(tmp_path: Path, group
             ]
             deletes = [{"DeleteRequest": {"Key": tables_of.key(name)}} for name in ("b", "never there")]
             engine.call("BatchWriteItem", {"RequestItems": {"things": [puts[0], *deletes, puts[1]]}})
-        found = engine.call("Scan", {"TableName": "things", "IndexName": "inverted"})["Items"]
-        assert sorted(found, key=lambda item: item["p"]["S"]) == [
+        items = engine.call("Scan", {"TableName": "things", "IndexName": "inverted"})["Items"]
+        assert sorted(items, key=lambda item: item["p"]["S"]) == [
             {**tables_of.key("a"), "x": {"S": "replaced"}},
             {**tables_of.key("c"), "x": {"S": "third"}},
         ]

@@ -29,7 +29,7 @@ def test_a_table_that_changes_between_two_statements_repeats_only_the_second(
         answer = engine.call("BatchExecuteStatement", {"Statements": statements})
         assert answer["Responses"] == [{"TableName": name} for name in TABLES]
         counted = [engine.call("GetItem", {"TableName": name, "Key": {"id": {"S": "a"}}}) for name in TABLES]
-        assert [found["Item"]["n"]["N"] for found in counted] == ["1", "1" if change == "altered" else "11"]
+        assert [results["Item"]["n"]["N"] for results in counted] == ["1", "1" if change == "altered" else "11"]
 
 
 def _put(engine: Engine, table: str, count: int) -> None:

@@ -98,8 +98,8 @@ def test_a_table_may_be_named_by_arn_in_request_and_response(engine: Engine) -> 
 def test_a_projection_applies_per_table_and_may_return_empty_items(engine: Engine, projection: dict[str, Any]) -> None:
     put(engine, "notes", id="a", text="A", other="O")
     put(engine, "notes", id="b")
-    found = get(engine, {"notes": {"Keys": [note("a"), note("b")], **projection}})["Responses"]["notes"]
-    assert found == [{"text": {"S": "A"}}, {}]
+    notes = get(engine, {"notes": {"Keys": [note("a"), note("b")], **projection}})["Responses"]["notes"]
+    assert notes == [{"text": {"S": "A"}}, {}]
 
 
 @pytest.mark.parametrize(("consistent", "units"), [(False, 2.0), (True, 4.0)])

@@ -43,8 +43,8 @@ def refusal(engine: Engine, items: dict[str, Any]) -> ServiceError:
 
 
 def stored(engine: Engine, table: str, **key: str) -> dict[str, Any] | None:
-    found: dict[str, Any] | None = engine.call("GetItem", {"TableName": table, "Key": item(**key)}).get("Item")
-    return found
+    stored_item: dict[str, Any] | None = engine.call("GetItem", {"TableName": table, "Key": item(**key)}).get("Item")
+    return stored_item
 
 
 def of_size(name: str, size: int) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def examine(operation: str, request: dict[str, Any], *, wire: bool = True) -> No
     rules = module(operation)
     shapes.compile(rules.SHAPE)(request, wire)
     if rules.SHAPE.layer is Layer.ENVELOPED:
-        enveloped(lambda given, _: examine_rules(operation, given))(request, WIRE)
+        enveloped(lambda values, _: examine_rules(operation, values))(request, WIRE)
     else:
         examine_rules(operation, request)
 

@@ -54,8 +54,8 @@ def test_the_table_may_be_named_by_its_arn() -> None:
 
 def test_a_missing_table_is_not_found() -> None:
     kept = Kept()
-    asked = {"TableName": "others", "BackupName": "before"}
-    assert failure(kept.engine, "CreateBackup", asked) == ("TableNotFoundException", "Table not found: others")
+    request = {"TableName": "others", "BackupName": "before"}
+    assert failure(kept.engine, "CreateBackup", request) == ("TableNotFoundException", "Table not found: others")
 
 
 @pytest.mark.parametrize("state", ["CREATING", "DELETING"])
@@ -66,8 +66,8 @@ def test_a_table_being_created_or_deleted_is_not_found(state: str) -> None:
         if state == "DELETING":
             clock.advance(5)
             engine.call("DeleteTable", {"TableName": "things"})
-        asked = {"TableName": "things", "BackupName": "before"}
-        assert failure(engine, "CreateBackup", asked) == ("TableNotFoundException", "Table not found: things")
+        request = {"TableName": "things", "BackupName": "before"}
+        assert failure(engine, "CreateBackup", request) == ("TableNotFoundException", "Table not found: things")
 
 
 def test_a_backup_is_delayed_like_other_state_changes() -> None:
@@ -83,7 +83,7 @@ def test_a_backup_is_delayed_like_other_state_changes() -> None:
     assert status() == "CREATING"
     busy = ("BackupInUseException", f"Backup is being created: {arn}")
     assert failure(kept.engine, "DeleteBackup", {"BackupArn": arn}) == busy
-    asked = {"BackupArn": arn, "TargetTableName": "restored"}
-    assert failure(kept.engine, "RestoreTableFromBackup", asked) == busy
+    request = {"BackupArn": arn, "TargetTableName": "restored"}
+    assert failure(kept.engine, "RestoreTableFromBackup", request) == busy
     kept.clock.advance(5)
     assert status() == "AVAILABLE"

@@ -172,8 +172,8 @@ def test_optional_settings_are_described_if_requested(engine: Engine) -> None:
 
 def test_a_kms_alias_resolves_to_one_key(engine: Engine) -> None:
     def key(name: str, given: str) -> str:
-        wanted = {"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": given}
-        arn: str = create(engine, name, SSESpecification=wanted)["SSEDescription"]["KMSMasterKeyArn"]
+        specification = {"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": given}
+        arn: str = create(engine, name, SSESpecification=specification)["SSEDescription"]["KMSMasterKeyArn"]
         return arn
 
     base = "arn:aws:kms:us-east-1:123456789012:"

@@ -30,11 +30,11 @@ def test_a_backup_being_restored_cannot_be_deleted() -> None:
     arn = kept.back_up()
     kept.clock.advance(5)
     kept.restore(arn)
-    asked = {"BackupArn": arn}
+    request = {"BackupArn": arn}
     busy = ("BackupInUseException", f"Backup is being used to restore table: {arn}")
-    assert failure(kept.engine, "DeleteBackup", asked) == busy
+    assert failure(kept.engine, "DeleteBackup", request) == busy
     kept.clock.advance(5)
-    kept.call("DeleteBackup", **asked)
+    kept.call("DeleteBackup", **request)
     assert kept.call("DescribeTable", TableName="restored")["Table"]["TableStatus"] == "ACTIVE"
 
 

@@ -15,11 +15,11 @@ STREAM = {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}
 
 
 def test_the_response_leaves_out_keys_and_indexes(engine: Engine) -> None:
-    made = create(engine)
+    description = create(engine)
     put(engine, "a")
     answer = engine.call("DeleteTable", {"TableName": "notes"})["TableDescription"]
     assert answer["TableStatus"] == "DELETING"
-    assert answer["TableId"] == made["TableId"]
+    assert answer["TableId"] == description["TableId"]
     assert (answer["ItemCount"], answer["TableSizeBytes"]) == (1, 3)
     assert not {"KeySchema", "AttributeDefinitions", "CreationDateTime"} & set(answer)
     assert answer["BillingModeSummary"]["LastUpdateToPayPerRequestDateTime"] is not None

@@ -88,8 +88,8 @@ def test_a_backup_outlives_its_table_and_its_process(tmp_path: Path) -> None:
     with Engine.open(path, clock=tables_of.clock()) as engine:
         tables_of.create(engine)
         tables_of.put(engine, "a")
-        asked = {"TableName": "things", "BackupName": "before"}
-        arn = engine.call("CreateBackup", asked)["BackupDetails"]["BackupArn"]
+        request = {"TableName": "things", "BackupName": "before"}
+        arn = engine.call("CreateBackup", request)["BackupDetails"]["BackupArn"]
         engine.call("DeleteTable", {"TableName": "things"})
         description = engine.call("DescribeBackup", {"BackupArn": arn})
         engine.snapshot(tmp_path / "copy.db")
@@ -114,7 +114,7 @@ def test_a_backup_outlives_its_table_and_its_process(tmp_path: Path) -> None:
     ],
 )
 def test_an_arn_that_is_not_a_backup_is_rejected(operation: str, arn: str, code: str, message: str) -> None:
-    asked = {"BackupArn": arn}
+    request = {"BackupArn": arn}
     if operation == "RestoreTableFromBackup":
-        asked["TargetTableName"] = "restored"
-    assert failure(Kept().engine, operation, asked) == (code, message)
+        request["TargetTableName"] = "restored"
+    assert failure(Kept().engine, operation, request) == (code, message)

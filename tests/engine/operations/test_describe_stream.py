@@ -58,16 +58,16 @@ def test_open_shards_have_a_start_and_no_end(engine: Engine) -> None:
 
 
 def test_shards_are_paged_in_order_of_their_names(engine: Engine) -> None:
-    found, page = [], describe(engine, Limit=2)
+    shard_ids, page = [], describe(engine, Limit=2)
     while True:
-        found += [shard["ShardId"] for shard in page["Shards"]]
+        shard_ids += [shard["ShardId"] for shard in page["Shards"]]
         if "LastEvaluatedShardId" not in page:
             break
-        assert page["LastEvaluatedShardId"] == found[-1]
-        page = describe(engine, Limit=2, ExclusiveStartShardId=found[-1])
-    assert found == sorted(set(found))
-    assert len(found) == 5
-    assert describe(engine, ExclusiveStartShardId=found[-1])["Shards"] == []
+        assert page["LastEvaluatedShardId"] == shard_ids[-1]
+        page = describe(engine, Limit=2, ExclusiveStartShardId=shard_ids[-1])
+    assert shard_ids == sorted(set(shard_ids))
+    assert len(shard_ids) == 5
+    assert describe(engine, ExclusiveStartShardId=shard_ids[-1])["Shards"] == []
     assert describe(engine, ExclusiveStartShardId="z" * 40)["Shards"] == []
 
 

@@ -35,9 +35,9 @@ def test_a_put_an_update_and_a_delete_each_have_a_record(engine: Engine) -> None
     put(engine, "a", v={"N": "1"})
     put(engine, "a", v={"N": "2"})
     delete(engine, "a")
-    found = records(engine, stream_arn(engine))
-    assert [record["eventName"] for record in found] == ["INSERT", "MODIFY", "REMOVE"]
-    first, second, third = (record["dynamodb"] for record in found)
+    actual_records = records(engine, stream_arn(engine))
+    assert [record["eventName"] for record in actual_records] == ["INSERT", "MODIFY", "REMOVE"]
+    first, second, third = (record["dynamodb"] for record in actual_records)
     assert first["Keys"] == key("a")
     assert first["NewImage"] == {**key("a"), "v": {"N": "1"}}
     assert "OldImage" not in first
@@ -65,10 +65,10 @@ def test_a_record_has_all_members_of_the_service(engine: Engine) -> None:
 def test_sequence_numbers_increase_and_event_ids_differ(engine: Engine) -> None:
     for number in range(5):
         put(engine, "a", v={"N": str(number)})
-    found = records(engine, stream_arn(engine))
-    numbers = [int(record["dynamodb"]["SequenceNumber"]) for record in found]
+    actual_records = records(engine, stream_arn(engine))
+    numbers = [int(record["dynamodb"]["SequenceNumber"]) for record in actual_records]
     assert numbers == sorted(set(numbers))
-    assert len({record["eventID"] for record in found}) == 5
+    assert len({record["eventID"] for record in actual_records}) == 5
 
 
 def test_a_record_is_the_same_on_every_read(engine: Engine) -> None:
@@ -88,8 +88,8 @@ def test_size_bytes_counts_keys_and_images_as_documented(engine: Engine) -> None
     )
     for message in ("New item!", "This item has changed"):
         engine.call("PutItem", {"TableName": "example", "Item": {"Id": {"N": "101"}, "Message": {"S": message}}})
-    found = records(engine, stream_arn(engine, "example"))
-    assert [record["dynamodb"]["SizeBytes"] for record in found] == [26, 59]
+    actual_records = records(engine, stream_arn(engine, "example"))
+    assert [record["dynamodb"]["SizeBytes"] for record in actual_records] == [26, 59]
 
 
 @pytest.mark.parametrize(
@@ -146,9 +146,9 @@ def test_limit_ends_a_page_and_the_next_page_continues(engine: Engine) -> None:
         put(engine, str(number))
     first = read(engine, iterator(engine, stream_arn(engine)), Limit=2)
     second = read(engine, first["NextShardIterator"])
-    found = [record["dynamodb"]["Keys"]["p"]["S"] for record in first["Records"] + second["Records"]]
+    keys = [record["dynamodb"]["Keys"]["p"]["S"] for record in first["Records"] + second["Records"]]
     assert len(first["Records"]) == 2
-    assert found == ["0", "1", "2", "3", "4"]
+    assert keys == ["0", "1", "2", "3", "4"]
     assert read(engine, second["NextShardIterator"])["Records"] == []
 
 

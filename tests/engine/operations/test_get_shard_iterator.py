@@ -32,8 +32,8 @@ def engine(clock: ManualClock) -> Iterator[Engine]:
 
 def names_from(engine: Engine, kind: str, **members: Any) -> list[str]:
     text = tables_of.iterator(engine, stream_arn(engine), kind, **members)
-    found = engine.call("GetRecords", {"ShardIterator": text})["Records"]
-    return [record["dynamodb"]["Keys"]["p"]["S"] for record in found]
+    actual_records = engine.call("GetRecords", {"ShardIterator": text})["Records"]
+    return [record["dynamodb"]["Keys"]["p"]["S"] for record in actual_records]
 
 
 def number_of(engine: Engine, place: int) -> str:

@@ -52,26 +52,26 @@ def test_backups_of_one_type_are_listed(kept: Kept) -> None:
 
 
 def test_the_time_range_includes_its_lower_bound(kept: Kept) -> None:
-    asked = {"TableName": "things"}
-    assert kept.summaries(**asked, TimeRangeLowerBound=NOW + 1, TimeRangeUpperBound=NOW + 3) == ["b-1", "b-2"]
+    request = {"TableName": "things"}
+    assert kept.summaries(**request, TimeRangeLowerBound=NOW + 1, TimeRangeUpperBound=NOW + 3) == ["b-1", "b-2"]
     time = datetime.fromtimestamp(NOW + 2, UTC)
-    assert kept.summaries(**asked, TimeRangeLowerBound=time) == ["b-2", "b-3"]
-    assert kept.summaries(**asked, TimeRangeUpperBound=NOW + 0.001) == ["b-0"]
-    assert kept.summaries(**asked, TimeRangeUpperBound=NOW) == []
+    assert kept.summaries(**request, TimeRangeLowerBound=time) == ["b-2", "b-3"]
+    assert kept.summaries(**request, TimeRangeUpperBound=NOW + 0.001) == ["b-0"]
+    assert kept.summaries(**request, TimeRangeUpperBound=NOW) == []
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3])
 def test_pages_are_disjoint_and_complete(kept: Kept, limit: int) -> None:
-    found: list[str] = []
-    asked: dict[str, str] = {}
+    backup_names: list[str] = []
+    request: dict[str, str] = {}
     while True:
-        answer = kept.call("ListBackups", Limit=limit, **asked)
+        answer = kept.call("ListBackups", Limit=limit, **request)
         assert len(answer["BackupSummaries"]) <= limit
-        found += [each["BackupName"] for each in answer["BackupSummaries"]]
+        backup_names += [each["BackupName"] for each in answer["BackupSummaries"]]
         if "LastEvaluatedBackupArn" not in answer:
             break
-        asked = {"ExclusiveStartBackupArn": answer["LastEvaluatedBackupArn"]}
-    assert found == kept.summaries()
+        request = {"ExclusiveStartBackupArn": answer["LastEvaluatedBackupArn"]}
+    assert backup_names == kept.summaries()
 
 
 def test_a_full_last_page_has_no_cursor(kept: Kept) -> None:

@@ -35,10 +35,10 @@ def test_the_list_is_empty_without_streams(engine: Engine) -> None:
 def test_streams_are_listed_for_one_table_or_all(engine: Engine) -> None:
     for name in ("one", "two"):
         tables_of.create(engine, name, **tables_of.with_stream())
-    (found,) = engine.call("ListStreams", {"TableName": "one"})["Streams"]
-    assert found["TableName"] == "one"
-    assert found["StreamArn"] == stream_arn(engine, "one")
-    assert found["StreamLabel"] == found["StreamArn"].rpartition("/stream/")[2]
+    (stream,) = engine.call("ListStreams", {"TableName": "one"})["Streams"]
+    assert stream["TableName"] == "one"
+    assert stream["StreamArn"] == stream_arn(engine, "one")
+    assert stream["StreamLabel"] == stream["StreamArn"].rpartition("/stream/")[2]
     assert {each["TableName"] for each in engine.call("ListStreams", {})["Streams"]} == {"one", "two"}
 
 
@@ -46,15 +46,15 @@ def test_pages_cover_all_streams_once(engine: Engine) -> None:
     names = [f"table{number}" for number in range(5)]
     for name in names:
         tables_of.create(engine, name, **tables_of.with_stream())
-    found, request = [], {"Limit": 2}
+    table_names, request = [], {"Limit": 2}
     while True:
         answer = engine.call("ListStreams", request)
         assert len(answer["Streams"]) <= 2
-        found += [each["TableName"] for each in answer["Streams"]]
+        table_names += [each["TableName"] for each in answer["Streams"]]
         if "LastEvaluatedStreamArn" not in answer:
             break
         request = {"Limit": 2, "ExclusiveStartStreamArn": answer["LastEvaluatedStreamArn"]}
-    assert sorted(found) == names
+    assert sorted(table_names) == names
 
 
 def test_the_start_must_be_the_arn_of_a_stream(engine: Engine) -> None:

@@ -24,16 +24,16 @@ def test_pages_add_up_to_the_list(engine: Engine, limit: int) -> None:
     names = [f"table-{number}" for number in range(4)]
     for name in names:
         create(engine, name)
-    found, request = [], {"Limit": limit}
+    table_names, request = [], {"Limit": limit}
     while True:
         page = engine.call("ListTables", request)
         assert len(page["TableNames"]) <= limit
-        found += page["TableNames"]
+        table_names += page["TableNames"]
         if "LastEvaluatedTableName" not in page:
             break
         assert page["LastEvaluatedTableName"] == page["TableNames"][-1]
         request["ExclusiveStartTableName"] = page["LastEvaluatedTableName"]
-    assert found == names
+    assert table_names == names
 
 
 def test_a_full_last_page_has_no_continuation(engine: Engine) -> None:

@@ -26,8 +26,8 @@ PROVISIONED: dict[str, Any] = {
 
 def refused(kept: Kept, arn: str, **members: Any) -> tuple[str, str]:
     """Return code and message with which a restore fails; assert that it leaves no table."""
-    asked = {"BackupArn": arn, "TargetTableName": "restored", **members}
-    description = failure(kept.engine, "RestoreTableFromBackup", asked)
+    request = {"BackupArn": arn, "TargetTableName": "restored", **members}
+    description = failure(kept.engine, "RestoreTableFromBackup", request)
     assert kept.call("ListTables")["TableNames"] == ["things"]
     return description
 
@@ -181,8 +181,8 @@ def test_units_are_overridden_individually() -> None:
 
     def capacity(description: dict[str, Any]) -> list[tuple[int, int]]:
         each = [description, *description["GlobalSecondaryIndexes"]]
-        found = [one["ProvisionedThroughput"] for one in each]
-        return [(one["ReadCapacityUnits"], one["WriteCapacityUnits"]) for one in found]
+        capacities = [one["ProvisionedThroughput"] for one in each]
+        return [(one["ReadCapacityUnits"], one["WriteCapacityUnits"]) for one in capacities]
 
     assert capacity(kept.restore(arn, "same")) == [(5, 5), (5, 5)]
     assert capacity(kept.restore(arn, "table", ProvisionedThroughputOverride=units(7, 7))) == [(7, 7), (5, 5)]

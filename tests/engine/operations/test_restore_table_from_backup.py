@@ -54,8 +54,8 @@ def test_items_and_indexes_are_restored() -> None:
     kept.put("without")
     arn = kept.back_up()
     kept.restore(arn)
-    for asked in ({}, {"IndexName": "by-g"}, {"IndexName": "by-l"}):
-        assert kept.items("restored", **asked) == kept.items("things", **asked)
+    for request in ({}, {"IndexName": "by-g"}, {"IndexName": "by-l"}):
+        assert kept.items("restored", **request) == kept.items("things", **request)
     assert fsck.check(kept.engine) == []
     write = {"TableName": "restored", "Item": {**tables_of.key("p1"), "l": {"S": "new"}}}
     metrics = kept.call("PutItem", **write, ReturnItemCollectionMetrics="SIZE")["ItemCollectionMetrics"]
@@ -96,13 +96,13 @@ def test_a_restore_is_delayed_like_other_state_changes() -> None:
     assert described(kept)["RestoreSummary"]["RestoreInProgress"] is True
     assert failure(kept.engine, "Scan", {"TableName": "restored"})[0] == "ResourceNotFoundException"
     assert failure(kept.engine, "DeleteTable", {"TableName": "restored"})[0] == "ResourceInUseException"
-    asked = {"BackupArn": arn, "TargetTableName": "second"}
+    request = {"BackupArn": arn, "TargetTableName": "second"}
     busy = ("BackupInUseException", f"Backup is being used to restore another table: {arn}")
-    assert failure(kept.engine, "RestoreTableFromBackup", asked) == busy
+    assert failure(kept.engine, "RestoreTableFromBackup", request) == busy
     kept.clock.advance(5)
     assert described(kept)["TableStatus"] == "ACTIVE"
     assert kept.names("restored", IndexName="by-g") == ["a"]
-    kept.call("RestoreTableFromBackup", **asked)
+    kept.call("RestoreTableFromBackup", **request)
 
 
 def test_a_large_table_is_creating_until_its_indexes_are_filled(
@@ -113,11 +113,11 @@ def test_a_large_table_is_creating_until_its_indexes_are_filled(
         tables_of.create(engine, **INDEXED)
         for number in range(300):
             tables_of.put(engine, f"n{number}", g={"S": "g"}, l={"S": "l"})
-        made = engine.call("CreateBackup", {"TableName": "things", "BackupName": "before"})
+        response = engine.call("CreateBackup", {"TableName": "things", "BackupName": "before"})
         monkeypatch.setattr(backfill, "CHUNKS_AT_ONCE", 0)
         monkeypatch.setattr(backfill.Backfiller, "wake", lambda _: None)
-        asked = {"BackupArn": made["BackupDetails"]["BackupArn"], "TargetTableName": "restored"}
-        engine.call("RestoreTableFromBackup", asked)
+        request = {"BackupArn": response["BackupDetails"]["BackupArn"], "TargetTableName": "restored"}
+        engine.call("RestoreTableFromBackup", request)
         description = engine.call("DescribeTable", {"TableName": "restored"})["Table"]
         assert (description["TableStatus"], description["RestoreSummary"]["RestoreInProgress"]) == ("CREATING", True)
         assert failure(engine, "Scan", {"TableName": "restored"})[0] == "ResourceNotFoundException"
@@ -134,13 +134,13 @@ def test_another_process_sees_when_the_table_is_ready(tmp_path: Path, monkeypatc
     path = tmp_path / "data.db"
     with Engine.open(path, clock=tables_of.clock()) as one, Engine.open(path, clock=tables_of.clock()) as other:
         tables_of.create(one, **INDEXED)
-        made = one.call("CreateBackup", {"TableName": "things", "BackupName": "before"})
+        response = one.call("CreateBackup", {"TableName": "things", "BackupName": "before"})
         one.backfiller.wait()  # a thread that still looks for work would fill the restored table
         with monkeypatch.context() as patch:
             patch.setattr(backfill, "CHUNKS_AT_ONCE", 0)
             patch.setattr(backfill.Backfiller, "wake", lambda _: None)
-            asked = {"BackupArn": made["BackupDetails"]["BackupArn"], "TargetTableName": "restored"}
-            one.call("RestoreTableFromBackup", asked)
+            request = {"BackupArn": response["BackupDetails"]["BackupArn"], "TargetTableName": "restored"}
+            one.call("RestoreTableFromBackup", request)
             assert failure(other, "Scan", {"TableName": "restored"})[0] == "ResourceNotFoundException"
         one.backfiller.wake()
         one.backfiller.wait()
@@ -154,14 +154,14 @@ def test_an_existing_target_table_is_in_use() -> None:
     kept = Kept(state_delay_s=5)
     arn = kept.back_up()
     kept.clock.advance(5)
-    asked = {"BackupArn": arn, "TargetTableName": "things"}
+    request = {"BackupArn": arn, "TargetTableName": "things"}
     exists = ("TableAlreadyExistsException", "Table already exists: things")
-    assert failure(kept.engine, "RestoreTableFromBackup", asked) == exists
+    assert failure(kept.engine, "RestoreTableFromBackup", request) == exists
     kept.call("DeleteTable", TableName="things")
-    assert failure(kept.engine, "RestoreTableFromBackup", asked) == exists
+    assert failure(kept.engine, "RestoreTableFromBackup", request) == exists
     kept.clock.advance(5)
-    kept.call("RestoreTableFromBackup", **asked)
-    assert failure(kept.engine, "RestoreTableFromBackup", asked) == (
+    kept.call("RestoreTableFromBackup", **request)
+    assert failure(kept.engine, "RestoreTableFromBackup", request) == (
         "TableInUseException",
         f"Table: things is already being restored from backup: {arn}",
     )
@@ -173,7 +173,7 @@ def test_an_existing_target_table_is_in_use() -> None:
     })[0] == "ResourceInUseException"  # fmt: skip
     kept.clock.advance(5)
     tables_of.create(kept.engine, "more")
-    assert failure(kept.engine, "RestoreTableFromBackup", {**asked, "TargetTableName": "more"}) == (
+    assert failure(kept.engine, "RestoreTableFromBackup", {**request, "TargetTableName": "more"}) == (
         "TableInUseException",
         "Table is being created: more",
     )

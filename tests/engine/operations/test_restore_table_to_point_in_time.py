@@ -16,8 +16,8 @@ from keyplan.engine.backups.history import DAY_S
 
 def refused(kept: Kept, **members: Any) -> tuple[str, str]:
     """Return code and message with which a restore fails."""
-    asked = {"SourceTableName": "things", "TargetTableName": "restored", "UseLatestRestorableTime": True, **members}
-    return failure(kept.engine, "RestoreTableToPointInTime", {name: each for name, each in asked.items() if each})
+    request = {"SourceTableName": "things", "TargetTableName": "restored", "UseLatestRestorableTime": True, **members}
+    return failure(kept.engine, "RestoreTableToPointInTime", {name: each for name, each in request.items() if each})
 
 
 @pytest.fixture
@@ -61,8 +61,8 @@ def test_the_restore_time_may_be_a_datetime(kept: Kept) -> None:
 
 
 def test_the_source_may_be_named_by_its_arn(kept: Kept) -> None:
-    asked = {"SourceTableArn": ARN, "TargetTableName": "restored", "UseLatestRestorableTime": True}
-    kept.call("RestoreTableToPointInTime", **asked)
+    request = {"SourceTableArn": ARN, "TargetTableName": "restored", "UseLatestRestorableTime": True}
+    kept.call("RestoreTableToPointInTime", **request)
     assert kept.names("restored") == ["b"]
 
 

@@ -148,11 +148,11 @@ def test_an_arn_that_is_not_a_table_is_rejected(engine: Engine, arn: str, error:
 
 def test_a_stream_has_its_own_tags(engine: Engine) -> None:
     arn = create(engine, Tags=[tag("a", "of the table")], StreamSpecification=STREAMED)["LatestStreamArn"]
-    asked = {"ResourceArn": arn}
-    assert engine.call("ListTagsOfResource", asked) == {"Tags": []}
-    assert engine.call("TagResource", {**asked, "Tags": [tag("a", "of the stream"), tag("b")]}) == {}
-    assert engine.call("UntagResource", {**asked, "TagKeys": ["b"]}) == {}
-    assert engine.call("ListTagsOfResource", asked) == {"Tags": [tag("a", "of the stream")]}
+    request = {"ResourceArn": arn}
+    assert engine.call("ListTagsOfResource", request) == {"Tags": []}
+    assert engine.call("TagResource", {**request, "Tags": [tag("a", "of the stream"), tag("b")]}) == {}
+    assert engine.call("UntagResource", {**request, "TagKeys": ["b"]}) == {}
+    assert engine.call("ListTagsOfResource", request) == {"Tags": [tag("a", "of the stream")]}
     assert listed(engine) == {"a": "of the table"}
 
 
@@ -166,12 +166,12 @@ def test_an_ended_stream_has_no_tags(engine: Engine) -> None:
 
 
 def test_indexes_have_no_tags(engine: Engine) -> None:
-    made = create(
+    description = create(
         engine,
         AttributeDefinitions=definitions(id="S", by="S"),
         GlobalSecondaryIndexes=[index("mine", "by")],
     )
-    arn = made["GlobalSecondaryIndexes"][0]["IndexArn"]
+    arn = description["GlobalSecondaryIndexes"][0]["IndexArn"]
     assert failure(engine, "TagResource", {"ResourceArn": arn, "Tags": [tag("a")]})[0] == "ValidationException"
 
 

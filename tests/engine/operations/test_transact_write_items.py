@@ -39,8 +39,8 @@ def put(the_item: dict[str, Any], table: str = "plain", **options: Any) -> dict[
 
 def update(key: dict[str, Any], expression: str, table: str = "plain", **options: Any) -> dict[str, Any]:
     values = {f":{name}": options.pop(name) for name in ("v", "w") if name in options}
-    given = {"ExpressionAttributeValues": values} if values else {}
-    return {"Update": {"TableName": table, "Key": key, "UpdateExpression": expression, **given, **options}}
+    inputs = {"ExpressionAttributeValues": values} if values else {}
+    return {"Update": {"TableName": table, "Key": key, "UpdateExpression": expression, **inputs, **options}}
 
 
 def delete(key: dict[str, Any], table: str = "plain", **options: Any) -> dict[str, Any]:
@@ -80,8 +80,8 @@ def outright(engine: Engine, *actions: dict[str, Any]) -> str:
 
 
 def stored(engine: Engine, the_key: dict[str, Any], table: str = "plain") -> dict[str, Any] | None:
-    found: dict[str, Any] | None = engine.call("GetItem", {"TableName": table, "Key": the_key}).get("Item")
-    return found
+    stored_item: dict[str, Any] | None = engine.call("GetItem", {"TableName": table, "Key": the_key}).get("Item")
+    return stored_item
 
 
 def units(engine: Engine, *actions: dict[str, Any], detail: str = "TOTAL") -> list[dict[str, Any]]:

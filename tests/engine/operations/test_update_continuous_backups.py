@@ -89,15 +89,15 @@ def test_the_period_is_35_days_by_default() -> None:
 def test_a_missing_table_is_rejected(operation: str, more: dict[str, object]) -> None:
     clock = tables_of.clock()
     with Engine.memory(clock=clock, state_delay_s=5) as engine:
-        asked = {"TableName": "things", **more}
+        request = {"TableName": "things", **more}
         absent = ("TableNotFoundException", "Table not found: things")
-        assert failure(engine, operation, asked) == absent
+        assert failure(engine, operation, request) == absent
         tables_of.create(engine)
-        assert failure(engine, operation, asked) == absent
+        assert failure(engine, operation, request) == absent
         clock.advance(5)
-        engine.call(operation, asked)
+        engine.call(operation, request)
         engine.call("DeleteTable", {"TableName": "things"})
-        assert failure(engine, operation, asked) == absent
+        assert failure(engine, operation, request) == absent
 
 
 def test_recovery_starts_the_background_thread() -> None:
@@ -117,6 +117,6 @@ def test_writers_in_other_processes_notice_recovery(tmp_path_factory: pytest.Tem
         other.clock.advance(1)  # type: ignore[attr-defined]  # the test's own clock
         tables_of.put(other, "b")
         tables_of.delete(other, "a")
-        asked = {"SourceTableName": "things", "TargetTableName": "restored", "RestoreDateTime": NOW}
-        one.call("RestoreTableToPointInTime", asked)
+        request = {"SourceTableName": "things", "TargetTableName": "restored", "RestoreDateTime": NOW}
+        one.call("RestoreTableToPointInTime", request)
         assert [item["p"]["S"] for item in other.call("Scan", {"TableName": "restored"})["Items"]] == ["a"]

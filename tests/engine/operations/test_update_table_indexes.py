@@ -57,9 +57,9 @@ def test_the_response_describes_the_new_index(engine: Engine) -> None:
     create(engine)
     answer = add_index(engine, "tag")
     assert answer["TableStatus"] == "UPDATING"
-    (made,) = answer["GlobalSecondaryIndexes"]
-    assert (made["IndexStatus"], made["Backfilling"]) == ("CREATING", False)
-    assert made["IndexArn"] == ARN + "notes/index/tag"
+    (indexes,) = answer["GlobalSecondaryIndexes"]
+    assert (indexes["IndexStatus"], indexes["Backfilling"]) == ("CREATING", False)
+    assert indexes["IndexArn"] == ARN + "notes/index/tag"
     assert answer["AttributeDefinitions"] == definitions(id="S", tagKey="S")
 
 
@@ -69,10 +69,10 @@ def test_existing_items_are_in_the_new_index(engine: Engine) -> None:
         put(engine, str(number), tagKey={"S": f"key {number % 2}"})
     put(engine, "sparse")
     add_index(engine, "tag")
-    (made,) = describe(engine)["GlobalSecondaryIndexes"]
-    assert made["IndexStatus"] == "ACTIVE"
-    assert "Backfilling" not in made
-    assert made["ItemCount"] == 5
+    (indexes,) = describe(engine)["GlobalSecondaryIndexes"]
+    assert indexes["IndexStatus"] == "ACTIVE"
+    assert "Backfilling" not in indexes
+    assert indexes["ItemCount"] == 5
     assert scan(engine, "tag") == ["0", "1", "2", "3", "4"]
     put(engine, "later", tagKey={"S": "key 2"})
     assert scan(engine, "tag")[-1] == "later"
@@ -186,8 +186,8 @@ def test_units_of_a_new_index_depend_on_the_billing_mode(engine: Engine) -> None
         INVALID + "Both ReadCapacityUnits and WriteCapacityUnits must be specified for index: new"
     )
     update(engine, AttributeDefinitions=definitions(tagKey="S"), **changes)
-    (made,) = describe(engine)["GlobalSecondaryIndexes"]
-    assert made["ProvisionedThroughput"] == {"NumberOfDecreasesToday": 0, **units(1, 1)}
+    (indexes,) = describe(engine)["GlobalSecondaryIndexes"]
+    assert indexes["ProvisionedThroughput"] == {"NumberOfDecreasesToday": 0, **units(1, 1)}
 
 
 def test_an_index_is_created_in_two_phases_with_the_delay() -> None:
@@ -199,8 +199,8 @@ def test_an_index_is_created_in_two_phases_with_the_delay() -> None:
         add_index(engine, "tag")
         table = describe(engine)
         assert table["TableStatus"] == "UPDATING"
-        (made,) = table["GlobalSecondaryIndexes"]
-        assert (made["IndexStatus"], made["Backfilling"]) == ("CREATING", False)
+        (indexes,) = table["GlobalSecondaryIndexes"]
+        assert (indexes["IndexStatus"], indexes["Backfilling"]) == ("CREATING", False)
         assert update_failure(engine, **delete_index("tag")) == (
             "ResourceInUseException",
             IN_USE + "Index creation is in resource allocation phase. Retry deletion during backfilling phase or "
@@ -218,8 +218,8 @@ def test_an_index_is_created_in_two_phases_with_the_delay() -> None:
         clock.advance(5.0)
         table = describe(engine)
         assert table["TableStatus"] == "ACTIVE"
-        (made,) = table["GlobalSecondaryIndexes"]
-        assert (made["IndexStatus"], made["Backfilling"]) == ("CREATING", True)
+        (indexes,) = table["GlobalSecondaryIndexes"]
+        assert (indexes["IndexStatus"], indexes["Backfilling"]) == ("CREATING", True)
         reading = failure(engine, "Scan", {"TableName": "notes", "IndexName": "tag"})
         assert reading == ("ValidationException", "Cannot read from backfilling global secondary index: tag")
         put(engine, "b", tagKey={"S": "x"})
@@ -356,11 +356,11 @@ def test_units_of_an_index_are_changed(engine: Engine) -> None:
     with_index(engine, ProvisionedThroughput=units(1, 1), index={"ProvisionedThroughput": units(2, 2)})
     answer = update(engine, **update_index("tag", ProvisionedThroughput=units(3, 2)))
     assert answer["TableStatus"] == "ACTIVE"
-    (made,) = answer["GlobalSecondaryIndexes"]
-    assert made["IndexStatus"] == "UPDATING"
-    assert made["ProvisionedThroughput"]["ReadCapacityUnits"] == 2
-    (made,) = describe(engine)["GlobalSecondaryIndexes"]
-    assert (made["IndexStatus"], made["ProvisionedThroughput"]["ReadCapacityUnits"]) == ("ACTIVE", 3)
+    (indexes,) = answer["GlobalSecondaryIndexes"]
+    assert indexes["IndexStatus"] == "UPDATING"
+    assert indexes["ProvisionedThroughput"]["ReadCapacityUnits"] == 2
+    (indexes,) = describe(engine)["GlobalSecondaryIndexes"]
+    assert (indexes["IndexStatus"], indexes["ProvisionedThroughput"]["ReadCapacityUnits"]) == ("ACTIVE", 3)
 
 
 def test_units_of_an_index_must_change(engine: Engine) -> None:
@@ -391,9 +391,9 @@ def test_maxima_and_warm_throughput_of_an_index_are_changed(engine: Engine) -> N
     with_index(engine)
     update(engine, **update_index("tag", OnDemandThroughput={"MaxReadRequestUnits": 50}))
     update(engine, **update_index("tag", WarmThroughput={"ReadUnitsPerSecond": 12500}))
-    (made,) = describe(engine)["GlobalSecondaryIndexes"]
-    assert made["OnDemandThroughput"] == {"MaxReadRequestUnits": 50}
-    assert made["WarmThroughput"] == {
+    (indexes,) = describe(engine)["GlobalSecondaryIndexes"]
+    assert indexes["OnDemandThroughput"] == {"MaxReadRequestUnits": 50}
+    assert indexes["WarmThroughput"] == {
         "ReadUnitsPerSecond": 12500,
         "WriteUnitsPerSecond": 4000,
         "Status": "ACTIVE",

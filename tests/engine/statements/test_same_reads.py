@@ -127,12 +127,12 @@ def _follow(engine: Engine, statement: dict[str, Any], operation: str, request: 
             with pytest.raises(ValidationError):
                 engine.call("ExecuteStatement", statement)
             return
-        found = engine.call("ExecuteStatement", statement)
-        assert found["Items"] == page["Items"]
-        assert found["ConsumedCapacity"] == page["ConsumedCapacity"]
-        assert found.get("LastEvaluatedKey") == page.get("LastEvaluatedKey")
-        assert ("NextToken" in found) == ("LastEvaluatedKey" in page)
-        if "NextToken" not in found:
+        response = engine.call("ExecuteStatement", statement)
+        assert response["Items"] == page["Items"]
+        assert response["ConsumedCapacity"] == page["ConsumedCapacity"]
+        assert response.get("LastEvaluatedKey") == page.get("LastEvaluatedKey")
+        assert ("NextToken" in response) == ("LastEvaluatedKey" in page)
+        if "NextToken" not in response:
             return
-        statement = {**statement, "NextToken": found["NextToken"]}
+        statement = {**statement, "NextToken": response["NextToken"]}
         request = {**request, "ExclusiveStartKey": page["LastEvaluatedKey"]}

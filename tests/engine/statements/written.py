@@ -77,8 +77,8 @@ class Writing:
         return {"Parameters": self.parameters} if self.parameters else {}
 
     def for_expressions(self) -> dict[str, Any]:
-        given = {"ExpressionAttributeValues": self.values, "ExpressionAttributeNames": self.names}
-        return {member: content for member, content in given.items() if content}
+        members = {"ExpressionAttributeValues": self.values, "ExpressionAttributeNames": self.names}
+        return {member: content for member, content in members.items() if content}
 
 
 def _joined(parts: list[str | int]) -> str:

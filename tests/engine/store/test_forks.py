@@ -67,9 +67,9 @@ with Engine.open(path) as again:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
 @pytest.mark.parametrize("durability", ["normal", "full"])
 def test_a_child_process_cannot_use_its_parents_database_and_may_open_its_own(durability: str, tmp_path: Path) -> None:
-    given = [sys.executable, "-W", "ignore", "-c", PROGRAM, str(tmp_path / "data.db"), durability]
-    said = subprocess.run(given, capture_output=True, check=True, text=True, timeout=120).stdout.splitlines()
-    assert said == [" was opened before this process was forked: open it again here", "['after', 'before', 'child']"]
+    command = [sys.executable, "-W", "ignore", "-c", PROGRAM, str(tmp_path / "data.db"), durability]
+    lines = subprocess.run(command, capture_output=True, check=True, text=True, timeout=120).stdout.splitlines()
+    assert lines == [" was opened before this process was forked: open it again here", "['after', 'before', 'child']"]
 
 
 CLOSING = """
@@ -104,5 +104,5 @@ engine.close()
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
 def test_a_child_process_exits_whatever_its_parents_threads_are_doing(tmp_path: Path) -> None:
-    given = [sys.executable, "-W", "ignore", "-c", CLOSING, str(tmp_path / "data.db")]
-    assert subprocess.run(given, capture_output=True, check=True, text=True, timeout=30).stdout == "closed\n"
+    command = [sys.executable, "-W", "ignore", "-c", CLOSING, str(tmp_path / "data.db")]
+    assert subprocess.run(command, capture_output=True, check=True, text=True, timeout=30).stdout == "closed\n"

@@ -21,10 +21,10 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqliteStor
 @pytest.fixture
 def tree(store: SqliteStore) -> Tree:
     def fill(transaction: Transaction) -> Tree:
-        made = transaction.create_tree()
+        new_tree = transaction.create_tree()
         for key in (b"a", b"b", b"c"):
-            transaction.put(made, key, 1, b"body of " + key)
-        return made
+            transaction.put(new_tree, key, 1, b"body of " + key)
+        return new_tree
 
     return store.write(fill)
 

@@ -26,9 +26,9 @@ T = TypeVar("T")
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqliteStore]:
     """Yield a store in a file, for each durability."""
     durability: Durability = request.param
-    made = SqliteStore(str(tmp_path / "data.db"), durability=durability)
-    yield made
-    made.close()
+    new_store = SqliteStore(str(tmp_path / "data.db"), durability=durability)
+    yield new_store
+    new_store.close()
 
 
 def elsewhere(work: Callable[[], T]) -> T:
@@ -48,7 +48,7 @@ def put(store: SqliteStore, tree: Tree, key: bytes, body: bytes = b"x") -> None:
 def read(store: SqliteStore, tree: Tree, key: bytes) -> bytes | None:
     """Return the body under a key; assert that both ways of reading agree."""
     row = store.view().point(tree, key)
-    assert [found[1:] for found in store.view().rows(tree, key, key + b"\x00", limit=1)] == (
+    assert [actual_row[1:] for actual_row in store.view().rows(tree, key, key + b"\x00", limit=1)] == (
         [] if row is None else [row]
     )
     return None if row is None else row[1]
@@ -57,20 +57,20 @@ def read(store: SqliteStore, tree: Tree, key: bytes) -> bytes | None:
 @contextmanager
 def through_the_writer(store: SqliteStore) -> Iterator[list[str]]:
     """Yield the statements that run on the write connection inside the block."""
-    made: list[str] = []
+    entries: list[str] = []
     connection = store._writing.connection
-    connection.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: made.append(event["sql"]))
+    connection.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: entries.append(event["sql"]))
     try:
-        yield made
+        yield entries
     finally:
         connection.trace_v2(0, None)
 
 
 def lent(store: SqliteStore, tree: Tree) -> int:
     """Return how many of two reads, of one row and of several, use the write connection."""
-    with through_the_writer(store) as made:
+    with through_the_writer(store) as writer:
         read(store, tree, b"a")
-    return len(made)
+    return len(writer)
 
 
 def test_the_last_writing_thread_reads_through_the_write_connection(store: SqliteStore) -> None:
@@ -102,13 +102,13 @@ def test_many_rows_are_not_read_through_the_write_connection(store: SqliteStore)
     for number in range(readers.BRIEF_ROWS + 20):
         put(store, tree, b"%03d" % number)
     view = store.view()
-    with through_the_writer(store) as made:
+    with through_the_writer(store) as writer:
         assert len(view.rows(tree, b"", None, limit=readers.BRIEF_ROWS + 1)) == readers.BRIEF_ROWS + 1
         assert len(view.rows(tree, b"", None)) == readers.BRIEF_ROWS + 20
-        assert made == []
+        assert writer == []
         assert len(view.rows(tree, b"", None, limit=readers.BRIEF_ROWS)) == readers.BRIEF_ROWS
         assert len(list(view.span(tree, b"", None))) == readers.BRIEF_ROWS + 20
-        assert len(made) == 2
+        assert len(writer) == 2
 
 
 @pytest.mark.parametrize("reverse", [False, True])

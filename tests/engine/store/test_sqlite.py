@@ -23,11 +23,11 @@ from keyplan.errors import DatabaseFullError, EngineClosedError, StorageError
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqliteStore]:
     """Yield one store of each kind."""
     if request.param == "memory":
-        made = SqliteStore(MEMORY)
+        new_store = SqliteStore(MEMORY)
     else:
-        made = SqliteStore(str(tmp_path / "data.db"), durability=request.param)
-    yield made
-    made.close()
+        new_store = SqliteStore(str(tmp_path / "data.db"), durability=request.param)
+    yield new_store
+    new_store.close()
 
 
 def new_tree(store: SqliteStore) -> Tree:
@@ -268,8 +268,8 @@ def test_written_rows_exist_after_reopening(tmp_path: Path) -> None:
 
 def noticed(transaction: Transaction) -> bool:
     """Return True if other connections have committed since the last check."""
-    found, transaction.foreign = transaction.foreign, False
-    return found
+    foreign, transaction.foreign = transaction.foreign, False
+    return foreign
 
 
 def test_commits_of_another_connection_are_noticed(tmp_path: Path) -> None:
@@ -390,18 +390,18 @@ def test_a_copy_does_not_replace_a_file_created_in_the_meantime(
 ) -> None:
     store, target = SqliteStore(str(tmp_path / "data.db")), tmp_path / "copies" / "other.db"
     target.parent.mkdir()
-    made: list[SqliteStore] = []
+    stores: list[SqliteStore] = []
 
     def copy_slowly(source: apsw.Connection, to: apsw.Connection) -> None:
         files.copy(source, to)
-        made.append(SqliteStore(str(target)))
-        made[0].write(lambda transaction: transaction.put_document("n", b"1"))
+        stores.append(SqliteStore(str(target)))
+        stores[0].write(lambda transaction: transaction.put_document("n", b"1"))
 
     with monkeypatch.context() as patch:
         patch.setattr(sqlite, "copy", copy_slowly)
         with pytest.raises(FileExistsError):
             store.copy_to(str(target))
-    made[0].close()
+    stores[0].close()
     assert list(target.parent.iterdir()) == [target]
     again = SqliteStore(str(target))
     assert again.view().document("n") == b"1"
@@ -425,9 +425,9 @@ def test_threads_may_copy_to_one_path_concurrently(tmp_path: Path) -> None:
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(copy, range(4)))
     assert list(target.parent.iterdir()) == [target]
-    made = SqliteStore(str(target))
-    assert made.view().totals(tree) == (100, 700)
-    for each in (store, made):
+    new_store = SqliteStore(str(target))
+    assert new_store.view().totals(tree) == (100, 700)
+    for each in (store, new_store):
         each.close()
 
 

@@ -55,8 +55,8 @@ def test_a_failed_separate_write_undoes_only_its_own_work(store: SqliteStore) ->
 
 def test_the_next_transaction_counts_as_foreign(store: SqliteStore) -> None:
     def noticed(transaction: Transaction) -> bool:
-        found, transaction.foreign = transaction.foreign, False
-        return found
+        foreign, transaction.foreign = transaction.foreign, False
+        return foreign
 
     assert not store.write(noticed)
     store.write_apart(lambda transaction: transaction.put_document("apart", b"2"))

@@ -78,8 +78,8 @@ def test_an_unfinished_index_is_written_but_not_read(anywhere: Engine) -> None:
     add_index(anywhere, "tag")
     table = describe(anywhere)
     assert table["TableStatus"] == "ACTIVE"
-    (made,) = table["GlobalSecondaryIndexes"]
-    assert (made["IndexStatus"], made["Backfilling"], made["ItemCount"]) == ("CREATING", True, 3)
+    (indexes,) = table["GlobalSecondaryIndexes"]
+    assert (indexes["IndexStatus"], indexes["Backfilling"], indexes["ItemCount"]) == ("CREATING", True, 3)
     put(anywhere, "new", tagKey={"S": "x"})
     assert describe(anywhere)["GlobalSecondaryIndexes"][0]["ItemCount"] == 4
     for operation, more in (

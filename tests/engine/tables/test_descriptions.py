@@ -33,24 +33,24 @@ def changes_met_by_a_drop(
     monkeypatch: pytest.MonkeyPatch, engine: Engine, other: Engine, table: str
 ) -> list[Callable[[Transaction], Any]]:
     """Return the changes that the first engine makes from now on; after each the other one drops the table."""
-    alter, made = engine.database.alter, []
+    alter, entries = engine.database.alter, []
 
     def altered(work: Callable[[Transaction], T]) -> T:
-        made.append(work)
+        entries.append(work)
         result = alter(work)
         if table in other.call("ListTables", {})["TableNames"] and not is_creating(other, table):
             other.call("DeleteTable", {"TableName": table})
         return result
 
     monkeypatch.setattr(engine.database, "alter", altered)
-    return made
+    return entries
 
 
 def test_a_table_is_created_once(engines: tuple[Engine, Engine], monkeypatch: pytest.MonkeyPatch) -> None:
     engine, other = engines
-    made = changes_met_by_a_drop(monkeypatch, engine, other, "notes")
+    changes = changes_met_by_a_drop(monkeypatch, engine, other, "notes")
     assert create(engine)["TableStatus"] == "CREATING"
-    assert len(made) == 1
+    assert len(changes) == 1
     assert engine.call("ListTables", {})["TableNames"] == []
 
 
@@ -58,16 +58,16 @@ def test_a_table_is_changed_once(engines: tuple[Engine, Engine], monkeypatch: py
     engine, other = engines
     create(engine)
     put(engine, "1")
-    made = changes_met_by_a_drop(monkeypatch, engine, other, "notes")
+    changes = changes_met_by_a_drop(monkeypatch, engine, other, "notes")
     request = {"TableName": "notes", "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}}
     description = engine.call("UpdateTable", request)["TableDescription"]
     assert (description["TableStatus"], description["ItemCount"]) == ("UPDATING", 1)
-    assert len(made) == 1
+    assert len(changes) == 1
 
 
 def restore_of_backup(engine: Engine) -> tuple[str, dict[str, Any]]:
-    made = engine.call("CreateBackup", {"TableName": "notes", "BackupName": "before"})
-    return "RestoreTableFromBackup", {"BackupArn": made["BackupDetails"]["BackupArn"]}
+    response = engine.call("CreateBackup", {"TableName": "notes", "BackupName": "before"})
+    return "RestoreTableFromBackup", {"BackupArn": response["BackupDetails"]["BackupArn"]}
 
 
 def restore_to_now(engine: Engine) -> tuple[str, dict[str, Any]]:
@@ -86,9 +86,9 @@ def test_a_table_is_restored_once(
     create(engine)
     put(engine, "1")
     operation, request = prepared(engine)
-    made = changes_met_by_a_drop(monkeypatch, engine, other, "restored")
+    changes = changes_met_by_a_drop(monkeypatch, engine, other, "restored")
     description = engine.call(operation, {**request, "TargetTableName": "restored"})["TableDescription"]
     assert description["RestoreSummary"]["RestoreInProgress"]
     assert description["ItemCount"] == 0  # as in the service
-    assert len(made) == 2  # begun, and complete
+    assert len(changes) == 2  # begun, and complete
     assert engine.call("ListTables", {})["TableNames"] == ["notes"]

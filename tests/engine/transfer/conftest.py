@@ -11,6 +11,6 @@ from tests.engine.transfer.making import Workshop
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Iterator[Workshop]:
-    made = Workshop(tmp_path)
-    yield made
-    made.engine.close()
+    workshop = Workshop(tmp_path)
+    yield workshop
+    workshop.engine.close()

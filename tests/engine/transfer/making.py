@@ -41,13 +41,13 @@ class Workshop:
 
     def scan(self, name: str = "notes", **members: Any) -> list[Item]:
         """Return all items, by their id."""
-        found: list[Item] = []
+        items: list[Item] = []
         request = {"TableName": name, **members}
         while True:
             page = self.engine.call("Scan", request)
-            found += page["Items"]
+            items += page["Items"]
             if "LastEvaluatedKey" not in page:
-                return sorted(found, key=lambda item: str(item["id"]))
+                return sorted(items, key=lambda item: str(item["id"]))
             request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
 
     def begin_export(self, name: str = "notes", **members: Any) -> dict[str, Any]:

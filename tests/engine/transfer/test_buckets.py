@@ -102,13 +102,13 @@ def test_invalid_keys_are_rejected(buckets: FolderBuckets, key: str) -> None:
 
 
 def test_the_folder_must_exist(tmp_path: Path) -> None:
-    for given in ("", tmp_path / "missing", "s3://lake"):
+    for values in ("", tmp_path / "missing", "s3://lake"):
         with pytest.raises(ValueError, match="buckets="):
-            opened(given)
+            opened(values)
     with pytest.raises(ValueError, match="the folder does not exist"):
         Engine.open(tmp_path / "x.db", buckets=tmp_path / "missing")
-    made = FolderBuckets(tmp_path)
-    assert opened(made) is made
+    new_buckets = FolderBuckets(tmp_path)
+    assert opened(new_buckets) is new_buckets
 
 
 def test_an_unwritable_folder_is_reported(buckets: FolderBuckets, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,8 +18,8 @@ TYPED = {
 
 def csv(shop: Workshop, content: str | bytes, options: dict[str, Any] | None = None, **members: Any) -> dict[str, Any]:
     shop.write("in.csv", content)
-    given: dict[str, Any] = {} if options is None else {"InputFormatOptions": {"Csv": options}}
-    return shop.import_("in.csv", InputFormat="CSV", **given, **members)
+    values: dict[str, Any] = {} if options is None else {"InputFormatOptions": {"Csv": options}}
+    return shop.import_("in.csv", InputFormat="CSV", **values, **members)
 
 
 def counts(described: dict[str, Any]) -> tuple[int, int, int]:

@@ -16,14 +16,14 @@ from keyplan.errors import ServiceError
 def test_a_filter_selects_exported_items(shop: Workshop) -> None:
     shop.create()
     shop.put(*(item(str(number), n={"N": str(number)}, b={"B": b"\x00"}, x={"S": "x"}) for number in range(10)))
-    given = {
+    members = {
         "FilterExpression": "#n >= :n AND b = :b",
         "ProjectionExpression": "id, #n",
         "ExpressionAttributeNames": {"#n": "n"},
         "ExpressionAttributeValues": {":n": {"N": "7"}, ":b": {"B": b"\x00"}},
     }
-    ended = shop.export(FilterSpecification=given)
-    assert ended["FilterSpecification"] == given
+    ended = shop.export(FilterSpecification=members)
+    assert ended["FilterSpecification"] == members
     assert ended["ItemCount"] == 3
     assert sorted((line["Item"] for line in shop.lines(ended)), key=str) == [
         item(str(number), n={"N": str(number)}) for number in (7, 8, 9)
@@ -37,12 +37,12 @@ def test_a_key_condition_selects_one_partition(shop: Workshop, monkeypatch: pyte
     shop.put(*(item(id_, day={"N": str(day)}) for id_ in "abc" for day in range(5)))
     values = {":id": {"S": "b"}, ":day": {"N": "2"}}
     names = {"ExpressionAttributeNames": {"#day": "day"}}
-    given = {"KeyConditionExpression": "id = :id AND #day > :day", "ExpressionAttributeValues": values, **names}
+    members = {"KeyConditionExpression": "id = :id AND #day > :day", "ExpressionAttributeValues": values, **names}
     read = _rows_read(monkeypatch)
-    lines = shop.lines(shop.export(FilterSpecification=given))
+    lines = shop.lines(shop.export(FilterSpecification=members))
     assert [line["Item"] for line in lines] == [item("b", day={"N": "3"}), item("b", day={"N": "4"})]
     assert len(read) <= 4, "behind the partition a piece looks at one row"
-    for wrong, said in (
+    for wrong, expected in (
         (
             {"KeyConditionExpression": "#day = :day", "ExpressionAttributeValues": {":day": {"N": "1"}}, **names},
             "Query condition",
@@ -59,7 +59,7 @@ def test_a_key_condition_selects_one_partition(shop: Workshop, monkeypatch: pyte
         with pytest.raises(ServiceError) as caught:
             shop.begin_export(FilterSpecification=wrong)
         assert caught.value.code == "ValidationException"
-        assert caught.value.message.startswith(said), caught.value.message
+        assert caught.value.message.startswith(expected), caught.value.message
 
 
 def _rows_read(monkeypatch: pytest.MonkeyPatch) -> list[Row]:

@@ -12,10 +12,10 @@ from keyplan.engine.transfer import exports
 
 
 def period(shop: Workshop, view: str = "NEW_AND_OLD_IMAGES", end: float | None = None) -> dict[str, Any]:
-    given: dict[str, Any] = {"ExportFromTime": NOW + 100, "ExportViewType": view}
+    members: dict[str, Any] = {"ExportFromTime": NOW + 100, "ExportViewType": view}
     if end is not None:
-        given["ExportToTime"] = end
-    return {"ExportType": "INCREMENTAL_EXPORT", "IncrementalExportSpecification": given}
+        members["ExportToTime"] = end
+    return {"ExportType": "INCREMENTAL_EXPORT", "IncrementalExportSpecification": members}
 
 
 def changed(shop: Workshop) -> None:

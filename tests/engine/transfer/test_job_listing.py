@@ -124,10 +124,10 @@ def test_a_token_of_the_other_list_is_invalid(shop: Workshop) -> None:
     for number in range(2):
         shop.import_("none", f"table{number}")
     token = shop.engine.call("ListImports", {"PageSize": 1})["NextToken"]
-    for operation, given in (("ListExports", token), ("ListImports", "0" * 112), ("ListExports", "x")):
-        assert failure(shop.engine, operation, {"NextToken": given}) == (
+    for operation, values in (("ListExports", token), ("ListImports", "0" * 112), ("ListExports", "x")):
+        assert failure(shop.engine, operation, {"NextToken": values}) == (
             "ValidationException",
-            f"Invalid Request: Provided nextToken is invalid: {given}",
+            f"Invalid Request: Provided nextToken is invalid: {values}",
         )
 
 

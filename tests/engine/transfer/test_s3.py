@@ -38,12 +38,12 @@ def s3(url: str) -> Any:
 
 @pytest.fixture
 def shop(url: str, tmp_path: Path) -> Iterator[Workshop]:
-    made = Workshop(tmp_path)
-    made.engine.buckets = made.engine.database.buckets = S3Buckets(
+    workshop = Workshop(tmp_path)
+    workshop.engine.buckets = workshop.engine.database.buckets = S3Buckets(
         key="k", secret="s", endpoint_url=url, client_kwargs={"region_name": "us-east-1"}
     )
-    yield made
-    made.engine.close()
+    yield workshop
+    workshop.engine.close()
 
 
 def test_an_export_to_s3_can_be_imported_from_it(shop: Workshop, s3: Any) -> None:
@@ -82,7 +82,7 @@ def test_objects_are_listed_over_all_pages_and_streamed(
     buckets = shop.engine.buckets
     assert isinstance(buckets, S3Buckets)
     call = buckets._files.call_s3
-    monkeypatch.setattr(buckets._files, "call_s3", lambda name, **given: call(name, **given, MaxKeys=2))
+    monkeypatch.setattr(buckets._files, "call_s3", lambda name, **file: call(name, **file, MaxKeys=2))
     assert list(buckets.keys(BUCKET, "in/")) == [f"in/{number}" for number in range(5)]
     monkeypatch.undo()
     assert shop.import_("in")["ImportedItemCount"] == 6

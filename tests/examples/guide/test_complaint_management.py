@@ -89,8 +89,8 @@ def test_3_the_severity_of_a_complaint_is_updated(db: Connection) -> None:
 
 
 def test_4_a_complaint_is_read_by_its_id(db: Connection) -> None:
-    found = db.run(guide.complaint("Complaint0987"))
-    assert found == COMPLAINTS[3]
+    result = db.run(guide.complaint("Complaint0987"))
+    assert result == COMPLAINTS[3]
     assert db.run(guide.complaint("Complaint1")) is None
 
 
@@ -112,35 +112,35 @@ def test_7_the_latest_comment_on_a_complaint_is_one_item(db: Connection) -> None
 
 
 def test_8_a_complaint_is_found_only_for_its_own_customer(db: Connection) -> None:
-    (found,) = db.run(guide.complaint_of_customer("custXYZ", "Complaint1321"))
-    assert found.severity == "P2"
+    (result,) = db.run(guide.complaint_of_customer("custXYZ", "Complaint1321"))
+    assert result.severity == "P2"
     assert not db.run(guide.complaint_of_customer("custABC", "Complaint1321")).items
 
 
 def test_9_all_complaints_of_a_customer_are_listed(db: Connection) -> None:
-    found = [each.complaint_id for each in db.run(guide.complaints_of_customer("custXYZ"))]
-    assert found == ["Complaint0987", "Complaint1321"]
+    complaint_ids = [each.complaint_id for each in db.run(guide.complaints_of_customer("custXYZ"))]
+    assert complaint_ids == ["Complaint0987", "Complaint1321"]
 
 
 def test_10_an_escalated_complaint_enters_the_sparse_index(
     db: Connection, stored: Callable[..., list[dict[str, Any]]]
 ) -> None:
     assert len(stored(guide.complaints, "Escalations_GSI")) == 2
-    found = db.run(guide.escalate("Complaint0987", "AgentC", at("2023-06-11T00:00:00")))
-    assert (found.escalated_to, found.escalation_time) == ("AgentC", at("2023-06-11T00:00:00"))
+    result = db.run(guide.escalate("Complaint0987", "AgentC", at("2023-06-11T00:00:00")))
+    assert (result.escalated_to, result.escalation_time) == ("AgentC", at("2023-06-11T00:00:00"))
     assert len(stored(guide.complaints, "Escalations_GSI")) == 3
 
 
 def test_11_all_escalated_complaints_are_a_scan_of_the_index(db: Connection) -> None:
-    found = {each.complaint_id for each in db.run(guide.escalated_complaints())}
-    assert found == {"Complaint1321", "Complaint1444"}
+    complaint_ids = {each.complaint_id for each in db.run(guide.escalated_complaints())}
+    assert complaint_ids == {"Complaint1321", "Complaint1444"}
 
 
 def test_12_complaints_escalated_to_an_agent_come_newest_first(db: Connection) -> None:
-    found = [each.complaint_id for each in db.run(guide.escalated_complaints_of("AgentB"))]
-    assert found == ["Complaint1321", "Complaint1444"]
+    complaint_ids = [each.complaint_id for each in db.run(guide.escalated_complaints_of("AgentB"))]
+    assert complaint_ids == ["Complaint1321", "Complaint1444"]
 
 
 def test_13_comments_of_an_agent_are_found_between_two_dates(db: Connection) -> None:
-    found = db.run(guide.comments_of_agent("AgentA", at("2023-04-30T12:30:00"), at("2023-05-01T09:00:00")))
-    assert found.items == (COMMENTS[1],)
+    result = db.run(guide.comments_of_agent("AgentA", at("2023-04-30T12:30:00"), at("2023-05-01T09:00:00")))
+    assert result.items == (COMMENTS[1],)

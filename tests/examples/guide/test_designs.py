@@ -104,8 +104,8 @@ def test_every_access_pattern_of_the_guide_is_declared_with_its_operation_and_in
     for line in PATTERNS[name].strip().splitlines():
         guide_name, operation, *index = line.split()
         plan = declared[guide_name].plan
-        found = [plan.index.name] if isinstance(plan, Plan) and plan.index is not None else []
-        assert (plan.operation, found) == (operation, index), guide_name
+        results = [plan.index.name] if isinstance(plan, Plan) and plan.index is not None else []
+        assert (plan.operation, results) == (operation, index), guide_name
         assert declared[guide_name].facts.rate is not None
 
 

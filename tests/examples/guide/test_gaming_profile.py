@@ -47,8 +47,8 @@ def played(db: Connection) -> None:
 
 
 def test_the_keys_match_the_guide(stored: Callable[..., list[dict[str, Any]]]) -> None:
-    found = {item["SK"]: item["Type"] for item in stored(guide.profiles) if item["PK"] == "player001"}
-    assert found == {
+    results = {item["SK"]: item["Type"] for item in stored(guide.profiles) if item["PK"] == "player001"}
+    assert results == {
         "#METADATA#player001": "Metadata",
         "ACTIVITY#001": "Activity",
         "EQUIPMENTS#001": "Equipment",

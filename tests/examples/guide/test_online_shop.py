@@ -142,8 +142,8 @@ def sold(db: Connection) -> None:
 
 def test_the_keys_match_the_guide(stored: Callable[..., list[dict[str, Any]]]) -> None:
     names = ("PK", "SK", "EntityType", "GSI1-PK", "GSI1-SK", "GSI2-PK", "GSI2-SK")
-    found = {tuple(item.get(name) for name in names) for item in stored(guide.shop)}
-    assert found == {
+    items = {tuple(item.get(name) for name in names) for item in stored(guide.shop)}
+    assert items == {
         ("c#12345", "c#12345", "customer", None, None, None, None),
         ("p#12345", "p#12345", "product", None, None, None, None),
         ("p#99887", "p#99887", "product", None, None, None, None),
@@ -177,8 +177,8 @@ def test_3_a_warehouse_is_read_by_id(db: Connection) -> None:
 
 
 def test_4_the_inventory_of_a_product_lists_its_warehouses(db: Connection) -> None:
-    found = [(each.warehouse_id, each.quantity) for each in db.run(guide.inventory_of_product("99887"))]
-    assert found == [("12345", 1), ("12376", 2)]
+    results = [(each.warehouse_id, each.quantity) for each in db.run(guide.inventory_of_product("99887"))]
+    assert results == [("12345", 1), ("12376", 2)]
 
 
 def test_5_everything_about_an_order_is_one_query(db: Connection) -> None:
@@ -223,9 +223,9 @@ def test_10_an_invoice_is_read_by_its_id(db: Connection) -> None:
 
 
 def test_11_the_payments_of_an_invoice_are_read_by_its_id(db: Connection) -> None:
-    found = db.run(guide.payments_of_invoice("55443"))
-    assert found.items == (InvoicePayments(order_id="12345", invoice_id="55443", detail=INVOICE.detail),)
-    assert sum(payment.amount for payment in found.items[0].detail.payments) == 400
+    result = db.run(guide.payments_of_invoice("55443"))
+    assert result.items == (InvoicePayments(order_id="12345", invoice_id="55443", detail=INVOICE.detail),)
+    assert sum(payment.amount for payment in result.items[0].detail.payments) == 400
 
 
 def test_12_a_shipment_is_read_with_its_items(db: Connection) -> None:
@@ -237,8 +237,8 @@ def test_13_the_shipments_from_a_warehouse_are_listed(db: Connection) -> None:
 
 
 def test_14_the_inventory_of_a_warehouse_lists_its_products(db: Connection) -> None:
-    found = [(each.product_id, each.quantity) for each in db.run(guide.inventory_of_warehouse("12345"))]
-    assert found == [("12345", 48), ("99887", 1)]
+    results = [(each.product_id, each.quantity) for each in db.run(guide.inventory_of_warehouse("12345"))]
+    assert results == [("12345", 48), ("99887", 1)]
 
 
 def test_15_the_invoices_of_a_customer_are_found_between_two_dates(db: Connection) -> None:

@@ -116,8 +116,8 @@ def test_5_due_payments_of_a_day_are_read_from_the_projected_attributes(db: Conn
 
 
 def test_6_the_subscriptions_of_an_account_are_listed(db: Connection) -> None:
-    (found,) = db.run(guide.subscriptions("123"))
-    assert found == SUBSCRIPTION.model_copy(
+    (subscription,) = db.run(guide.subscriptions("123"))
+    assert subscription == SUBSCRIPTION.model_copy(
         update={"last_payment_date": RECEIPT.processed_at, "next_payment_date": date(2023, 6, 28)}
     )
 

@@ -18,8 +18,8 @@ QUESTION_ID = "6f1b3c1e-7d7e-4a53-9f0e-3f1d4b1c2a55"
 
 def at(text: str) -> int:
     """Return the milliseconds of an ISO text; UTC if it has no offset."""
-    moment = datetime.fromisoformat(text)
-    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+    time = datetime.fromisoformat(text)
+    return int((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 NOON = at("2026-02-02T12:00:00")

@@ -91,8 +91,8 @@ class Stage:
         headers = self.agent(self.askers[question_id])
         answer = self.client.get(f"/agent/questions/{question_id}", headers=headers)
         assert answer.status_code == 200, answer.text
-        found: dict[str, Any] = answer.json()
-        return found
+        body: dict[str, Any] = answer.json()
+        return body
 
     def answer(self, question_id: str, person: str, zone: str | None = None, **body: Any) -> httpx.Response:
         """Send a person's answer, from a separate address; a text unless the body contains another answer."""
@@ -170,14 +170,14 @@ def open_questions(engine: Engine | ServedEngine, agent: str) -> int:
 
 def items(engine: Engine | ServedEngine, table: Any) -> list[dict[str, Any]]:
     """Return all items of a table, as they are stored."""
-    found: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
     start: dict[str, Any] = {}
     while True:
         try:
             page = engine.call("Scan", {"TableName": table.name, "ConsistentRead": True, **start})
         except InternalServerError:
             continue  # an engine with faults has them for tests too
-        found += page["Items"]
+        results += page["Items"]
         if "LastEvaluatedKey" not in page:
-            return found
+            return results
         start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}

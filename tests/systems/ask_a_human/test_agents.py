@@ -37,8 +37,10 @@ def headers(agent: str, secret: str) -> dict[str, str]:
 
 
 def stored_agent(engine: Engine | ServedEngine, agent: str) -> dict[str, Any]:
-    (found,) = [item for item in items(engine, entities.questions) if item["question_id"] == {"S": f"AGENT#{agent}"}]
-    return found
+    (stored_item,) = [
+        item for item in items(engine, entities.questions) if item["question_id"] == {"S": f"AGENT#{agent}"}
+    ]
+    return stored_item
 
 
 def test_answers_are_readable_only_with_the_secret_of_the_asking_agent(stage: Stage) -> None:
@@ -71,16 +73,16 @@ def test_a_request_under_another_agents_name_does_not_count_against_its_limits(
 
 
 def test_a_registration_shows_the_secret_once_and_stores_its_hash(stage: Stage, engine: Engine | ServedEngine) -> None:
-    made = register(stage, agent_id="bot")
-    assert made.status_code == 201
-    assert made.json().keys() == {"agent_id", "secret"}
-    assert made.json()["agent_id"] == "bot"
-    secret = made.json()["secret"]
+    response = register(stage, agent_id="bot")
+    assert response.status_code == 201
+    assert response.json().keys() == {"agent_id", "secret"}
+    assert response.json()["agent_id"] == "bot"
+    secret = response.json()["secret"]
     stored = stored_agent(engine, "bot")
     assert stored["secret_hash"] == {"S": secret_hash(secret)}
     assert secret not in str(stored)
-    asked = stage.client.post("/agent/questions", json=TEXT, headers=headers("bot", secret))
-    assert asked.status_code == 201
+    question = stage.client.post("/agent/questions", json=TEXT, headers=headers("bot", secret))
+    assert question.status_code == 201
 
 
 def test_a_registration_without_an_id_gets_a_generated_one(stage: Stage) -> None:
@@ -101,8 +103,8 @@ def test_exactly_one_of_concurrent_registrations_of_one_id_succeeds(stage: Stage
     answers = at_once([partial(register, stage, agent_id="bot") for _ in range(8)])
     assert Counter(answer.status_code for answer in answers) == {201: 1, 409: 7}
     assert {refused(answer) for answer in answers if answer.status_code == 409} == {(409, "AGENT_ID_TAKEN")}
-    (made,) = [answer.json() for answer in answers if answer.status_code == 201]
-    assert stage.client.get("/agent/questions", headers=headers("bot", made["secret"])).status_code == 200
+    (body,) = [answer.json() for answer in answers if answer.status_code == 201]
+    assert stage.client.get("/agent/questions", headers=headers("bot", body["secret"])).status_code == 200
 
 
 def test_an_id_used_before_agents_had_secrets_cannot_be_registered(stage: Stage, engine: Engine | ServedEngine) -> None:

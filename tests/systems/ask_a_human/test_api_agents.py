@@ -33,11 +33,11 @@ def test_a_question_is_created_with_the_documented_defaults_and_response(
 ) -> None:
     answer = stage.ask()
     assert answer.status_code == 201
-    made = answer.json()
-    assert uuid.UUID(made["question_id"]).version == 4
-    assert made["status"] == "OPEN"
-    assert made["poll_url"] == f"/agent/questions/{made['question_id']}"
-    assert made["expires_at"] == "2026-02-02T13:00:00Z"
+    body = answer.json()
+    assert uuid.UUID(body["question_id"]).version == 4
+    assert body["status"] == "OPEN"
+    assert body["poll_url"] == f"/agent/questions/{body['question_id']}"
+    assert body["expires_at"] == "2026-02-02T13:00:00Z"
     (stored,) = [item for item in items(engine, entities.questions) if "prompt" in item]
     assert stored["required_responses"] == {"N": "5"}
     assert stored["current_responses"] == {"N": "0"}
@@ -101,9 +101,9 @@ def test_a_key_returns_its_question_for_24_hours_and_creates_nothing(stage: Stag
     clock.advance(86_399.998)
     assert stage.ask(key="k", min_responses=1).json()["question_id"] == first.json()["question_id"]
     clock.advance(0.002)
-    anew = stage.ask(key="k", min_responses=2)
-    assert anew.status_code == 201
-    assert anew.json()["question_id"] != first.json()["question_id"]
+    response = stage.ask(key="k", min_responses=2)
+    assert response.status_code == 201
+    assert response.json()["question_id"] != first.json()["question_id"]
     clock.advance(0.5)  # the key's record may then stay for half a second longer than the key is good
     half = stage.ask(key="half").json()["question_id"]
     clock.advance(86_400)
@@ -243,8 +243,10 @@ def test_the_openapi_document_shows_every_route_with_examples(stage: Stage) -> N
     }
     answer = result["paths"]["/human/responses"]["post"]["requestBody"]["content"]["application/json"]
     assert stage.answer(**{"person": "ada", **answer["example"]}).status_code == 404
-    asked = result["paths"]["/agent/questions"]["post"]["requestBody"]["content"]["application/json"]
-    assert stage.ask(**asked["schema"]["examples"][0] if "examples" in asked["schema"] else asked["examples"][0])
+    media_type = result["paths"]["/agent/questions"]["post"]["requestBody"]["content"]["application/json"]
+    assert stage.ask(
+        **media_type["schema"]["examples"][0] if "examples" in media_type["schema"] else media_type["examples"][0]
+    )
 
 
 def test_failures_are_returned_without_internal_details_and_with_a_retry_time(

@@ -86,11 +86,11 @@ def test_every_view_of_a_question_has_its_content_and_deadline(stage: Stage, clo
 
 def test_a_poll_shows_answers_in_order_of_arrival(stage: Stage, clock: ManualClock) -> None:
     question = stage.asked(min_responses=50)
-    given = [f"the answer number {number}" for number in range(8)]
-    for number, text in enumerate(given):
+    texts = [f"the answer number {number}" for number in range(8)]
+    for number, text in enumerate(texts):
         clock.advance(1)
         stage.answer(question, f"person-{number}", answer=text)
-    assert [one["answer"] for one in stage.poll(question)["responses"]] == given
+    assert [one["answer"] for one in stage.poll(question)["responses"]] == texts
 
 
 def test_answers_and_count_of_a_poll_agree_even_with_a_concurrent_answer(stage: Stage) -> None:
@@ -132,7 +132,7 @@ def test_lists_have_the_documented_default_lengths(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "by_proxies"),
+    ("expected", "by_proxies"),
     [
         (["203.0.113.9, 10.0.0.1, 10.0.0.2"], ["192.0.2.1", "10.0.0.2", "10.0.0.1", "203.0.113.9", "192.0.2.1"]),
         (["203.0.113.9, 10.0.0.1", "10.0.0.2"], ["192.0.2.1", "10.0.0.2", "10.0.0.1", "203.0.113.9", "192.0.2.1"]),
@@ -144,9 +144,9 @@ def test_lists_have_the_documented_default_lengths(stage: Stage) -> None:
     ],
 )
 def test_an_address_is_read_from_the_configured_number_of_trusted_proxies(
-    told: list[str], by_proxies: list[str]
+    expected: list[str], by_proxies: list[str]
 ) -> None:
-    headers = [(b"x-forwarded-for", line.encode()) for line in told]
+    headers = [(b"x-forwarded-for", line.encode()) for line in expected]
     request = Request({"type": "http", "headers": headers, "client": ("192.0.2.1", 50_000)})
     assert [address(request, proxies) for proxies in range(len(by_proxies))] == by_proxies
 

@@ -306,14 +306,14 @@ def test_three_hundred_reads_per_hour_are_allowed_by_address_of_the_trusted_prox
 def test_an_unreadable_question_is_omitted_from_lists_and_logged(
     stage: Stage, clock: ManualClock, caplog: pytest.LogCaptureFixture, attribute: str, value: dict[str, str]
 ) -> None:
-    asked = []
+    question_ids = []
     for _ in range(3):
-        asked.append(stage.asked(audience=["product"]))
+        question_ids.append(stage.asked(audience=["product"]))
         clock.advance(1)
-    spoil(stage, entities.questions, {"question_id": {"S": asked[1]}}, attribute, value)
+    spoil(stage, entities.questions, {"question_id": {"S": question_ids[1]}}, attribute, value)
     lists = (stage.get("/questions"), stage.get("/questions", audience="product"))
     for shown in (*lists, stage.client.get("/agent/questions", headers=stage.agent())):
-        assert [one["question_id"] for one in shown.json()["questions"]] == [asked[2], asked[0]]
+        assert [one["question_id"] for one in shown.json()["questions"]] == [question_ids[2], question_ids[0]]
     left_out = [record for record in caplog.records if "cannot be read" in record.message]
     assert [one.exc_info is not None for one in left_out] == [True] * 3
 
@@ -361,9 +361,9 @@ def spoil(stage: Stage, table: Any, key: dict[str, Any], attribute: str, value: 
 
 
 def test_a_subscription_is_created_refreshed_and_disabled(stage: Stage, engine: Engine | ServedEngine) -> None:
-    made = stage.subscribe("token", "ada")
-    assert made.status_code == 201
-    result, ada = made.json(), stage.person("ada")
+    response = stage.subscribe("token", "ada")
+    assert response.status_code == 201
+    result, ada = response.json(), stage.person("ada")
     assert (result["min_interval_minutes"], result["active"]) == (30, True)
     path = f"/human/push/subscribe/{result['subscription_id']}"
     changed = stage.client.put(path, headers=ada, json={"fcm_token": "refreshed", "min_interval_minutes": 5})

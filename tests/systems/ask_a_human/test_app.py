@@ -73,9 +73,9 @@ def test_a_mounted_system_returns_the_full_path_to_poll(system: Built) -> None:
     with Running(Starlette(routes=[Mount("/ask_a_human", app=system.app)])) as server:
         body = {"prompt": "Is it there?", "type": "text"}
         headers = registered(f"{server.url}/ask_a_human", "a")
-        made = httpx.post(f"{server.url}/ask_a_human/agent/questions", json=body, headers=headers).json()
-        found = httpx.get(f"{server.url}{made['poll_url']}", headers=headers)
-    assert found.json()["question_id"] == made["question_id"]
+        new_body = httpx.post(f"{server.url}/ask_a_human/agent/questions", json=body, headers=headers).json()
+        item = httpx.get(f"{server.url}{new_body['poll_url']}", headers=headers)
+    assert item.json()["question_id"] == new_body["question_id"]
 
 
 def test_a_partly_rejected_sample_does_not_prevent_startup(system: Built, caplog: pytest.LogCaptureFixture) -> None:

@@ -35,19 +35,19 @@ class Door:
         self._url, self._time, self._threads = url, time, threads
 
     def submit(self, prompt: str = PROMPT, **wishes: Any) -> CreatedQuestion:
-        made = self._call("submit", prompt, **wishes)
-        assert isinstance(made, CreatedQuestion)
-        return made
+        question = self._call("submit", prompt, **wishes)
+        assert isinstance(question, CreatedQuestion)
+        return question
 
     def get(self, question_id: str) -> AgentQuestion:
-        found = self._call("get", question_id)
-        assert isinstance(found, AgentQuestion)
-        return found
+        question = self._call("get", question_id)
+        assert isinstance(question, AgentQuestion)
+        return question
 
     def wait(self, **limits: Any) -> AgentQuestion:
-        found = self._call("wait_for_answers", "q-1", **limits)
-        assert isinstance(found, AgentQuestion)
-        return found
+        question = self._call("wait_for_answers", "q-1", **limits)
+        assert isinstance(question, AgentQuestion)
+        return question
 
     def _call(self, method: str, *arguments: Any, **named: Any) -> object:
         time = self._time
@@ -88,7 +88,7 @@ def door(request: pytest.FixtureRequest, server: tuple[str, Stage], stub: Stub) 
 
 
 def test_a_submit_sends_the_requested_fields_and_parses_the_created_question(door: Door, stub: Stub) -> None:
-    made = door.submit(
+    question = door.submit(
         type=QuestionType.MULTIPLE_CHOICE,
         options=("Send", "Submit"),
         audience=["product"],
@@ -108,8 +108,8 @@ def test_a_submit_sends_the_requested_fields_and_parses_the_created_question(doo
             "idempotency_key": "mine",
         }
     ]
-    assert (made.question_id, made.status, made.poll_url) == ("q-1", Status.OPEN, "/agent/questions/q-1")
-    assert made.expires_at == datetime(2026, 2, 2, 3, 40, tzinfo=UTC)
+    assert (question.question_id, question.status, question.poll_url) == ("q-1", Status.OPEN, "/agent/questions/q-1")
+    assert question.expires_at == datetime(2026, 2, 2, 3, 40, tzinfo=UTC)
 
 
 def test_omitted_fields_are_left_to_the_server_except_the_key(door: Door, stub: Stub) -> None:
@@ -223,38 +223,38 @@ def test_an_unreachable_server_raises_after_the_retries(threads: bool) -> None:
 
 def test_a_question_is_read_with_its_answers_and_tally(door: Door, stub: Stub) -> None:
     stub.answers_at = (0.0, 10.0)
-    found = door.get("q-1")
-    assert (found.status, found.current_responses, found.required_responses) == (Status.PARTIAL, 1, 2)
-    assert (found.responses[0].selected_option, found.responses[0].confidence) == (1, 4)
-    assert found.summary == {"Send": 0, "Submit": 1}
-    assert not found.finished
+    item = door.get("q-1")
+    assert (item.status, item.current_responses, item.required_responses) == (Status.PARTIAL, 1, 2)
+    assert (item.responses[0].selected_option, item.responses[0].confidence) == (1, 4)
+    assert item.summary == {"Send": 0, "Submit": 1}
+    assert not item.finished
 
 
 def test_waiting_polls_after_30_seconds_growing_by_half_to_five_minutes(door: Door, stub: Stub) -> None:
     stub.answers_at = (1.0, 1500.0)
-    found = door.wait(timeout_s=3600)
-    assert (found.status, found.current_responses, found.finished) == (Status.CLOSED, 2, True)
+    question = door.wait(timeout_s=3600)
+    assert (question.status, question.current_responses, question.finished) == (Status.CLOSED, 2, True)
     assert stub.time.sleeps == [30, 45, 67.5, 101.25, 151.875, 227.8125, 300, 300, 300]
 
 
 def test_waiting_ends_with_the_requested_number_of_answers(door: Door, stub: Stub) -> None:
     stub.answers_at = (20.0, 70.0, 90.0, 5000.0)
-    found = door.wait(timeout_s=3600, min_answers=2)
-    assert (found.status, found.current_responses) == (Status.PARTIAL, 2)
+    question = door.wait(timeout_s=3600, min_answers=2)
+    assert (question.status, question.current_responses) == (Status.PARTIAL, 2)
     assert stub.polls == [0, 30, 75]
 
 
 def test_waiting_ends_when_the_question_expires(door: Door, stub: Stub) -> None:
     stub.expires_at = 100.0
-    found = door.wait(timeout_s=3600)
-    assert (found.status, found.finished) == (Status.EXPIRED, True)
+    question = door.wait(timeout_s=3600)
+    assert (question.status, question.finished) == (Status.EXPIRED, True)
     assert stub.polls == [0, 30, 75, 142.5]
 
 
 def test_waiting_polls_a_last_time_at_the_deadline_and_returns_the_current_answers(door: Door, stub: Stub) -> None:
     stub.answers_at = (10.0, 99.0, 5000.0)
-    found = door.wait(timeout_s=100)
-    assert (found.status, found.current_responses, found.finished) == (Status.PARTIAL, 2, False)
+    question = door.wait(timeout_s=100)
+    assert (question.status, question.current_responses, question.finished) == (Status.PARTIAL, 2, False)
     assert stub.polls == [0, 30, 75, 100]
 
 

@@ -113,12 +113,12 @@ def cold(table: Table) -> Iterator[None]:
 
 
 def test_tables_are_declared_warm_enough_for_the_peak() -> None:
-    found = set()
+    results = set()
     for table in TABLES:
         with cold(table):
             report = check(Design.load("keyplan_systems.ask_a_human.design"))
-        found |= {(finding.code, finding.subject) for finding in report.findings}
-    assert found == {("KP505", "aah-questions"), ("KP505", "aah-responses"), ("KP505", "aah-user-stats")}
+        results |= {(finding.code, finding.subject) for finding in report.findings}
+    assert results == {("KP505", "aah-questions"), ("KP505", "aah-responses"), ("KP505", "aah-user-stats")}
 
 
 def test_storage_has_a_cost_without_requests() -> None:
@@ -131,13 +131,13 @@ def test_items_have_the_documented_attributes(stage: Stage, engine: Engine | Ser
     stage.subscribe("token", "ada")
     stage.pusher().run_once()
     assert stage.answer(question, "ada", selected_option=0, confidence=3, response_time_ms=7_000).status_code == 201
-    found = [
+    entries = [
         (QUESTION, next(one for one in items(engine, entities.questions) if "prompt" in one)),
         (RESPONSE, next(one for one in items(engine, entities.responses) if "selected_option" in one)),
         (SUBSCRIPTION, next(one for one in items(engine, entities.subscriptions) if "fcm_token" in one)),
         (STATS, next(one for one in items(engine, entities.user_stats) if "badges" in one)),
     ]
-    for documented, item in found:
+    for documented, item in entries:
         types = types_of(item)
         assert {name: types.get(name) for name in documented} == documented
 
@@ -146,13 +146,13 @@ def test_people_and_subscriptions_have_creation_and_modification_times(
     stage: Stage, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
     def dates(table: Any, has: str) -> dict[str, str]:
-        (found,) = [item for item in items(engine, table) if has in item]
-        return {name: value["S"][11:19] for name, value in found.items() if name.endswith("_at")}
+        (stored_item,) = [item for item in items(engine, table) if has in item]
+        return {name: value["S"][11:19] for name, value in stored_item.items() if name.endswith("_at")}
 
     question, other = stage.asked(), stage.asked(agent="other")
     path = f"/human/push/subscribe/{stage.subscribe('token', 'ada').json()['subscription_id']}"
-    ada, made = stage.person("ada"), dates(entities.subscriptions, "fcm_token")
-    assert made == dict.fromkeys(("created_at", "updated_at", "next_eligible_at"), "12:00:00")
+    ada, created = stage.person("ada"), dates(entities.subscriptions, "fcm_token")
+    assert created == dict.fromkeys(("created_at", "updated_at", "next_eligible_at"), "12:00:00")
     for change, result in (
         (stage.pusher().run_once, {"last_notified_at": "12:00:01", "next_eligible_at": "12:30:01"}),
         (
@@ -164,8 +164,8 @@ def test_people_and_subscriptions_have_creation_and_modification_times(
     ):
         clock.advance(1)
         assert change()
-        made |= {"updated_at": f"12:00:0{int(clock.now()) % 60}", **result}
-        assert dates(entities.subscriptions, "fcm_token") == made
+        created |= {"updated_at": f"12:00:0{int(clock.now()) % 60}", **result}
+        assert dates(entities.subscriptions, "fcm_token") == created
     stage.answer(question, "ada")
     clock.advance(1)
     stage.answer(other, "ada")
@@ -240,10 +240,12 @@ def test_an_agents_list_may_lag_while_a_poll_never_does(lagging: Stage, clock: M
 
 @pytest.mark.embedded("faults on purpose")
 def test_a_disabled_subscription_is_not_notified_even_if_the_index_is_stale(lagging: Stage, clock: ManualClock) -> None:
-    made = [lagging.subscribe(token, f"person-{token}").json()["subscription_id"] for token in ("off", "on")]
+    subscription_ids = [
+        lagging.subscribe(token, f"person-{token}").json()["subscription_id"] for token in ("off", "on")
+    ]
     lagging.asked()
     clock.advance(6)
-    off = lagging.client.delete(f"/human/push/subscribe/{made[0]}", headers=lagging.person("person-off"))
+    off = lagging.client.delete(f"/human/push/subscribe/{subscription_ids[0]}", headers=lagging.person("person-off"))
     assert off.status_code == 204
     assert lagging.pusher().run_once() == 1
     assert [token for token, _ in lagging.told()] == ["on"]

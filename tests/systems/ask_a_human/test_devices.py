@@ -40,10 +40,10 @@ def answer(stage: Stage, question: str, headers: dict[str, str], text: str = "fi
 
 
 def test_a_device_token_is_shown_once_and_stored_as_its_hash(stage: Stage, engine: Engine | ServedEngine) -> None:
-    made = register(stage, "ada")
-    assert (made.status_code, made.json().keys()) == (201, {"token"})
+    response = register(stage, "ada")
+    assert (response.status_code, response.json().keys()) == (201, {"token"})
     (stored,) = [item for item in items(engine, entities.subscriptions) if "fingerprint" in item]
-    assert made.json()["token"] not in str(stored)
+    assert response.json()["token"] not in str(stored)
     assert stored["fingerprint"] == {"S": fingerprint_hash("ada")}
     assert refused(stage.client.post("/human/devices")) == (400, "VALIDATION_ERROR")
 
@@ -101,8 +101,8 @@ def test_one_of_two_concurrent_new_devices_gets_the_fingerprints_record(
 
 def test_a_push_subscription_is_changed_and_ended_only_by_its_device(stage: Stage) -> None:
     owner, other, twin = device(stage, "ada"), device(stage, "ben"), device(stage, "ada")
-    made = stage.client.post("/human/push/subscribe", json={"fcm_token": "t"}, headers=owner).json()
-    path = f"/human/push/subscribe/{made['subscription_id']}"
+    body = stage.client.post("/human/push/subscribe", json={"fcm_token": "t"}, headers=owner).json()
+    path = f"/human/push/subscribe/{body['subscription_id']}"
     put = partial(stage.client.put, path, json={"min_interval_minutes": 5})
     assert refused(put()) == (401, "UNAUTHORIZED")
     assert refused(stage.client.delete(path)) == (401, "UNAUTHORIZED")
@@ -117,9 +117,9 @@ def test_a_push_subscription_is_changed_and_ended_only_by_its_device(stage: Stag
 def test_a_browser_that_registers_again_keeps_its_subscription(stage: Stage) -> None:
     before, after = device(stage, "ada"), device(stage, "ada")
     subscribe = partial(stage.client.post, "/human/push/subscribe", json={"fcm_token": "t"})
-    made = subscribe(headers=before).json()
-    assert subscribe(headers=after).json()["subscription_id"] == made["subscription_id"]
-    path = f"/human/push/subscribe/{made['subscription_id']}"
+    body = subscribe(headers=before).json()
+    assert subscribe(headers=after).json()["subscription_id"] == body["subscription_id"]
+    path = f"/human/push/subscribe/{body['subscription_id']}"
     assert refused(stage.client.delete(path, headers=before)) == (404, "SUBSCRIPTION_NOT_FOUND")
     assert stage.client.delete(path, headers=after).status_code == 204
 

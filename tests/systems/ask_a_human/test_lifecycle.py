@@ -159,14 +159,14 @@ def test_every_time_to_live_is_a_number_of_recent_seconds(stage: Stage, engine: 
     stage.subscribe("token", "ben")
     stage.pusher().run_once()
     stage.rank()
-    found = [
+    ttls = [
         item["ttl"]
         for table in (entities.questions, entities.responses, entities.subscriptions, entities.user_stats)
         for item in items(engine, table)
         if "ttl" in item
     ]
-    assert len(found) > 12
-    assert all(set(one) == {"N"} and NOON_S < int(one["N"]) < NOON_S + 40 * DAY for one in found)
+    assert len(ttls) > 12
+    assert all(set(one) == {"N"} and NOON_S < int(one["N"]) < NOON_S + 40 * DAY for one in ttls)
 
 
 # Flags.

@@ -82,17 +82,17 @@ def test_an_agent_asks_and_reads_the_answers_over_both_transports(stage: Stage, 
     async def converse() -> tuple[Any, Any, Any]:
         async with Client(server) as client:
             tools = await client.list_tools()
-            asked = await client.call_tool(
+            result = await client.call_tool(
                 "ask_human", {"prompt": "Which label is clearer?", "options": ["Send", "Submit"], "min_responses": 2}
             )
-            question = asked.structured_content["question_id"]
+            question = result.structured_content["question_id"]
             await anyio.to_thread.run_sync(lambda: stage.answer(question, "ada", selected_option=1, confidence=4))
-            return tools, asked, await client.call_tool("check_human_responses", {"question_id": question})
+            return tools, result, await client.call_tool("check_human_responses", {"question_id": question})
 
-    tools, asked, read = anyio.run(converse)
+    tools, result, read = anyio.run(converse)
     assert {tool.name for tool in tools.tools} == {"ask_human", "check_human_responses"}
     assert all(tool.description and tool.output_schema for tool in tools.tools)
-    assert asked.structured_content["status"] == "OPEN"
+    assert result.structured_content["status"] == "OPEN"
     content = read.structured_content
     assert (content["status"], content["summary"]) == ("PARTIAL", {"Send": 0, "Submit": 1})
     assert content["responses"][0]["confidence"] == 4

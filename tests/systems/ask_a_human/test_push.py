@@ -43,7 +43,7 @@ def test_a_new_question_notifies_three_people_for_each_missing_answer(stage: Sta
     assert stage.pusher().run_once() == 1
     result = stage.told()
     assert len({token for token, _ in result}) == len(result) == 6
-    assert {asked for _, asked in result} == {question}
+    assert {request for _, request in result} == {question}
 
 
 def test_the_message_links_to_the_question_and_expires_with_it(stage: Stage, clock: ManualClock) -> None:
@@ -250,9 +250,9 @@ def test_an_answer_within_five_minutes_of_the_push_earns_three_more_points(
 
 
 def test_a_refreshed_token_is_used(stage: Stage) -> None:
-    made = stage.subscribe("old", "ada").json()["subscription_id"]
+    subscription_id = stage.subscribe("old", "ada").json()["subscription_id"]
     headers = stage.person("ada")
-    stage.client.put(f"/human/push/subscribe/{made}", json={"fcm_token": "new"}, headers=headers)
+    stage.client.put(f"/human/push/subscribe/{subscription_id}", json={"fcm_token": "new"}, headers=headers)
     stage.asked()
     stage.pusher().run_once()
     assert [token for token, _ in stage.told()] == ["new"]

@@ -72,8 +72,8 @@ def run(worker: Callable[[], int], failures: int) -> None:
 
 def audience(stage: Stage, people: int, minutes: int = 30) -> None:
     for number in range(people):
-        made = stage.subscribe(f"token-{number}", f"person-{number}", min_interval_minutes=minutes)
-        assert made.status_code == 201
+        response = stage.subscribe(f"token-{number}", f"person-{number}", min_interval_minutes=minutes)
+        assert response.status_code == 201
 
 
 def told_of(service: Scripted) -> list[str]:
@@ -83,26 +83,26 @@ def told_of(service: Scripted) -> list[str]:
 @pytest.mark.parametrize("which", [0, 1, 2])  # at any position among the errands, whose order is undefined
 def test_a_round_with_an_unreadable_question_is_repeated_and_no_other_is_lost(stage: Stage, which: int) -> None:
     audience(stage, 9)
-    asked = [stage.asked(min_responses=1) for _ in range(3)]
+    question_ids = [stage.asked(min_responses=1) for _ in range(3)]
     service = Scripted()
     worker = stage.pusher(service)
-    with throttled(stage, lambda operation, text: operation == "GetItem" and asked[which] in text):
+    with throttled(stage, lambda operation, text: operation == "GetItem" and question_ids[which] in text):
         run(worker.run_once, failures=1)
-    assert sorted(told_of(service)) == sorted((*asked[:which], *asked[which + 1 :]) * 3)
+    assert sorted(told_of(service)) == sorted((*question_ids[:which], *question_ids[which + 1 :]) * 3)
     assert worker.run_once() == 1
-    assert sorted(told_of(service)) == sorted(asked * 3)
+    assert sorted(told_of(service)) == sorted(question_ids * 3)
 
 
 def test_no_round_is_used_up_while_subscriptions_cannot_be_read(stage: Stage) -> None:
     audience(stage, 6)
-    asked = [stage.asked(min_responses=1) for _ in range(2)]
+    question_ids = [stage.asked(min_responses=1) for _ in range(2)]
     service = Scripted()
     worker = stage.pusher(service)
     with throttled(stage, lambda operation, text: operation == "Query" and "ByLastNotified" in text):
         run(worker.run_once, failures=1)
     assert service.sent == []
     assert worker.run_once() == 2
-    assert sorted(told_of(service)) == sorted(asked * 3)
+    assert sorted(told_of(service)) == sorted(question_ids * 3)
 
 
 def test_a_round_that_cannot_be_claimed_is_left_for_the_next_run(stage: Stage) -> None:
@@ -167,10 +167,10 @@ def test_a_failed_result_write_does_not_prevent_others(stage: Stage, engine: Eng
 
 
 def test_a_question_that_cannot_be_swept_does_not_prevent_others(stage: Stage, clock: ManualClock) -> None:
-    asked = [stage.asked(timeout_seconds=60) for _ in range(3)]
+    question_ids = [stage.asked(timeout_seconds=60) for _ in range(3)]
     clock.advance(2 * MINUTE)
     sweeper = Sweeper(stage.service.base)
-    with throttled(stage, lambda operation, text: operation == "GetItem" and asked[0] in text):
+    with throttled(stage, lambda operation, text: operation == "GetItem" and question_ids[0] in text):
         run(sweeper.run_once, failures=1)
     assert sweeper.run_once() == 1
     assert sweeper.run_once() == 0
@@ -327,24 +327,24 @@ def test_unreadable_questions_do_not_prevent_other_expiries(
     with pytest.raises(ExceptionGroup) as caught:
         Sweeper(stage.service.base).run_once()
     assert [type(exception) for exception in caught.value.exceptions] == [UnreadableItemError] * 2
-    found = stage.connection.run(design_questions.question_by_id(readable))
-    assert found is not None
-    assert found.status is Status.EXPIRED
+    result = stage.connection.run(design_questions.question_by_id(readable))
+    assert result is not None
+    assert result.status is Status.EXPIRED
 
 
 @pytest.mark.parametrize("attribute", ["rounds_done", "ttl"])
 def test_an_unreadable_job_does_not_delay_other_rounds(stage: Stage, attribute: str) -> None:
     audience(stage, 9)
-    asked = [stage.asked(min_responses=1) for _ in range(3)]
-    spoil(stage, entities.questions, f"ERRAND#PUSH#{asked[0]}", attribute, {"S": "none"})
+    question_ids = [stage.asked(min_responses=1) for _ in range(3)]
+    spoil(stage, entities.questions, f"ERRAND#PUSH#{question_ids[0]}", attribute, {"S": "none"})
     service = Scripted()
     run_past_unreadable(stage.pusher(service).run_once, done=2)
-    assert sorted(told_of(service)) == sorted(asked[1:] * 3)
+    assert sorted(told_of(service)) == sorted(question_ids[1:] * 3)
 
 
 def test_an_unreadable_job_does_not_prevent_other_expiries(stage: Stage, clock: ManualClock) -> None:
-    asked = [stage.asked(timeout_seconds=60) for _ in range(3)]
-    spoil(stage, entities.questions, f"ERRAND#EXPIRE#{asked[0]}", "rounds_done", {"S": "none"})
+    question_ids = [stage.asked(timeout_seconds=60) for _ in range(3)]
+    spoil(stage, entities.questions, f"ERRAND#EXPIRE#{question_ids[0]}", "rounds_done", {"S": "none"})
     clock.advance(2 * MINUTE)
     run_past_unreadable(Sweeper(stage.service.base).run_once, done=2)
     run_past_unreadable(Sweeper(stage.service.base).run_once, done=0)

@@ -35,9 +35,11 @@ class _Overtaken(Scripted):
 def test_a_token_refreshed_in_the_meantime_keeps_its_subscription(
     stage: Stage, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
-    made = stage.subscribe("dead", "ada", min_interval_minutes=5).json()["subscription_id"]
+    subscription_id = stage.subscribe("dead", "ada", min_interval_minutes=5).json()["subscription_id"]
     headers = stage.person("ada")
-    refresh = partial(stage.client.put, f"/human/push/subscribe/{made}", json={"fcm_token": "new"}, headers=headers)
+    refresh = partial(
+        stage.client.put, f"/human/push/subscribe/{subscription_id}", json={"fcm_token": "new"}, headers=headers
+    )
     service = _Overtaken([DeadToken("UNREGISTERED")], refresh=refresh)
     worker = stage.pusher(service)
     stage.asked()
@@ -72,7 +74,7 @@ def test_one_of_ten_concurrent_push_workers_claims_a_round(stage: Stage) -> None
 def test_questions_closed_and_subscriptions_disabled_in_the_meantime_are_not_notified(
     stage: Stage, clock: ManualClock, engine: Engine | ServedEngine, change: str
 ) -> None:
-    made = stage.subscribe("token", "ada").json()["subscription_id"]
+    subscription_id = stage.subscribe("token", "ada").json()["subscription_id"]
     service = Scripted([TryLater("503")])
     worker = stage.pusher(service)
     question = stage.asked(min_responses=1)
@@ -81,7 +83,7 @@ def test_questions_closed_and_subscriptions_disabled_in_the_meantime_are_not_not
         assert stage.answer(question, "ben").status_code == 201
     else:
         headers = stage.person("ada")
-        assert stage.client.delete(f"/human/push/subscribe/{made}", headers=headers).status_code == 204
+        assert stage.client.delete(f"/human/push/subscribe/{subscription_id}", headers=headers).status_code == 204
     clock.advance(12)
     worker.run_once()
     assert len(service.sent) == 1

@@ -47,8 +47,8 @@ def check_32_answers(stage: Stage, engine: Engine | ServedEngine) -> None:
     records = [item for item in items(engine, entities.user_stats) if "badges" in item]
     assert len(records) == 5
     assert {record["total_answers"]["N"] for record in records} == {"1"}
-    given = sum(answer.json()["total_points"] for answer in answers if answer.status_code == 201)
-    assert sum(int(record["total_points"]["N"]) for record in records) == given == 3 * 15 + 2 * 10
+    total = sum(answer.json()["total_points"] for answer in answers if answer.status_code == 201)
+    assert sum(int(record["total_points"]["N"]) for record in records) == total == 3 * 15 + 2 * 10
     quota = [item for item in items(engine, entities.questions) if "open_questions" in item]
     assert [one["open_questions"]["N"] for one in quota] == ["0"]
 
@@ -195,7 +195,7 @@ def test_concurrent_subscriptions_of_one_token_are_one_subscription(
 def check_ten_workers(stage: Stage, clock: ManualClock) -> list[tuple[str, str]]:
     for number in range(60):
         assert stage.subscribe(f"token-{number}", f"person-{number}", min_interval_minutes=5).status_code == 201
-    asked = {stage.asked(agent=f"agent-{number}", min_responses=5) for number in range(8)}
+    question_ids = {stage.asked(agent=f"agent-{number}", min_responses=5) for number in range(8)}
     clock.advance(3)  # the indexes have caught up
     workers = [stage.pusher() for _ in range(10)]
     at_once([worker.run_once for worker in workers])
@@ -203,7 +203,7 @@ def check_ten_workers(stage: Stage, clock: ManualClock) -> list[tuple[str, str]]
         worker.run_once()
     result = stage.told()
     assert max(Counter(token for token, _ in result).values()) == 1
-    assert {question for _, question in result} <= asked
+    assert {question for _, question in result} <= question_ids
     assert max(Counter(question for _, question in result).values()) <= 15
     return result
 
@@ -259,5 +259,5 @@ def test_a_write_with_one_stale_and_one_conflicting_part_is_retried(
         raise TransactionCanceledError("Transaction cancelled", CancellationReasons=reasons)
 
     monkeypatch.setattr(stage.connection, "_call", refusing)
-    made = stage.ask(key="k") if path == "ask" else stage.answer(question, "ada")
-    assert (made.status_code, refusals) == (201, 1)
+    response = stage.ask(key="k") if path == "ask" else stage.answer(question, "ada")
+    assert (response.status_code, refusals) == (201, 1)

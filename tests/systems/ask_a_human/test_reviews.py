@@ -32,15 +32,15 @@ def flagged(address: str) -> list[str]:
     """Return the questions that Ada has answered too fast, oldest first."""
     with keyplan.connect(address) as connection:
         connection.create_tables(*TABLES)
-        service, asked = Service.over(connection, SystemClock()), []
+        service, question_ids = Service.over(connection, SystemClock()), []
         for number in range(2):
             request = QuestionRequest(
                 prompt="Which label is clearer?", type=QuestionType.TEXT, audience=[Audience.PRODUCT]
             )
-            asked.append(service.questions.ask(f"agent-{number}", request, None).question.question_id)
-            body = {"question_id": asked[-1], "answer": f"number {number}", "response_time_ms": 10}
+            question_ids.append(service.questions.ask(f"agent-{number}", request, None).question.question_id)
+            body = {"question_id": question_ids[-1], "answer": f"number {number}", "response_time_ms": 10}
             service.answers.answer(Identity(ADA, ADA), ZoneInfo("UTC"), body)
-    return asked
+    return question_ids
 
 
 def test_a_reviewer_sees_flags_and_answers_and_decides(address: str) -> None:

@@ -67,12 +67,12 @@ class World:
         self._sweep(action.agent, now_ms)
         if len(self.open[action.agent]) >= limits.OPEN_QUESTIONS_MAX:
             raise limits.quota_refusal()
-        made = questions.create(request, action.agent, questions.new_question_id(self.chance), key, now_ms)
-        self.questions[made.question_id] = made
-        self.open[action.agent].add(made.question_id)
+        question = questions.create(request, action.agent, questions.new_question_id(self.chance), key, now_ms)
+        self.questions[question.question_id] = question
+        self.open[action.agent].add(question.question_id)
         if key is not None:
-            self.keys[action.agent, key] = questions.KeyRecord(made.question_id, request.digest(), now_ms)
-        return made.question_id
+            self.keys[action.agent, key] = questions.KeyRecord(question.question_id, request.digest(), now_ms)
+        return question.question_id
 
     def _sweep(self, agent: str, now_ms: int) -> None:
         for question_id in sorted(self.open[agent]):
@@ -86,8 +86,8 @@ class World:
         except RefusedError as refused:
             self.auditor.answer_refused(action, refused.code)
             return
-        said = Acknowledged(scored.points.earned, scored.new_badges, scored.stats.total_points)
-        self.auditor.answered(action, said)
+        acknowledged = Acknowledged(scored.points.earned, scored.new_badges, scored.stats.total_points)
+        self.auditor.answered(action, acknowledged)
 
     def _respond(self, action: Answer) -> scoring.Scored:
         now_ms, person = action.at_ms, requests.fingerprint_hash(action.person)
@@ -146,8 +146,8 @@ class World:
         known = self.subscriptions.get(notifications.subscription_id(request.fcm_token))
         person = requests.fingerprint_hash(action.person)
         self.people[person] = action.person
-        made = notifications.subscribe(request, person, known, action.at_ms)
-        self.subscriptions[made.subscription_id] = made
+        subscription = notifications.subscribe(request, person, known, action.at_ms)
+        self.subscriptions[subscription.subscription_id] = subscription
         self.auditor.subscribed(action)
 
     def _push(self, question: questions.Question, now_ms: int) -> None:
@@ -169,11 +169,11 @@ class World:
 
     def shards(self, board: str) -> list[list[boards.Row]]:
         """Return the board's rows by shard, each in order, as queries would return them."""
-        found: list[list[boards.Row]] = [[] for _ in range(boards.SHARDS)]
+        results: list[list[boards.Row]] = [[] for _ in range(boards.SHARDS)]
         for (name, person), row in self.rows.items():
             if name == board:
-                found[boards.shard(person)].append(row)
-        return [sorted(shard, key=lambda row: row.sort_key) for shard in found]
+                results[boards.shard(person)].append(row)
+        return [sorted(shard, key=lambda row: row.sort_key) for shard in results]
 
     def rank(self, board: str, person: str) -> int:
         """Return the person's rank by histograms and range counts."""

@@ -156,8 +156,8 @@ class Writer:
         """Send a GET request."""
         answer = self.client.get(f"{self.path}/{what}", params=query)
         assert answer.status_code == 200, answer.text
-        found: dict[str, Any] = answer.json()
-        return found
+        body: dict[str, Any] = answer.json()
+        return body
 
 
 @dataclass

@@ -98,12 +98,12 @@ class Naive:
         thread = self.world.threads.get(ThreadKey(item, participant))
         if thread is None or thread.status == "closed":
             return False
-        asked = (user, thread.helper_group_id) in self.inside
+        is_asked = (user, thread.helper_group_id) in self.inside
         return (
             self.speaks_for(user, participant)
             or (self.watches(user, item, ANSWER) and self.watches_member(user, participant))
-            or (asked and self.watches(user, item, ANSWER))
-            or (asked and self.watches(user, item, RESULT) and self.validated(user, item))
+            or (is_asked and self.watches(user, item, ANSWER))
+            or (is_asked and self.watches(user, item, RESULT) and self.validated(user, item))
         )
 
     def may_read(self, user: str, item: str, participant: str) -> bool:
@@ -115,5 +115,5 @@ class Naive:
         if thread is None:
             return False
         recent = thread.status != "closed" or NOW_MS - (thread.closed_at_ms or 0) < TWO_WEEKS_MS
-        asked = (user, thread.helper_group_id) in self.inside
-        return recent and asked and self.watches(user, item, RESULT) and self.validated(user, item)
+        is_asked = (user, thread.helper_group_id) in self.inside
+        return recent and is_asked and self.watches(user, item, RESULT) and self.validated(user, item)

@@ -248,8 +248,8 @@ def notified(live: Live, user_id: str) -> list[dict[str, Any]]:
     live.service.carry_log()
     with live.notifier() as runner:
         runner.run_once()
-    found: list[dict[str, Any]] = live.person(user_id).get("/notifications").json()["notifications"]
-    return found
+    notifications: list[dict[str, Any]] = live.person(user_id).get("/notifications").json()["notifications"]
+    return notifications
 
 
 def test_opening_makes_participant_and_opener_followers_and_the_author_is_not_notified(live: Live) -> None:
@@ -257,9 +257,9 @@ def test_opening_makes_participant_and_opener_followers_and_the_author_is_not_no
     assert writer.get("follow") == {"follows": True}
     tutor = live.writer(TUTOR)
     assert tutor.client.put(f"{tutor.path}/follow").status_code == 204
-    said = tutor.say("news for ann")
+    message = tutor.say("news for ann")
     (newest, *_) = notified(live, ANN)
-    assert (newest["author_id"], newest["excerpt"], newest["time"]) == (TUTOR, "news for ann", said["time"])
+    assert (newest["author_id"], newest["excerpt"], newest["time"]) == (TUTOR, "news for ann", message["time"])
     writer.say("news for tom")
     excerpts = [one["excerpt"] for one in notified(live, TUTOR)]
     assert "news for tom" in excerpts
@@ -282,9 +282,9 @@ def test_following_can_be_repeated(live: Live) -> None:
 def test_notifications_are_read_unread_and_deleted(live: Live) -> None:
     for number in range(25):
         live.writer(TUTOR).say(f"n{number}")
-    found = notified(live, ANN)
-    assert [one["excerpt"] for one in found] == [f"n{number}" for number in range(24, 4, -1)]
-    ann, path = live.person(ANN), f"/notifications/{found[0]['id']}"
+    notifications = notified(live, ANN)
+    assert [one["excerpt"] for one in notifications] == [f"n{number}" for number in range(24, 4, -1)]
+    ann, path = live.person(ANN), f"/notifications/{notifications[0]['id']}"
     assert ann.put(path, json={"is_read": True}).json()["is_read"] is True
     assert notified(live, ANN)[0]["is_read"] is True
     assert ann.put(path, json={"is_read": False}).json()["is_read"] is False
@@ -307,15 +307,15 @@ def test_the_documentation_shows_examples(live: Live) -> None:
 
 def test_lists_omit_an_unreadable_event_and_report_it(live: Live) -> None:
     writer = live.writer()
-    said = [writer.say(text) for text in ("one", "two", "three")]
+    messages = [writer.say(text) for text in ("one", "two", "three")]
     items = live.call("Scan", {"TableName": "forum", "ConsistentRead": True})["Items"]
     (broken,) = (item for item in items if item.get("content") == {"S": "two"})
     live.call("PutItem", {"TableName": "forum", "Item": {**broken, "type": {"S": "nonsense"}}})
-    sound = {said[0]["seq"], said[2]["seq"]}
-    for path in ("events", f"arrivals?since={said[0]['seq'] - 1}"):
+    sound = {messages[0]["seq"], messages[2]["seq"]}
+    for path in ("events", f"arrivals?since={messages[0]['seq'] - 1}"):
         answer = writer.client.get(f"{writer.path}/{path}")
         assert (answer.status_code, answer.json()["unreadable"]) == (200, 1), path
         assert answer.headers["X-Unreadable-Items"] == "1"
-        found = {one["seq"] for one in answer.json()["events"]}
-        assert found >= sound
-        assert said[1]["seq"] not in found
+        seqs = {one["seq"] for one in answer.json()["events"]}
+        assert seqs >= sound
+        assert messages[1]["seq"] not in seqs

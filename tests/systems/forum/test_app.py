@@ -134,8 +134,8 @@ def test_messages_reach_watchers_and_followers(tmp_path: Path, address: str) -> 
                     assert live.service.connections.users(place_of(sample.THREAD)) == {TUTOR}
                     top = live.service.log.last_seq(place_of(sample.THREAD))
                     assert [(await tutor.hear())["seq"] for _ in range(top)] == list(range(1, top + 1))
-                    said = live.writer(TUTOR).say("to both")
-                    assert (await tutor.hear())["seq"] == said["seq"]
+                    message = live.writer(TUTOR).say("to both")
+                    assert (await tutor.hear())["seq"] == message["seq"]
 
             asyncio.run(story())
             work(system)
@@ -166,19 +166,19 @@ with built(Path(sys.argv[1]), sys.argv[3]) as (system, _):
 """
 
 
-@pytest.mark.parametrize("moment", ["committed", "logged"])
+@pytest.mark.parametrize("time", ["committed", "logged"])
 def test_a_crash_between_the_two_databases_is_repaired_on_the_next_start(
-    tmp_path: Path, address: str, moment: str
+    tmp_path: Path, address: str, time: str
 ) -> None:
     with built(tmp_path, address) as (system, _):
         system.load_sample()
         work(system)
-    died = subprocess.run([sys.executable, "-c", CRASH, str(tmp_path), moment, address], check=False, cwd=Path.cwd())
+    died = subprocess.run([sys.executable, "-c", CRASH, str(tmp_path), time, address], check=False, cwd=Path.cwd())
     assert died.returncode == 9
     clock = MovedClock()
     with built(tmp_path, address, clock) as (system, connection):
         assert service_of(system).thread(ANN, sample.THREAD).status == "closed"
-        assert logged(connection).count("thread_closed") == (1 if moment == "logged" else 0)
+        assert logged(connection).count("thread_closed") == (1 if time == "logged" else 0)
         # The killed process still holds the carrier's lease, for half a minute at most.
         clock.advance(LEASE_MS / 1000)
         work(system)
@@ -269,10 +269,10 @@ def test_invalid_settings_are_rejected(
 
 
 def test_connections_have_the_configured_or_default_lifetime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = list[Limits]()
+    results = list[Limits]()
 
     def noted(log: EventLog, clock: Clock, limits: Limits) -> Hub:
-        found.append(limits)
+        results.append(limits)
         return Hub(log, clock, limits)
 
     monkeypatch.setattr(app, "Hub", noted)
@@ -282,7 +282,7 @@ def test_connections_have_the_configured_or_default_lifetime(tmp_path: Path, mon
                 monkeypatch.setenv(variable, value)
         with built(tmp_path, ":memory:"):
             pass
-    assert [(one.idle_s, one.total_s) for one in found] == [(600, 7200), (600, 7200), (30, 30)]
+    assert [(one.idle_s, one.total_s) for one in results] == [(600, 7200), (600, 7200), (30, 30)]
 
 
 def test_the_relational_database_may_be_postgresql(

@@ -44,8 +44,8 @@ def connections(engine: Engine | ServedEngine) -> Iterator[Connections]:
 
 
 def keys(engine: Engine | ServedEngine) -> list[tuple[str, str]]:
-    found: list[dict[str, Any]] = engine.call("Scan", {"TableName": "forum", "ConsistentRead": True})["Items"]
-    return sorted((item["PK"]["S"], item["time"]["S"]) for item in found)
+    items: list[dict[str, Any]] = engine.call("Scan", {"TableName": "forum", "ConsistentRead": True})["Items"]
+    return sorted((item["PK"]["S"], item["time"]["S"]) for item in items)
 
 
 def test_a_connection_is_removed_with_its_subscriptions(

@@ -33,8 +33,8 @@ def test_every_finding_of_the_check_is_suppressed_with_a_reason(design: Design) 
 
 
 def test_the_published_document_is_rejected_for_its_faults() -> None:
-    found = {(finding.code, finding.severity) for finding in check(Design.load(str(WRITTEN))).findings}
-    assert found >= {
+    results = {(finding.code, finding.severity) for finding in check(Design.load(str(WRITTEN))).findings}
+    assert results >= {
         ("KP301", "error"),  # a subscription cannot be found by its connection
         ("KP216", "advice"),  # two events with the same timestamp are one item: the second replaces the first
         ("KP704", "warning"),  # subscriptions that have expired are pushed to

@@ -45,8 +45,8 @@ def told(log: EventLog, place: Place = PLACE) -> list[Event]:
 
 
 def items(engine: Engine | ServedEngine, prefix: str) -> list[dict[str, Any]]:
-    found = raw(engine, "Scan", {"TableName": "forum", "ConsistentRead": True})["Items"]
-    return [item for item in found if item["PK"]["S"].startswith(prefix)]
+    stored_items = raw(engine, "Scan", {"TableName": "forum", "ConsistentRead": True})["Items"]
+    return [item for item in stored_items if item["PK"]["S"].startswith(prefix)]
 
 
 def test_keys_and_attributes_match_the_document(log: EventLog, engine: Engine | ServedEngine) -> None:

@@ -23,8 +23,8 @@ PLACE = Place(ANN, sample.LOOPS)
 
 def follows(live: Live) -> dict[str, int | None]:
     """Return, by user, when the stored follow expires, in seconds since 1970; expired ones too."""
-    found = live.call("Scan", {"TableName": "forum", "ConsistentRead": True})["Items"]
-    kept = [item for item in found if item["PK"]["S"] == f"THREADFOLLOW#{ANN}#{sample.LOOPS}"]
+    items = live.call("Scan", {"TableName": "forum", "ConsistentRead": True})["Items"]
+    kept = [item for item in items if item["PK"]["S"] == f"THREADFOLLOW#{ANN}#{sample.LOOPS}"]
     return {item["user_id"]["S"]: int(item["ttl"]["N"]) if "ttl" in item else None for item in kept}
 
 
@@ -138,12 +138,12 @@ def test_a_watcher_is_not_notified_and_a_user_who_left_is(live: Live) -> None:
 def test_a_repeated_message_is_one_notification_and_stays_read(live: Live) -> None:
     live.writer(TUTOR).say("once")
     assert told(live, ANN).count("once") == 1
-    (found,) = [
+    (actual_notification,) = [
         notification
         for notification in live.service.followers.notifications(ANN, 100, None)
         if notification.excerpt == "once"
     ]
-    live.service.followers.mark(ANN, f"{found.at_ms:013d}-{found.event_id}", is_read=True)
+    live.service.followers.mark(ANN, f"{actual_notification.at_ms:013d}-{actual_notification.event_id}", is_read=True)
     event = live.service.log.messages(PLACE, 1, None).items[0]
     change = Inserted(new=event, sequence_number="1", event_id="1", at_s=0.0)
     live.service.notify(change)

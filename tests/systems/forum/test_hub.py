@@ -199,11 +199,11 @@ def test_responses_do_not_wait_for_a_lagging_index(
 ) -> None:
     monkeypatch.setattr(hubs, "PAUSE_S", 0.0)
     monkeypatch.setattr(hubs, "MAX_PAUSES", 10**9)
-    since, asked, is_behind = log.since, 0, True
+    since, requests, is_behind = log.since, 0, True
 
     def lagging(place: Place, seq: int, most: int = 100) -> list[Event]:
-        nonlocal asked
-        asked += 1
+        nonlocal requests
+        requests += 1
         return [] if is_behind else since(place, seq, most)
 
     async def story(stage: Stage) -> None:
@@ -213,7 +213,7 @@ def test_responses_do_not_wait_for_a_lagging_index(
         pipe = stage.connect("a")
         stage.watch(pipe)
         async with asyncio.timeout(PATIENCE_S):
-            while not asked:
+            while not requests:
                 await asyncio.sleep(0.001)
         pipe.say({"action": "heartbeat"})
         await stage.until("a", 1)

@@ -45,10 +45,10 @@ def primary_keys(connection: Connection) -> dict[str, list[str]]:
 
 def test_the_revisions_create_exactly_the_models(empty_url: str) -> None:
     upgrade(empty_url)
-    found = within(
+    results = within(
         empty_url, lambda connection: compare_metadata(MigrationContext.configure(connection), Base.metadata)
     )
-    assert found == []
+    assert results == []
 
 
 def test_the_revisions_create_the_check_constraints_of_the_models(empty_url: str) -> None:
@@ -62,10 +62,10 @@ def test_the_revisions_create_the_check_constraints_of_the_models(empty_url: str
 
 def test_the_revisions_create_the_primary_keys_of_the_models(empty_url: str) -> None:
     upgrade(empty_url)
-    found = within(empty_url, primary_keys)
-    assert found.pop("alembic_version") == ["version_num"]
-    assert found == {name: [one.name for one in table.primary_key] for name, table in Base.metadata.tables.items()}
-    assert found["threads"] == ["item_id", "participant_id"], "one thread of a task and a participant"
+    results = within(empty_url, primary_keys)
+    assert results.pop("alembic_version") == ["version_num"]
+    assert results == {name: [one.name for one in table.primary_key] for name, table in Base.metadata.tables.items()}
+    assert results["threads"] == ["item_id", "participant_id"], "one thread of a task and a participant"
 
 
 def test_upgrading_again_changes_nothing_and_keeps_the_data(url: str) -> None:

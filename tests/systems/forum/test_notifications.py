@@ -75,8 +75,8 @@ def test_a_heartbeat_finds_events_that_the_stream_did_not_deliver(live: Live, mo
     async def story() -> None:
         async with live.socket(ANN) as ann:
             await ann.watch(live.token(ANN))
-            said = live.writer(TUTOR).say("not in the stream")
+            message = live.writer(TUTOR).say("not in the stream")
             assert await ann.ask("heartbeat") == {"action": "heartbeat"}
-            assert (await ann.hear())["seq"] == said["seq"]
+            assert (await ann.hear())["seq"] == message["seq"]
 
     asyncio.run(story())

@@ -56,8 +56,8 @@ def check_story(stage: Stage, participant: str) -> None:
 
 def test_several_first_openings_create_one_thread_and_one_entry(stage: Stage) -> None:
     for participant in ("ann", "ada"):
-        found = together(*[partial(stage.open, participant)] * THREADS)
-        assert found == [stage.stored(participant)] * THREADS
+        results = together(*[partial(stage.open, participant)] * THREADS)
+        assert results == [stage.stored(participant)] * THREADS
         check_story(stage, participant)
     assert len(stage.outbox()) == 2
 

@@ -13,9 +13,9 @@ from keyplan_systems.forum.wire import ACTIONS
 
 def test_the_actions_in_the_readme_are_accepted_and_every_pushed_action_is_listed() -> None:
     text = readme_of("forum").read_text("utf-8")
-    asked = re.findall(r"^\| `(\{.*?\})` \|", text, re.MULTILINE)
-    assert len(asked) == 3
-    for action in asked:
+    matches = re.findall(r"^\| `(\{.*?\})` \|", text, re.MULTILINE)
+    assert len(matches) == 3
+    for action in matches:
         result = json.loads(action)
         if "item_id" in result:
             result |= {"item_id": "1", "participant_id": "2"}

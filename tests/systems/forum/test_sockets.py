@@ -18,8 +18,8 @@ PLACE = Place(ANN, sample.LOOPS)
 
 def items(live: Live, prefix: str) -> list[dict[str, Any]]:
     """Return the items whose keys start with this prefix, expired or not."""
-    found = live.call("Scan", {"TableName": "forum", "ConsistentRead": True})["Items"]
-    return [item for item in found if item["PK"]["S"].startswith(prefix)]
+    stored_items = live.call("Scan", {"TableName": "forum", "ConsistentRead": True})["Items"]
+    return [item for item in stored_items if item["PK"]["S"].startswith(prefix)]
 
 
 async def settled(live: Live, connections: int) -> None:
@@ -34,9 +34,9 @@ def test_a_watcher_receives_events_written_after_it_subscribed(live: Live) -> No
         async with live.socket(TUTOR) as tutor:
             result = await tutor.watch(live.token(TUTOR))
             writer = live.writer()
-            said = [writer.say(text) for text in ("one", "two")]
-            heard = [await tutor.hear() for _ in said]
-            assert [{"action": "forum.message.new", **one} for one in said] == heard
+            messages = [writer.say(text) for text in ("one", "two")]
+            heard = [await tutor.hear() for _ in messages]
+            assert [{"action": "forum.message.new", **one} for one in messages] == heard
             assert [one["seq"] for one in heard] == [result["last_seq"] + 1, result["last_seq"] + 2]
             message_id = str(uuid.uuid4())
             assert writer.post("three", message_id).status_code == 201
@@ -95,9 +95,9 @@ def test_reconnecting_returns_missed_and_back_filled_events(live: Live) -> None:
             ]
             assert heard[0]["time"] == 1_500_000_000_000
             await again.nothing()
-        found = writer.get("arrivals", since=last)
-        assert [one["seq"] for one in found["events"]] == [last + 1, last + 2]
-        assert found["last_seq"] == last + 2
+        arrivals = writer.get("arrivals", since=last)
+        assert [one["seq"] for one in arrivals["events"]] == [last + 1, last + 2]
+        assert arrivals["last_seq"] == last + 2
 
     asyncio.run(story())
 
@@ -182,8 +182,8 @@ def test_two_tabs_both_receive_everything_and_one_can_leave(live: Live) -> None:
             await first.watch(token)
             await second.watch(token)
             assert len(items(live, "THREADSUB#")) == 2
-            said = writer.say("to both")
-            assert (await first.hear())["seq"] == (await second.hear())["seq"] == said["seq"]
+            message = writer.say("to both")
+            assert (await first.hear())["seq"] == (await second.hear())["seq"] == message["seq"]
             answer = await first.ask("forum.unsubscribe", participant_id=ANN, item_id=sample.LOOPS)
             assert answer["action"] == "forum.unsubscribed"
             writer.say("to one")

@@ -66,8 +66,8 @@ def outcome(stage: Stage, user: str, participant: str, now: str, wish: Status) -
 )
 def test_every_status_change_has_the_result_in_the_table(stage: Stage, grid: dict[str, Any]) -> None:
     for now, wish in product(STATES, Status):
-        found = outcome(stage, grid["user"], grid["participant"], now, wish)
-        assert found == grid[now][wish], f"{now} -> {wish}"
+        actual_outcome = outcome(stage, grid["user"], grid["participant"], now, wish)
+        assert actual_outcome == grid[now][wish], f"{now} -> {wish}"
 
 
 OPEN = "thread task ann waiting_for_trainer tutors"

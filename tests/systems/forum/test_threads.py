@@ -196,17 +196,17 @@ def test_a_group_is_listed_only_for_users_who_watch_its_members(stage: Stage) ->
 @pytest.mark.parametrize("limit", [1, 7, 20, 50])
 def test_pages_add_up_to_the_whole_list_without_duplicates(stage: Stage, limit: int) -> None:
     tom = stage.put(crowd(50)).world["tom"]
-    found: list[ThreadKey] = []
+    thread_keys: list[ThreadKey] = []
     after: After | None = None
     while True:
         page = list_threads(stage.database, stage.clock, tom, is_mine=False, limit=limit, after=after)
-        found += [one.thread.key for one in page.threads]
+        thread_keys += [one.thread.key for one in page.threads]
         after = page.after
         if after is None:
             break
         assert len(page.threads) == limit
     in_order = sorted(stage.world.threads.values(), key=lambda one: (one.latest_update_at_ms, one.key.participant_id))
-    assert found == [thread.key for thread in reversed(in_order)]
+    assert thread_keys == [thread.key for thread in reversed(in_order)]
 
 
 def test_a_page_contains_twenty_threads_by_default(stage: Stage) -> None:
@@ -228,8 +228,8 @@ def test_a_list_may_filter_by_status_and_start_with_the_longest_wait(stage: Stag
 
 
 def choices(stage: Stage, user: str, participant: str) -> list[tuple[str, Status | None, list[str]]]:
-    found = help_choices(stage.database, stage.world[user], stage.world[participant])
-    return [(choice.item.name, choice.status, [helper.name for helper in choice.helpers]) for choice in found]
+    results = help_choices(stage.database, stage.world[user], stage.world[participant])
+    return [(choice.item.name, choice.status, [helper.name for helper in choice.helpers]) for choice in results]
 
 
 def test_a_participant_may_choose_the_granted_groups_and_their_subgroups(stage: Stage) -> None:

@@ -250,13 +250,13 @@ def left_of(course: Course) -> int:
 
 
 def _scan(live: Live) -> list[dict[str, dict[str, str]]]:
-    found: list[dict[str, dict[str, str]]] = []
+    items: list[dict[str, dict[str, str]]] = []
     start: dict[str, object] = {}
     while True:
         page = live.call("Scan", {"TableName": "forum", **start})
-        found += page["Items"]
+        items += page["Items"]
         if "LastEvaluatedKey" not in page:
-            return found
+            return items
         start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
 
 

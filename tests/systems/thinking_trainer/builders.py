@@ -42,10 +42,10 @@ def attempt_id(number: int) -> str:
 
 
 def assessment(scores: Mapping[Dimension, int] | int = 2, model_id: str = "a-model") -> Assessment:
-    given = dict.fromkeys(DIMENSIONS, scores) if isinstance(scores, int) else scores
+    values = dict.fromkeys(DIMENSIONS, scores) if isinstance(scores, int) else scores
     return Assessment(
         dimensions=tuple(
-            DimensionScore(name=name, score=given[name], rationale=(f"{name} is worth {given[name]}",))
+            DimensionScore(name=name, score=values[name], rationale=(f"{name} is worth {values[name]}",))
             for name in DIMENSIONS
         ),
         feedback="Go on like this.",
@@ -55,10 +55,10 @@ def assessment(scores: Mapping[Dimension, int] | int = 2, model_id: str = "a-mod
 
 def completed(number: int, scores: Mapping[Dimension, int] | int = 2, at: datetime | None = None) -> Attempt:
     """Return a completed attempt, by default one per hour in the order of their numbers."""
-    moment = at if at is not None else NOON + timedelta(hours=number)
-    begun = start(attempt_id(number), USER, "late-ferry", moment - timedelta(minutes=5))
+    time = at if at is not None else NOON + timedelta(hours=number)
+    begun = start(attempt_id(number), USER, "late-ferry", time - timedelta(minutes=5))
     answers = final_answers(scenario(1), {"q1": "It assumes that the tide is the same each day."})
-    return submit(begun, answers, assessment(scores), moment)
+    return submit(begun, answers, assessment(scores), time)
 
 
 def snapshot(attempts: Sequence[Attempt], attempt_count: int) -> Profile:

@@ -40,8 +40,8 @@ def raw_snapshots(connection: Connection) -> list[dict[str, Any]]:
 
 def kept(connection: Connection) -> list[Profile]:
     """Return all snapshots of the user, oldest first, as plain records."""
-    found = connection.all(design.profile_history(USER))[::-1]
-    return [Profile.model_validate({name: getattr(one, name) for name in Profile.model_fields}) for one in found]
+    items = connection.all(design.profile_history(USER))[::-1]
+    return [Profile.model_validate({name: getattr(one, name) for name in Profile.model_fields}) for one in items]
 
 
 def due(attempts: Sequence[Attempt]) -> list[Profile]:

@@ -14,13 +14,13 @@ from keyplan_systems.thinking_trainer.domain.errors import EvaluationRefused, Ev
 
 
 def test_an_attempt_submitted_directly_is_returned_graded(ada: Caller) -> None:
-    made = ada.submitted()
-    assert made["status"] == "completed"
-    assert len(made["evaluation"]["dimensions"]) == 8
-    assert [answer["questionId"] for answer in made["answers"]] == ["q1", "q2"]
-    assert made["answers"][0]["wordCount"] == len(ANSWERS["q1"].split())
-    assert made["schemaVersion"] == "1.0"
-    assert ada.get(f"/attempts/{made['attemptId']}").json() == made
+    attempt = ada.submitted()
+    assert attempt["status"] == "completed"
+    assert len(attempt["evaluation"]["dimensions"]) == 8
+    assert [answer["questionId"] for answer in attempt["answers"]] == ["q1", "q2"]
+    assert attempt["answers"][0]["wordCount"] == len(ANSWERS["q1"].split())
+    assert attempt["schemaVersion"] == "1.0"
+    assert ada.get(f"/attempts/{attempt['attemptId']}").json() == attempt
 
 
 def test_a_draft_is_saved_resumed_and_submitted_with_the_saved_answers(ada: Caller, clock: ManualClock) -> None:
@@ -108,8 +108,8 @@ def test_invalid_answers_return_400_and_nothing_is_stored(ada: Caller, texts: di
 
 
 def test_the_longest_possible_answers_are_accepted(ada: Caller) -> None:
-    made = ada.submitted(dict.fromkeys(ANSWERS, "y" * MAX_ANSWER_CHARACTERS))
-    assert ada.get(f"/attempts/{made['attemptId']}").json()["answers"][0]["answer"] == "y" * MAX_ANSWER_CHARACTERS
+    attempt = ada.submitted(dict.fromkeys(ANSWERS, "y" * MAX_ANSWER_CHARACTERS))
+    assert ada.get(f"/attempts/{attempt['attemptId']}").json()["answers"][0]["answer"] == "y" * MAX_ANSWER_CHARACTERS
 
 
 @pytest.mark.embedded("refused before any table is met")
@@ -145,10 +145,10 @@ def test_a_started_attempt_can_be_submitted_after_its_scenario_was_deactivated(s
 
 
 def test_pages_are_newest_first_without_gaps_or_duplicates(ada: Caller, stage: Stage, clock: ManualClock) -> None:
-    made = []
+    entries = []
     for _ in range(7):
         clock.advance(1)
-        made.append(ada.submitted()["attemptId"])
+        entries.append(ada.submitted()["attemptId"])
         ada.begun()
     stage.person("bob").submitted()
     seen: list[str] = []
@@ -161,7 +161,7 @@ def test_pages_are_newest_first_without_gaps_or_duplicates(ada: Caller, stage: S
         token = page["nextToken"]
         if token is None:
             break
-    assert seen == made[::-1]
+    assert seen == entries[::-1]
     assert sizes[:2] == [3, 3]
 
 
@@ -252,7 +252,7 @@ def test_without_an_evaluation_an_attempt_stays_in_progress(
 
 def test_every_kind_of_character_is_stored_unchanged(ada: Caller) -> None:
     result = "Ursache → Wirkung? Größe ≠ Güte; 因果関係ではない 🌊 e\u0301"
-    made = ada.submitted({**ANSWERS, "q1": result})
-    assert ada.get(f"/attempts/{made['attemptId']}").json()["answers"][0]["answer"] == result
+    attempt = ada.submitted({**ANSWERS, "q1": result})
+    assert ada.get(f"/attempts/{attempt['attemptId']}").json()["answers"][0]["answer"] == result
     broken = '{"scenarioId": "late-ferry", "answers": [{"questionId": "q1", "answer": "half \\ud83c a letter"}]}'
     assert ada.client.post("/attempts", content=broken).status_code == 400

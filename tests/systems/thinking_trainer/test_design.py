@@ -191,13 +191,13 @@ def test_a_submission_costs_the_units_that_the_design_predicts(recorded: tuple[S
     used, metered = inner.used, service.db
     long = completed(1)
     answer = long.answers[0].model_copy(update={"answer": "word " * 1300, "word_count": 1300})
-    made = metered.run(design.start_attempt(stored(long.model_copy(update={"answers": (answer,)}))))
+    result = metered.run(design.start_attempt(stored(long.model_copy(update={"answers": (answer,)}))))
     (_, written) = used.pop()
     assert written["Table"]["CapacityUnits"] == 8
     assert written["GlobalSecondaryIndexes"]["UserAttempts"]["CapacityUnits"] == 8
     assert set(written["GlobalSecondaryIndexes"]) == {"UserAttempts"}
     used.clear()
-    assert ProfileConsumer(metered, service.clock).add(made)
+    assert ProfileConsumer(metered, service.clock).add(result)
     ledger, noted = used
     assert (ledger[0], ledger[1]["CapacityUnits"]) == ("GetItem", 1)  # none exists yet
     by_table = {case["TableName"]: case["CapacityUnits"] for case in noted[1]}

@@ -164,12 +164,12 @@ def test_under_conflicts_and_lost_responses_nothing_is_counted_twice(
 def test_concurrent_changes_by_the_user_are_kept(db: Connection) -> None:
     fill(db, 0)
     db.transport.call("PutItem", {"TableName": "Attempts", "Item": raw(old_attempt(status="in-progress"))})
-    (found,) = db.all(design.attempts_of_0_9())
+    (item,) = db.all(design.attempts_of_0_9())
     service = Service(db, db.context.clock, RubricEvaluator())
-    service.abandon(found.user_id, found.attempt_id)
+    service.abandon(item.user_id, item.attempt_id)
     migration = Migration(db, db.context.clock, Progress(), lambda _: None)
-    assert migration._attempt(found)
-    assert service.attempt(found.user_id, found.attempt_id).status == "abandoned"
+    assert migration._attempt(item)
+    assert service.attempt(item.user_id, item.attempt_id).status == "abandoned"
     (off,) = [one for one in db.all(design.scenarios_of_0_9()) if one.scenario_id == "s0"]
     service.offer("s0", active=False)
     assert migration._scenario(off)

@@ -43,11 +43,11 @@ def put(db: Connection, table: str, item: dict[str, object]) -> None:
 
 def test_an_old_attempt_is_read_by_id_and_in_its_users_list(db: Connection, service: Service) -> None:
     put(db, "Attempts", old_attempt())
-    found = service.attempt(USER, attempt_id(5))
-    assert found.evaluation is not None
-    assert (found.schema_version, found.evaluation.overall_score, found.version) == ("1.0", 75, 0)
-    assert (found.answers[0].word_count, iso(found.started_at)) == (9, "2025-12-22T10:00:00.000Z")
-    assert list(service.submitted(USER, 10, None)) == [found]
+    attempt = service.attempt(USER, attempt_id(5))
+    assert attempt.evaluation is not None
+    assert (attempt.schema_version, attempt.evaluation.overall_score, attempt.version) == ("1.0", 75, 0)
+    assert (attempt.answers[0].word_count, iso(attempt.started_at)) == (9, "2025-12-22T10:00:00.000Z")
+    assert list(service.submitted(USER, 10, None)) == [attempt]
 
 
 @pytest.mark.parametrize("status", [Status.IN_PROGRESS, Status.ABANDONED])
@@ -71,10 +71,10 @@ def test_an_old_draft_is_saved_in_the_current_version(db: Connection, service: S
 
 def test_an_old_attempt_is_added_to_a_profile_once(db: Connection) -> None:
     put(db, "Attempts", old_attempt())
-    found = db.run(design.attempt_by_id(attempt_id(5)))
-    assert found is not None
+    result = db.run(design.attempt_by_id(attempt_id(5)))
+    assert result is not None
     profiler = ProfileConsumer(db, db.context.clock)
-    assert [profiler.add(found), profiler.add(found)] == [True, False]
+    assert [profiler.add(result), profiler.add(result)] == [True, False]
 
 
 def test_an_old_scenario_is_read_with_its_tags_as_a_set_and_can_be_activated(db: Connection, service: Service) -> None:

@@ -232,8 +232,8 @@ def test_a_handler_that_always_conflicts_raises_an_error(connection: Connection)
     class Others(ProfileConsumer):
         def _write(self, attempt: Attempt, ledger: design.StoredLedger | None) -> None:
             known = self.db.run(design.ledger_of(attempt.user_id))
-            made = design.StoredLedger(user_id=attempt.user_id) if known is None else known
-            self.db.run(design.begin_ledger(made) if known is None else design.write_ledger(made))
+            new_ledger = design.StoredLedger(user_id=attempt.user_id) if known is None else known
+            self.db.run(design.begin_ledger(new_ledger) if known is None else design.write_ledger(new_ledger))
             super()._write(attempt, ledger)
 
     with pytest.raises(BusyLedgerError, match="too many concurrent writes"):

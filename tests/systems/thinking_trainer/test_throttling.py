@@ -165,11 +165,11 @@ def test_five_units_without_burst_are_not_enough_for_one_list_of_large_scenarios
         world.clock.advance(10)
         large = stored_scenario(f"s{number}", description="A long story. " * 270)
         assert world.service().add_scenarios([large]) == 1
-    asked = {
+    query = {
         "TableName": "Scenarios", "IndexName": "ActiveScenarios", "KeyConditionExpression": "activeKey = :a",
         "ExpressionAttributeValues": {":a": {"S": "ACTIVE"}}, "ReturnConsumedCapacity": "INDEXES",
     }  # fmt: skip
-    used = world.engine.call("Query", asked)["ConsumedCapacity"]
+    used = world.engine.call("Query", query)["ConsumedCapacity"]
     assert used["GlobalSecondaryIndexes"]["ActiveScenarios"]["CapacityUnits"] == 10.5
     assert used["Table"]["CapacityUnits"] == 0
 

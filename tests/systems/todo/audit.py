@@ -99,8 +99,8 @@ def verify_indexes(stage: Stage) -> None:
         for task in stage.connection.iterate(design.tasks_of_user(user)):
             by_status[task.status.value].add(task.task_id)
         for status in Status:
-            found = stage.connection.all(design.tasks_with_status(user, status))
-            assert {task.task_id for task in found} == by_status[status.value], f"{user}: {status}"
+            tasks = stage.connection.all(design.tasks_with_status(user, status))
+            assert {task.task_id for task in tasks} == by_status[status.value], f"{user}: {status}"
 
 
 FAULTS = Faults(

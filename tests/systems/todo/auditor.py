@@ -108,7 +108,7 @@ class Auditor:
         assert not self.complaints, "\n".join(self.complaints[:20])
 
     def _chain(self, task_id: str, history: History) -> None:
-        result = {task["version"]: (said, task) for said, task in history.changes}
+        result = {task["version"]: (change, task) for change, task in history.changes}
         if len(result) != len(history.changes) or 1 in result:
             self.complaints.append(f"{task_id}: a version was acknowledged twice: an update was lost")
         last = 1 + len(history.changes) + len(history.unseen)
@@ -122,9 +122,9 @@ class Auditor:
             if version not in result:
                 before = None  # a bulk change: its effect on the task is unknown, except that it was a change
                 continue
-            said, task = result[version]
+            change, task = result[version]
             if before is not None:
-                expected = {**before, **said, **{name: task[name] for name in _FOLLOW}}
+                expected = {**before, **change, **{name: task[name] for name in _FOLLOW}}
                 if expected != task:
                     self.complaints.append(f"{task_id}: version {version} is {task}, and should be {expected}")
             before = task

@@ -69,8 +69,8 @@ class Caller:
         """Create a task and return it."""
         answer = self.post("/tasks", {"title": title, **values})
         assert answer.status_code == 201, answer.text
-        made: dict[str, Any] = answer.json()
-        return made
+        body: dict[str, Any] = answer.json()
+        return body
 
 
 @contextmanager

@@ -22,20 +22,20 @@ def titles(answer: httpx.Response) -> list[str]:
 
 def everything(caller: Caller, path: str, **query: Any) -> list[str]:
     """Return all pages of a list."""
-    found: list[str] = []
+    results: list[str] = []
     cursor = None
     while True:
         answer = caller.get(path, **query, **({} if cursor is None else {"cursor": cursor}))
-        found += titles(answer)
+        results += titles(answer)
         cursor = answer.json()["cursor"]
         if cursor is None:
-            return found
+            return results
 
 
 def test_a_task_is_created_with_the_given_fields_and_defaults(ada: Caller) -> None:
-    made = ada.post("/tasks", {"title": " Water the plants "})
-    assert made.status_code == 201
-    task = made.json()
+    response = ada.post("/tasks", {"title": " Water the plants "})
+    assert response.status_code == 201
+    task = response.json()
     assert uuid.UUID(task.pop("task_id")).version == 7
     assert task == {
         "title": "Water the plants",
@@ -49,7 +49,7 @@ def test_a_task_is_created_with_the_given_fields_and_defaults(ada: Caller) -> No
         "completed_at": None,
         "version": 1,
     }
-    assert ada.get(f"/tasks/{made.json()['task_id']}").json() == made.json()
+    assert ada.get(f"/tasks/{response.json()['task_id']}").json() == response.json()
 
 
 def test_priority_may_be_none_and_a_task_may_start_completed(ada: Caller) -> None:
@@ -263,11 +263,13 @@ def test_overdue_are_open_tasks_due_before_today_in_the_zone(ada: Caller, clock:
 
 @pytest.mark.parametrize("query", [{}, {"order": "urgency"}, {"order": "status"}, {"status": "pending"}])
 def test_pages_contain_every_task_once(ada: Caller, query: dict[str, str]) -> None:
-    made = {ada.task(str(number), priority=["low", "high", "urgent"][number % 3])["title"] for number in range(17)}
+    new_titles = {
+        ada.task(str(number), priority=["low", "high", "urgent"][number % 3])["title"] for number in range(17)
+    }
     for limit in (1, 4, 5, 17, 18):
-        found = everything(ada, "/tasks", limit=limit, **query)
-        assert len(found) == 17
-        assert set(found) == made
+        actual_titles = everything(ada, "/tasks", limit=limit, **query)
+        assert len(actual_titles) == 17
+        assert set(actual_titles) == new_titles
 
 
 def test_overdue_pages_continue_past_pages_without_matches(ada: Caller) -> None:
@@ -303,8 +305,8 @@ def test_a_cursor_works_only_for_its_own_list(stage: Stage, ada: Caller) -> None
 def test_known_tasks_are_read_in_batches(ada: Caller, stage: Stage) -> None:
     tasks = [ada.task(str(number)) for number in range(3)]
     other = stage.person("bob").task()
-    wanted = [tasks[2]["task_id"], other["task_id"], tasks[0]["task_id"], tasks[2]["task_id"]]
-    answer = ada.get("/tasks/several", task_id=wanted)
+    task_ids = [tasks[2]["task_id"], other["task_id"], tasks[0]["task_id"], tasks[2]["task_id"]]
+    answer = ada.get("/tasks/several", task_id=task_ids)
     assert answer.json() == {"tasks": [tasks[2], tasks[0]]}
 
 

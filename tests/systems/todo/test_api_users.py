@@ -43,8 +43,8 @@ def test_a_user_is_created_once_with_the_given_fields(stage: Stage) -> None:
     ada = stage.person("ada", email=None, name=None)
     assert ada.get("/users").status_code == 422
     assert ada.post("/tasks", {"title": "x"}).status_code == 422
-    made = ada.post("/users", {"email": "ADA@example.com", "name": "Ada"})
-    assert (made.status_code, made.json()["email"], made.json()["name"]) == (201, "ada@example.com", "Ada")
+    response = ada.post("/users", {"email": "ADA@example.com", "name": "Ada"})
+    assert (response.status_code, response.json()["email"], response.json()["name"]) == (201, "ada@example.com", "Ada")
     assert ada.post("/users", {"email": "ada@example.com"}).status_code == 409
     assert ada.task()["version"] == 1
 
@@ -68,8 +68,8 @@ def test_an_unverified_address_is_a_claim_that_does_not_lock_out_its_owner(
     assert eve.get("/users").json()["email"] == "eve@example.org"
     claimed = eve.put("/users", {"email": "Ada@example.org"}).json()
     assert (claimed["email"], claimed["email_verified"], claimed["version"]) == ("ada@example.org", False, 2)
-    made = mallory.post("/users", {"email": "ada@example.org"})
-    assert (made.status_code, made.json()["email_verified"]) == (201, False)
+    response = mallory.post("/users", {"email": "ada@example.org"})
+    assert (response.status_code, response.json()["email_verified"]) == (201, False)
     assert email_guards(engine) == set()
     ada = stage.person("ada").get("/users").json()
     assert (ada["email"], "email_verified" in ada) == ("ada@example.org", False)
@@ -78,9 +78,9 @@ def test_an_unverified_address_is_a_claim_that_does_not_lock_out_its_owner(
     assert email_guards(engine) == {"EMAIL#ada@example.org", "EMAIL#eve@example.org"}
 
 
-@pytest.mark.parametrize("said", [False, "false", None, 1, "yes"], ids=repr)
-def test_a_token_with_an_unverified_address_creates_no_user_on_first_use(stage: Stage, said: object) -> None:
-    ada = stage.person("ada", email_verified=said)
+@pytest.mark.parametrize("claim", [False, "false", None, 1, "yes"], ids=repr)
+def test_a_token_with_an_unverified_address_creates_no_user_on_first_use(stage: Stage, claim: object) -> None:
+    ada = stage.person("ada", email_verified=claim)
     for answer in (ada.get("/users"), ada.post("/users", {}), ada.post("/tasks", {"title": "x"})):
         assert (answer.status_code, answer.json()["error"]["code"]) == (422, "invalid")
     assert stage.person("ada", email_verified="true").get("/users").json()["email"] == "ada@example.org"
@@ -220,11 +220,11 @@ def test_administration_requires_the_administrator_role(stage: Stage, ada: Calle
 def test_lists_of_users_are_paged(stage: Stage) -> None:
     for number in range(7):
         stage.person(f"u{number}").get("/users")
-    root, found, cursor = stage.person("root", "administrators"), set(), None
+    root, user_ids, cursor = stage.person("root", "administrators"), set(), None
     while True:
         answer: httpx.Response = root.get("/admin/users", limit=3, **({} if cursor is None else {"cursor": cursor}))
-        found |= {user["user_id"] for user in answer.json()["users"]}
+        user_ids |= {user["user_id"] for user in answer.json()["users"]}
         cursor = answer.json()["cursor"]
         if cursor is None:
             break
-    assert found == {f"u{number}" for number in range(7)}
+    assert user_ids == {f"u{number}" for number in range(7)}

@@ -112,8 +112,8 @@ def test_more_completed_tasks_than_one_request_deletes_are_reported(
     monkeypatch.setattr(service_tasks, "AT_ONCE", 2)
     for _ in range(3):
         ada.task(status="completed")
-    found = [ada.post("/tasks/bulk/delete-completed").json() for _ in range(2)]
-    assert [(len(one["results"]), one["more"]) for one in found] == [(2, True), (1, False)]
+    bodies = [ada.post("/tasks/bulk/delete-completed").json() for _ in range(2)]
+    assert [(len(one["results"]), one["more"]) for one in bodies] == [(2, True), (1, False)]
 
 
 def test_a_task_reopened_after_its_selection_is_kept(

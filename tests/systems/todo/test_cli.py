@@ -68,15 +68,15 @@ def test_parameters_are_passed_to_queries_and_reports(lake: str) -> None:
     assert orjson.loads(run("todo", "query", sql, "--set", "who=ada", "--lake", lake, "--format", "json")[1]) == [
         {"n": 5}
     ]
-    found = run(
+    result = run(
         "todo", "report", "search", "--set", "text=RENT", "--set", "limit=1", "--lake", lake, "--format", "json"
     )
-    assert [row["title"] for row in orjson.loads(found[1])] == ["Pay the rent"]
+    assert [row["title"] for row in orjson.loads(result[1])] == ["Pay the rent"]
 
 
 @pytest.mark.parametrize("format", ["table", "json", "csv"])
 @pytest.mark.parametrize(
-    ("sql", "said"),
+    ("sql", "message"),
     [
         ("SELECT 'infinity'::DATE AS due", "a value of the answer cannot be shown"),
         ("SELECT DATE '20000-01-01' AS due", "a value of the answer cannot be shown"),
@@ -85,12 +85,12 @@ def test_parameters_are_passed_to_queries_and_reports(lake: str) -> None:
     ],
 )
 def test_unreadable_and_invalid_queries_are_reported_in_one_sentence(
-    sql: str, said: str, format: str, lake: str
+    sql: str, message: str, format: str, lake: str
 ) -> None:
     code, result = run("todo", "query", sql, "--lake", lake, "--format", format)
     assert code == 1
     assert result.startswith("keyplan lake todo query: ")
-    assert said in result
+    assert message in result
 
 
 def test_a_comparing_report_is_drawn_with_bars(lake: str) -> None:
@@ -137,24 +137,24 @@ ITEM = {"PK": {"S": "TASK#ada"}, "SK": {"S": "TASK#1"}, "title": {"S": "t"}, "st
 
 
 def test_a_new_lake_catches_up_from_an_export(tmp_path: Path) -> None:
-    made, folder = export(tmp_path / "export", [ITEM], 1), str(tmp_path / "lake")
-    assert run("todo", "catch-up", "--lake", folder, "--export", str(made))[0] == 0
+    description, folder = export(tmp_path / "export", [ITEM], 1), str(tmp_path / "lake")
+    assert run("todo", "catch-up", "--lake", folder, "--export", str(description))[0] == 0
     assert rows(Lake.open(folder), "SELECT tasks FROM gold.kpis") == [{"tasks": 1}]
 
 
 def test_an_export_with_missing_items_or_damaged_files_is_rejected(tmp_path: Path) -> None:
-    made, folder = export(tmp_path / "export", [ITEM], 2), str(tmp_path / "lake")
-    code, said = run("todo", "catch-up", "--lake", folder, "--export", str(made))
-    assert (code, "contains 1 items, but its summary says 2" in said) == (1, True)
-    whole = (made / "data" / "abc.json.gz").read_bytes()
+    description, folder = export(tmp_path / "export", [ITEM], 2), str(tmp_path / "lake")
+    code, message = run("todo", "catch-up", "--lake", folder, "--export", str(description))
+    assert (code, "contains 1 items, but its summary says 2" in message) == (1, True)
+    whole = (description / "data" / "abc.json.gz").read_bytes()
     for damaged in (b"nonsense", whole[:-9], whole[:12] + b"\xff" + whole[13:], gzip.compress(b"[]\n")):
-        (made / "data" / "abc.json.gz").write_bytes(damaged)
-        assert "is damaged" in run("todo", "catch-up", "--lake", folder, "--export", str(made))[1]
+        (description / "data" / "abc.json.gz").write_bytes(damaged)
+        assert "is damaged" in run("todo", "catch-up", "--lake", folder, "--export", str(description))[1]
     assert "cannot be read" in run("todo", "catch-up", "--lake", folder, "--export", str(tmp_path))[1]
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         (["todo", "query", "DROP TABLE x"], 1, "keyplan lake todo query"),
         (["todo", "query"], 1, "needs the SQL statement"),
@@ -167,9 +167,9 @@ def test_an_export_with_missing_items_or_damaged_files_is_rejected(tmp_path: Pat
         (["no/such", "reports"], 2, "is not a system with a lake"),
     ],
 )
-def test_errors_are_reported_in_one_sentence(lake: str, words: list[str], code: int, said: str) -> None:
-    found, output = run(*words, "--lake", lake)
-    assert (found, said in output) == (code, True), output
+def test_errors_are_reported_in_one_sentence(lake: str, words: list[str], code: int, message: str) -> None:
+    results, output = run(*words, "--lake", lake)
+    assert (results, message in output) == (code, True), output
 
 
 def test_a_missing_lake_is_not_shown_as_empty(tmp_path: Path) -> None:

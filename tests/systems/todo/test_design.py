@@ -202,5 +202,5 @@ def test_measured_units_match_the_service(tmp_path: Path) -> None:
 def test_users_and_their_tasks_are_two_collections(ada: Caller, engine: Engine | ServedEngine) -> None:
     ada.task()
     request = {"TableName": TABLE, "KeyConditionExpression": "PK = :pk"}
-    found = engine.call("Query", {**request, "ExpressionAttributeValues": {":pk": {"S": "USER#ada"}}})
-    assert [item["SK"]["S"] for item in found["Items"]] == ["METADATA"]
+    response = engine.call("Query", {**request, "ExpressionAttributeValues": {":pk": {"S": "USER#ada"}}})
+    assert [item["SK"]["S"] for item in response["Items"]] == ["METADATA"]

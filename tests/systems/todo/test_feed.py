@@ -170,8 +170,8 @@ def test_expired_tasks_are_archived_and_deleted_ones_deleted(
 ) -> None:
     service = Service.over(connection, clock, Policy(completed_retention_days=1))
     ada = Person("ada", "ada@example.org", "Ada")
-    made = [service.tasks.create(Request("ada", str(n), "f"), ada, {"title": "t"}) for n in range(3)]
-    ids = [orjson.loads(answer.body)["task_id"] for answer in made]
+    responses = [service.tasks.create(Request("ada", str(n), "f"), ada, {"title": "t"}) for n in range(3)]
+    ids = [orjson.loads(answer.body)["task_id"] for answer in responses]
     service.tasks.change(Request("ada", "c", "f"), "ada", ids[0], {"status": Status.COMPLETED}, None)
     service.tasks.delete(Request("ada", "d", "f"), "ada", ids[1], None)
     feed.run_once()
@@ -238,10 +238,10 @@ def test_a_second_lake_and_a_recreated_one_start_from_the_beginning(
     Feed(connection, second, clock=clock).run_once()
     assert_same(connection, second)
     shutil.rmtree(tmp_path / "second")
-    anew = Lake.open(tmp_path / "second", clock=clock)
-    Feed(connection, anew, clock=clock).run_once()
-    assert_same(connection, anew)
-    assert Lake.open(tmp_path / "second").identity() == anew.identity() != lake.identity()
+    second = Lake.open(tmp_path / "second", clock=clock)
+    Feed(connection, second, clock=clock).run_once()
+    assert_same(connection, second)
+    assert Lake.open(tmp_path / "second").identity() == second.identity() != lake.identity()
 
 
 def test_two_independent_feeds_store_everything_once(
@@ -271,10 +271,10 @@ def test_a_record_rejected_by_the_lake_goes_to_the_failure_destination(
     broken = "u1-0"
 
     def mangled(record: Any) -> dict[str, Any]:
-        made = result(record)
-        if made["dynamodb"]["Keys"]["PK"] == {"S": f"USER#{broken}"}:
-            made["eventName"] = "NONSENSE"
-        return made
+        record_sent = result(record)
+        if record_sent["dynamodb"]["Keys"]["PK"] == {"S": f"USER#{broken}"}:
+            record_sent["eventName"] = "NONSENSE"
+        return record_sent
 
     monkeypatch.setattr(feeds, "as_delivered", mangled)
     folder = JsonLinesFolder(tmp_path / "failures")

@@ -27,8 +27,8 @@ MADE_AT = datetime(2025, 11, 1, tzinfo=UTC)
 
 
 def tasks(caller: Caller) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = caller.get("/tasks", limit=100).json()["tasks"]
-    return found
+    actual_tasks: list[dict[str, Any]] = caller.get("/tasks", limit=100).json()["tasks"]
+    return actual_tasks
 
 
 def records(engine: Engine | ServedEngine) -> list[dict[str, Any]]:
@@ -109,13 +109,13 @@ def test_the_same_key_for_another_method_path_body_or_version_is_rejected(ada: C
 
 def test_the_same_key_for_another_user_body_or_version_is_rejected_too(stage: Stage, ada: Caller) -> None:
     path = f"/tasks/{ada.task()['task_id']}"
-    made, changed, gone = new_key(), new_key(), new_key()
+    key, changed, gone = new_key(), new_key(), new_key()
     newcomer = stage.person("eve")
-    assert newcomer.post("/users", {"name": "Eve"}, made).status_code == 201
+    assert newcomer.post("/users", {"name": "Eve"}, key).status_code == 201
     assert ada.put("/users", {"name": "Ada L."}, changed).status_code == 200
     assert ada.delete(path, gone).status_code == 204
     for answer in (
-        newcomer.post("/users", {"name": "Eva"}, made),
+        newcomer.post("/users", {"name": "Eva"}, key),
         ada.put("/users", {"name": "Ada L."}, changed, **{"If-Match": "1"}),
         ada.put("/users", {"name": "Ada"}, changed),
         ada.delete(path, gone, **{"If-Match": "1"}),
@@ -168,9 +168,9 @@ def at_once(count: int, send: Callable[[int], httpx.Response]) -> list[httpx.Res
 @pytest.mark.parametrize("round_number", range(3))
 def test_equal_concurrent_requests_have_one_effect_and_one_response(ada: Caller, round_number: int) -> None:
     key = new_key()
-    made = at_once(8, lambda _: ada.post("/tasks", {"title": "once"}, key))
-    assert {answer.status_code for answer in made} == {201}
-    assert len({answer.content for answer in made}) == 1
+    responses = at_once(8, lambda _: ada.post("/tasks", {"title": "once"}, key))
+    assert {answer.status_code for answer in responses} == {201}
+    assert len({answer.content for answer in responses}) == 1
     (task,) = tasks(ada)
     path = f"/tasks/{task['task_id']}"
     changed = at_once(8, lambda _: ada.put(path, {"title": "changed"}, key + "c"))

@@ -19,7 +19,7 @@ def test_an_order_applies_with_any_filter(ada: Caller) -> None:
     ):
         ada.task(str(number), status=status, priority=priority, due_date=day, category="x")
     ada.task("3", priority=None)
-    for wanted, expected in [
+    for parameters, expected in [
         ({"status": "pending", "order": "due_date"}, "20"),
         ({"category": "x", "order": "due_date"}, "210"),
         ({"category": "x", "order": "priority", "status": "pending"}, "20"),
@@ -31,7 +31,7 @@ def test_an_order_applies_with_any_filter(ada: Caller) -> None:
         ({"status": "pending", "order": "status"}, "023"),
         ({"priority": "high", "order": "status"}, "12"),
     ]:
-        assert titles(ada, **wanted) == expected, wanted
+        assert titles(ada, **parameters) == expected, parameters
 
 
 @pytest.mark.embedded("refused before any table is met")

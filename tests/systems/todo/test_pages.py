@@ -292,8 +292,8 @@ def test_long_lists_grow_while_scrolling(windows: Windows, site: Site) -> None:
     with httpx.Client(base_url=site.url, headers={"Authorization": f"Bearer {token}"}, timeout=60) as api:
         for number in range(70):
             task = {"title": f"Errand {number}", "category": "errands"}
-            made = api.post("/todo/api/v1/tasks", json=task, headers={"Idempotency-Key": f"errand-{number}"})
-            assert made.status_code == 201
+            response = api.post("/todo/api/v1/tasks", json=task, headers={"Idempotency-Key": f"errand-{number}"})
+            assert response.status_code == 201
     window = windows.open(site.url)
     page = window.sign_in("todo", "grace", "/todo/app/?view=all&category=errands")
     expect(page.locator(".task")).to_have_count(50)

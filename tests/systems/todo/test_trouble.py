@@ -159,11 +159,11 @@ def test_a_task_that_is_constantly_changed_is_a_conflict(
 @with_faults
 def test_responses_lost_after_the_work_change_nothing(tmp_path: Path) -> None:
     with troubled(tmp_path, Faults(seed=3, internal_errors=0.3, conflicts=0.1)) as (_, ada, _clock):
-        made = [ada.task(str(number))["task_id"] for number in range(20)]
-        versions = [ada.put(f"/tasks/{one}", {"title": "new"}).json()["version"] for one in made]
+        task_ids = [ada.task(str(number))["task_id"] for number in range(20)]
+        versions = [ada.put(f"/tasks/{one}", {"title": "new"}).json()["version"] for one in task_ids]
         assert versions == [2] * 20
-        assert {ada.delete(f"/tasks/{one}").status_code for one in made[:10]} == {204}
-        assert sorted(ids(ada)) == sorted(made[10:])
+        assert {ada.delete(f"/tasks/{one}").status_code for one in task_ids[:10]} == {204}
+        assert sorted(ids(ada)) == sorted(task_ids[10:])
 
 
 def test_maintenance_refreshes_merges_and_then_is_idle(tmp_path: Path) -> None:

@@ -11,11 +11,11 @@ from keyplan_systems.todo.lake.lake import Lake
 
 
 def totals_of_table(connection: Connection) -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = {user.user_id: {} for user in connection.iterate(design.all_users())}
+    results: dict[str, dict[str, int]] = {user.user_id: {} for user in connection.iterate(design.all_users())}
     for task in connection.iterate(design.all_tasks()):
-        of_user = found.setdefault(task.user_id, {})
+        of_user = results.setdefault(task.user_id, {})
         of_user[task.status.value] = of_user.get(task.status.value, 0) + 1
-    return found
+    return results
 
 
 def totals_of_lake(lake: Lake) -> dict[str, dict[str, int]]:

@@ -49,12 +49,12 @@ class Traffic:
     def change(self, caller: Caller) -> None:
         """Change some fields of a task."""
         task_id, key = self._pick(caller), new_key()
-        said = self._fields()
-        if task_id is None or not said:
+        fields = self._fields()
+        if task_id is None or not fields:
             return
-        answer = self._send(lambda: caller.put(f"/tasks/{task_id}", said, key))
+        answer = self._send(lambda: caller.put(f"/tasks/{task_id}", fields, key))
         if self._is(answer, 200, 404):
-            self.auditor.changed(said, answer.json())
+            self.auditor.changed(fields, answer.json())
 
     def delete(self, caller: Caller) -> None:
         """Delete a task."""

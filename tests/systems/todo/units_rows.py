@@ -23,7 +23,7 @@ _STATUSES = (Status.PENDING, Status.IN_PROGRESS, Status.COMPLETED, Status.CANCEL
 
 def task_of(number: int, user_id: str = "ada", **values: Any) -> Task:
     """Return one of the tasks."""
-    made = {
+    members = {
         "user_id": user_id,
         "task_id": f"0000{number:04d}",
         "title": f"Task {number}",
@@ -37,7 +37,7 @@ def task_of(number: int, user_id: str = "ada", **values: Any) -> Task:
         "completed_at": NOW if _STATUSES[number % 5] is Status.COMPLETED else None,
         "version": 1,
     }
-    return Task.model_validate({**made, **values})
+    return Task.model_validate({**members, **values})
 
 
 @dataclass(frozen=True)

@@ -49,8 +49,8 @@ def build(resources: Resources) -> Built:
 
     @app.get("/notes/{note_id}")
     def read(note_id: str) -> dict[str, str | None]:
-        found = resources.connection.run(note_by_id(note_id))
-        return {"text": None if found is None else found.text}
+        result = resources.connection.run(note_by_id(note_id))
+        return {"text": None if result is None else result.text}
 
     @app.get("/notes")
     def read_all(cursor: str | None = None) -> dict[str, object]:

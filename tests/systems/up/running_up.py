@@ -19,9 +19,9 @@ get, post = partial(httpx.get, timeout=PATIENCE_S), partial(httpx.post, timeout=
 @contextmanager
 def running(settings: Settings) -> Iterator[tuple[str, list[str]]]:
     """Serve the systems; yield the address and the lines that the command prints."""
-    said: list[str] = []
+    messages: list[str] = []
     with ExitStack() as stack:
-        host = prepare(settings, stack, said.append)
+        host = prepare(settings, stack, messages.append)
         with Running(host) as server:
-            yield server.url, said
+            yield server.url, messages
         assert host.workers.stop()

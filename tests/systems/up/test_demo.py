@@ -56,7 +56,7 @@ def test_a_demo_whose_systems_stop_prints_no_dead_links() -> None:
 
 def links_in(lines: Sequence[str]) -> list[str]:
     """Return the links that the demo printed."""
-    return [found[1] for line in lines if (found := re.search(r"see (http://\S+)", line))]
+    return [match[1] for line in lines if (match := re.search(r"see (http://\S+)", line))]
 
 
 @pytest.mark.slow

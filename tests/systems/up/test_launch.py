@@ -56,8 +56,8 @@ def nobody() -> Iterator[str]:
 
 
 def test_everything_is_served_on_one_port(tmp_path: Path) -> None:
-    with running(Settings(tmp_path)) as (url, said):
-        assert said == ["shelf: 1 table(s), 3 patterns, checked"]
+    with running(Settings(tmp_path)) as (url, messages):
+        assert messages == ["shelf: 1 table(s), 3 patterns, checked"]
         assert get(f"{url}/shelf/notes/first").json() == {"text": "a sample"}
         page = get(url)
         assert page.status_code == 200
@@ -70,8 +70,8 @@ def test_everything_is_served_on_one_port(tmp_path: Path) -> None:
             "dynamodb", endpoint_url=url, region_name="us-east-1", aws_access_key_id="a", aws_secret_access_key="b"
         )
         assert client.list_tables()["TableNames"] == ["shelf"]
-        found = client.get_item(TableName="shelf", Key={"note_id": {"S": "first"}})["Item"]
-        assert found["text"] == {"S": "a sample"}
+        item = client.get_item(TableName="shelf", Key={"note_id": {"S": "first"}})["Item"]
+        assert item["text"] == {"S": "a sample"}
         assert get(f"{url}/shelf/openapi.json").json()["info"]["title"] == "Shelf"
     assert (tmp_path / "shelf" / "built").exists()
 
@@ -334,9 +334,9 @@ def test_an_unreadable_sample_item_does_not_prevent_startup(tmp_path: Path, monk
         )
         client.put_item(TableName="shelf", Item={"note_id": {"S": "odd"}, "text": {"N": "1"}})
     monkeypatch.setattr(registry, "load", lambda _name: replace(notes_system.SYSTEM, build=build))
-    with running(Settings(tmp_path)) as (url, said):
+    with running(Settings(tmp_path)) as (url, messages):
         assert get(f"{url}/shelf/notes/first").json() == {"text": "a sample"}
-    assert said[1].startswith("shelf: the sample is incomplete: Note note_id='odd' cannot be read as Note: text:")
+    assert messages[1].startswith("shelf: the sample is incomplete: Note note_id='odd' cannot be read as Note: text:")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="files have no modes")

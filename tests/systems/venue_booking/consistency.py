@@ -85,13 +85,13 @@ def _check_slots(bookings: list[dict[str, Any]], events: list[dict[str, Any]], s
 
 def _check_letters(bookings: list[dict[str, Any]], letters: list[dict[str, Any]], acts: list[dict[str, Any]]) -> None:
     """Check that every version of every booking has its letters, and every administrator's decision its audit entry."""
-    asked = {text(letter, "noticeKey").rsplit(".", 1)[0] for letter in letters}
+    parts = {text(letter, "noticeKey").rsplit(".", 1)[0] for letter in letters}
     every = {
         f"{text(booking, 'bookingId')}.{step + 1}"
         for booking in bookings
         for step in range(int(booking["version"]["N"]))
     }
-    assert asked == every
+    assert parts == every
     recorded = Counter(text(act, "subject") for act in acts)
     for booking in bookings:
         if text(booking, "status") in {"approved", "rejected"}:

@@ -34,8 +34,8 @@ def booking(**changes: Any) -> Booking:
     """Return a pending booking of the owner, with changes."""
     contact = Contact(full_name="Ada Rossi", email="ada@example.org", phone="+393331234567")
     request = BookingRequest.model_validate({**REQUEST, "contact": contact})
-    made = request_booking(request, booking_id="b1", user_id=OWNER.user_id, code="ABCD1234", now=NOW).booking
-    return replace(made, **changes)
+    new_booking = request_booking(request, booking_id="b1", user_id=OWNER.user_id, code="ABCD1234", now=NOW).booking
+    return replace(new_booking, **changes)
 
 
 def event(**changes: Any) -> Event:

@@ -79,8 +79,8 @@ class Caller:
             " requestBooking(input: $input) { id code status version date duration } }",
             input=booking_input(**changes),
         )
-        made: dict[str, Any] = result["requestBooking"]
-        return made
+        booking: dict[str, Any] = result["requestBooking"]
+        return booking
 
     def decide(self, what: str, booking_id: str, **values: Any) -> dict[str, Any]:
         """Approve, reject or cancel a booking."""
@@ -99,8 +99,8 @@ class Caller:
             "mutation ($input: EventInput!) { createEvent(input: $input) { id date slots version title } }",
             input=values,
         )
-        made: dict[str, Any] = result["createEvent"]
-        return made
+        event: dict[str, Any] = result["createEvent"]
+        return event
 
 
 def booking_input(**changes: Any) -> dict[str, Any]:
@@ -141,11 +141,11 @@ connected = partial(served_engine.connected, attempts=40)
 
 def all_items(engine: Engine | ServedEngine) -> list[dict[str, Any]]:
     """Return all items of the table, in the service's form."""
-    found: list[dict[str, Any]] = []
+    items: list[dict[str, Any]] = []
     request: dict[str, Any] = {"TableName": TABLE, "ConsistentRead": True}
     while True:
         answer = served_engine.raw(engine, "Scan", request)
-        found += answer["Items"]
+        items += answer["Items"]
         if not answer.get("LastEvaluatedKey"):
-            return found
+            return items
         request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]

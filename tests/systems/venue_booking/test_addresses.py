@@ -61,15 +61,15 @@ def runner(postman: Postman, tmp_path: Path) -> Runner:
 
 def codes_in(box: Box) -> list[tuple[str, str]]:
     """Return the address and the code of each letter with a code."""
-    found = []
+    entries = []
     for letter in box.letters:
         if letter.kind is CodeKind.VERIFY_EMAIL:
             plain = letter.message.get_body(("plain",))
             assert plain is not None
             code = re.search(r"^Codice: (\S{4}-\S{4})$", plain.get_content(), re.MULTILINE)
             assert code is not None
-            found.append((letter.message["To"].addresses[0].addr_spec, code[1]))
-    return found
+            entries.append((letter.message["To"].addresses[0].addr_spec, code[1]))
+    return entries
 
 
 def sent_code(caller: Caller, email: str, box: Box, runner: Runner) -> tuple[str, str]:
@@ -181,8 +181,8 @@ def test_one_of_two_users_who_concurrently_verify_one_address_wins(
 ) -> None:
     held_without_verification(stage, "mallory", "wanted@example.org")
     people = [stage.person(f"user{number}") for number in range(2)]
-    found = [(person, *sent_code(person, "wanted@example.org", box, runner)) for person in people]
-    works = [lambda one=one: one[0].ask(VERIFY, id=one[1], code=one[2]) for one in found]
+    results = [(person, *sent_code(person, "wanted@example.org", box, runner)) for person in people]
+    works = [lambda one=one: one[0].ask(VERIFY, id=one[1], code=one[2]) for one in results]
     assert at_once(works) == {"won": 1, "email_taken": 1}
     owners = [text(user, "PK") for user in of_kind(all_items(engine), "User") if "wanted" in str(user)]
     assert len(owners) == 1

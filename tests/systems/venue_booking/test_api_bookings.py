@@ -33,10 +33,10 @@ def refusal(caller: Caller, what: str, booking_id: str, **values: Any) -> Refuse
 def test_a_request_is_pending_has_a_code_and_reserves_nothing(
     stage: Stage, ada: Caller, engine: Engine | ServedEngine
 ) -> None:
-    made = ada.request()
-    assert (made["status"], made["version"], made["duration"]) == ("PENDING", 1, "FULL_DAY")
-    assert len(made["code"]) == 9
-    assert made["code"][4] == "-"
+    booking = ada.request()
+    assert (booking["status"], booking["version"], booking["duration"]) == ("PENDING", 1, "FULL_DAY")
+    assert len(booking["code"]) == 9
+    assert booking["code"][4] == "-"
     assert set(slots_of(ada).values()) == {"FREE"}
     assert check(engine) == 1
 
@@ -44,8 +44,8 @@ def test_a_request_is_pending_has_a_code_and_reserves_nothing(
 def test_approving_reserves_every_slot_of_the_duration(
     ada: Caller, admin: Caller, engine: Engine | ServedEngine
 ) -> None:
-    made = ada.request()
-    approved = admin.decide("approve", made["id"], version=1, reason="Welcome")
+    booking = ada.request()
+    approved = admin.decide("approve", booking["id"], version=1, reason="Welcome")
     assert (approved["status"], approved["version"]) == ("APPROVED", 2)
     assert slots_of(ada) == {"MORNING": "TAKEN", "AFTERNOON": "TAKEN", "EVENING": "TAKEN"}
     keys = {(item["PK"]["S"], item["SK"]["S"]) for item in of_kind(all_items(engine), "EventSlot")}
@@ -93,24 +93,24 @@ def test_an_approved_booking_that_ends_frees_its_slots(
 def test_ending_a_booking_never_frees_slots_of_another(
     stage: Stage, ada: Caller, admin: Caller, engine: Engine | ServedEngine
 ) -> None:
-    made = ada.request(duration="EVENING")
-    admin.decide("approve", made["id"])
+    booking = ada.request(duration="EVENING")
+    admin.decide("approve", booking["id"])
     key = {"PK": {"S": "EVENTDATE#2025-11-15"}, "SK": {"S": "EVENING"}}
     update = {"UpdateExpression": "SET bookingId = :other", "ExpressionAttributeValues": {":other": {"S": "other"}}}
     engine.call("UpdateItem", {"TableName": "venue-booking", "Key": key, **update})
-    assert refusal(ada, "cancel", made["id"]).code == "try_again"
+    assert refusal(ada, "cancel", booking["id"]).code == "try_again"
     assert engine.call("GetItem", {"TableName": "venue-booking", "Key": key})["Item"]["bookingId"]["S"] == "other"
 
 
 def test_owners_cancel_their_bookings_and_strangers_find_out_nothing(
     stage: Stage, ada: Caller, engine: Engine | ServedEngine
 ) -> None:
-    bob, made = stage.person("bob"), ada.request()
-    assert refusal(bob, "cancel", made["id"]).code == "not_found"
-    assert refusal(ada, "approve", made["id"]).code == "forbidden"
-    assert ada.decide("cancel", made["id"])["status"] == "CANCELLED"
+    bob, booking = stage.person("bob"), ada.request()
+    assert refusal(bob, "cancel", booking["id"]).code == "not_found"
+    assert refusal(ada, "approve", booking["id"]).code == "forbidden"
+    assert ada.decide("cancel", booking["id"])["status"] == "CANCELLED"
     with pytest.raises(Refused) as refused:
-        bob.ask("query ($id: ID!) { booking(id: $id) { id } }", id=made["id"])
+        bob.ask("query ($id: ID!) { booking(id: $id) { id } }", id=booking["id"])
     assert refused.value.code == "not_found"
     assert check(engine) == 1
 
@@ -158,22 +158,22 @@ def test_reserved_slots_cannot_be_requested_until_they_are_free(
 
 def test_the_history_is_in_date_order_and_paged(ada: Caller) -> None:
     days = [f"2025-11-{number}" for number in (20, 12, 28, 16, 24)]
-    made = {ada.request(date=day)["id"] for day in days}
+    bookings = {ada.request(date=day)["id"] for day in days}
     query = (
         "query ($after: String) { myBookings(first: 2, after: $after)"
         " { cursor entries { date status booking { id description contact { email } } } } }"
     )
-    found: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     after = None
     while True:
         result = ada.ask(query, after=after)["myBookings"]
-        found += result["entries"]
+        entries += result["entries"]
         after = result["cursor"]
         if after is None:
             break
-    assert [one["date"] for one in found] == sorted(days, reverse=True)
-    assert {one["booking"]["id"] for one in found} == made
-    assert found[0]["booking"]["contact"]["email"] == "ada@example.org"
+    assert [one["date"] for one in entries] == sorted(days, reverse=True)
+    assert {one["booking"]["id"] for one in entries} == bookings
+    assert entries[0]["booking"]["contact"]["email"] == "ada@example.org"
 
 
 def test_a_cursor_of_another_list_is_rejected(ada: Caller, admin: Caller) -> None:
@@ -228,21 +228,21 @@ def test_counters_follow_every_status_change(ada: Caller, admin: Caller) -> None
 
 
 def test_a_past_date_cannot_be_approved(ada: Caller, admin: Caller, clock: ManualClock) -> None:
-    made = ada.request()
+    booking = ada.request()
     clock.advance(26 * 86_400)
-    assert refusal(admin, "approve", made["id"]).code == "date_not_bookable"
-    assert admin.decide("reject", made["id"])["status"] == "REJECTED"
+    assert refusal(admin, "approve", booking["id"]).code == "date_not_bookable"
+    assert admin.decide("reject", booking["id"])["status"] == "REJECTED"
 
 
 def test_user_and_bookings_are_read_by_one_query_without_letters(stage: Stage, ada: Caller) -> None:
-    made = ada.request()
+    booking = ada.request()
     result = ada.ask("{ profile { user { email stats { pending } } bookings { bookingId booking { attendees } } } }")
     assert result["profile"]["user"] == {"email": "ada@example.org", "stats": {"pending": 1}}
-    assert result["profile"]["bookings"] == [{"bookingId": made["id"], "booking": {"attendees": 50}}]
+    assert result["profile"]["bookings"] == [{"bookingId": booking["id"], "booking": {"attendees": 50}}]
 
 
 def test_a_complete_profile_query_is_within_the_complexity_limit(ada: Caller) -> None:
-    made = ada.request()
+    new_booking = ada.request()
     user = "id email name phone role language createdAt version stats { pending approved rejected cancelled total }"
     booking = (
         "id code date duration description attendees association language status requestedAt decidedAt reason slots"
@@ -251,7 +251,9 @@ def test_a_complete_profile_query_is_within_the_complexity_limit(ada: Caller) ->
     copies = f"bookings {{ bookingId date duration status requestedAt booking {{ {booking} }} }}"
     result = ada.ask(f"{{ profile {{ user {{ {user} }} {copies} }} }}")["profile"]
     assert result["user"]["stats"]["total"] == 1
-    assert [(one["bookingId"], one["booking"]["code"]) for one in result["bookings"]] == [(made["id"], made["code"])]
+    assert [(one["bookingId"], one["booking"]["code"]) for one in result["bookings"]] == [
+        (new_booking["id"], new_booking["code"])
+    ]
 
 
 def test_the_test_input_is_valid() -> None:

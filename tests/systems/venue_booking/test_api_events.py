@@ -17,11 +17,11 @@ ON = "query ($day: Date!) { eventsOn(date: $day) { id kind title description slo
 def test_an_event_and_a_closure_reserve_slots_like_a_booking(
     ada: Caller, admin: Caller, engine: Engine | ServedEngine
 ) -> None:
-    made = ada.request()
+    booking = ada.request()
     admin.event(date="2025-11-15", duration="HALF_DAY_MORNING", title="Market")
     admin.event(date="2025-11-15", duration="EVENING", kind="CLOSURE", title="Works")
     with pytest.raises(Refused) as refused:
-        admin.decide("approve", made["id"])
+        admin.decide("approve", booking["id"])
     assert refused.value.details == {"date": "2025-11-15", "slots": ["MORNING", "EVENING"]}
     query = (
         '{ availability(firstDate: "2025-11-15", lastDate: "2025-11-15")'
@@ -37,17 +37,17 @@ def test_an_event_and_a_closure_reserve_slots_like_a_booking(
 def test_an_event_without_booking_is_removed_with_its_slots_and_its_lock_code(
     admin: Caller, engine: Engine | ServedEngine
 ) -> None:
-    made = admin.event()
-    admin.ask("mutation ($id: ID!) { issueLockCode(eventId: $id) { digits } }", id=made["id"])
+    event = admin.event()
+    admin.ask("mutation ($id: ID!) { issueLockCode(eventId: $id) { digits } }", id=event["id"])
     remove = "mutation ($id: ID!, $version: Int) { deleteEvent(id: $id, version: $version) { title } }"
     with pytest.raises(Refused) as refused:
-        admin.ask(remove, id=made["id"], version=9)
+        admin.ask(remove, id=event["id"], version=9)
     assert refused.value.code == "stale_version"
-    assert admin.ask(remove, id=made["id"], version=1) == {"deleteEvent": {"title": "Market"}}
+    assert admin.ask(remove, id=event["id"], version=1) == {"deleteEvent": {"title": "Market"}}
     kinds = {item["entityType"]["S"] for item in all_items(engine)}
     assert kinds == {"AuditEntry"}
     with pytest.raises(Refused) as refused:
-        admin.ask(remove, id=made["id"])
+        admin.ask(remove, id=event["id"])
     assert refused.value.code == "not_found"
 
 
@@ -59,9 +59,9 @@ def test_the_end_of_an_events_date_must_be_representable(day: str, code: str | N
             admin.event(date=day)
         assert refused.value.code == code
         return
-    made = admin.event(date=day)
+    event = admin.event(date=day)
     issue = "mutation ($id: ID!) { issueLockCode(eventId: $id) { validUntil } }"
-    result = admin.ask(issue, id=made["id"])["issueLockCode"]
+    result = admin.ask(issue, id=event["id"])["issueLockCode"]
     assert result == {"validUntil": "2999-12-31T23:30:00+00:00"}
 
 
@@ -73,8 +73,8 @@ def test_the_event_of_a_booking_is_removed_only_with_its_booking(ada: Caller, ad
 
 
 def test_strangers_see_that_a_slot_is_reserved_and_not_by_whom(stage: Stage, ada: Caller, admin: Caller) -> None:
-    made = ada.request()
-    admin.decide("approve", made["id"])
+    booking = ada.request()
+    admin.decide("approve", booking["id"])
     (seen,) = stage.person("bob").ask(ON, day="2025-11-15")["eventsOn"]
     assert seen == {
         "id": None,
@@ -87,26 +87,26 @@ def test_strangers_see_that_a_slot_is_reserved_and_not_by_whom(stage: Stage, ada
     }
     for caller in (ada, admin):
         (seen,) = caller.ask(ON, day="2025-11-15")["eventsOn"]
-        assert (seen["title"], seen["bookingId"]) == ("Birthday party", made["id"])
+        assert (seen["title"], seen["bookingId"]) == ("Birthday party", booking["id"])
         assert (seen["description"], seen["booking"]) == ("", {"attendees": 50})
 
 
 def test_an_administrators_event_has_a_kind_and_description_and_no_booking(
     ada: Caller, admin: Caller, engine: Engine | ServedEngine
 ) -> None:
-    made = admin.event(duration="EVENING", description="Books and toys")
+    event = admin.event(duration="EVENING", description="Books and toys")
     works = admin.event(duration="HALF_DAY_MORNING", kind="CLOSURE", title="Works")
     assert ada.ask(ON, day="2025-12-06")["eventsOn"] == [
         {
             "id": one["id"],
             "kind": kind,
             "title": one["title"],
-            "description": said,
+            "description": expected,
             "slots": one["slots"],
             "bookingId": None,
             "booking": None,
         }
-        for one, kind, said in ((works, "CLOSURE", ""), (made, "PUBLIC_EVENT", "Books and toys"))
+        for one, kind, expected in ((works, "CLOSURE", ""), (event, "PUBLIC_EVENT", "Books and toys"))
     ]
     stored = [*of_kind(all_items(engine), "Event"), *of_kind(all_items(engine), "EventSlot")]
     assert len(stored) == 4
@@ -115,12 +115,12 @@ def test_an_administrators_event_has_a_kind_and_description_and_no_booking(
 
 
 def test_removing_an_event_never_frees_slots_of_another(admin: Caller, engine: Engine | ServedEngine) -> None:
-    made = admin.event(duration="EVENING")
+    event = admin.event(duration="EVENING")
     key = {"PK": {"S": "EVENTDATE#2025-12-06"}, "SK": {"S": "EVENING"}}
     update = {"UpdateExpression": "SET eventId = :other", "ExpressionAttributeValues": {":other": {"S": "other"}}}
     engine.call("UpdateItem", {"TableName": "venue-booking", "Key": key, **update})
     with pytest.raises(Refused) as refused:
-        admin.ask("mutation ($id: ID!) { deleteEvent(id: $id) { id } }", id=made["id"])
+        admin.ask("mutation ($id: ID!) { deleteEvent(id: $id) { id } }", id=event["id"])
     assert refused.value.code == "try_again"
     assert engine.call("GetItem", {"TableName": "venue-booking", "Key": key})["Item"]["eventId"]["S"] == "other"
 

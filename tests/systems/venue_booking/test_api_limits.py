@@ -103,10 +103,10 @@ def test_introspection_is_allowed_once_per_query(ada: Caller) -> None:
     )
     assert ada.ask(whole)["__schema"]["queryType"]["name"] == "Query"
     assert ada.ask('{ __type(name: "Booking") { name fields { name type { name ofType { name } } } } }')["__type"]
-    asked = " ".join(f"a{number}: __schema {{ types {{ ...kind }} }}" for number in range(8))
+    text = " ".join(f"a{number}: __schema {{ types {{ ...kind }} }}" for number in range(8))
     kind = " ".join(f"b{number}: fields {{ type {{ ofType {{ ...inside }} }} }}" for number in range(8))
     inside = " ".join(f"c{number}: fields {{ name }}" for number in range(8))
-    query = f"{{ {asked} }} fragment kind on __Type {{ {kind} }} fragment inside on __Type {{ {inside} }}"
+    query = f"{{ {text} }} fragment kind on __Type {{ {kind} }} fragment inside on __Type {{ {inside} }}"
     assert code_of(ada, query) == "too_complex"
 
 

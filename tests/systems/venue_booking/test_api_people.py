@@ -56,7 +56,7 @@ def test_a_user_without_a_name_is_named_by_the_address(name: str | None, stage: 
     [
         {"email": None},
         {"email": "nobody"},
-        *({"email_verified": said} for said in (False, "false", "False", None, list[str](), dict[str, str]())),
+        *({"email_verified": claim} for claim in (False, "false", "False", None, list[str](), dict[str, str]())),
         {"name": "a\nb"},
     ],
     ids=str,
@@ -66,9 +66,9 @@ def test_a_token_from_which_no_profile_can_be_created_is_reported(claims: dict[s
     assert code_of(stage.person("ada", **claims), "{ me { id } }") == "invalid"
 
 
-@pytest.mark.parametrize("said", [True, "true"])
-def test_a_token_with_a_verified_address_creates_a_profile(said: object, stage: Stage) -> None:
-    assert stage.person("ada", email_verified=said).ask("{ me { email } }")["me"]["email"] == "ada@example.org"
+@pytest.mark.parametrize("claim", [True, "true"])
+def test_a_token_with_a_verified_address_creates_a_profile(claim: object, stage: Stage) -> None:
+    assert stage.person("ada", email_verified=claim).ask("{ me { email } }")["me"]["email"] == "ada@example.org"
 
 
 @pytest.mark.embedded("refused before any table is met")
@@ -158,14 +158,14 @@ PAYMENTS = "query ($id: ID!) { payments(bookingId: $id) { entries { amountCents 
 def test_payments_are_recorded_and_seen_by_the_owner(
     stage: Stage, ada: Caller, admin: Caller, clock: ManualClock
 ) -> None:
-    made = ada.request()
+    booking = ada.request()
     for cents in (5_000, 2_500):
-        admin.ask(PAY, input={"bookingId": made["id"], "amountCents": cents, "method": "TRANSFER"})
+        admin.ask(PAY, input={"bookingId": booking["id"], "amountCents": cents, "method": "TRANSFER"})
         clock.advance(1)
-    result = ada.ask(PAYMENTS, id=made["id"])["payments"]["entries"]
+    result = ada.ask(PAYMENTS, id=booking["id"])["payments"]["entries"]
     assert result == [{"amountCents": cents, "method": "TRANSFER", "recordedBy": "root"} for cents in (5_000, 2_500)]
-    assert code_of(stage.person("bob"), PAYMENTS, id=made["id"]) == "not_found"
-    wrong = {"bookingId": made["id"], "amountCents": 0, "method": "CASH"}
+    assert code_of(stage.person("bob"), PAYMENTS, id=booking["id"]) == "not_found"
+    wrong = {"bookingId": booking["id"], "amountCents": 0, "method": "CASH"}
     assert code_of(ada, PAY, input=wrong) == "forbidden"
     with pytest.raises(Refused) as refused:
         admin.ask(PAY, input=wrong)
@@ -184,8 +184,8 @@ ISSUE = "mutation ($id: ID!) { issueLockCode(eventId: $id) { digits } }"
 def test_a_lock_code_is_visible_to_the_owner_of_the_booking(
     stage: Stage, ada: Caller, admin: Caller, engine: Engine | ServedEngine
 ) -> None:
-    made = ada.request(duration="EVENING")
-    event = admin.decide("approve", made["id"])["eventId"]
+    booking = ada.request(duration="EVENING")
+    event = admin.decide("approve", booking["id"])["eventId"]
     assert ada.ask(CODE, id=event) == {"lockCode": None}
     digits = admin.ask(ISSUE, id=event)["issueLockCode"]["digits"]
     assert len(digits) == 6
@@ -198,22 +198,22 @@ def test_a_lock_code_is_visible_to_the_owner_of_the_booking(
     assert code_of(stage.person("bob"), CODE, id=event) == "forbidden"
     (item,) = of_kind(all_items(engine), "LockCode")
     assert (text(item, "PK"), text(item, "SK")) == (f"EVENT#{event}", "LOCKCODE")
-    ada.decide("cancel", made["id"])
+    ada.decide("cancel", booking["id"])
     assert of_kind(all_items(engine), "LockCode") == []
     assert code_of(admin, ISSUE, id=event) == "not_found"
 
 
 def test_every_action_of_an_administrator_is_in_the_audit_log(ada: Caller, admin: Caller, clock: ManualClock) -> None:
-    made, other = ada.request(), ada.request(date="2025-11-20")
-    event = admin.decide("approve", made["id"])["eventId"]
+    booking, other = ada.request(), ada.request(date="2025-11-20")
+    event = admin.decide("approve", booking["id"])["eventId"]
     acts: list[tuple[str, dict[str, Any]]] = [
         (ISSUE, {"id": event}),
-        (PAY, {"input": {"bookingId": made["id"], "amountCents": 100, "method": "CASH"}}),
+        (PAY, {"input": {"bookingId": booking["id"], "amountCents": 100, "method": "CASH"}}),
     ]
     for query, variables in acts:
         clock.advance(1)
         admin.ask(query, **variables)
-    for what, one in (("reject", other), ("cancel", made)):
+    for what, one in (("reject", other), ("cancel", booking)):
         clock.advance(1)
         admin.decide(what, one["id"])
     clock.advance(1)
@@ -227,7 +227,7 @@ def test_every_action_of_an_administrator_is_in_the_audit_log(ada: Caller, admin
     ]  # fmt: skip
     assert {one["actorId"] for one in log} == {"root"}
     query = "query ($id: ID!) { auditOf(subject: $id) { entries { action details { name value } } } }"
-    result = admin.ask(query, id=made["id"])["auditOf"]["entries"]
+    result = admin.ask(query, id=booking["id"])["auditOf"]["entries"]
     assert [one["action"] for one in result] == ["APPROVE_BOOKING", "RECORD_PAYMENT", "CANCEL_BOOKING"]
     assert {"name": "amount_cents", "value": "100"} in result[1]["details"]
 
@@ -250,13 +250,13 @@ def test_lists_by_status_may_lag_and_decisions_do_not(tmp_path: Any) -> None:
 
     with faulty(tmp_path, Faults(gsi_lag=5.0)) as world:
         ada, admin, clock = world.stage.person("ada"), world.stage.admin(), world.clock
-        made = ada.request()
+        booking = ada.request()
         clock.advance(6)
-        admin.decide("approve", made["id"])
+        admin.decide("approve", booking["id"])
         listed = admin.ask("{ bookings { entries { id status } } }")["bookings"]["entries"]
-        assert listed == [{"id": made["id"], "status": "PENDING"}]
+        assert listed == [{"id": booking["id"], "status": "PENDING"}]
         with pytest.raises(Refused) as refused:
-            admin.decide("approve", made["id"])
+            admin.decide("approve", booking["id"])
         assert refused.value.code == "already_decided"
-        one = admin.ask("query ($id: ID!) { booking(id: $id) { status } }", id=made["id"])
+        one = admin.ask("query ($id: ID!) { booking(id: $id) { status } }", id=booking["id"])
         assert one == {"booking": {"status": "APPROVED"}}

@@ -78,8 +78,8 @@ def test_a_venue_starts_with_the_sample_items_that_its_rules_allow(
     built = system.SYSTEM.build(resources)
     built.load_sample()
     built.load_sample()
-    asked = resources.connection.all(bookings_of_user("ada"))
-    assert len(asked) == (0 if "horizon_days" in rules else 2)
+    bookings = resources.connection.all(bookings_of_user("ada"))
+    assert len(bookings) == (0 if "horizon_days" in rules else 2)
     built.close()
 
 
@@ -123,7 +123,7 @@ def test_an_empty_setting_is_ignored(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "told"),
+    ("name", "value", "expected"),
     [
         ("CONFIG", "/nowhere/venue.json", "cannot read"),
         ("SMTP_PORT", "smtp", "must be a number"),
@@ -135,6 +135,6 @@ def test_an_empty_setting_is_ignored(tmp_path: Path) -> None:
         ("SMTP_SECURITY", "maybe", "maybe"),
     ],
 )
-def test_an_invalid_setting_is_reported(name: str, value: str, told: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_an_invalid_setting_is_reported(name: str, value: str, expected: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=expected):
         settings_from(tmp_path, {f"KEYPLAN_VENUE_{name}": value, "KEYPLAN_VENUE_SMTP_HOST": "localhost"})

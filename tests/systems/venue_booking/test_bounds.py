@@ -59,13 +59,13 @@ def test_dates_can_be_requested_from_three_days_to_two_years_ahead(ada: Caller) 
 
 
 def test_a_reason_has_up_to_a_thousand_characters(ada: Caller, admin: Caller) -> None:
-    made = ada.request()
+    booking = ada.request()
     for what in ("approve", "reject", "cancel"):
         with pytest.raises(Refused) as refused:
-            admin.decide(what, made["id"], reason="x" * 1001)
+            admin.decide(what, booking["id"], reason="x" * 1001)
         assert refused.value.code == "invalid"
-    admin.decide("approve", made["id"], reason="x" * 1000)
-    result = ada.ask("query ($id: ID!) { booking(id: $id) { reason } }", id=made["id"])
+    admin.decide("approve", booking["id"], reason="x" * 1000)
+    result = ada.ask("query ($id: ID!) { booking(id: $id) { reason } }", id=booking["id"])
     assert result == {"booking": {"reason": "x" * 1000}}
 
 
@@ -78,8 +78,8 @@ def test_an_event_has_a_one_line_title_and_a_longer_description(admin: Caller) -
 
 
 def test_the_event_of_a_booking_has_its_first_line_as_title(ada: Caller, admin: Caller) -> None:
-    for day, said, title in (("2025-11-15", "x" * 121, "x" * 120), ("2025-11-16", "Party\nwith music", "Party")):
-        admin.decide("approve", ada.request(date=day, description=said)["id"])
+    for day, expected, title in (("2025-11-15", "x" * 121, "x" * 120), ("2025-11-16", "Party\nwith music", "Party")):
+        admin.decide("approve", ada.request(date=day, description=expected)["id"])
         result = ada.ask("query ($day: Date!) { eventsOn(date: $day) { title } }", day=day)
         assert result == {"eventsOn": [{"title": title}]}
 
@@ -120,21 +120,21 @@ def test_the_calendar_feed_covers_this_month_and_the_next_twelve(stage: Stage, a
 
 
 def test_the_audit_log_names_the_subject_of_an_action(ada: Caller, admin: Caller) -> None:
-    made = ada.request(duration="EVENING")
-    event = admin.decide("approve", made["id"], reason="Welcome")["eventId"]
+    booking = ada.request(duration="EVENING")
+    event = admin.decide("approve", booking["id"], reason="Welcome")["eventId"]
     admin.ask("mutation ($id: ID!) { issueLockCode(eventId: $id) { digits } }", id=event)
-    admin.ask(PAY, input={"bookingId": made["id"], "amountCents": 100, "method": "CARD"})
+    admin.ask(PAY, input={"bookingId": booking["id"], "amountCents": 100, "method": "CARD"})
     market = admin.event(title="Market")
     result = admin.ask('{ audit(month: "2025-10") { entries { action subject details { name value } } } }')
-    found = {
+    results = {
         one["action"]: (one["subject"], {detail["name"]: detail["value"] for detail in one["details"]})
         for one in result["audit"]["entries"]
     }
     about = {"user": "ada", "date": "2025-11-15", "duration": "EVENING", "reason": "Welcome"}
-    assert found == {
-        "APPROVE_BOOKING": (made["id"], about),
+    assert results == {
+        "APPROVE_BOOKING": (booking["id"], about),
         "ISSUE_LOCK_CODE": (event, {"date": "2025-11-15"}),
-        "RECORD_PAYMENT": (made["id"], {"amount_cents": "100", "currency": "EUR"}),
+        "RECORD_PAYMENT": (booking["id"], {"amount_cents": "100", "currency": "EUR"}),
         "CREATE_EVENT": (
             market["id"],
             {"date": "2025-12-06", "duration": "FULL_DAY", "kind": "public_event", "title": "Market"},

@@ -51,8 +51,8 @@ def test_a_list_of_any_length_needs_the_same_number_of_requests(count: int, stag
     admin = stage.admin()
     for number in range(count):
         day = (date(2025, 11, 3) + timedelta(days=number)).isoformat()
-        made = stage.person(f"user{number}").request(date=day)
-        admin.decide("approve", made["id"])
+        booking = stage.person(f"user{number}").request(date=day)
+        admin.decide("approve", booking["id"])
     counting.reset()
     entries = admin.ask(LIST, status="APPROVED")["bookings"]["entries"]
     assert {entry["event"]["booking"]["user"]["email"] for entry in entries} == {
@@ -85,20 +85,20 @@ def test_a_history_is_two_requests(stage: Stage, counting: Metered) -> None:
 
 def test_a_profile_reads_none_of_the_sent_letters(stage: Stage, counting: Metered) -> None:
     ada, query = stage.person("ada"), "{ profile { user { name } bookings { bookingId } } }"
-    made = ada.request()
+    booking = ada.request()
     for letters in (0, 60):
         for number in range(letters):
             sent = NotificationItem(
                 user_id="ada",
-                notice_key=f"{made['id']}.{number}.approved",
+                notice_key=f"{booking['id']}.{number}.approved",
                 kind=NoticeKind.APPROVED,
-                booking_id=made["id"],
+                booking_id=booking["id"],
                 sent_at=datetime(2025, 11, 1, 12, number, tzinfo=UTC),
                 refused=[],
             )
             stage.connection.run(remember_letter(sent))
         counting.reset()
-        assert ada.ask(query)["profile"]["bookings"] == [{"bookingId": made["id"]}]
+        assert ada.ask(query)["profile"]["bookings"] == [{"bookingId": booking["id"]}]
         assert (counting.sent, counting.units) == (["Query"], 1), letters
 
 
@@ -134,38 +134,38 @@ def test_a_range_over_three_months_is_three_requests(stage: Stage, counting: Met
 
 def test_approving_a_full_day_is_one_read_and_one_transaction(stage: Stage, counting: Metered) -> None:
     ada, admin = stage.person("ada"), stage.admin()
-    made = ada.request()
+    booking = ada.request()
     counting.reset()
-    admin.decide("approve", made["id"])
+    admin.decide("approve", booking["id"])
     assert counting.sent == ["GetItem", "TransactWriteItems"]
     (transaction,) = (request for request in counting.requests if "TransactItems" in request)
     assert len(transaction["TransactItems"]) == 9
 
 
 def test_every_documented_pattern_is_one_request(stage: Stage, counting: Metered, ada: Caller, admin: Caller) -> None:
-    made = ada.request()
-    event = admin.decide("approve", made["id"])["eventId"]
+    booking = ada.request()
+    event = admin.decide("approve", booking["id"])["eventId"]
     ask = admin.ask
     ask("mutation ($id: ID!) { recordPayment(input: {bookingId: $id, amountCents: 5000, method: CASH}) { id } }",
-        id=made["id"])  # fmt: skip
+        id=booking["id"])  # fmt: skip
     ask("mutation ($id: ID!) { issueLockCode(eventId: $id) { digits } }", id=event)
     run = stage.connection.run
     calls = [
         reads.user_by_id("ada"),
-        reads.booking_by_id(made["id"]),
+        reads.booking_by_id(booking["id"]),
         reads.bookings_of_user("ada"),
         reads.slots_on_date(date(2025, 11, 15)),
         reads.bookings_with_status(Status.APPROVED),
         reads.slots_in_months([date(2025, 11, 1)]),
         reads.user_by_email("ada@example.org"),
-        reads.payments_of_booking(made["id"]),
+        reads.payments_of_booking(booking["id"]),
         reads.notifications_of_user("ada"),
         reads.lock_code_of_event(event),
     ]
     for call in calls:
         counting.reset()
-        found = run(call)
+        result = run(call)
         assert len(counting.sent) == 1, call.pattern.name
         assert counting.units <= 1, call.pattern.name
         if call.pattern.name != "notifications_of_user":  # no letter has been sent yet
-            assert found, call.pattern.name
+            assert result, call.pattern.name

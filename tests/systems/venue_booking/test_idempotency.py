@@ -46,23 +46,23 @@ def payment(booking_id: str, cents: int = 5_000) -> dict[str, Any]:
 def test_a_payment_sent_twice_with_one_key_is_recorded_once(
     ada: Caller, admin: Caller, engine: Engine | ServedEngine
 ) -> None:
-    made = ada.request()
-    first = admin.ask(PAY, input=payment(made["id"]), key="k1")
-    assert admin.ask(PAY, input=payment(made["id"]), key="k1") == first
+    booking = ada.request()
+    first = admin.ask(PAY, input=payment(booking["id"]), key="k1")
+    assert admin.ask(PAY, input=payment(booking["id"]), key="k1") == first
     assert len(of_kind(all_items(engine), "Payment")) == 1
     assert len(of_kind(all_items(engine), "AuditEntry")) == 1
-    other = admin.ask(PAY, input=payment(made["id"]), key="k2")
+    other = admin.ask(PAY, input=payment(booking["id"]), key="k2")
     assert other["recordPayment"]["id"] != first["recordPayment"]["id"]
 
 
 def test_concurrent_payments_with_one_key_are_one_payment_and_one_response(
     stage: Stage, ada: Caller, engine: Engine | ServedEngine
 ) -> None:
-    made = ada.request()
+    booking = ada.request()
     admins = [stage.admin() for _ in range(8)]
     with ThreadPoolExecutor(8) as pool:
         result = list(
-            pool.map(lambda one: one.ask(PAY, input=payment(made["id"]), key="k")["recordPayment"]["id"], admins)
+            pool.map(lambda one: one.ask(PAY, input=payment(booking["id"]), key="k")["recordPayment"]["id"], admins)
         )
     assert len(set(result)) == 1
     assert len(of_kind(all_items(engine), "Payment")) == 1
@@ -71,7 +71,7 @@ def test_concurrent_payments_with_one_key_are_one_payment_and_one_response(
 def test_a_payment_with_a_lost_response_is_sent_again_with_its_key(
     stage: Stage, ada: Caller, admin: Caller, engine: Engine | ServedEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = ada.request()
+    booking = ada.request()
     transact = stage.connection.transact
 
     def lost(*calls: Any, **options: Any) -> None:
@@ -80,8 +80,8 @@ def test_a_payment_with_a_lost_response_is_sent_again_with_its_key(
 
     with monkeypatch.context() as patch:
         patch.setattr(stage.connection, "transact", lost)
-        assert code_of(admin, PAY, input=payment(made["id"]), key="k") == "unavailable"
-    assert admin.ask(PAY, input=payment(made["id"]), key="k")["recordPayment"]["amountCents"] == 5_000
+        assert code_of(admin, PAY, input=payment(booking["id"]), key="k") == "unavailable"
+    assert admin.ask(PAY, input=payment(booking["id"]), key="k")["recordPayment"]["amountCents"] == 5_000
     assert len(of_kind(all_items(engine), "Payment")) == 1
 
 
@@ -98,10 +98,10 @@ def test_every_repeated_mutation_gets_its_first_response(
         assert answers[0] == answers[1]
         return next(iter(answers[0].values()))
 
-    made = twice(ada, REQUEST, input=booking_input())
-    approved = twice(admin, DECIDE % "approve", id=made["id"])
+    created = twice(ada, REQUEST, input=booking_input())
+    approved = twice(admin, DECIDE % "approve", id=created["id"])
     twice(admin, ISSUE, id=approved["eventId"])
-    twice(admin, DECIDE % "reject", id=made["id"])
+    twice(admin, DECIDE % "reject", id=created["id"])
     market = twice(admin, EVENT, input=MARKET)
     twice(admin, DELETE, id=market["id"])
     assert twice(ada, CHANGE, input={"name": "Ada R."})["name"] == "Ada R."
@@ -132,27 +132,27 @@ def test_a_change_with_a_rejected_address_changes_nothing(stage: Stage, ada: Cal
 
 
 def test_a_key_with_another_mutation_or_other_arguments_is_rejected(ada: Caller, admin: Caller, stage: Stage) -> None:
-    made = ada.request()
-    admin.ask(PAY, input=payment(made["id"]), key="k")
-    assert code_of(admin, PAY, input=payment(made["id"], 5_001), key="k") == "idempotency_key_reused"
-    assert code_of(admin, DECIDE % "reject", id=made["id"], key="k") == "idempotency_key_reused"
-    other = stage.admin("other").ask(PAY, input=payment(made["id"]), key="k")
+    booking = ada.request()
+    admin.ask(PAY, input=payment(booking["id"]), key="k")
+    assert code_of(admin, PAY, input=payment(booking["id"], 5_001), key="k") == "idempotency_key_reused"
+    assert code_of(admin, DECIDE % "reject", id=booking["id"], key="k") == "idempotency_key_reused"
+    other = stage.admin("other").ask(PAY, input=payment(booking["id"]), key="k")
     assert other["recordPayment"]["recordedBy"] == "other", "keys are each user's own"
 
 
 def test_a_rejection_is_not_stored_and_the_key_can_be_used_again(ada: Caller, admin: Caller) -> None:
-    made = ada.request()
+    booking = ada.request()
     assert code_of(admin, PAY, input=payment("none"), key="k") == "not_found"
-    assert admin.ask(PAY, input=payment(made["id"]), key="k")["recordPayment"]["bookingId"] == made["id"]
+    assert admin.ask(PAY, input=payment(booking["id"]), key="k")["recordPayment"]["bookingId"] == booking["id"]
     for key in ("", "a b", "x" * 129, "caff\u00e8"):
-        assert code_of(admin, PAY, input=payment(made["id"]), key=key) == "invalid"
+        assert code_of(admin, PAY, input=payment(booking["id"]), key=key) == "invalid"
 
 
 def test_a_key_can_be_reused_after_a_day(ada: Caller, admin: Caller, clock: ManualClock) -> None:
-    made = ada.request()
-    first = admin.ask(PAY, input=payment(made["id"]), key="k")
+    booking = ada.request()
+    first = admin.ask(PAY, input=payment(booking["id"]), key="k")
     clock.advance(86_400)
-    assert admin.ask(PAY, input=payment(made["id"]), key="k") != first
+    assert admin.ask(PAY, input=payment(booking["id"]), key="k") != first
 
 
 def test_every_mutation_accepts_an_idempotency_key() -> None:

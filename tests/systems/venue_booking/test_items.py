@@ -41,9 +41,9 @@ def items(ada: Caller, admin: Caller, engine: Engine | ServedEngine) -> list[dic
 
 @pytest.mark.parametrize("kind", list(DOCUMENTED))
 def test_items_have_the_documented_attributes(kind: str, items: list[dict[str, Any]]) -> None:
-    found = of_kind(items, kind)
-    assert found
-    for item in found:
+    actual = of_kind(items, kind)
+    assert actual
+    for item in actual:
         types = {name: next(iter(value)) for name, value in item.items()}
         assert {name: types.get(name) for name in DOCUMENTED[kind]} == DOCUMENTED[kind]
 

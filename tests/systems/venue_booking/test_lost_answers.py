@@ -78,9 +78,9 @@ def ada(world: World) -> Caller:
 def test_completed_work_is_reported_as_done_even_if_every_response_was_lost(world: World, ada: Caller) -> None:
     admin = world.stage.admin()
     with world.losing("answers"):
-        made = ada.request()
-        assert admin.decide("approve", made["id"], version=1)["version"] == 2
-        assert ada.decide("cancel", made["id"])["status"] == "CANCELLED"
+        booking = ada.request()
+        assert admin.decide("approve", booking["id"], version=1)["version"] == 2
+        assert ada.decide("cancel", booking["id"])["status"] == "CANCELLED"
         admin.event()
         moved = world.stage.person("ada", email="new@example.org")
         assert moved.ask(CHANGE, input={"email": "new@example.org"})["changeProfile"]["email"] == "new@example.org"
@@ -89,12 +89,12 @@ def test_completed_work_is_reported_as_done_even_if_every_response_was_lost(worl
 
 
 def test_failed_work_has_an_unknown_outcome_and_can_be_repeated(world: World, ada: Caller) -> None:
-    admin, made = world.stage.admin(), ada.request()
+    admin, booking = world.stage.admin(), ada.request()
     before = all_items(world.engine)
     with world.losing("requests"):
         for work in (
             ada.request,
-            lambda: admin.decide("approve", made["id"]),
+            lambda: admin.decide("approve", booking["id"]),
             admin.event,
             lambda: ada.ask(CHANGE, input={"email": "new@example.org"}),
         ):
@@ -102,5 +102,5 @@ def test_failed_work_has_an_unknown_outcome_and_can_be_repeated(world: World, ad
                 work()
             assert refused.value.code == "outcome_unknown"
     assert all_items(world.engine) == before
-    assert admin.decide("approve", made["id"])["status"] == "APPROVED"
+    assert admin.decide("approve", booking["id"])["status"] == "APPROVED"
     assert check(world.engine) == 1

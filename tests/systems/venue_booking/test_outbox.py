@@ -79,11 +79,11 @@ def kinds(box: Box) -> list[str]:
 def test_each_step_queues_its_letters_and_each_is_sent_once(
     ada: Caller, admin: Caller, box: Box, runner: Runner
 ) -> None:
-    made = ada.request()
+    booking = ada.request()
     runner.run_once()
     assert kinds(box) == ["admin_new_request", "received"]
-    admin.decide("approve", made["id"], reason="Welcome")
-    ada.decide("cancel", made["id"])
+    admin.decide("approve", booking["id"], reason="Welcome")
+    ada.decide("cancel", booking["id"])
     runner.run_once()
     runner.run_once()
     assert kinds(box) == ["admin_cancelled", "admin_new_request", "approved", "cancelled", "received"]
@@ -91,8 +91,8 @@ def test_each_step_queues_its_letters_and_each_is_sent_once(
 
 
 def test_letters_describe_the_booking_at_their_step(ada: Caller, admin: Caller, box: Box, runner: Runner) -> None:
-    made = ada.request(language="ENGLISH")
-    admin.decide("approve", made["id"], reason="Welcome to the house")
+    booking = ada.request(language="ENGLISH")
+    admin.decide("approve", booking["id"], reason="Welcome to the house")
     runner.run_once()
     by_kind = {letter.kind.value: letter.message for letter in box.letters}
     approved = by_kind["approved"].get_body(("plain",))
@@ -117,18 +117,18 @@ def test_a_failed_step_queues_no_letter(ada: Caller, admin: Caller, engine: Engi
 def test_a_sent_letter_is_in_its_users_history_and_expires_in_the_outbox(
     ada: Caller, admin: Caller, runner: Runner, engine: Engine | ServedEngine, clock: ManualClock
 ) -> None:
-    made = ada.request()
+    booking = ada.request()
     clock.advance(5)
     runner.run_once()
     query = "{ myNotifications { entries { kind bookingId sentAt } } }"
     result = ada.ask(query)["myNotifications"]["entries"]
     assert [one["kind"] for one in result] == ["RECEIVED"]
-    assert {(one["bookingId"], one["sentAt"]) for one in result} == {(made["id"], "2025-10-21T10:00:05+00:00")}
+    assert {(one["bookingId"], one["sentAt"]) for one in result} == {(booking["id"], "2025-10-21T10:00:05+00:00")}
     for letter in of_kind(all_items(engine), "Outbox"):
         assert "GSI1PK" not in letter
         assert int(letter["expiresAt"]["N"]) == int(clock.now() + KEPT.total_seconds())
     clock.advance(60)
-    ada.decide("cancel", made["id"])
+    ada.decide("cancel", booking["id"])
     runner.run_once()
     assert [one["kind"] for one in ada.ask(query)["myNotifications"]["entries"]] == ["CANCELLED", "RECEIVED"]
 
@@ -138,8 +138,8 @@ def test_another_consumer_from_the_beginning_sends_nothing_again(
 ) -> None:
     ada.request()
     runner.run_once()
-    anew = letter_runner(postman, tmp_path / "failed", FileCheckpoints(tmp_path / "anew.json"))
-    assert anew.run_once().delivered == 2
+    again = letter_runner(postman, tmp_path / "failed", FileCheckpoints(tmp_path / "anew.json"))
+    assert again.run_once().delivered == 2
     assert len(box.letters) == 2
 
 
@@ -334,8 +334,8 @@ def test_faults_of_streams_and_table_send_nothing_twice(tmp_path: Path) -> None:
         runner = letter_runner(Postman(stage.service.base, writer, FolderSender(folder)), tmp_path / "failed")
         ada, admin = stage.person("ada"), stage.admin()
         for day in range(10, 20):
-            made = eager(partial(ada.request, date=f"2025-11-{day}"))
-            eager(partial(admin.decide, "approve", made["id"]))
+            booking = eager(partial(ada.request, date=f"2025-11-{day}"))
+            eager(partial(admin.decide, "approve", booking["id"]))
         for _ in range(10):
             runner.run_once()
             clock.advance(30)

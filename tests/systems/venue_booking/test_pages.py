@@ -94,8 +94,8 @@ def sample_ids(window: Window, path: str) -> str:
         if f"{{{name}}}" in path:
             page = window.goto(f"{APP}/{'bookings' if name == 'approved' else listed}")
             cards = page.locator("a.card.entry")
-            found = cards.filter(has=window.page.locator(".tag.good")) if name == "approved" else cards
-            target = found.first.get_attribute("href")
+            actual_cards = cards.filter(has=window.page.locator(".tag.good")) if name == "approved" else cards
+            target = actual_cards.first.get_attribute("href")
             assert target is not None
             path = path.replace(f"{{{name}}}", target.rpartition("/")[2])
     return path
@@ -251,9 +251,9 @@ def sign_in(client: httpx.Client, person: str) -> None:
 
 def token_in(page: str) -> str:
     """Return the token that a page repeats in its forms."""
-    found = CSRF.search(page)
-    assert found is not None
-    return found[1]
+    match = CSRF.search(page)
+    assert match is not None
+    return match[1]
 
 
 def test_cancelling_frees_the_hours_again(windows: Windows, site: Site, days: Callable[[], date]) -> None:
@@ -645,9 +645,9 @@ def code_in_letters(window: Window, site: Site) -> str:
     """Return the code of the only letter about an address; reload the page until the venue's worker has sent it."""
     for _ in range(200):
         for path in site.folder.rglob("*verify_email*.eml"):
-            found = re.search(r"(?<![\w-])[0-9A-Z]{4}-[0-9A-Z]{4}(?![\w-])", path.read_text("utf-8"))
-            if found is not None:
-                return found[0]
+            match = re.search(r"(?<![\w-])[0-9A-Z]{4}-[0-9A-Z]{4}(?![\w-])", path.read_text("utf-8"))
+            if match is not None:
+                return match[0]
         window.page.request.get(f"{window.url}{APP}/profile")
     raise AssertionError("no letter with a code")
 

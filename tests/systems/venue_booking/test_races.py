@@ -142,16 +142,16 @@ def eager(work: Callable[[], Any], *passing: str) -> Any:
 
 def test_fifty_concurrent_approvals_have_one_winner_for_each_slot(world: World) -> None:
     people = [world.stage.person(f"user{number}") for number in range(5)]
-    made = [
+    bookings = [
         eager(partial(people[number % 5].request, duration=DURATIONS[number * 3 % 5])) for number in range(APPROVALS)
     ]
     admins = [world.stage.admin(f"admin{number}") for number in range(10)]
-    works = [partial(admins[number % 10].decide, "approve", one["id"]) for number, one in enumerate(made)]
+    works = [partial(admins[number % 10].decide, "approve", one["id"]) for number, one in enumerate(bookings)]
     outcomes = at_once(works)
     assert world.settled() == APPROVALS
     held = of_kind(all_items(world.engine), "EventSlot")
     assert sorted(text(slot, "timeSlot") for slot in held) == ["AFTERNOON", "EVENING", "MORNING"]
-    winners = {one["id"] for one, outcome in zip(made, outcomes, strict=True) if outcome == "won"}
+    winners = {one["id"] for one, outcome in zip(bookings, outcomes, strict=True) if outcome == "won"}
     assert winners == {text(slot, "bookingId") for slot in held}
     assert set(outcomes) == {"won", "slot_taken"}
     assert len(winners) in {1, 3}
@@ -159,7 +159,7 @@ def test_fifty_concurrent_approvals_have_one_winner_for_each_slot(world: World) 
 
 def test_a_losing_approval_reports_the_reserved_slots(stage: Stage) -> None:
     ada, admin = stage.person("ada"), stage.admin()
-    made = [ada.request() for _ in range(8)]
+    bookings = [ada.request() for _ in range(8)]
     result: list[dict[str, Any]] = []
 
     def approve(booking_id: str) -> None:
@@ -169,15 +169,15 @@ def test_a_losing_approval_reports_the_reserved_slots(stage: Stage) -> None:
             result.append(refused.details)
 
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(approve, [one["id"] for one in made]))
+        list(pool.map(approve, [one["id"] for one in bookings]))
     assert result == [{"date": "2025-11-15", "slots": ["MORNING", "AFTERNOON", "EVENING"]}] * 7
 
 
 def test_one_of_many_concurrent_decisions_on_one_booking_counts(world: World) -> None:
     ada, admin = world.stage.person("ada"), world.stage.admin()
-    made = eager(ada.request)
+    booking = eager(ada.request)
     works = [
-        partial(who.decide, what, made["id"], version=1)
+        partial(who.decide, what, booking["id"], version=1)
         for _ in range(7)
         for who, what in ((admin, "approve"), (admin, "reject"), (ada, "cancel"))
     ]
@@ -189,8 +189,8 @@ def test_one_of_many_concurrent_decisions_on_one_booking_counts(world: World) ->
 
 def test_concurrent_events_closures_and_approvals_compete_for_the_same_slots(world: World) -> None:
     ada, admin = world.stage.person("ada"), world.stage.admin()
-    made = [eager(lambda: ada.request(duration="EVENING")) for _ in range(8)]
-    works: list[Callable[[], Any]] = [partial(admin.decide, "approve", one["id"]) for one in made]
+    bookings = [eager(lambda: ada.request(duration="EVENING")) for _ in range(8)]
+    works: list[Callable[[], Any]] = [partial(admin.decide, "approve", one["id"]) for one in bookings]
     for kind in ("PUBLIC_EVENT", "CLOSURE"):
         works += [partial(admin.event, date="2025-11-15", kind=kind, duration="EVENING")] * 4
     assert Counter(at_once(works)) == {"won": 1, "slot_taken": 15}
@@ -204,9 +204,9 @@ def test_concurrent_bookings_and_cancellations_leave_a_consistent_table(world: W
     def life(number: int) -> None:
         person = people[number % 4]
         # A user who holds a slot always releases it eventually.
-        made = eager(lambda: person.request(duration=DURATIONS[number % 5]), "slot_taken")
+        booking = eager(lambda: person.request(duration=DURATIONS[number % 5]), "slot_taken")
         for caller, what in ((admin, "approve"), (admin, "reject"), (person, "cancel")):
-            at_once([partial(caller.decide, what, made["id"])])
+            at_once([partial(caller.decide, what, booking["id"])])
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(life, range(24)))

@@ -16,27 +16,27 @@ def test_users_see_their_own_recent_writes(tmp_path: Path) -> None:
         ada, admin, clock = world.stage.person("ada"), world.stage.admin(), world.clock
         assert ada.ask("{ me { stats { pending } } }") == {"me": {"stats": {"pending": 0}}}
         clock.advance(3600)
-        made = ada.request()
+        booking = ada.request()
         seen = ada.ask(
             "query ($id: ID!) { booking(id: $id) { status } me { stats { pending } }"
             " myBookings { entries { bookingId } } profile { bookings { status } } }",
-            id=made["id"],
+            id=booking["id"],
         )
         assert seen == {
             "booking": {"status": "PENDING"},
             "me": {"stats": {"pending": 1}},
-            "myBookings": {"entries": [{"bookingId": made["id"]}]},
+            "myBookings": {"entries": [{"bookingId": booking["id"]}]},
             "profile": {"bookings": [{"status": "PENDING"}]},
         }
         clock.advance(3600)
-        event = admin.decide("approve", made["id"])["eventId"]
+        event = admin.decide("approve", booking["id"])["eventId"]
         issued = admin.ask("mutation ($id: ID!) { issueLockCode(eventId: $id) { digits } }", id=event)
         pay = "mutation ($id: ID!) { recordPayment(input: { bookingId: $id, amountCents: 5, method: CASH }) { id } }"
-        admin.ask(pay, id=made["id"])
+        admin.ask(pay, id=booking["id"])
         seen = ada.ask(
             "query ($id: ID!, $event: ID!, $day: Date!) { booking(id: $id) { status } eventsOn(date: $day) { kind }"
             " lockCode(eventId: $event) { digits } payments(bookingId: $id) { entries { amountCents } } }",
-            id=made["id"],
+            id=booking["id"],
             event=event,
             day="2025-11-15",
         )

@@ -53,14 +53,14 @@ def house() -> Iterator[House]:
         connection, counting = metered(below)
         connection.create_tables(venue)
         service = Service.over(connection, clock, VENUE)
-        made = [_request(service, day) for day in range(10)]
-        done = [service.bookings.decide(ROOT, booking_id, Action.APPROVE) for booking_id in made]
+        bookings = [_request(service, day) for day in range(10)]
+        done = [service.bookings.decide(ROOT, booking_id, Action.APPROVE) for booking_id in bookings]
         event = done[0].event_id
         assert event is not None
         service.records.issue_lock_code(ROOT, event)
-        payment = {"booking_id": made[0], "amount_cents": 5_000, "method": "cash"}
+        payment = {"booking_id": bookings[0], "amount_cents": 5_000, "method": "cash"}
         service.records.add_payment(ROOT, payment)
-        yield House(service, counting, _request(service, 20), made[1], event)
+        yield House(service, counting, _request(service, 20), bookings[1], event)
 
 
 def _request(service: Service, number: int) -> str:

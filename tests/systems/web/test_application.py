@@ -156,18 +156,18 @@ def test_responses_are_not_cached(server: Running, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "kept"),
+    ("message", "kept"),
     [
         ({"Cache-Control": "public, max-age=60"}, ["public, max-age=60"]),
         ({"ETag": '"1"'}, []),
     ],
 )
-def test_a_response_may_set_its_own_cache_control(said: dict[str, str], kept: list[str]) -> None:
+def test_a_response_may_set_its_own_cache_control(message: dict[str, str], kept: list[str]) -> None:
     app = build()
 
     @app.get("/kept")
     async def answer() -> Response:
-        return Response("for all", headers=said)
+        return Response("for all", headers=message)
 
     with Running(app) as running:
         assert get(f"{running.url}/kept").headers.get_list("Cache-Control") == kept

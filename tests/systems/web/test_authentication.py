@@ -136,5 +136,5 @@ def test_the_log_line_names_the_user_and_never_the_token(key: DevelopmentKey) ->
 
 
 def test_a_token_of_the_key_folder_is_accepted_by_the_application(tmp_path: Path) -> None:
-    made = development_key(tmp_path)
-    assert ask(build(development_keys(development_key(tmp_path))), "/me", issue(made)).status_code == 200
+    created = development_key(tmp_path)
+    assert ask(build(development_keys(development_key(tmp_path))), "/me", issue(created)).status_code == 200

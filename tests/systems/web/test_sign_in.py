@@ -37,9 +37,9 @@ def signed_in(client: httpx.Client, subject: str = "ada") -> str:
 
 def token_in(page: httpx.Response) -> str:
     """Return the token that a page repeats in its forms."""
-    found = CSRF.search(page.text)
-    assert found is not None
-    return found[1]
+    match = CSRF.search(page.text)
+    assert match is not None
+    return match[1]
 
 
 @pytest.mark.parametrize("width", [PHONE, 1280])

@@ -95,8 +95,8 @@ def test_a_token_that_breaks_one_rule_is_rejected_for_it(
         ({"email": "Ada@example.org", "email_verified": True}, "Ada@example.org"),
         ({"email": "ada@example.org", "email_verified": "true"}, "ada@example.org"),
         *(
-            ({"email": "ada@example.org", "email_verified": said}, None)
-            for said in (False, "false", "True", 1, None, list[str]())
+            ({"email": "ada@example.org", "email_verified": message}, None)
+            for message in (False, "false", "True", 1, None, list[str]())
         ),
         ({"email_verified": True}, None),
         ({"email": "", "email_verified": True}, None),

@@ -27,17 +27,17 @@ def partitions(count: int = 1, **options: Callable[[bytes], bytes]) -> Partition
 
 def refused(model: Partitions, keys: Iterator[bytes], units_per_s: float, seconds: range) -> float:
     """Return the share of writes refused between two seconds, with units spread evenly over time and keys."""
-    units, asked, denied = units_per_s / STEPS / 10, 0, 0
+    units, requests, denied = units_per_s / STEPS / 10, 0, 0
     for step in range(seconds.start * STEPS, seconds.stop * STEPS):
         now = step / STEPS
         for _ in range(10):
             key = next(keys)
-            asked += 1
+            requests += 1
             if model.admits("Write", key, units, now):
                 model.take("Write", key, units)
             else:
                 denied += 1
-    return denied / asked
+    return denied / requests
 
 
 def forever(*keys: bytes) -> Iterator[bytes]:

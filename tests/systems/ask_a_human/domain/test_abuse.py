@@ -24,20 +24,20 @@ def test_answers_are_too_fast_under_5_and_under_2_seconds(
     type: QuestionType, time_ms: int | None, flagged: bool
 ) -> None:
     if type is QuestionType.TEXT:
-        made = text_response("A thought of my own", time_ms)
+        new_response = text_response("A thought of my own", time_ms)
     else:
-        made = response(choice(), selected_option=0, response_time_ms=time_ms)
-    assert (Reason.SUSPICIOUS_TIMING in abuse.assess(Past(), type, made).reasons) is flagged
+        new_response = response(choice(), selected_option=0, response_time_ms=time_ms)
+    assert (Reason.SUSPICIOUS_TIMING in abuse.assess(Past(), type, new_response).reasons) is flagged
 
 
 def reasons(*texts: str) -> list[tuple[Reason, ...]]:
     """Return the findings for consecutive text answers."""
-    past, found = Past(), []
+    past, entries = Past(), []
     for text in texts:
         assessed = abuse.assess(past, QuestionType.TEXT, text_response(text))
         past = assessed.past
-        found.append(assessed.reasons)
-    return found
+        entries.append(assessed.reasons)
+    return entries
 
 
 def test_the_same_text_on_another_question_is_flagged_in_any_case_and_spacing() -> None:
@@ -55,8 +55,8 @@ def test_a_text_is_forgotten_after_twenty_others() -> None:
 
 
 def test_five_minimal_answers_in_a_row_are_a_pattern_and_a_longer_one_ends_it() -> None:
-    found = reasons("a", "bb", "ccc", "d", "e", "f", "a longer thought", "g")
-    assert [Reason.PATTERN_MATCH in one for one in found] == [False] * 4 + [True, True, False, False]
+    actual_reasons = reasons("a", "bb", "ccc", "d", "e", "f", "a longer thought", "g")
+    assert [Reason.PATTERN_MATCH in one for one in actual_reasons] == [False] * 4 + [True, True, False, False]
 
 
 def test_choices_have_no_text_to_compare_and_do_not_change_the_history() -> None:
@@ -66,12 +66,12 @@ def test_choices_have_no_text_to_compare_and_do_not_change_the_history() -> None
 
 
 def test_flags_of_one_answer_have_an_id_per_reason_that_repeats() -> None:
-    made = text_response("ok", 1)
-    one = abuse.flags(made, (Reason.SUSPICIOUS_TIMING, Reason.PATTERN_MATCH), NOON)
+    new_response = text_response("ok", 1)
+    one = abuse.flags(new_response, (Reason.SUSPICIOUS_TIMING, Reason.PATTERN_MATCH), NOON)
     assert len({flag.flag_id for flag in one}) == 2
-    assert one == abuse.flags(made, (Reason.SUSPICIOUS_TIMING, Reason.PATTERN_MATCH), NOON)
+    assert one == abuse.flags(new_response, (Reason.SUSPICIOUS_TIMING, Reason.PATTERN_MATCH), NOON)
     assert (one[0].response_id, one[0].reason, one[0].reviewed, one[0].action) == (
-        made.response_id,
+        new_response.response_id,
         Reason.SUSPICIOUS_TIMING,
         False,
         None,

@@ -65,8 +65,8 @@ def test_the_rank_by_buckets_equals_the_position_on_the_whole_board(crowd: list[
 
 def test_the_person_who_reached_the_score_first_ranks_higher() -> None:
     late, early = Row("a" * 64, 50, 9, NOON + 1), Row("b" * 64, 50, 1, NOON)
-    found = boards.entries(sorted([late, early], key=lambda row: row.sort_key), caller="a" * 64)
-    assert [(one.rank, one.answers, one.is_current_user) for one in found] == [(1, 1, False), (2, 9, True)]
+    entries = boards.entries(sorted([late, early], key=lambda row: row.sort_key), caller="a" * 64)
+    assert [(one.rank, one.answers, one.is_current_user) for one in entries] == [(1, 1, False), (2, 9, True)]
 
 
 @given(st.integers(0, 9_999_999_998))
@@ -92,7 +92,7 @@ def test_bucket_moves_keep_a_histogram_correct(before: int | None, after: int) -
 
 
 @pytest.mark.parametrize(
-    ("moment", "daily", "weekly"),
+    ("time", "daily", "weekly"),
     [
         ("2026-02-01T23:59:59.999", "DAILY#2026-02-01", "WEEKLY#2026-01-26"),
         ("2026-02-02T00:00:00", "DAILY#2026-02-02", "WEEKLY#2026-02-02"),
@@ -101,10 +101,10 @@ def test_bucket_moves_keep_a_histogram_correct(before: int | None, after: int) -
         ("2027-01-01T00:00:00", "DAILY#2027-01-01", "WEEKLY#2026-12-28"),
     ],
 )
-def test_boards_change_at_midnight_and_on_mondays_in_utc(moment: str, daily: str, weekly: str) -> None:
-    assert boards.period_key(Period.DAILY, at(moment)) == daily
-    assert boards.period_key(Period.WEEKLY, at(moment)) == weekly
-    assert boards.period_key(Period.ALL_TIME, at(moment)) == "ALL_TIME"
+def test_boards_change_at_midnight_and_on_mondays_in_utc(time: str, daily: str, weekly: str) -> None:
+    assert boards.period_key(Period.DAILY, at(time)) == daily
+    assert boards.period_key(Period.WEEKLY, at(time)) == weekly
+    assert boards.period_key(Period.ALL_TIME, at(time)) == "ALL_TIME"
 
 
 @given(st.integers(0, 4_000_000_000_000))

@@ -34,9 +34,9 @@ def subscribed(minutes: int = 30, token: str = "token", now_ms: int = NOON) -> S
 
 
 def test_a_new_subscription_is_eligible_immediately() -> None:
-    made = subscribed()
-    assert made.last_notified_at_ms is None
-    assert notifications.eligible(made, NOON)
+    created = subscribed()
+    assert created.last_notified_at_ms is None
+    assert notifications.eligible(created, NOON)
 
 
 @given(st.integers(5, 1440), st.integers(0, 1500 * MINUTE_MS))
@@ -84,24 +84,24 @@ def test_the_same_token_subscribes_to_the_same_record_and_keeps_its_history() ->
 
 
 def test_a_round_notifies_three_people_for_each_answer_still_needed() -> None:
-    asked = question(min_responses=5)
-    assert notifications.target(asked) == 15
-    assert notifications.target(replace(asked, current_responses=4)) == 3
-    assert notifications.target(replace(asked, current_responses=5)) == 0
+    new_question = question(min_responses=5)
+    assert notifications.target(new_question) == 15
+    assert notifications.target(replace(new_question, current_responses=4)) == 3
+    assert notifications.target(replace(new_question, current_responses=5)) == 0
 
 
 def test_rounds_happen_immediately_then_after_15_minutes_then_every_30() -> None:
-    asked = question(timeout_seconds=86_400)
-    assert notifications.next_round(asked, 0, None, NOON) == NOON
-    assert notifications.next_round(asked, 1, NOON, NOON + 1) == NOON + 15 * MINUTE_MS
-    third = notifications.next_round(asked, 2, NOON + 15 * MINUTE_MS, NOON + 16 * MINUTE_MS)
+    new_question = question(timeout_seconds=86_400)
+    assert notifications.next_round(new_question, 0, None, NOON) == NOON
+    assert notifications.next_round(new_question, 1, NOON, NOON + 1) == NOON + 15 * MINUTE_MS
+    third = notifications.next_round(new_question, 2, NOON + 15 * MINUTE_MS, NOON + 16 * MINUTE_MS)
     assert third == NOON + 45 * MINUTE_MS
 
 
 def test_no_round_is_due_for_a_question_that_accepts_no_answers_or_ends_first() -> None:
-    asked = question(timeout_seconds=60)
-    assert notifications.next_round(asked, 0, None, NOON + 60_000) is None
-    assert notifications.next_round(asked, 1, NOON, NOON + 1) is None
+    new_question = question(timeout_seconds=60)
+    assert notifications.next_round(new_question, 0, None, NOON + 60_000) is None
+    assert notifications.next_round(new_question, 1, NOON, NOON + 1) is None
     closed = questions.answered(question(min_responses=1), NOON)
     assert notifications.next_round(closed, 1, NOON, NOON + 1) is None
 

@@ -24,23 +24,23 @@ DAY_MS = 86_400_000
 
 
 def test_a_question_starts_open_with_its_deadline_rounded_up_to_a_second() -> None:
-    made = question(NOON + 1, timeout_seconds=60)
-    assert (made.status, made.current_responses, made.closed_at_ms) == (Status.OPEN, 0, None)
-    assert made.deadline_ms == NOON + 61_000
+    new_question = question(NOON + 1, timeout_seconds=60)
+    assert (new_question.status, new_question.current_responses, new_question.closed_at_ms) == (Status.OPEN, 0, None)
+    assert new_question.deadline_ms == NOON + 61_000
 
 
 @given(st.integers(0, 120_000), st.sampled_from([Status.OPEN, Status.PARTIAL]))
 def test_a_question_expires_at_the_exact_second_of_its_deadline(after_ms: int, stored: Status) -> None:
-    made = replace(question(timeout_seconds=60), status=stored)
-    result = questions.status_at(made, NOON + after_ms)
+    expired = replace(question(timeout_seconds=60), status=stored)
+    result = questions.status_at(expired, NOON + after_ms)
     assert result is (Status.EXPIRED if after_ms >= 60_000 else stored)
 
 
 def test_an_answer_is_accepted_in_the_last_millisecond_before_the_deadline_only() -> None:
-    made = question(timeout_seconds=60)
-    assert questions.answered(made, NOON + 59_999).current_responses == 1
+    new_question = question(timeout_seconds=60)
+    assert questions.answered(new_question, NOON + 59_999).current_responses == 1
     with pytest.raises(QuestionClosedError) as refused:
-        questions.answered(made, NOON + 60_000)
+        questions.answered(new_question, NOON + 60_000)
     assert refused.value.status == 410
     assert refused.value.details == {"status": "EXPIRED"}
 
@@ -52,21 +52,21 @@ def test_a_closed_question_stays_closed_after_its_deadline() -> None:
 
 @given(st.integers(1, 50))
 def test_the_answer_that_reaches_the_target_closes_the_question(required: int) -> None:
-    made = question(min_responses=required)
+    created = question(min_responses=required)
     for number in range(1, required + 1):
-        made = questions.answered(made, NOON + number)
-        assert made.current_responses == number
-        assert made.status is (Status.CLOSED if number == required else Status.PARTIAL)
-        assert made.responses_needed == required - number
-    assert made.closed_at_ms == NOON + required
+        created = questions.answered(created, NOON + number)
+        assert created.current_responses == number
+        assert created.status is (Status.CLOSED if number == required else Status.PARTIAL)
+        assert created.responses_needed == required - number
+    assert created.closed_at_ms == NOON + required
     with pytest.raises(QuestionClosedError, match="closed and accepts no more"):
-        questions.answered(made, NOON + required + 1)
+        questions.answered(created, NOON + required + 1)
 
 
 def test_a_sweep_stores_expired_once_and_only_for_open_questions() -> None:
-    made = question(timeout_seconds=60)
-    assert questions.expired(made, NOON + 59_999) is None
-    swept = questions.expired(made, NOON + 60_000)
+    new_question = question(timeout_seconds=60)
+    assert questions.expired(new_question, NOON + 59_999) is None
+    swept = questions.expired(new_question, NOON + 60_000)
     assert swept is not None
     assert swept.status is Status.EXPIRED
     assert questions.expired(swept, NOON + 60_001) is None
@@ -75,12 +75,12 @@ def test_a_sweep_stores_expired_once_and_only_for_open_questions() -> None:
 
 
 def test_a_record_may_be_removed_a_day_after_its_deadline_or_seven_days_after_closing() -> None:
-    made = question(timeout_seconds=60)
-    assert questions.ttl_s(made) == NOON // 1000 + 60 + 86_400
+    new_question = question(timeout_seconds=60)
+    assert questions.ttl_s(new_question) == NOON // 1000 + 60 + 86_400
     closed = questions.answered(question(min_responses=1, timeout_seconds=60), NOON + 1)
     assert questions.ttl_s(closed) == NOON // 1000 + 1 + 7 * 86_400
-    assert not questions.removable(made, NOON + 60_000 + DAY_MS - 1)
-    assert questions.removable(made, NOON + 60_000 + DAY_MS)
+    assert not questions.removable(new_question, NOON + 60_000 + DAY_MS - 1)
+    assert questions.removable(new_question, NOON + 60_000 + DAY_MS)
     assert questions.response_ttl_s(NOON) == NOON // 1000 + 30 * 86_400
 
 
@@ -92,17 +92,17 @@ def test_times_to_live_are_epoch_seconds(now_ms: int) -> None:
 
 @given(st.uuids(), st.uuids(), st.text("0123456789abcdef", min_size=64, max_size=64))
 def test_a_response_id_is_a_uuid5_of_question_and_person(one: uuid.UUID, other: uuid.UUID, person: str) -> None:
-    made = uuid.UUID(questions.response_id(str(one), person))
-    assert made.version == 5
-    assert str(made) == questions.response_id(str(one), person)
-    assert (made == uuid.UUID(questions.response_id(str(other), person))) == (one == other)
+    new_id = uuid.UUID(questions.response_id(str(one), person))
+    assert new_id.version == 5
+    assert str(new_id) == questions.response_id(str(one), person)
+    assert (new_id == uuid.UUID(questions.response_id(str(other), person))) == (one == other)
 
 
 def test_question_ids_are_random_uuids_determined_by_the_seed() -> None:
-    made = questions.new_question_id(random.Random(1))
-    assert uuid.UUID(made).version == 4
-    assert made == questions.new_question_id(random.Random(1))
-    assert made != questions.new_question_id(random.Random(2))
+    question_id = questions.new_question_id(random.Random(1))
+    assert uuid.UUID(question_id).version == 4
+    assert question_id == questions.new_question_id(random.Random(1))
+    assert question_id != questions.new_question_id(random.Random(2))
 
 
 def test_a_key_returns_its_question_for_exactly_24_hours() -> None:
@@ -129,7 +129,7 @@ def test_an_answer_contains_the_requested_fields() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "body", "field"),
+    ("new_question", "body", "field"),
     [
         (question(), {}, "answer"),
         (question(), {"answer": "x", "selected_option": 0}, "selected_option"),
@@ -139,18 +139,18 @@ def test_an_answer_contains_the_requested_fields() -> None:
     ],
 )
 def test_an_answer_that_does_not_match_its_question_is_rejected(
-    asked: questions.Question, body: dict[str, Any], field: str
+    new_question: questions.Question, body: dict[str, Any], field: str
 ) -> None:
     with pytest.raises(InvalidRequestError) as refused:
-        response(asked, **body)
+        response(new_question, **body)
     assert refused.value.details is not None
     assert refused.value.details["field"] == field
 
 
 def test_a_tally_counts_every_option_in_the_order_of_the_question() -> None:
-    asked = choice()
-    given_answers = [response(asked, person=str(n), selected_option=option) for n, option in enumerate((2, 0, 2))]
-    assert list(questions.tally(asked, given_answers).items()) == [("Send", 1), ("Submit", 0), ("Done", 2)]
+    new_choice = choice()
+    given_answers = [response(new_choice, person=str(n), selected_option=option) for n, option in enumerate((2, 0, 2))]
+    assert list(questions.tally(new_choice, given_answers).items()) == [("Send", 1), ("Submit", 0), ("Done", 2)]
 
 
 def test_the_category_is_the_first_audience_tag() -> None:

@@ -23,10 +23,10 @@ CHOICE = {"prompt": "Which label is clearer?", "type": "multiple_choice", "optio
 
 
 def test_a_question_has_the_documented_defaults() -> None:
-    made = requests.parse(QuestionRequest, TEXT)
-    assert (made.audience, made.min_responses, made.timeout_seconds) == ([Audience.GENERAL], 5, 3600)
-    assert made.options is None
-    assert made.idempotency_key is None
+    parsed = requests.parse(QuestionRequest, TEXT)
+    assert (parsed.audience, parsed.min_responses, parsed.timeout_seconds) == ([Audience.GENERAL], 5, 3600)
+    assert parsed.options is None
+    assert parsed.idempotency_key is None
 
 
 @pytest.mark.parametrize(
@@ -44,8 +44,8 @@ def test_a_question_has_the_documented_defaults() -> None:
     ],
 )
 def test_the_limits_of_each_range_are_accepted(change: Mapping[str, object]) -> None:
-    made = requests.parse(QuestionRequest, {**TEXT, **change})
-    assert {name: value for name, value in made.model_dump(mode="json").items() if name in change} == change
+    parsed = requests.parse(QuestionRequest, {**TEXT, **change})
+    assert {name: value for name, value in parsed.model_dump(mode="json").items() if name in change} == change
 
 
 @pytest.mark.parametrize("options", [["a", "b"], [str(n) for n in range(10)], ["o" * 200, "p"]])
@@ -136,8 +136,8 @@ def test_answers_outside_the_ranges_are_rejected(body: Mapping[str, object], fie
 def test_push_intervals_run_from_5_to_1440_minutes_and_default_to_30() -> None:
     assert requests.parse(SubscribeRequest, {"fcm_token": "t"}).min_interval_minutes == 30
     for minutes in (5, 1440):
-        made = requests.parse(SubscribeRequest, {"fcm_token": "t", "min_interval_minutes": minutes})
-        assert made.min_interval_minutes == minutes
+        parsed = requests.parse(SubscribeRequest, {"fcm_token": "t", "min_interval_minutes": minutes})
+        assert parsed.min_interval_minutes == minutes
     for minutes in (4, 1441):
         with pytest.raises(InvalidRequestError, match=r"^min_interval_minutes: "):
             requests.parse(SubscribeRequest, {"fcm_token": "t", "min_interval_minutes": minutes})

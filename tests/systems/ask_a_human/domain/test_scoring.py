@@ -71,10 +71,10 @@ def test_points_are_awarded_exactly_up_to_each_limit(changes: dict[str, Any], po
 
 
 def test_facts_describe_the_question_before_the_answer() -> None:
-    asked = replace(choice(audience=["ethics"], min_responses=9), current_responses=4)
-    made = scoring.facts(asked, response(asked, selected_option=1, confidence=5), ZoneInfo("UTC"), NOON)
-    assert (made.type, made.category, made.text_chars) == (QuestionType.MULTIPLE_CHOICE, Audience.ETHICS, 0)
-    assert (made.required_responses, made.responses_before, made.notified_at_ms) == (9, 4, NOON)
+    changed = replace(choice(audience=["ethics"], min_responses=9), current_responses=4)
+    created = scoring.facts(changed, response(changed, selected_option=1, confidence=5), ZoneInfo("UTC"), NOON)
+    assert (created.type, created.category, created.text_chars) == (QuestionType.MULTIPLE_CHOICE, Audience.ETHICS, 0)
+    assert (created.required_responses, created.responses_before, created.notified_at_ms) == (9, 4, NOON)
     text = question()
     assert scoring.facts(text, response(text, answer="é" * 101), ZoneInfo("UTC"), None).text_chars == 101
 

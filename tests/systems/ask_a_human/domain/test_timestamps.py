@@ -55,7 +55,7 @@ def test_an_unknown_zone_is_a_validation_error(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("moment", "zone", "day", "hour"),
+    ("time", "zone", "day", "hour"),
     [
         ("2026-03-29T00:59:59", "Europe/Berlin", "2026-03-29", 1),  # the last second before the clock jumps
         ("2026-03-29T01:00:00", "Europe/Berlin", "2026-03-29", 3),
@@ -66,10 +66,10 @@ def test_an_unknown_zone_is_a_validation_error(name: str) -> None:
         ("2026-02-02T18:30:00", "Asia/Kolkata", "2026-02-03", 0),
     ],
 )
-def test_local_day_and_hour_follow_the_zone(moment: str, zone: str, day: str, hour: int) -> None:
+def test_local_day_and_hour_follow_the_zone(time: str, zone: str, day: str, hour: int) -> None:
     in_zone = ZoneInfo(zone)
-    assert timestamps.local_day(at(moment), in_zone).isoformat() == day
-    assert timestamps.local_hour(at(moment), in_zone) == hour
+    assert timestamps.local_day(at(time), in_zone).isoformat() == day
+    assert timestamps.local_hour(at(time), in_zone) == hour
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/Sao_Paulo", "Africa/Cairo", "America/St_Johns"])

@@ -239,8 +239,8 @@ def test_attempt_ids_are_version_4_uuids_determined_by_the_seed() -> None:
 
 
 @given(st.datetimes(min_value=datetime(2020, 1, 1), max_value=datetime(2030, 1, 1)), st.integers(0, 2**40))
-def test_scored_keys_sort_by_time_and_then_by_id(moment: datetime, number: int) -> None:
-    at = moment.replace(tzinfo=NOON.tzinfo)
+def test_scored_keys_sort_by_time_and_then_by_id(time: datetime, number: int) -> None:
+    at = time.replace(tzinfo=NOON.tzinfo)
     keys = [
         completed(number, at=at).scored_key,
         completed(number + 1, at=at).scored_key,

@@ -170,13 +170,15 @@ def test_equal_scores_in_everything_are_no_weakness(score: int) -> None:
     ],
 )
 def test_improvement_is_newer_half_minus_older_half(scores: list[int], expected: list[tuple[str, str, str]]) -> None:
-    found = improvements(table(logic=scores))
-    assert [(str(entry.improvement), str(entry.before), str(entry.after)) for entry in found] == expected
+    actual_improvements = improvements(table(logic=scores))
+    assert [(str(entry.improvement), str(entry.before), str(entry.after)) for entry in actual_improvements] == expected
 
 
 def test_the_three_largest_improvements_are_kept_and_ties_follow_the_order_of_the_rubric() -> None:
-    found = improvements(table(clarity=[1, 1, 2, 2], logic=[0, 0, 4, 4], evidence=[0, 0, 1, 1], relevance=[3, 3, 4, 4]))
-    assert [entry.dimension.value for entry in found] == ["logic", "clarity", "relevance"]
+    actual_improvements = improvements(
+        table(clarity=[1, 1, 2, 2], logic=[0, 0, 4, 4], evidence=[0, 0, 1, 1], relevance=[3, 3, 4, 4])
+    )
+    assert [entry.dimension.value for entry in actual_improvements] == ["logic", "clarity", "relevance"]
 
 
 def test_an_improvement_is_serialized_as_from_and_to() -> None:

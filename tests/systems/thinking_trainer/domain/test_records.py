@@ -39,9 +39,9 @@ def test_written_timestamps_sort_by_time(one: datetime, other: datetime) -> None
 
 
 @given(MOMENTS)
-def test_a_written_timestamp_is_read_back(moment: datetime) -> None:
-    assert instant(iso(moment)) == instant(moment)
-    assert len(iso(moment)) == 24
+def test_a_written_timestamp_is_read_back(time: datetime) -> None:
+    assert instant(iso(time)) == instant(time)
+    assert len(iso(time)) == 24
 
 
 @given(st.integers(0, 4_000_000_000_000))

@@ -30,9 +30,9 @@ BARE = "Tide bad. Crew always wrong."
 
 def submission(*texts: str) -> Submission:
     """Return the ferry scenario with as many questions as answers."""
-    asked = scenario(len(texts))
-    given = {question.question_id: text for question, text in zip(asked.questions, texts, strict=True)}
-    return Submission(asked, draft_answers(asked, given))
+    new_scenario = scenario(len(texts))
+    values = {question.question_id: text for question, text in zip(new_scenario.questions, texts, strict=True)}
+    return Submission(new_scenario, draft_answers(new_scenario, values))
 
 
 def reply(score: int = 3, **changes: Any) -> dict[str, Any]:

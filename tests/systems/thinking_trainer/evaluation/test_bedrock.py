@@ -64,17 +64,17 @@ def stubbed() -> Iterator[Stubbed]:
 def test_a_valid_reply_is_accepted_immediately(stubbed: Stubbed) -> None:
     expected = converse_request(MODEL, submission(THOROUGH))
     stubbed.stubber.add_response("converse", good_answer(3), expected)
-    found = stubbed.evaluator.evaluate(submission(THOROUGH))
-    assert tuple(entry.name for entry in found.dimensions) == DIMENSIONS
-    assert found.model_id == MODEL
+    assessment = stubbed.evaluator.evaluate(submission(THOROUGH))
+    assert tuple(entry.name for entry in assessment.dimensions) == DIMENSIONS
+    assert assessment.model_id == MODEL
     assert stubbed.waits == []
 
 
 def test_the_score_is_computed_and_not_taken_from_the_model(stubbed: Stubbed) -> None:
     boastful = json.dumps(reply(1, overallScore=100))
     stubbed.stubber.add_response("converse", converse_answer(boastful))
-    found = stubbed.evaluator.evaluate(submission(THOROUGH))
-    assert evaluation_of(found, NOON).overall_score == 25
+    assessment = stubbed.evaluator.evaluate(submission(THOROUGH))
+    assert evaluation_of(assessment, NOON).overall_score == 25
 
 
 def test_two_unusable_replies_are_retried_after_one_and_two_seconds(stubbed: Stubbed) -> None:
@@ -185,9 +185,11 @@ def test_the_prompt_names_all_dimensions_and_contains_the_answers_as_data() -> N
     assert request["system"] == [{"text": SYSTEM_PROMPT}]
     assert hostile not in SYSTEM_PROMPT
     data = json.loads(request["messages"][0]["content"][0]["text"])
-    asked = submission(THOROUGH, hostile).scenario
-    assert data["situation"] == asked.description
-    assert [question["question"] for question in data["questions"]] == [question.text for question in asked.questions]
+    scenario = submission(THOROUGH, hostile).scenario
+    assert data["situation"] == scenario.description
+    assert [question["question"] for question in data["questions"]] == [
+        question.text for question in scenario.questions
+    ]
     assert [question["answer"] for question in data["questions"]] == [THOROUGH, hostile]
     assert data["questions"][0]["focusAreas"] == ["assumptions", "logic"]
     assert request["inferenceConfig"]["temperature"] == 0.0
@@ -243,9 +245,9 @@ def test_a_throttled_call_and_a_chatty_reply_over_http_give_an_assessment() -> N
     chatty = converse_answer(f"Sure! ```json\n{json.dumps(reply(2))}\n```")
     with serving((429, throttled), (200, converse_answer("Hm.")), (200, chatty)) as service:
         settings = EvaluatorSettings(MODEL, endpoint_url=service.url)
-        found = evaluator_for(settings, ManualClock()).evaluate(submission(THOROUGH))
-    assert {entry.score for entry in found.dimensions} == {2}
-    assert found.model_id == MODEL
+        assessment = evaluator_for(settings, ManualClock()).evaluate(submission(THOROUGH))
+    assert {entry.score for entry in assessment.dimensions} == {2}
+    assert assessment.model_id == MODEL
     assert [path for path, _ in service.asked] == [f"/model/{MODEL}/converse"] * 3
     first, second, third = (body for _, body in service.asked)
     assert first == second == {key: value for key, value in converse_request(MODEL, submission(THOROUGH)).items()

@@ -26,10 +26,10 @@ from keyplan_systems.thinking_trainer.evaluation.reply import ReplyUnusable, ass
     ],
 )
 def test_the_object_is_found_inside_any_text(around: str) -> None:
-    found = assessment_in(around.format(json.dumps(reply(3), indent=2)), "a-model")
-    assert tuple(entry.name for entry in found.dimensions) == DIMENSIONS
-    assert {entry.score for entry in found.dimensions} == {3}
-    assert found.model_id == "a-model"
+    assessment = assessment_in(around.format(json.dumps(reply(3), indent=2)), "a-model")
+    assert tuple(entry.name for entry in assessment.dimensions) == DIMENSIONS
+    assert {entry.score for entry in assessment.dimensions} == {3}
+    assert assessment.model_id == "a-model"
 
 
 def test_dimensions_in_any_order_are_sorted_by_the_rubric() -> None:
@@ -45,9 +45,9 @@ def test_an_overall_score_of_the_model_is_ignored() -> None:
 def test_long_texts_are_truncated_and_the_scores_kept() -> None:
     wordy = reply(feedback="f" * 5_000)
     wordy["dimensions"][0]["rationale"] = ["r" * 900]
-    found = assessment_in(json.dumps(wordy), "m")
-    assert len(found.feedback) == 2_000
-    assert found.dimensions[0].rationale == ("r" * 299 + "…",)
+    assessment = assessment_in(json.dumps(wordy), "m")
+    assert len(assessment.feedback) == 2_000
+    assert assessment.dimensions[0].rationale == ("r" * 299 + "…",)
 
 
 def without_logic(given_reply: dict[str, Any]) -> None:

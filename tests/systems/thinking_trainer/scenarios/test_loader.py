@@ -47,12 +47,12 @@ def test_difficulties_are_balanced_and_sorted_easiest_first() -> None:
 
 def test_harder_scenarios_ask_for_more_words_and_time() -> None:
     def mean_words(difficulty: Difficulty) -> float:
-        asked = [
+        totals = [
             sum(question.target_word_count for question in seed.questions)
             for seed in SEEDS
             if seed.difficulty is difficulty
         ]
-        return sum(asked) / len(asked)
+        return sum(totals) / len(totals)
 
     def longest(difficulty: Difficulty) -> int:
         return max(seed.estimated_minutes for seed in SEEDS if seed.difficulty is difficulty)
@@ -103,7 +103,7 @@ def test_a_folder_is_loaded_easiest_first_and_other_files_are_ignored(tmp_path: 
     write(tmp_path, "c", scenarioId="c", difficulty="beginner")
     write(tmp_path, "a", scenarioId="a", difficulty="intermediate")
     (tmp_path / "notes.txt").write_text("not a scenario", "utf-8")
-    assert [found.scenario_id for found in scenarios_in(tmp_path)] == ["c", "a", "b"]
+    assert [actual_scenario.scenario_id for actual_scenario in scenarios_in(tmp_path)] == ["c", "a", "b"]
 
 
 def test_a_file_of_the_older_form_is_upgraded(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ _SILVER = ("users", "tasks", "removed_users", "removed_tasks")
 
 def rows(lake: Lake, sql: str, **parameters: Any) -> list[dict[str, Any]]:
     """Return the answer to a query, as dictionaries."""
-    found: list[dict[str, Any]] = lake.query(sql, parameters).to_pylist()
-    return found
+    actual_rows: list[dict[str, Any]] = lake.query(sql, parameters).to_pylist()
+    return actual_rows
 
 
 def sequences(lake: Lake) -> list[int]:
@@ -35,5 +35,5 @@ def gold(lake: Lake) -> dict[str, list[dict[str, Any]]]:
 def _all(lake: Lake, schema: str, names: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
     """Return the rows of views by one query, because each query opens an engine of its own."""
     ordered = ", ".join(f"(SELECT list({n}) FROM (SELECT * FROM {schema}.{n} ORDER BY ALL) {n}) AS {n}" for n in names)
-    (found,) = rows(lake, f"SELECT {ordered}")
-    return {name: found[name] or [] for name in names}
+    (row,) = rows(lake, f"SELECT {ordered}")
+    return {name: row[name] or [] for name in names}

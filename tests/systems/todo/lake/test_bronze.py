@@ -39,8 +39,8 @@ def test_dates_are_the_utc_dates_of_the_events(lake: Lake) -> None:
     history.now_s = midnight
     records.append(history.put_user("bob"))
     lake.bronze.write(records)
-    found = rows(lake, "SELECT date, user_id FROM bronze.events ORDER BY ALL")
-    assert found == [{"date": "2025-11-20", "user_id": "ann"}, {"date": "2025-11-21", "user_id": "bob"}]
+    actual_rows = rows(lake, "SELECT date, user_id FROM bronze.events ORDER BY ALL")
+    assert actual_rows == [{"date": "2025-11-20", "user_id": "ann"}, {"date": "2025-11-21", "user_id": "bob"}]
 
 
 def test_a_batch_written_again_changes_nothing(lake: Lake, tmp_path: Path) -> None:

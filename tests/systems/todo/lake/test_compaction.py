@@ -109,9 +109,9 @@ def test_any_two_concurrent_jobs_give_the_result_of_running_them_in_sequence(
     _STEPS[first](late)
     late.refresh()
     assert len(sequences(lake)) == 12 + len(written)
-    found = (silver(lake), gold(lake))
+    expected = (silver(lake), gold(lake))
     lake.rebuild()
-    assert (silver(lake), gold(lake)) == found
+    assert (silver(lake), gold(lake)) == expected
     assert rows(lake, "SELECT count(*)::INT AS n FROM silver.tasks") == [{"n": 6 + len(written)}]
 
 

@@ -15,9 +15,9 @@ from keyplan_systems.todo.lake.events import Event, event_of
 
 
 def event(record: dict[str, Any], stream: str = "") -> Event:
-    found = event_of(record, 0, stream)
-    assert found is not None
-    return found
+    actual_event = event_of(record, 0, stream)
+    assert actual_event is not None
+    return actual_event
 
 
 def test_users_and_tasks_are_recognized_by_their_keys() -> None:
@@ -42,8 +42,14 @@ def test_users_and_tasks_are_recognized_by_their_keys() -> None:
     ],
 )
 def test_other_items_are_stored_and_named_by_their_kind(pk: str, sk: str, entity: str) -> None:
-    found = event(History().put(pk, sk, {}))
-    assert (found.entity, found.user_id, found.task_id, found.pk, found.sk) == (entity, None, None, pk, sk)
+    actual_event = event(History().put(pk, sk, {}))
+    assert (actual_event.entity, actual_event.user_id, actual_event.task_id, actual_event.pk, actual_event.sk) == (
+        entity,
+        None,
+        None,
+        pk,
+        sk,
+    )
 
 
 def test_idempotency_items_are_dropped_because_they_contain_response_bodies() -> None:
@@ -73,7 +79,7 @@ def test_sequence_numbers_are_padded_to_forty_digits_so_that_text_sorts_like_num
 
 
 @pytest.mark.parametrize(
-    "moment",
+    "time",
     [
         1_763_640_000.25,
         Decimal("1763640000.25"),
@@ -81,8 +87,8 @@ def test_sequence_numbers_are_padded_to_forty_digits_so_that_text_sorts_like_num
         datetime(2025, 11, 20, 14, 0, 0, 250_000, tzinfo=timezone(timedelta(hours=2))),
     ],
 )
-def test_timestamps_may_be_numbers_or_datetimes(moment: Any) -> None:
-    assert event(History(now_s=moment).put("X", "Y", {})).at_us == 1_763_640_000_250_000
+def test_timestamps_may_be_numbers_or_datetimes(time: Any) -> None:
+    assert event(History(now_s=time).put("X", "Y", {})).at_us == 1_763_640_000_250_000
 
 
 def test_numbers_stay_text_and_binary_becomes_base64() -> None:

@@ -188,8 +188,8 @@ def test_one_of_two_concurrent_imports_must_start_over(lake: Lake, monkeypatch: 
 
 def test_a_deletion_after_an_export_without_the_item_keeps_its_time(lake: Lake) -> None:
     history = History()
-    made, deleted = history.put_task("ann", "1"), history.delete_task("ann", "1")
-    lake.bronze.write([made])
+    response, deleted = history.put_task("ann", "1"), history.delete_task("ann", "1")
+    lake.bronze.write([response])
     lake.rebuild_from_items([], LATER)
     lake.bronze.write([deleted])
     lake.refresh()

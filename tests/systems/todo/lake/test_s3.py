@@ -28,9 +28,9 @@ def options() -> Iterator[dict[str, Any]]:
     server.start()
     host, port = server.get_host_and_port()
     client = {"region_name": "us-east-1"}
-    given = {"key": "k", "secret": "s", "endpoint_url": f"http://{host}:{port}", "client_kwargs": client}
-    open_bucket(given)
-    yield given
+    members = {"key": "k", "secret": "s", "endpoint_url": f"http://{host}:{port}", "client_kwargs": client}
+    open_bucket(members)
+    yield members
     server.stop()
 
 
@@ -122,11 +122,11 @@ def test_a_file_created_concurrently_by_another_writer_is_decided_by_retrying(
 def test_permanent_conflicts_and_a_rejecting_bucket_are_failures(
     options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    storage, asked = Bucket("s3://bucket/disputed", options), list[str]()
+    storage, operations = Bucket("s3://bucket/disputed", options), list[str]()
 
     def refused(code: str, error: type[Exception]) -> None:
         def refuse(path: str, body: bytes, **options: Any) -> None:
-            asked.append(code)
+            operations.append(code)
             raise translate_boto_error(ClientError({"Error": {"Code": code, "Message": code}}, "PutObject"))
 
         monkeypatch.setattr(storage._fs, "pipe_file", refuse)
@@ -135,8 +135,8 @@ def test_permanent_conflicts_and_a_rejecting_bucket_are_failures(
 
     refused("ConditionalRequestConflict", LakeBusyError)
     refused("InternalError", OSError)
-    assert asked.count("ConditionalRequestConflict") > 10
-    assert asked.count("InternalError") == 1
+    assert operations.count("ConditionalRequestConflict") > 10
+    assert operations.count("InternalError") == 1
 
 
 def test_a_query_on_missing_files_reports_them(options: dict[str, Any]) -> None:

@@ -51,12 +51,12 @@ def test_deletions_and_expiries_are_distinguished_and_the_last_content_is_kept(l
 
 def test_a_deletion_without_an_old_image_keeps_the_known_content(lake: Lake) -> None:
     history = History()
-    made, deleted = history.put_task("ann", "1", title="kept"), history.delete_task("ann", "1")
+    response, deleted = history.put_task("ann", "1", title="kept"), history.delete_task("ann", "1")
     del deleted["dynamodb"]["OldImage"]
     lake.bronze.write([deleted])
     lake.refresh()
     assert rows(lake, "SELECT title, item FROM silver.removed_tasks") == [{"title": None, "item": None}]
-    lake.bronze.write([made])
+    lake.bronze.write([response])
     lake.refresh()
     assert rows(lake, "SELECT title, events FROM silver.removed_tasks") == [{"title": "kept", "events": 2}]
     assert rows(lake, "SELECT * FROM silver.tasks") == []

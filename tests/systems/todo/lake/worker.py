@@ -21,16 +21,18 @@ USERS, CHANGES = 5, 300
 def history() -> list[Record]:
     """Return the same changes each time."""
     chance = random.Random(1)
-    made = History()
+    new_history = History()
     records = []
     for number in range(CHANGES):
-        made.now_s += chance.randrange(0, 1000)
+        new_history.now_s += chance.randrange(0, 1000)
         user, task = f"u{chance.randrange(USERS)}", str(chance.randrange(12))
-        if (f"TASK#{user}", f"TASK#{task}") in made.items and chance.random() < 0.3:
-            records.append(made.expire_task(user, task) if chance.random() < 0.5 else made.delete_task(user, task))
+        if (f"TASK#{user}", f"TASK#{task}") in new_history.items and chance.random() < 0.3:
+            records.append(
+                new_history.expire_task(user, task) if chance.random() < 0.5 else new_history.delete_task(user, task)
+            )
         else:
             status = chance.choice(["pending", "in_progress", "completed", "cancelled"])
-            records.append(made.put_task(user, task, status=status, title=f"change {number}"))
+            records.append(new_history.put_task(user, task, status=status, title=f"change {number}"))
     return records
 
 

@@ -75,9 +75,14 @@ def test_private_events_always_name_their_booking() -> None:
 
 def test_an_administrators_event_reserves_its_slots_without_a_booking() -> None:
     values = {"date": DAY, "duration": "FULL_DAY", "kind": "closure", "title": "Painting"}
-    made = event_of_request(parse(EventRequest, values), VENUE, event_id="e2", admin_id="root", now=NOW)
-    assert made.slots == VENUE.slot_names
-    assert (made.booking_id, made.created_by, made.kind, made.version) == (None, "root", EventKind.CLOSURE, 1)
+    new_event = event_of_request(parse(EventRequest, values), VENUE, event_id="e2", admin_id="root", now=NOW)
+    assert new_event.slots == VENUE.slot_names
+    assert (new_event.booking_id, new_event.created_by, new_event.kind, new_event.version) == (
+        None,
+        "root",
+        EventKind.CLOSURE,
+        1,
+    )
 
 
 PAYMENT: dict[str, Any] = {"booking_id": "b1", "amount_cents": 5000, "method": "cash"}

@@ -84,7 +84,7 @@ def certificate(folder: Path) -> tuple[ssl.SSLContext, Path]:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "mail.test")])
     now = datetime.now(UTC)
-    made = (
+    new_certificate = (
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
         .not_valid_before(now - timedelta(hours=1))
         .not_valid_after(now + timedelta(hours=1))
@@ -93,7 +93,7 @@ def certificate(folder: Path) -> tuple[ssl.SSLContext, Path]:
         .sign(key, hashes.SHA256())
     )
     authority, private = folder / "ca.pem", folder / "key.pem"
-    authority.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    authority.write_bytes(new_certificate.public_bytes(serialization.Encoding.PEM))
     private.write_bytes(
         key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     )
