@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import ceil
 
 from keyplan import limits
@@ -169,7 +169,8 @@ def constant_partition_key(subject: Subject) -> Iterator[Finding]:
     """Partition key is constant
 
     Finds partition keys that are one text ("LEADERBOARD", "ALL", "ACTIVE") or consist of the time of writing, with
-    100,000 items or more than a tenth of a partition's write or read units per second.
+    100,000 items or more than a tenth of a partition's write or read units per second. It is advice if only the name of
+    a field suggests the time of writing.
 
     Why is this bad? All items of a constant key share one partition. With the day or hour of writing as the key, the
     partition changes, but all current writes share one. More capacity does not help.
@@ -261,5 +262,11 @@ def _time_key(subject: Subject, hot: HotKey | None, bound: BoundKey, entity: Ent
         "add a field that varies, or a shard, and read the shards with every_shard()",
         bound.place,
         schema.place_of(bound.index),
-        severity="warning" if all(is_time_by_type(entity.fields[name]) for name in names) else "advice",
+        severity="warning" if _is_time_of_writing(entity, names, counted=hot is not None) else "advice",
     )
+
+
+def _is_time_of_writing(entity: EntitySpec, names: Sequence[str], *, counted: bool) -> bool:
+    """Return True if types say that a key is the time of writing, or a date whose number of values is declared."""
+    fields = [entity.fields[name] for name in names]
+    return all(field.write_time is not None or (counted and is_time_by_type(field)) for field in fields)
