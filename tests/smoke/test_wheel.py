@@ -224,7 +224,7 @@ def test_a_connection_without_boto3_names_the_extra(keyplan: Installed) -> None:
 
 def test_the_systems_add_their_commands(with_systems: Installed) -> None:
     help_page = with_systems("--help").stdout
-    assert all(f" {command} " in help_page for command in ("check", "demo", "lake", "token", "up"))
+    assert all(f" {command} " in help_page for command in ("ask-mcp", "check", "demo", "lake", "token", "up"))
     token = with_systems("token", "ada")
     assert (token.returncode, token.stdout.count(".")) == (0, 2)
     without_lake = with_systems("lake", "todo", "reports")

@@ -20,7 +20,7 @@ _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """Errors of a write on a full disk, an exhausted quota, and a file that has reached its limit."""
 
 
-_OF_THE_SYSTEMS = frozenset({"demo", "lake", "token", "up"})
+_OF_THE_SYSTEMS = frozenset({"ask-mcp", "demo", "lake", "token", "up"})
 """Commands that the distribution keyplan-systems adds."""
 
 

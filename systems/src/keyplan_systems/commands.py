@@ -1,4 +1,4 @@
-"""Commands that this package adds to `keyplan`: up, demo, token and lake.
+"""Commands that this package adds to `keyplan`: up, demo, token, ask-mcp and lake.
 
 The commands import the systems only when they run, so that `keyplan --help` stays fast.
 """
@@ -170,6 +170,42 @@ def demo(  # noqa: PLR0917 - one parameter per option, given by name
         play(url, folder, system or [], typer.echo, stays=stays, show=show)
     except UpError as error:
         raise refusal(f"keyplan demo: {error}", code=1) from None
+
+
+def ask_mcp(  # noqa: PLR0917 - one parameter per option, given by name
+    url: Annotated[str, typer.Option("--url", envvar="ASK_A_HUMAN_URL", help="URL of the running Ask-a-Human.")] = (
+        "http://127.0.0.1:8000/ask_a_human"
+    ),
+    agent: Annotated[
+        str | None, typer.Option("--agent", envvar="ASK_A_HUMAN_AGENT", help="ID of the agent that asks.")
+    ] = None,
+    secret: Annotated[
+        str | None,
+        typer.Option("--secret", envvar="ASK_A_HUMAN_SECRET", help="The agent's secret; prefer ASK_A_HUMAN_SECRET."),
+    ] = None,
+    transport: Annotated[
+        Literal["stdio", "http"], typer.Option("--transport", help="How clients of the server connect.")
+    ] = "stdio",
+    port: Annotated[int, typer.Option("--port", min=1, max=65535, help="Port of the transport http.")] = 8765,
+    host: Annotated[
+        str, typer.Option("--host", help="Loopback address that the transport http listens on.")
+    ] = "127.0.0.1",
+    credentials: Annotated[
+        Path | None,
+        typer.Option("--credentials", help="File of the agent that registers at the first start without --agent."),
+    ] = None,
+) -> None:
+    """Serve Ask-a-Human's tools for AI agents over the Model Context Protocol (MCP)."""
+    try:
+        server = importlib.import_module("keyplan_systems.ask_a_human.mcp")
+    except ModuleNotFoundError as error:
+        raise refusal(f"keyplan ask-mcp: {error.name} is not installed; pip install 'keyplan-systems[mcp]'") from None
+    try:
+        server.serve(url, agent, secret, transport, host, port, credentials)
+    except ValueError as error:
+        raise refusal(f"keyplan ask-mcp: {error}") from None
+    except (server.AskError, OSError) as error:
+        raise refusal(f"keyplan ask-mcp: {error}", code=1) from None
 
 
 def lake(

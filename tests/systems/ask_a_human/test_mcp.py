@@ -15,9 +15,11 @@ from typing import Any
 import anyio
 import httpx
 import pytest
+import typer
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from tests.systems.ask_a_human.stage import Stage
+from typer.testing import CliRunner
 
 from keyplan_systems.ask_a_human import mcp
 from keyplan_systems.ask_a_human.client import AgentClient, AsyncAgentClient
@@ -25,6 +27,7 @@ from keyplan_systems.ask_a_human.client_errors import AskError
 from keyplan_systems.ask_a_human.client_flow import Polling
 from keyplan_systems.ask_a_human.example_agent import Facts, ask_about_drafts, chosen, drafts
 from keyplan_systems.ask_a_human.seed import QUESTIONS, ask_all
+from keyplan_systems.commands import ask_mcp
 
 pytestmark = pytest.mark.embedded("the server speaks HTTP to the system, wherever its tables are")
 Connect = Callable[[], Any]
@@ -179,6 +182,27 @@ def test_the_http_transport_listens_on_loopback_only() -> None:
     ran = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
     assert ran.returncode == 2
     assert "listens on 127.0.0.1 only" in ran.stderr
+
+
+def test_an_agent_without_its_secret_is_a_clear_error() -> None:
+    command = [sys.executable, "-m", "keyplan_systems.ask_a_human.mcp", "--agent", "helper"]
+    ran = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+    assert (ran.returncode, "keyplan ask-mcp: set both" in ran.stderr) == (2, True)
+
+
+def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "keyplan_systems.ask_a_human.mcp", raising=False)
+    monkeypatch.setitem(sys.modules, "mcp.server.mcpserver", None)
+    ran = CliRunner().invoke(typer_app(), [])
+    assert ran.exit_code == 2
+    assert "pip install 'keyplan-systems[mcp]'" in ran.output
+
+
+def typer_app() -> typer.Typer:
+    """Return an application with the command only."""
+    app = typer.Typer()
+    app.command()(ask_mcp)
+    return app
 
 
 def test_the_http_transport_rejects_other_host_names(stage: Stage) -> None:

@@ -1,7 +1,7 @@
 """The MCP server for agents, with the tools `ask_human` and `check_human_responses`.
 
-    python -m keyplan_systems.ask_a_human.mcp --url http://127.0.0.1:8000/ask_a_human          # stdio
-    python -m keyplan_systems.ask_a_human.mcp --transport http --port 8765                     # http://127.0.0.1:8765/mcp
+    keyplan ask-mcp --url http://127.0.0.1:8000/ask_a_human          # stdio
+    keyplan ask-mcp --transport http --port 8765                     # http://127.0.0.1:8765/mcp
 
 The server acts as a single agent, given by ASK_A_HUMAN_AGENT and ASK_A_HUMAN_SECRET or by the credentials file. If the
 file is missing, the server registers an agent at the first start. Over HTTP, every client that can reach the server can
@@ -29,9 +29,9 @@ from keyplan_systems.ask_a_human.client_errors import AskError
 from keyplan_systems.ask_a_human.client_flow import Polling
 from keyplan_systems.ask_a_human.domain.requests import Audience
 from keyplan_systems.ask_a_human.wire import AgentCredentials, AgentQuestion
+from keyplan_systems.commands import ask_mcp
 from keyplan_systems.web.files import put_once
 
-URL_VARIABLE: Final = "ASK_A_HUMAN_URL"
 AGENT_VARIABLE: Final = "ASK_A_HUMAN_AGENT"
 SECRET_VARIABLE: Final = "ASK_A_HUMAN_SECRET"  # noqa: S105 - a name, no secret
 LONGEST_WAIT_S: Final = 3_600
@@ -57,6 +57,7 @@ Timeout = Annotated[int, Field(ge=60, le=86_400, description="Seconds until the 
 Wait = Annotated[
     int, Field(ge=0, le=LONGEST_WAIT_S, description="Seconds to wait for answers; 0 returns without waiting.")
 ]
+Transport = Literal["stdio", "http"]
 Key = Annotated[
     str | None,
     Field(
@@ -197,36 +198,20 @@ def _default_file() -> Path:
     return Path(base) / "keyplan" / "ask-a-human.json"
 
 
-def main(  # noqa: PLR0917 - one parameter per option, given by name
-    url: Annotated[str, typer.Option(envvar=URL_VARIABLE, help="URL of the running system.")] = (
-        "http://127.0.0.1:8000/ask_a_human"
-    ),
-    agent: Annotated[str | None, typer.Option(envvar=AGENT_VARIABLE, help="Agent's id.")] = None,
-    secret: Annotated[
-        str | None, typer.Option(envvar=SECRET_VARIABLE, help="Agent's secret; prefer the variable.")
-    ] = None,
-    transport: Annotated[Literal["stdio", "http"], typer.Option(help="How clients connect.")] = "stdio",
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the transport http.")] = 8765,
-    host: Annotated[str, typer.Option(help="Address of this machine that the transport http listens on.")] = (
-        "127.0.0.1"
-    ),
-    credentials_file: Annotated[
-        Path | None, typer.Option("--credentials", help="File that keeps the agent which registers at first start.")
-    ] = None,
+def serve(  # noqa: PLR0917 - the options of the command
+    url: str, agent: str | None, secret: str | None, transport: Transport, host: str, port: int, path: Path | None
 ) -> None:
-    """Serve the tools ask_human and check_human_responses through the Model Context Protocol."""
+    """Serve the tools until the client closes the connection, or over HTTP until a signal stops the process.
+
+    Raises ValueError for a host that is not a loopback address and for incomplete credentials, AskError if the system
+    rejects a request, OSError for an unreadable file.
+    """
     if host not in _LOOPBACK:
-        typer.echo(f"{host}: the server has no authentication, so it listens on 127.0.0.1 only", err=True)
-        raise typer.Exit(2)
-    try:
-        known = credentials(url, credentials_file or _default_file(), agent, secret)
-    except (AskError, OSError, ValueError) as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(1) from error
-    anyio.run(_serve, url, known, transport, host, port)
+        raise ValueError(f"{host}: the server has no authentication, so it listens on 127.0.0.1 only")
+    anyio.run(_serve, url, credentials(url, path or _default_file(), agent, secret), transport, host, port)
 
 
-async def _serve(url: str, known: AgentCredentials, transport: str, host: str, port: int) -> None:
+async def _serve(url: str, known: AgentCredentials, transport: Transport, host: str, port: int) -> None:
     async with AsyncAgentClient(url, known.agent_id, known.secret, polling=POLLING) as client:
         server = build(client)
         if transport == "http":
@@ -236,4 +221,4 @@ async def _serve(url: str, known: AgentCredentials, transport: str, host: str, p
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    typer.run(ask_mcp)
