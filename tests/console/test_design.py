@@ -39,6 +39,15 @@ def test_each_page_is_accessible_and_fits(
         window.screenshot(f"{name}-{width}-{'dark' if dark else 'light'}")
 
 
+def check_at_both_widths(window: Window, name: str) -> None:
+    """Check a page that a flow leads to as in a wide window, and as on a phone."""
+    for width in (1280, PHONE):
+        window.page.set_viewport_size({"width": width, "height": 844})
+        window.check_accessibility()
+        window.check_layout()
+        window.screenshot(f"{name}-{width}")
+
+
 def test_pointing_at_a_pattern_shows_what_it_touches(visit: Visit, engine: Engine, tasks: Design) -> None:
     page = visit(engine, design=tasks).goto("/console/design/")
     page.get_by_role("link", name="Pattern tasks_due, Query").hover()
@@ -228,9 +237,7 @@ def test_a_read_shows_items_and_measured_units_next_to_predicted_ones(
     expect(result.locator(".tile", has_text="Predicted")).to_contain_text("RCU")
     result.get_by_text("Query", exact=True).click()
     expect(result.locator("pre").first).to_contain_text("KeyConditionExpression")
-    window.check_accessibility()
-    window.check_layout()
-    window.screenshot("run-read")
+    check_at_both_widths(window, "run-read")
 
 
 def store(engine: Engine, design: Design) -> None:
@@ -359,9 +366,7 @@ def test_a_verification_shows_progress_and_then_its_report(visit: Visit, engine:
     expect(report).to_contain_text("tasks_due")
     expect(report).to_contain_text("RCU")
     assert engine.call("ListTables", {})["TableNames"] == [], "it never runs on the source"
-    window.check_accessibility()
-    window.check_layout()
-    window.screenshot("claims-report")
+    check_at_both_widths(window, "claims-report")
 
 
 def test_patterns_are_filtered_and_sorted(visit: Visit, engine: Engine, tasks: Design) -> None:
@@ -390,9 +395,7 @@ def test_two_versions_are_compared_as_a_picture(visit: Visit, engine: Engine, ta
     expect(picture).to_contain_text("~ tasks_due")
     expect(page.get_by_text("needs a backfill").first).to_be_visible()
     expect(page.get_by_role("heading", name="Roll-out")).to_be_visible()
-    window.check_accessibility()
-    window.check_layout()
-    window.screenshot("compare")
+    check_at_both_widths(window, "compare")
 
 
 def test_each_of_several_designs_has_its_own_room(visit: Visit, engine: Engine, tasks: Design) -> None:
