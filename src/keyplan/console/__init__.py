@@ -47,11 +47,12 @@ class Console:
         read_only: bool = False,
         access: Access | None = None,
     ) -> None:
-        """Prepare the application.
+        """Create the application.
 
-        `token` admits a browser; by default a random one. `read_only` refuses every operation that writes. `access`
-        replaces the check of token, Host and Origin. Each of `designs` has its own pages below designs/NAME/. `against`
-        names other versions of `design` to compare it with. `overview` returns the systems that the home page shows.
+        `token` gives a browser access; by default it is random. `read_only` rejects every operation that writes.
+        `access` replaces the check of token, Host and Origin. Each of `designs` has its own pages below designs/NAME/.
+        `against` contains other versions of `design` to compare it with. `overview` returns the systems that the home
+        page shows.
         """
         if read_only:
             source.read_only = True

@@ -1,4 +1,4 @@
-"""Who may use the console: a token in the printed URL, a session cookie, and checks of Host, Origin and forms.
+"""Access control of the console: a token in the printed URL, a session cookie, and checks of Host, Origin and forms.
 
 The token in the URL is exchanged for a cookie, as Jupyter does. The cookie is signed with the token, so a restart with
 a new token ends all sessions. A page of another site can neither read a response nor send a form: the cookie is
@@ -87,14 +87,14 @@ def _is_select(statement: Any) -> bool:
 
 
 class Guarded(Protocol):
-    """Renderer of refusals."""
+    """Interface that renders the pages of rejected requests."""
 
     def refused(self, request: Request, status: int, title: str, message: str) -> Response:
-        """Return the page of a request that is not admitted."""
+        """Return the page for a request that is rejected."""
 
 
 class Access:
-    """Check of every request to the console."""
+    """Access check for every request to the console."""
 
     def __init__(
         self,
@@ -104,10 +104,10 @@ class Access:
         names: Iterable[str] = (),
         clock: Clock | None = None,
     ) -> None:
-        """Prepare the checks.
+        """Create the access checks.
 
         `host` is the address that the server listens on; `names` are further names for it in Host and Origin headers.
-        Raises ValueError for an address beyond loopback without a chosen token, and for a short token.
+        Raises ValueError for a non-loopback address without a chosen token, and for a short token.
         """
         if token is None and not is_loopback(host):
             raise ValueError(
@@ -122,7 +122,7 @@ class Access:
         self._local = LocalHosts(self._names) if is_loopback(host) else None
 
     def guard(self, pages: Guarded, app: ASGIApp) -> ASGIApp:
-        """Return the application behind the checks; `pages` renders refusals."""
+        """Wrap an application with the access checks. `pages` renders the pages of rejected requests."""
 
         async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] != "http":
@@ -134,7 +134,7 @@ class Access:
         return guarded
 
     def _refusal(self, request: Request, pages: Guarded) -> Response | None:
-        """Return the response to a request that is not admitted, or None."""
+        """Return the response to a rejected request, or None if the request is allowed."""
         reason = self._foreign(request)
         if reason is not None:
             return pages.refused(request, 403, "This address is not the console's", reason)
@@ -151,7 +151,7 @@ class Access:
         )
 
     def _foreign(self, request: Request) -> str | None:
-        """Return the reason why Host or Origin is not the console's, or None."""
+        """Return the reason why Host or Origin is foreign, or None."""
         headers = {name: value for name, value in request.scope["headers"] if name in {b"host", b"origin"}}
         if self._local is not None:
             reason = self._local.refusal({b"host": headers.get(b"host", b"")})
@@ -178,7 +178,7 @@ class Access:
         return True
 
     def _exchanged(self, request: Request, pages: Guarded) -> Response:
-        """Exchange the token in the URL for a cookie."""
+        """Exchange the token in the URL for a session cookie."""
         if not hmac.compare_digest(request.query_params["token"].encode(), self.token.encode()):
             return pages.refused(
                 request,
@@ -201,7 +201,7 @@ class Access:
         return response
 
     def is_admitted(self, request: Request) -> bool:
-        """Return True if the request carries the cookie of a session that has not expired."""
+        """Return True if the request has the cookie of a session that has not expired."""
         expires, _, signature = request.cookies.get(_cookie_name(request), "").partition(".")
         expected = self._sign("session", expires)
         if not expires.isdecimal() or not hmac.compare_digest(signature.encode(), expected.encode()):
@@ -209,12 +209,12 @@ class Access:
         return self._clock.now() < int(expires)
 
     def has_bearer_token(self, request: Request) -> bool:
-        """Return True if a program sends the token in the header Authorization, as browsers of other sites cannot."""
+        """Return True if the Authorization header contains the token. Pages of other sites cannot send this header."""
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         return scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), self.token.encode())
 
     def csrf(self, request: Request) -> str:
-        """Return the token that forms of this session send back."""
+        """Return the CSRF token that forms of this session must send."""
         return self._sign("csrf", request.cookies.get(_cookie_name(request), ""))
 
     def _sign(self, purpose: str, text: str) -> str:
@@ -222,7 +222,7 @@ class Access:
 
 
 def _cookie_name(request: Request) -> str:
-    """Return the name of the cookie: cookies of one host are shared by all its ports."""
+    """Return the name of the cookie. It depends on the port, because all ports of a host share cookies."""
     return f"keyplan_console_{request.url.port or 0}"
 
 

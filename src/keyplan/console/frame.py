@@ -1,4 +1,4 @@
-"""What all rooms of the console share: routes, templates, forms, and pages for errors."""
+"""Code that all rooms of the console share: routes, templates, forms and error pages."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class Frame:
         return self.pages.render(request, template, status, headers=headers, **{**shared, **context})
 
     def failed(self, request: Request, error: KeyplanError) -> Response:
-        """Return the page for a call that failed: a lost endpoint, an unsupported operation, a refused request."""
+        """Return the page for a failed call: an unreachable endpoint, an unsupported operation, a rejected request."""
         code = error.code if isinstance(error, ServiceError) else type(error).__name__
         if isinstance(error, NoAnswerError):
             status, title = 502, f"{self.source.name} cannot be reached"

@@ -1,4 +1,4 @@
-"""Home room: where to start. A server of several systems shows them, with their health, workers and people."""
+"""Home room. A server of several systems shows them here, with their health, workers and sample people."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class WorkerCard:
 
 @dataclass(frozen=True)
 class PersonCard:
-    """Sample person, as whom one signs in with a click."""
+    """Sample person, as whom a user can sign in with a click."""
 
     subject: str
     name: str
@@ -71,7 +71,7 @@ class SystemCard:
 
 @dataclass(frozen=True)
 class Overview:
-    """What a server of several systems shows first."""
+    """Home page of a server of several systems."""
 
     systems: Sequence[SystemCard]
     workers: Sequence[WorkerCard] = ()

@@ -1,4 +1,4 @@
-"""The console's HTTP server: alone, or on connections that `keyplan serve` hands over."""
+"""HTTP server of the console, either standalone or on connections that `keyplan serve` hands over."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KEEP_ALIVE_S: Final = 75
 
 
 class _Server(uvicorn.Server):
-    """Server that stops on SIGINT and SIGTERM, and lets the command continue."""
+    """Server that stops on SIGINT and SIGTERM and then lets the command continue."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -46,10 +46,10 @@ def run(console: Console, bound: socket.socket, say: Callable[[str], None]) -> N
 
 
 class Handover:
-    """HTTP protocols for connections that another server accepted and that speak to the console."""
+    """HTTP protocols for connections that another server accepted and that belong to the console."""
 
     def __init__(self, app: ASGIApp) -> None:
-        """Serve `app`; create it inside a running loop."""
+        """Serve `app`. Create this object inside a running event loop."""
         self._config = _config(app)
         self._config.load()
         self._state = ServerState()
@@ -59,7 +59,7 @@ class Handover:
         return HttpToolsProtocol(self._config, self._state, {}, asyncio.get_running_loop())
 
     async def stop(self, grace_s: float = _GRACE_S) -> None:
-        """Close the connections after their current responses; after `grace_s` seconds at once."""
+        """Close each connection after its current response, and all connections after `grace_s` seconds."""
         for connection in list(self._state.connections):
             connection.shutdown()
         if self._state.tasks:

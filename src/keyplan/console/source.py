@@ -1,4 +1,4 @@
-"""What the console talks to: an engine in this process, a file, an endpoint, or DynamoDB."""
+"""Database of the console: an engine in this process, a file, an endpoint or DynamoDB."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Source:
         endpoint: str = "",
         region: str = "",
     ) -> None:
-        """Prepare a source; `file`, `endpoint_url`, `aws` and `of_engine` are shorter."""
+        """Create a source. Usually, call `file`, `endpoint_url`, `aws` or `of_engine` instead."""
         self.name = name
         """Name for the header of pages, such as the file's or the endpoint's."""
         self.kind = kind
@@ -105,7 +105,7 @@ class Source:
 
     @classmethod
     def of_engine(cls, engine: Engine, name: str = "embedded engine", *, owned: bool = False) -> Source:
-        """Return the source of an engine in this process; `owned` closes it with the source."""
+        """Return the source of an engine in this process. With `owned`, closing the source closes the engine."""
         close = engine.close if owned else lambda: None
         return cls(name, engine.call, kind="engine", engine=engine, close=close, region=engine.region)
 
@@ -157,11 +157,11 @@ class Source:
 
     @property
     def unsupported(self) -> Mapping[str, str]:
-        """Operations that the endpoint refused as unknown, with its message."""
+        """Return the operations that the endpoint rejected as unknown, with its messages."""
         return self._unsupported
 
     def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Run one operation in DynamoDB's JSON shapes, binary as bytes, and keep its receipt. Blocks.
+        """Run an operation in DynamoDB's JSON format, with binary as bytes, and record its receipt. Blocks.
 
         Raises AccessDeniedError for a write in read-only mode, UnknownOperationError for an unsupported operation,
         NoAnswerError if the endpoint cannot be reached, and any other ServiceError as the service does.
@@ -220,5 +220,5 @@ def is_own_call() -> bool:
 
 
 def receipts_of_page() -> list[CallReceipt]:
-    """Return the receipts of the page that is being made, so far."""
+    """Return the receipts so far of the page that is being rendered."""
     return list(_current.get() or ())

@@ -1,4 +1,4 @@
-"""A request as code: boto3, the AWS CLI, and DynamoDB's own JSON."""
+"""Representation of a request as code: boto3, the AWS CLI and DynamoDB JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WIDTH: Final = 96
 
 @dataclass(frozen=True)
 class RequestCode:
-    """One request in three languages."""
+    """A request as boto3 code, as an AWS CLI command and as JSON."""
 
     operation: str
     boto3: str
@@ -27,7 +27,7 @@ class RequestCode:
 
 
 def code_of(source: Source, operation: str, request: Mapping[str, Any]) -> RequestCode:
-    """Return the request as code for the source."""
+    """Return the code that sends the request to the source."""
     return RequestCode(
         operation, _boto3(source, operation, request), _cli(source, operation, request), typed_text(request)
     )
@@ -50,7 +50,7 @@ def _boto3(source: Source, operation: str, request: Mapping[str, Any]) -> str:
 
 
 def _cli(source: Source, operation: str, request: Mapping[str, Any]) -> str:
-    """Return a command of AWS CLI 2, which accepts binary as base64."""
+    """Return the command of AWS CLI 2, which accepts binary values as base64."""
     parts = [f"aws dynamodb {snake(operation).replace('_', '-')}"]
     for name, value in request.items():
         option = "--" + snake(name).replace("_", "-")

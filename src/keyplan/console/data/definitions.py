@@ -16,7 +16,7 @@ INDEXES: Final = 3
 
 
 class FieldError(ValueError):
-    """A field of a form that cannot be used."""
+    """A form field has an invalid value."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
@@ -24,7 +24,7 @@ class FieldError(ValueError):
 
 
 class _Definitions:
-    """Types of key attributes."""
+    """Collector of the types of key attributes."""
 
     def __init__(self, known: Mapping[str, str] | None = None) -> None:
         self._types = dict(known or {})
@@ -96,7 +96,7 @@ def new_table(posted: PostedForm) -> dict[str, Any]:
 
 
 def json_table(text: str) -> dict[str, Any]:
-    """Return the request of a CreateTable JSON, as `aws dynamodb create-table --cli-input-json` accepts it."""
+    """Parse the JSON of a CreateTable request, as `aws dynamodb create-table --cli-input-json` accepts it."""
     try:
         call = read_json(text)
     except DocumentError as error:
@@ -107,7 +107,7 @@ def json_table(text: str) -> dict[str, Any]:
 
 
 def change_of(facts: TableFacts, setting: str, posted: PostedForm) -> Change:
-    """Return the change of a setting by the posted form. Raises FieldError."""
+    """Return the change of a setting that the posted form requests. Raises FieldError."""
     if setting not in _SETTINGS:
         raise FieldError("form", f"unknown setting {setting!r}")
     return _SETTINGS[setting](facts, posted)

@@ -1,6 +1,6 @@
-"""Items as text: DynamoDB JSON, plain JSON, and what a table's cell shows of a value.
+"""Conversion of items to text: DynamoDB JSON, plain JSON, and the cells of a table of items.
 
-Values are in Python form, as boto3's client and the engine have them: numbers are text, binary is bytes.
+Values have the form that boto3's client and the engine use: numbers are strings, and binary values are bytes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _INDENT: Final = 2
 
 
 class DocumentError(ValueError):
-    """Text that is not an item; the message names the attribute and what to do."""
+    """A text is not a valid item. The message names the attribute and the fix."""
 
 
 class _Number(str):
@@ -34,7 +34,7 @@ class _Number(str):
 
 
 def typed_text(item: Any, indent: int | None = _INDENT) -> str:
-    """Return an item as DynamoDB JSON; binary as base64."""
+    """Return an item as DynamoDB JSON, with binary values as base64."""
     separators = None if indent else (",", ":")
     return json.dumps(_jsonable(item), ensure_ascii=False, indent=indent, separators=separators)
 
@@ -50,17 +50,17 @@ def _jsonable(value: Any) -> Any:
 
 
 def read_typed(text: str) -> Item:
-    """Return the item of a DynamoDB JSON text. Raises DocumentError."""
+    """Parse an item in DynamoDB JSON. Raises DocumentError."""
     return {name: _typed(value, name) for name, value in _members(_parse(text)).items()}
 
 
 def read_value(text: str, name: str) -> dict[str, Any]:
-    """Return one attribute value such as {"S": "x"}. Raises DocumentError."""
+    """Parse an attribute value such as {"S": "x"}. Raises DocumentError."""
     return _typed(_parse(text), name)
 
 
 def read_values(text: str) -> list[dict[str, Any]]:
-    """Return a list of attribute values such as [{"S": "x"}]. Raises DocumentError."""
+    """Parse a list of attribute values such as [{"S": "x"}]. Raises DocumentError."""
     values = _parse(text)
     if not isinstance(values, list):
         raise DocumentError('expected a list of values, such as [{"S": "text"}]')
@@ -96,7 +96,7 @@ def _item(document: Any, place: str) -> Item:
 
 
 def read_json(text: str) -> Any:
-    """Return any JSON document. Raises DocumentError."""
+    """Parse any JSON document. Raises DocumentError."""
     _parse(text)
     return json.loads(text)
 
@@ -112,9 +112,9 @@ def plain_value(value: Mapping[str, Any]) -> str:
 
 
 def read_plain(text: str, known: Mapping[str, Any] | None = None) -> Item:
-    """Return the item of a plain JSON text. Raises DocumentError.
+    """Parse an item in plain JSON. Raises DocumentError.
 
-    Where `known`, the item before the change, has a set or binary, an array or a text keeps that type.
+    `known` is the item before the change. Arrays and strings that were sets or binary values keep this type.
     """
     return {name: _of_plain(value, (known or {}).get(name), name) for name, value in _members(_parse(text)).items()}
 
@@ -233,14 +233,14 @@ def _of_plain(value: Any, known: Mapping[str, Any] | None, path: str) -> dict[st
 
 
 def _fits_set(value: list[Any], kind: str) -> bool:
-    """Return True if the members of an array are of a set's type."""
+    """Return True if the members of an array have the member type of a set."""
     if not value or not all(isinstance(member, str) for member in value):
         return False
     return all(isinstance(member, _Number) == (kind == "NS") for member in value)
 
 
 def is_same(left: Any, right: Any) -> bool:
-    """Return True if two attribute values are equal: numbers by value, sets without order."""
+    """Return True if two attribute values are equal. Numbers are compared by value, and sets without order."""
     return bool(_canonical(left) == _canonical(right))
 
 
@@ -267,7 +267,7 @@ def _decimal(text: str) -> Any:
 
 
 def digest(item: Mapping[str, Any]) -> str:
-    """Return a text that changes whenever the item changes."""
+    """Return a hash that changes whenever the item changes."""
     ordered = {name: _sorted_sets(value) for name, value in sorted(item.items())}
     return hashlib.sha256(json.dumps(_jsonable(ordered), sort_keys=True).encode()).hexdigest()
 
@@ -284,12 +284,12 @@ def _sorted_sets(value: Mapping[str, Any]) -> Any:
 
 
 def encoded_key(key: Mapping[str, Any]) -> str:
-    """Return a key, or the key of a page's last item, as text for a URL."""
+    """Encode a key, or the LastEvaluatedKey of a page, for a URL."""
     return base64.urlsafe_b64encode(typed_text(key, None).encode()).decode().rstrip("=")
 
 
 def decoded_key(text: str) -> Item:
-    """Return the key of a URL. Raises DocumentError."""
+    """Decode a key from a URL. Raises DocumentError."""
     try:
         decoded = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
     except (binascii.Error, ValueError):
@@ -298,14 +298,14 @@ def decoded_key(text: str) -> Item:
 
 
 def key_text(value: Mapping[str, Any]) -> str:
-    """Return a key value as a form accepts it: binary as base64."""
+    """Return a key value as a form accepts it, with binary as base64."""
     content = next(iter(value.values()))
     return base64.b64encode(content).decode() if isinstance(content, bytes) else str(content)
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What a table shows of an attribute value."""
+    """Table cell that displays an attribute value."""
 
     kind: str
     text: str
@@ -314,7 +314,7 @@ class Cell:
 
 
 def cell(value: Mapping[str, Any]) -> Cell:
-    """Return what a table shows of a value."""
+    """Return the table cell that displays a value."""
     kind, content = next(iter(value.items()))
     if kind == "S":
         return Cell(kind, content[:_CELL_CHARACTERS], len(content) <= _CELL_CHARACTERS)
@@ -328,7 +328,7 @@ def cell(value: Mapping[str, Any]) -> Cell:
 
 
 def _start_of(value: Mapping[str, Any]) -> str:
-    """Return the start of a nested value as plain JSON, without writing all of a large one."""
+    """Return the start of a nested value as plain JSON, without formatting all of a large value."""
     kind, content = next(iter(value.items()))
     if kind == "M":
         short: Any = dict(list(content.items())[:12])
@@ -374,7 +374,7 @@ def _size(value: Mapping[str, Any]) -> int:
 
 
 def sort_key(value: Mapping[str, Any] | None) -> tuple[Any, ...]:
-    """Return a key that orders values of any type: missing ones last, numbers by value."""
+    """Return a sort key that orders values of any type, with missing values last and numbers by value."""
     if value is None:
         return (2, "")
     kind, content = next(iter(value.items()))

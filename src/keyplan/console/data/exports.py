@@ -82,7 +82,7 @@ def _chain(first: list[Mapping[str, Any]], pages: Iterator[list[Mapping[str, Any
 
 
 def _encoded(parts: Iterator[str]) -> Iterator[bytes]:
-    """Join parts to pieces of some size."""
+    """Combine small strings into larger chunks of bytes."""
     waiting: list[str] = []
     size = 0
     for part in parts:
@@ -95,7 +95,7 @@ def _encoded(parts: Iterator[str]) -> Iterator[bytes]:
 
 
 def json_of(items: Iterator[Mapping[str, Any]], kind: str) -> Iterator[str]:
-    """Return an array of plain JSON objects, or a line of DynamoDB JSON for each item as in exports to S3."""
+    """Yield an array of plain JSON objects, or a line of DynamoDB JSON for each item, as in exports to S3."""
     if kind == "jsonl":
         for item in items:
             yield f'{{"Item":{typed_text(item, None)}}}\n'
@@ -109,9 +109,9 @@ def json_of(items: Iterator[Mapping[str, Any]], kind: str) -> Iterator[str]:
 def csv_of(
     items: Iterator[Mapping[str, Any]], first: Sequence[Mapping[str, Any]], keys: list[str], chosen: list[str]
 ) -> Iterator[str]:
-    """Return CSV rows; the columns are those of the first page, any further attributes go into one more column.
+    """Yield CSV rows. The columns are the attributes of the first page; one more column contains all other attributes.
 
-    A text that a spreadsheet would run as a formula gets an apostrophe before it.
+    A string that a spreadsheet would evaluate as a formula is prefixed with an apostrophe.
     """
     columns = columns_of(first, keys, chosen)
     names = columns.shown if chosen else [*keys, *(name for name in columns.offered if name not in keys)]

@@ -1,4 +1,4 @@
-"""What the Data room knows about a table: its description, time to live, backups and tags."""
+"""Information about a table for the Data room: its description, time to live, backups and tags."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class TableFacts:
         return found
 
     def keys_of(self, index: str) -> IndexKeys | None:
-        """Return the keys of an index by name, of the table for an empty name, or None."""
+        """Return the keys of an index, or of the table for an empty name. Return None for an unknown index."""
         return next((keys for keys in [self.keys, *self.indexes] if keys.name == index), None)
 
     def type_of(self, attribute: str) -> str:
@@ -102,7 +102,7 @@ class TableFacts:
 
     @property
     def arn(self) -> str:
-        """Return the table's ARN; empty if the endpoint has none."""
+        """Return the table's ARN, or an empty string if the endpoint has no ARNs."""
         return str(self.description.get("TableArn", ""))
 
     @property
@@ -122,7 +122,7 @@ class TableFacts:
 
     @property
     def stream(self) -> str:
-        """Return the view type of the stream; empty without a stream."""
+        """Return the view type of the stream, or an empty string without a stream."""
         stream = self.description.get("StreamSpecification") or {}
         return str(stream.get("StreamViewType", "enabled")) if stream.get("StreamEnabled") else ""
 
@@ -133,7 +133,7 @@ class TableFacts:
 
     @property
     def ttl_attribute(self) -> str:
-        """Return the attribute of time to live; empty if it is off."""
+        """Return the attribute of time to live, or an empty string if it is off."""
         status = self.ttl.get("TimeToLiveStatus", "DISABLED")
         return str(self.ttl.get("AttributeName", "")) if status in {"ENABLED", "ENABLING"} else ""
 
@@ -155,7 +155,7 @@ def describe(source: Source, name: str) -> TableFacts:
 
 
 def describe_fully(source: Source, name: str, *, tags: bool = True) -> TableFacts:
-    """Return a table with time to live, backups and tags. What the endpoint does not support is in `missing`."""
+    """Return a table with time to live, backups and tags. `missing` contains what the endpoint does not support."""
     facts = describe(source, name)
     ttl = attempt(source, facts.missing, "DescribeTimeToLive", {"TableName": name})
     facts.ttl = ttl.get("TimeToLiveDescription") or {}
@@ -168,9 +168,9 @@ def describe_fully(source: Source, name: str, *, tags: bool = True) -> TableFact
 
 
 def attempt(source: Source, missing: dict[str, str], operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an answer; keep a refusal in `missing` and return nothing.
+    """Return a response. For a rejected request, store the error in `missing` and return an empty response.
 
-    Raises NoAnswerError if the endpoint is lost.
+    Raises NoAnswerError if the endpoint cannot be reached.
     """
     if not source.supports(operation):
         missing[operation] = UNSUPPORTED
@@ -188,7 +188,7 @@ def attempt(source: Source, missing: dict[str, str], operation: str, request: Ma
 
 
 def in_parallel(source: Source, work: Callable[[T], R], subjects: Iterable[T]) -> list[R]:
-    """Return results in order; of a remote source several at once."""
+    """Run `work` for each subject and return the results in order. A remote source gets several requests at once."""
     if source.engine is not None:
         return [work(subject) for subject in subjects]
     with ThreadPoolExecutor(_CONCURRENT) as pool:
@@ -197,14 +197,14 @@ def in_parallel(source: Source, work: Callable[[T], R], subjects: Iterable[T]) -
 
 
 def instant(value: Any) -> datetime | None:
-    """Return the timestamp of a response: seconds of the epoch, or already a datetime."""
+    """Convert the timestamp of a response, which is a number of seconds since 1970 or a datetime."""
     if isinstance(value, datetime):
         return value
     return datetime.fromtimestamp(float(value), UTC) if isinstance(value, (int, float)) else None
 
 
 def size_text(size: float) -> str:
-    """Return a number of bytes for people."""
+    """Return a number of bytes in a readable unit."""
     for unit in ("B", "KB", "MB", "GB"):
         if size < 1024:
             return f"{size:,.0f} {unit}" if unit == "B" or size >= 100 else f"{size:,.1f} {unit}"

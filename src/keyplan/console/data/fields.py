@@ -1,4 +1,4 @@
-"""The form of an item: one field for each attribute, with its type."""
+"""Form of an item, with a field for each attribute and its type."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class AttributeField:
 
 
 def field_of(name: str, value: Mapping[str, Any]) -> AttributeField:  # noqa: PLR0911 - one for each type
-    """Return the field that shows a value without losing anything that a browser's text field changes."""
+    """Return the field that displays a value in a way that a browser's text field does not change."""
     kind, content = next(iter(value.items()))
     if kind == "S" and "\r" not in content:
         return AttributeField(name, kind, content)
@@ -85,7 +85,7 @@ def has_plain_loss(value: Mapping[str, Any]) -> bool:
 
 
 def fields_of(item: Mapping[str, Any], keys: Sequence[str]) -> list[AttributeField]:
-    """Return the fields of all attributes but the key's, in the order of their names."""
+    """Return the fields of all attributes except the key, sorted by name."""
     return [field_of(name, value) for name, value in sorted(item.items()) if name not in keys]
 
 

@@ -68,7 +68,7 @@ def routes(console: Frame) -> list[Route]:
 
 
 def read(text: str, kind: str, facts: TableFacts) -> list[Item]:
-    """Return the items of a text. Raises DocumentError, which names the line."""
+    """Parse the items of a text. Raises DocumentError, which names the line."""
     items = list(_of_csv(text, facts)) if kind == "csv" else read_items(text)
     if not items:
         raise DocumentError("the text contains no items")
@@ -122,7 +122,7 @@ def _value(text: str, name: str) -> dict[str, Any]:
 
 
 def write(source: Source, facts: TableFacts, items: list[Item], *, replace: bool) -> ImportResult:
-    """Write items one by one; unless they replace others, on condition that no item has their key."""
+    """Write items one by one. Unless `replace` is set, a write fails if an item with its key exists."""
     result = ImportResult()
     put: dict[str, Any] = {"TableName": facts.name}
     if not replace:

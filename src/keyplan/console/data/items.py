@@ -1,4 +1,4 @@
-"""Pages of items: a page of a table, one item, and changes that never overwrite a concurrent one."""
+"""Pages of items: a page of a table, a single item, and changes that never overwrite concurrent changes."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def routes(console: Frame) -> list[Route]:
 
 @dataclass
 class Draft:
-    """What the editor shows."""
+    """Content of the item editor."""
 
     view: str
     text: str = ""
@@ -185,7 +185,7 @@ class _ItemPages:
         return redirect(here, "Item saved.")
 
     def _conflict(self, request: Request, facts: TableFacts, key: Item, current: Item | None, draft: Draft) -> Response:
-        """Show the typed text again with the stored item's digest, so that saving again is a decision."""
+        """Show the entered text again with the stored item's digest, so that the user decides whether to save again."""
         if current is not None:
             typed = _tolerant(draft, current)
             names = sorted({*current, *typed} - set(facts.keys.names))
@@ -337,9 +337,9 @@ def get(source: Source, facts: TableFacts, key: Item) -> Item | None:
 
 
 def update_of(facts: TableFacts, key: Item, item: Item, changed: Item) -> dict[str, Any] | str | None:
-    """Return the update of the changed attributes, on condition that each of them still has its value.
+    """Return an update of the changed attributes, on the condition that each of them still has its old value.
 
-    Return None without a change, and an error message for too many of them.
+    Return None if nothing changed, and an error message if too many attributes changed.
     """
     names = [
         name
@@ -379,7 +379,7 @@ def update_of(facts: TableFacts, key: Item, item: Item, changed: Item) -> dict[s
 
 
 def _counted(source: Source, operation: str, call: Mapping[str, Any]) -> tuple[int, int, bool]:
-    """Return how many items match, how many were read, and whether these are all."""
+    """Return how many items match, how many were read, and whether all items were read."""
     ignored = {"Limit", "ProjectionExpression", "ExclusiveStartKey"}
     count: dict[str, Any] = {**{name: part for name, part in call.items() if name not in ignored}, "Select": "COUNT"}
     used = " ".join(str(call.get(name, "")) for name in ("KeyConditionExpression", "FilterExpression"))
@@ -425,7 +425,7 @@ def _draft(item: Item, view: str, keys: IndexKeys) -> Draft:
 
 
 def _draft_of(posted: PostedForm) -> Draft:
-    """Return what was typed."""
+    """Return the content of the editor from the posted form."""
     view = posted["as"] if posted["as"] in {"plain", "dynamodb"} else "form"
     return Draft(view, text=posted["text"], digest=posted["digest"])
 

@@ -1,4 +1,4 @@
-"""PartiQL editor: one statement, its parameters, and pages of its result."""
+"""PartiQL editor for a statement, its parameters and the pages of its result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Items as rows of a table: columns, groups by partition key, order of the page shown."""
+"""Items as rows of a table: columns, groups by partition key, and the order of the current page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The builder of queries and scans: from the fields of its form to a request, and to links that change one field."""
+"""Builder of queries and scans. It converts the fields of a form to a request, and to links that change a field."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FILTERED_PAGE: Final = 300
 MOST: Final = 1000
 SORT_CONDITIONS: Final = (
     ("=", "equals"),
-    ("begins_with", "begins with"),
+    ("begins_with", "starts with"),
     ("between", "between"),
     ("<", "less than"),
     ("<=", "at most"),
@@ -34,7 +34,7 @@ FILTERS: Final = (
     (">=", "at least"),
     ("between", "between (low, high)"),
     ("in", "is one of (a, b, c)"),
-    ("begins_with", "begins with"),
+    ("begins_with", "starts with"),
     ("contains", "contains"),
     ("not_contains", "does not contain"),
     ("exists", "exists"),
@@ -47,7 +47,7 @@ _PATH: Final = re.compile(r'(?:"[^"]+"|[^."\[\]]+)(?:\[[0-9]+\]|\.(?:"[^"]+"|[^.
 
 
 class SearchError(ValueError):
-    """A field of the form that cannot be used; `name` is the field's."""
+    """A field of the form has an invalid value. `name` is the name of the field."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(message)
@@ -88,7 +88,7 @@ class Search:
 
     @classmethod
     def of(cls, params: QueryParams) -> Search:
-        """Return the fields of a URL; unusable numbers are ignored."""
+        """Return the search in the query parameters of a URL. Invalid numbers are ignored."""
         names = params.getlist("f_name")
         parts = [params.getlist(name) for name in ("f_op", "f_type", "f_value")]
         padded = [[*part, *[""] * (len(names) - len(part))] for part in parts]
@@ -116,7 +116,7 @@ class Search:
 
     @property
     def page_size(self) -> int:
-        """Return how many items are read for a page."""
+        """Return the number of items that are read for a page."""
         return self.limit or (FILTERED_PAGE if self.filters else PAGE)
 
     @property
@@ -126,11 +126,11 @@ class Search:
 
     @property
     def is_changed(self) -> bool:
-        """Return True if anything is set that the builder's form shows."""
+        """Return True if any field of the builder's form is set."""
         return bool(self.pk or self.filters or self.descending or self.consistent or self.limit)
 
     def link(self, **changes: Any) -> str:
-        """Return the query string of this search with some fields changed; it starts on the first page."""
+        """Return the query string of this search with some fields changed. It starts on the first page."""
         return "?" + urlencode(self.pairs(**{"start": "", **changes}))
 
     def pairs(self, **changes: Any) -> list[tuple[str, str]]:
@@ -158,7 +158,7 @@ class Search:
         return [(name, value) for name, value in pairs if value or name.startswith("f_")]
 
     def request(self, facts: TableFacts) -> tuple[str, dict[str, Any]]:
-        """Return operation and request. Raises SearchError."""
+        """Return the operation and the request. Raises SearchError."""
         keys = facts.keys_of(self.index)
         if keys is None:
             raise SearchError("index", f"the table has no index {self.index!r}")
@@ -188,7 +188,7 @@ class Search:
         return "Query" if self.is_query else "Scan", request
 
     def _project(self, request: dict[str, Any], keys: Sequence[str], names: _Names) -> None:
-        """Ask for the chosen attributes only; the keys are always among them, so that items can be opened."""
+        """Request only the chosen attributes and the keys, which are needed to open items."""
         paths = [path.strip() for path in self.attributes.split(",") if path.strip()]
         if paths:
             projected = [*map(names.alias, keys), *map(names.path, paths)]
@@ -223,7 +223,7 @@ def key_value(field_name: str, kind: str, text: str) -> dict[str, Any]:
 
 
 def scalar(kind: str, text: str, name: str) -> dict[str, Any]:
-    """Return the attribute value of a text in a form. Raises DocumentError."""
+    """Convert the text of a form field to an attribute value. Raises DocumentError."""
     if kind == "NULL":
         return {"NULL": True}
     if kind == "BOOL":

@@ -27,7 +27,7 @@ def routes(console: Frame) -> list[Route]:
     source = console.source
 
     def stream(request: Request) -> Response:
-        """Show the oldest records that the stream still has; the page's script follows new ones."""
+        """Show the oldest records in the stream. The page's script adds new records."""
         facts = describe(source, request.path_params["table"])
         shards: list[dict[str, Any]] = []
         records: list[dict[str, Any]] = []
@@ -95,7 +95,7 @@ def iterator(source: Source, facts: TableFacts, shard: str, kind: str) -> str:
 def _read(
     source: Source, facts: TableFacts, positions: Mapping[str, str]
 ) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    """Return records of all shards, newest first, and the next iterators; a closed shard keeps an empty one."""
+    """Return the records of all shards, newest first, and the next iterators. A closed shard has an empty iterator."""
     records: list[dict[str, Any]] = []
     following: dict[str, str] = {}
     for shard, position in positions.items():

@@ -55,7 +55,7 @@ class _TablePages:
         self._console, self._source = console, console.source
 
     def tables(self, request: Request) -> Response:
-        """List the tables, some of them on each page."""
+        """Show the list of tables, page by page."""
         after = request.query_params.get("after", "")
         start = {"ExclusiveStartTableName": after} if after else {}
         answer = self._source.call("ListTables", {"Limit": _TABLES, **start})

@@ -85,7 +85,7 @@ class _Pages:
         return self._console.render(request, f"design/{template}.html.j2", status, **shared, **context)
 
     def _missing(self, request: Request) -> Response:
-        """Return the page that says how to give a design."""
+        """Return the page that explains how to pass a design to the console."""
         return self._console.render(request, "design/missing.html.j2")
 
     # Picture.
@@ -170,7 +170,7 @@ class _Pages:
         return answer["Items"], json.dumps(_key_json(last)) if last else ""
 
     def store(self, request: Request) -> Response:
-        """Create the design's tables in the source, and if asked store the generated items."""
+        """Create the design's tables in the source, and store the generated items if requested."""
         room = self._known()
         back = f"{request.scope.get('root_path', '')}/design/items?from=stored"
         if form(request)["what"] == "items":
@@ -238,7 +238,7 @@ class _Pages:
     def _filled(
         room: Room, pattern: Pattern[..., Any], parameters: list[forms.ParameterFields]
     ) -> tuple[dict[str, str], str]:
-        """Return the fields for arguments that concern generated items, and a note if none are found."""
+        """Return form fields with arguments that match generated items, and a note if none match."""
         try:
             return forms.texts(parameters, room.sample().arguments(pattern)), ""
         except KeyplanError as error:
@@ -341,7 +341,7 @@ class _Pages:
 
 
 def _table(design: Design, name: str) -> Table:
-    """Return the table with a name; without a name the first."""
+    """Return the named table, or the first table if the name is empty."""
     if not name:
         return design.tables[0]
     for table in design.tables:
@@ -351,7 +351,7 @@ def _table(design: Design, name: str) -> Table:
 
 
 def _index(table: Table, name: str) -> Index | None:
-    """Return the index with a name; without a name None."""
+    """Return the named index, or None if the name is empty."""
     if not name:
         return None
     index = table.schema.index(name)

@@ -1,4 +1,4 @@
-"""Verification of a design in the background: its claims, predictions and answers on generated items."""
+"""Verification of a design in the background: its claims, predictions and results on generated items."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Verification:
     """Runs a design on a separate embedded engine, one run at a time. Threads may share it."""
 
     def __init__(self, design: Design, book: PriceBook, run: Callable[..., VerificationReport] = verify) -> None:
-        """Prepare; `run` replaces the verification in tests."""
+        """Create a verification. `run` replaces the verification in tests."""
         self._design, self._book, self._run = design, book, run
         self._lock = threading.Lock()
         self._stops = threading.Event()
@@ -48,7 +48,7 @@ class Verification:
         """Result of the latest complete run."""
 
     def start(self, items: int) -> bool:
-        """Start a run with about so many generated items; return False if one runs already."""
+        """Start a run with about `items` generated items. Return False if another run is in progress."""
         with self._lock:
             if self.progress.state == "running":
                 return False
@@ -63,7 +63,7 @@ class Verification:
         self._stops.set()
 
     def wait(self, seconds: float) -> None:
-        """Wait until the run ends, for at most so many seconds."""
+        """Wait for up to `seconds` until the run ends."""
         if self._thread is not None:
             self._thread.join(seconds)
 

@@ -71,7 +71,7 @@ class Collection:
 
     @property
     def bytes(self) -> int:
-        """Return the size of all its items."""
+        """Return the total size of the items in bytes."""
         return sum(row.bytes for row in self.rows)
 
 
@@ -83,7 +83,7 @@ class EntityFinder:
         self._colors = {spec: number % COLORS for number, spec in enumerate(specs)}
 
     def of(self, item: Item) -> tuple[str, int | None]:
-        """Return the name and color of an item's entity; of an item that belongs to none an empty name."""
+        """Return the name and color of an item's entity. The name is empty if the item belongs to no entity."""
         if OWNER in item:
             return "unique value", None
         reader = None if self._reader is None else self._reader(item)
@@ -151,7 +151,7 @@ def by_variety(found: Sequence[Collection]) -> list[Collection]:
 
 
 def columns(found: Sequence[Collection]) -> list[str]:
-    """Return the attributes of all items, those of the most items first."""
+    """Return the attributes of all items, the most frequent first."""
     counts: dict[str, int] = {}
     for one in found:
         for row in one.rows:
@@ -165,7 +165,7 @@ def _key(name: str, item: Item) -> AttributeCell:
 
 
 def cell(name: str, value: Mapping[str, Any], most: int = SHOWN_CHARACTERS) -> AttributeCell:
-    """Return an attribute as it is shown, with at most so many characters."""
+    """Return the cell of an attribute, with at most `most` characters."""
     ((kind, content),) = value.items()
     text = shown(kind, content)
     if len(text) <= most:

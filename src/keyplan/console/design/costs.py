@@ -1,4 +1,4 @@
-"""What a design costs per month: as declared, and with another load and other numbers and sizes of items."""
+"""Monthly cost of a design, as declared and with another load and other numbers and sizes of items."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class WhatIf:
 
     @classmethod
     def read(cls, query: Mapping[str, str]) -> WhatIf:
-        """Return the factors of a query string; others than those to choose from count as 1."""
+        """Return the factors in a query string. A factor that is not offered counts as 1."""
         return cls(*(_factor(query.get(name, "")) for name in ("load", "items", "size")))
 
     def as_load(self, load: float | None = None) -> Load:
@@ -94,7 +94,7 @@ def costs(design: Design, book: PriceBook, what_if: WhatIf) -> Costs:
 
 
 def money(value: float) -> str:
-    """Return dollars for people: cents, and of small amounts the first digits."""
+    """Return an amount of dollars with cents, or with the first significant digits of a small amount."""
     if value == 0 or abs(value) >= 0.01:
         return f"${value:,.2f}"
     return f"${value:.2g}" if abs(value) >= 1e-4 else f"${value:.1e}"

@@ -1,4 +1,4 @@
-"""Forms made from the types of a pattern's parameters: their fields, and the arguments of what a person typed."""
+"""Forms that are generated from the types of a pattern's parameters, and the arguments in submitted forms."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Input:
 
     @property
     def hint(self) -> str:
-        """Return what a person has to know besides the label."""
+        """Return a hint about the expected input."""
         parts = {"lines": "one value per line", "json": "as JSON", "datetime-local": "UTC"}.get(self.widget, "")
         if self.may_be_unset:
             empty = "empty: unchanged; null: no value" if self.may_be_none else "empty: unchanged"
@@ -71,7 +71,7 @@ class Input:
 
 @dataclass(frozen=True)
 class ParameterFields:
-    """A parameter of a pattern with its fields: one, or those of its model."""
+    """A parameter of a pattern with its form field, or the fields of its model."""
 
     name: str
     inputs: tuple[Input, ...]
@@ -80,7 +80,7 @@ class ParameterFields:
 
 @dataclass(frozen=True)
 class FormReading:
-    """What a form contained."""
+    """Content of a submitted form."""
 
     arguments: dict[str, Any]
     errors: dict[str, str]
@@ -314,7 +314,7 @@ def _texts(parameters: list[ParameterFields], arguments: Mapping[str, Any]) -> I
 
 
 def text_of(one: Input, value: Any) -> str:
-    """Return a value as a person would type it."""
+    """Return a value as a user would enter it."""
     if value is None or value is UNSET or value is _REQUIRED:
         return ""
     return _text_of(one.widget, one.annotation, value)

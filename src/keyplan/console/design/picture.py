@@ -113,7 +113,7 @@ def panels(design: Design, findings: Sequence[Finding] = ()) -> list[Panel]:
 
 
 def worst_by_subject(findings: Sequence[Finding]) -> dict[str, str]:
-    """Return the most severe finding about each subject."""
+    """Return the severity of the most severe finding about each subject."""
     worst: dict[str, str] = {}
     for severity in SEVERITIES:
         for finding in findings:

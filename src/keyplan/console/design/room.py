@@ -1,4 +1,4 @@
-"""What the pages of the design room share: the design with its findings, estimate, sample and verification."""
+"""State that the pages of the design room share: the design with its findings, estimate, sample and verification."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class PatternPlan:
 
 
 class Room:
-    """The design of a console, and what is computed from it once."""
+    """The design of a console, and the results that are computed from it once."""
 
     def __init__(self, design: Design, source: Source) -> None:
         self.design, self.source = design, source
@@ -182,7 +182,7 @@ class Room:
 
     @cached_property
     def summaries(self) -> list[PatternSummary]:
-        """A row for each pattern."""
+        """Return a row for each pattern."""
         costs = {cost.name: cost for cost in self.month.patterns}
         worst = worst_by_subject(self.report.findings)
         return [
@@ -204,7 +204,7 @@ class Room:
 
     @cached_property
     def consumers(self) -> list[tuple[Consumer, Table, str, str]]:
-        """Each consumer with its table, its explanation, and the severity of its findings."""
+        """Return each consumer with its table, its explanation and the severity of its findings."""
         worst = worst_by_subject(self.report.findings)
         return [
             (consumer, table, explain_consumer(consumer, table), worst.get(consumer.name, ""))
@@ -214,7 +214,7 @@ class Room:
 
     @cached_property
     def entities(self) -> list[tuple[EntitySpec, ItemSize]]:
-        """Each entity with the size of its items."""
+        """Return each entity with the size of its items."""
         return [(spec, item_size(spec)) for spec in self.design.entities]
 
     def plan(self, pattern: Pattern[..., Any]) -> PatternPlan:

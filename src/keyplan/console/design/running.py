@@ -1,4 +1,4 @@
-"""Run a pattern of the design on the console's source, and keep what was sent, answered and consumed."""
+"""Execution of a design's patterns on the console's source, with their requests, responses and consumed capacity."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ def request_text(request: Mapping[str, Any]) -> str:
 
 
 class _Stopped(KeyplanError):  # noqa: N818 - not an error: it ends a rehearsal
-    """The rehearsed call would write now."""
+    """The rehearsed call is about to write."""
 
 
 class SourceTransport:
-    """Sends the requests of a connection to a source, and keeps them."""
+    """Transport that sends the requests of a connection to a source and records them."""
 
     def __init__(self, source: Source, *, rehearses: bool = False) -> None:
         """`rehearses` stops the call at its first write."""
@@ -92,7 +92,7 @@ def _since_ms(started: float) -> float:
 
 
 def _spent(operation: str, answer: Mapping[str, Any]) -> Spent:
-    """Return the units of a receipt; other engines may send none, or parts of it."""
+    """Return the units of a response. Other engines may return no consumed capacity, or only parts of it."""
     try:
         return of_receipts(operation, answer)
     except (KeyError, TypeError):
@@ -185,7 +185,7 @@ class PatternRunner:
         return self._book.on_demand(spent.reads, spent.writes, pattern.plan.schema.table_class)
 
     def predicted_cost(self, pattern: Pattern[..., Any], expectation: Expected) -> float:
-        """Return the predicted price of a call, on demand."""
+        """Return the predicted price of a call in on-demand mode."""
         return price_of_call(pattern, expectation, self._book)
 
 

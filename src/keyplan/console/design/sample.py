@@ -1,4 +1,4 @@
-"""Generated items of a design, and arguments of its patterns that concern them."""
+"""Generated items of a design, and arguments for its patterns that match them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ATTEMPTS: Final = 20
 
 
 class Sample:
-    """Generated items: the same design has the same ones all day, so that pages can refer to them."""
+    """Generated items. A design has the same items all day, so that pages can refer to them."""
 
     def __init__(self, design: Design, now_s: float, items: int = ITEMS) -> None:
         """Generate about `items` items. Raises MissingGeneratorError without the extra `verify`."""
@@ -56,7 +56,7 @@ class Sample:
                 yield from sentinels_of(spec, entity)
 
     def arguments(self, pattern: Pattern[..., Any]) -> Mapping[str, Any]:
-        """Return arguments of a call that concerns these items. Raises KeyplanError if none are found."""
+        """Return arguments of a call that match these items. Raises KeyplanError if none match."""
         return self._arguments.draw(pattern)
 
     def store(self, design: Design, source: Source) -> int:

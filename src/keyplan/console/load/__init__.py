@@ -1,6 +1,6 @@
-"""Load room: requests, consumed units, throttles and errors by pattern, table, index and partition over time.
+"""Load room: requests, units, throttled requests and errors by pattern, table, index and partition over time.
 
-An engine in this process is observed. Of other databases, connected programs report the figures of their meters.
+The room observes an engine in this process. For other databases, connected programs report their meters' figures.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ class _Pages:
 
 
 def _chart(window: LoadWindow, title: str, series: Sequence[tuple[str, Sequence[float]]]) -> Markup:
-    """Return a chart of rates; the present bucket is left out until half of it has passed."""
+    """Return a chart of rates. The current bucket is omitted until half of it has passed."""
     most = max((value for _, values in series for value in values), default=0.0)
     has_begun = window.now - window.times[-1] < window.span.step_s / 2
     shown = [(name, [*values[:-1], None] if has_begun else values) for name, values in series]
@@ -209,7 +209,7 @@ def _timestamp(seconds: float) -> datetime:
 def _requests(
     window: LoadWindow, patterns: Mapping[str, LoadCounts], undeclared: Mapping[str, LoadCounts]
 ) -> list[tuple[str, list[float]]]:
-    """Return the lines of the chart of requests: the busiest patterns, and all others together."""
+    """Return the lines of the chart of requests: the busiest patterns, and the total of all others."""
     named = sorted(patterns, key=lambda name: -patterns[name].requests)[:_LINES]
     lines = [(name, window.series(("pattern", name), "requests")) for name in named]
     if not named and not undeclared:
@@ -253,7 +253,7 @@ def _labels(window: LoadWindow) -> list[str]:
 
 
 def _reporting(console: Frame) -> Callable[[Request], Any]:
-    """Return the handler of programs' reports, which need the console's token as a bearer token, and no cookie."""
+    """Return the handler of programs' reports, which require the console's token as a bearer token but no cookie."""
 
     async def receive(request: Request) -> Response:
         if not console.access.has_bearer_token(request):

@@ -74,11 +74,11 @@ class EngineLoad:
         self._places: dict[str, tuple[Table, _Place]] = {}
 
     def start(self) -> None:
-        """Start to observe the engine, in place of any earlier observer."""
+        """Start observing the engine, in place of any earlier observer."""
         self._engine.observe(self.observe)
 
     def stop(self) -> None:
-        """Stop to observe the engine."""
+        """Stop observing the engine."""
         self._engine.observe(None)
 
     def observe(self, observation: Observation) -> None:
@@ -224,7 +224,7 @@ class _PartitionNames(Mapping[str, Sequence[str]]):
 
 
 def _is_refused(resource: ThrottledResource, charge: CapacityCharge, now: float) -> bool:
-    """Return True if the service would throttle these units; otherwise use them."""
+    """Return True if the service would throttle these units. Otherwise, consume them."""
     if resource.refusal(charge, now) is not None:
         return True
     resource.take(charge)
@@ -232,7 +232,7 @@ def _is_refused(resource: ThrottledResource, charge: CapacityCharge, now: float)
 
 
 def _own_place(place: str, index: Index | None) -> str:
-    """Return the place whose partitions hold the rows: a local index lies in those of its table."""
+    """Return the place whose partitions contain the rows. A local index is in the partitions of its table."""
     return place if index is None or index.is_global else place.partition("/")[0]
 
 

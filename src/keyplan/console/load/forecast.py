@@ -40,12 +40,12 @@ class PatternForecast:
 
     @property
     def forecast_or_zero(self) -> float:
-        """Return the forecast; 0 without a rate."""
+        """Return the forecast cost, or 0 without a rate."""
         return self.forecast or 0.0
 
     @property
     def verdict(self) -> str:
-        """Return what differs: "above peak", "dearer", "cheaper", "as declared", or "" if nothing is measured."""
+        """Return the verdict: "above peak", "dearer", "cheaper", "as declared", or "" if nothing is measured."""
         if self.measured_units is None:
             return ""
         if self.peak is not None and self.measured > self.peak:

@@ -1,4 +1,4 @@
-"""Which declared pattern explains a request: by operation, table and index, the form of its key, and its expressions.
+"""Matching of requests with declared patterns by operation, table and index, form of the key, and expressions.
 
 A request from any program is compared with the plans of the design. Of several patterns that explain it, the one whose
 condition, filter and changes are closest to the request counts, of equals the one that is declared first.
@@ -53,7 +53,7 @@ class Touched:
 
 
 def touched(operation: str, request: Request, partitions: Mapping[str, Sequence[str]]) -> list[Touched]:
-    """Return what a request names. `partitions`: the partition key attributes of each table and table/index."""
+    """Return the items and collections that a request names. `partitions`: partition keys by table and index."""
     match operation:
         case "GetItem" | "DeleteItem" | "UpdateItem":
             return [Touched(operation, _table(request), None, request["Key"], request)]
@@ -133,7 +133,7 @@ class _Candidate:
 
     @cached_property
     def _prefixes(self) -> tuple[KeyValue, ...]:
-        """The values of begins_with: a request may have another, of the same literal start."""
+        """Return the values of begins_with. A request may have another value with the same literal start."""
         assert self.plan.key is not None
         return tuple(one.low for one in self.plan.key.sort if one.op == "begins_with")
 
@@ -143,13 +143,13 @@ class _Candidate:
 
     @cached_property
     def changes(self) -> frozenset[str]:
-        """The attributes that its update changes."""
+        """Return the attributes that the update changes."""
         fields = self.plan.entity.fields
         return frozenset(fields[one.path.field].attribute for one in self.plan.actions if one.path.field in fields)
 
     @cached_property
     def specificity(self) -> int:
-        """The number of literal characters in its key: of equal plans, the one with the closest key explains."""
+        """Return the number of literal characters in the key. Of equal plans, the closest key is chosen."""
         plan = self.plan
         if plan.key is not None:
             templates = [value.template for value in self._values]
@@ -160,7 +160,7 @@ class _Candidate:
 
     @cached_property
     def _words(self) -> Mapping[str, frozenset[str]]:
-        """The words of its expressions, by member of the request."""
+        """Return the words of the expressions, by member of the request."""
         if self.plan.faults:
             return {}
         return {_MEMBERS[kind]: frozenset(_WORD.findall(text)) for kind, text in expressions(self.plan)}
@@ -204,7 +204,7 @@ def labels(designs: Sequence[Design]) -> dict[Pattern[..., Any], str]:
 
 
 class Matcher:
-    """Finder of the pattern that explains a request, for one or several designs."""
+    """Finder of the pattern that explains a request, for one or more designs."""
 
     def __init__(self, designs: Sequence[Design]) -> None:
         self.labels = labels(designs)

@@ -1,4 +1,4 @@
-"""LoadRecorder of load: counts of requests, units, throttles and errors by name, in time buckets of bounded memory.
+"""Recorder of load: counts of requests, units, throttling and errors by name, in time buckets of bounded memory.
 
 Names belong to a kind, such as ("pattern", "tasks_due") or ("place", "app/open"). Every window keeps a fixed number of
 buckets, a bucket at most so many names of a kind; the others are counted together under OTHER. The hottest keys come
@@ -31,7 +31,7 @@ _KEYS_S: Final = 300.0
 
 @dataclass(frozen=True)
 class LoadSpan:
-    """LoadWindow of time that a page shows."""
+    """Span of time that a page shows."""
 
     name: str
     title: str
@@ -54,7 +54,7 @@ SPANS: Final = (
 
 
 class LoadCounts:
-    """LoadCounts of one name in one bucket, or in several."""
+    """Counts of a name in one or more buckets."""
 
     __slots__ = ("errors", "read", "requests", "seconds", "throttled", "write")
 
@@ -110,7 +110,7 @@ class _Ring:
         self._buckets: deque[tuple[int, Bucket]] = deque()
 
     def bucket(self, at: float) -> Bucket:
-        """Return the bucket of a time; buckets that fell out of the window are removed."""
+        """Return the bucket of a time. Buckets that are no longer in the window are removed."""
         number = int(at // self.span.step_s)
         if self._buckets and self._buckets[-1][0] >= number:
             return self._buckets[-1][1]
@@ -140,7 +140,7 @@ class KeyUse(NamedTuple):
 
 
 class _TopKeys:
-    """Counters of the largest keys: after twice as many keys, the smaller half is forgotten."""
+    """Counters of the largest keys. At twice the number of keys, the smaller half is removed."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -191,7 +191,7 @@ class UndeclaredUse:
 
 @dataclass(frozen=True)
 class LoadWindow:
-    """The counts of a span of time, as of one point in time."""
+    """The counts of a span of time, as of a point in time."""
 
     span: LoadSpan
     now: float
@@ -214,7 +214,7 @@ class LoadWindow:
         return max(1.0, self.now - max(self.since, self.times[0]))
 
     def within(self, keeps: Callable[[Name], bool]) -> LoadWindow:
-        """Return the window with only some names; its total is that of the kept patterns and undeclared requests."""
+        """Return the window with only some names. Its total includes only these patterns and undeclared requests."""
         buckets = []
         for bucket in self.buckets:
             kept = {name: counts for name, counts in bucket.items() if name != TOTAL and keeps(name)}
@@ -250,7 +250,7 @@ class LoadWindow:
 
 
 class LoadRecorder:
-    """LoadCounts of load. Threads may share it."""
+    """Recorder of load. Threads may share it."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         self.clock = clock or SystemClock()
@@ -313,7 +313,7 @@ class LoadRecorder:
             use.counts.add(counts)
 
     def window(self, name: str = "5m") -> LoadWindow:
-        """Return the counts of a span; the first span for an unknown name."""
+        """Return the counts of a span, or of the first span for an unknown name."""
         now = self.clock.now()
         with self._lock:
             fine = self._bucket(now)
@@ -351,7 +351,7 @@ class LoadRecorder:
         return sorted(uses, key=lambda use: (-use.counts.units, -use.counts.requests, use.form))
 
     def _bucket(self, now: float) -> Bucket:
-        """Return the finest bucket of a time; a complete one is first added to the buckets of the other spans."""
+        """Return the finest bucket of a time. A complete bucket is first added to the buckets of the other spans."""
         finest = self._rings[0]
         last = finest.last()
         bucket = finest.bucket(now)

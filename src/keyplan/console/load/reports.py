@@ -1,6 +1,6 @@
 """Reports of connected programs: the figures of their meters since they started, added to the recorder.
 
-A report contains totals, so a lost report loses nothing: only the difference to the program's report before counts.
+A report contains totals, and only the difference to the previous report is counted. A lost report loses no data.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _Text = Field(min_length=1, max_length=400)
 
 
 class InvalidReportError(ValueError):
-    """Report that does not have the form of a meter's figures."""
+    """A report does not have the format of a meter's figures."""
 
 
 class _PatternUsage(BaseModel):

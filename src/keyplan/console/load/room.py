@@ -1,4 +1,4 @@
-"""What the Load room shows: the recorder of a source, with an observer of its engine or reports of programs."""
+"""State of the Load room: the recorder of a source, with an observer of its engine or reports of programs."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _HEAT_MAPS: Final = 8
 
 
 class LoadRoom:
-    """Load of a source: what is recorded, for all pages of a console."""
+    """Recorded load of a source, for all pages of a console."""
 
     def __init__(self, source: Source, designs: Sequence[Design]) -> None:
-        """Start to observe the source's engine, if it is in this process."""
+        """Start observing the source's engine if it is in this process."""
         self.source, self.designs = source, tuple(designs)
         clock = source.engine.clock if source.engine is not None else None
         self.recorder = LoadRecorder(clock)
@@ -53,7 +53,7 @@ class LoadRoom:
         return self.recorder.window(span)
 
     def heat(self, window: LoadWindow, most: int = _HEAT_MAPS) -> list[Heat]:
-        """Return the heat of the tables and indexes with the most units; empty without an embedded engine."""
+        """Return the heat of the tables and indexes with the most units, or nothing without an embedded engine."""
         if self.engine is None:
             return []
         busy = {name.partition(" ")[0] for name in window.totals("partition")}
