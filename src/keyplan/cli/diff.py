@@ -63,7 +63,7 @@ def _module(target: str) -> str:
 
 
 def check_distinct(old: LoadedDesign, new: LoadedDesign, command: str = "diff") -> None:
-    """Refuse two designs whose tables come from the same file; print other files that both use."""
+    """Raise an error if the tables of both designs come from the same file. Print other files that both designs use."""
     if old.file == new.file:
         return
     tables = old.tables_shared_with(new)

@@ -359,7 +359,7 @@ class ExampleRequest:
 
 
 def example_request(pattern: Pattern[..., Any], prefix: str = "") -> ExampleRequest | str:
-    """Return the request of a call, or the first of several, or the reason why there is none."""
+    """Return the request of a call, or the first of several requests, or the reason why the call has no request."""
     if faults := all_faults(pattern.plan):
         return f"it has a fault: {faults[0].code}, {faults[0].problem}"
     try:
@@ -390,7 +390,7 @@ def _order(value: AttributeValue) -> bytes:
 
 
 def example_item(entity: EntitySpec, scope: Scope = _FIRST) -> Item | str:
-    """Return an item of an entity with example values, or the reason why there is none."""
+    """Return an item of an entity with example values, or the reason why no example is possible."""
     try:
         example: Any = example_model(entity.model, scope)
         written: dict[str, Any] = {name: EXAMPLE_MOMENT for name in entity.fields if entity.fields[name].write_time}

@@ -1,4 +1,4 @@
-"""The HTTP server as the main task of a process, which is drained on SIGINT or SIGTERM."""
+"""HTTP server that runs as the main task of a process and drains connections on SIGINT or SIGTERM."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def run_until_stopped(
     started: Callable[[], None],
     pages: Callable[[], WebPages] | None = None,
 ) -> int:
-    """Serve on a bound socket until a signal, and return the number of connections aborted at the end.
+    """Serve on a bound socket until a signal arrives, and return the number of connections aborted at the end.
 
-    `started` is called when connections are accepted. `pages` returns the server of browsers; it runs in
-    the loop. A second signal ends the grace for requests in flight at once.
+    `started` is called when the server accepts connections. `pages` returns the server for browsers and is called in
+    the event loop. A second signal immediately ends the grace period for requests in progress.
     """
     # Requests create many objects and no cycles: freeze existing objects, and collect new ones less often.
     gc.collect()
@@ -74,7 +74,7 @@ async def _serve(
 
 
 class _LazyPages:
-    """WebPages whose server is created for the first browser: most servers never meet one."""
+    """Web pages whose server is created for the first browser, because most servers never get a browser request."""
 
     def __init__(self, create: Callable[[], WebPages]) -> None:
         self._create = create
@@ -93,7 +93,7 @@ class _LazyPages:
 
 
 def _on_signals(loop: asyncio.AbstractEventLoop, ask: Callable[[], None]) -> None:
-    """Call `ask` in the event loop for each signal. Event loops on Windows do not support signals."""
+    """Call `ask` in the event loop for each signal, also on Windows, where event loops do not support signals."""
     for number in _SIGNALS:
         try:
             loop.add_signal_handler(number, ask)
@@ -128,10 +128,10 @@ def launch(
     hints: Callable[[str], list[str]] | None = None,
     pages: Callable[[Engine, DynamoDBApplication], WebPages] | None = None,
 ) -> None:
-    """Serve until SIGINT or SIGTERM. `say` gets each line for the user. Raises LaunchError.
+    """Serve until SIGINT or SIGTERM. `say` receives each line for the user. Raises LaunchError.
 
-    `prepare` gets the engine before any client; `hints` returns further lines for the URL. `pages` returns the server
-    of browsers for the engine; it serves the given application at all paths that are not its own.
+    `prepare` receives the engine before any client connects. `hints` returns further lines to print for the URL.
+    `pages` returns the server for browsers, which passes all paths that are not its own to the given application.
     """
     signatures = known_keys(credentials)
     if signatures is None and not force_open and not is_loopback(host):

@@ -1,4 +1,4 @@
-"""Home page: systems with their health, workers, people, patterns, findings and costs."""
+"""Home page of the systems, with their health, workers, sample people, patterns, findings and costs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def overview(
     has_console: bool,
     signs_in_samples: bool,
 ) -> Overview:
-    """Return what the home page shows.
+    """Return the content of the home page.
 
     `has_endpoint`: True if this address also serves DynamoDB. `signs_in_samples`: True if sample people can sign in.
     """

@@ -53,9 +53,9 @@ class Host:
     ) -> None:
         """Mount the systems.
 
-        With a `guard`, home page, API docs and health details need a token that it accepts, or a signed-in session.
-        `console` is served at /console. `sign_in` adds its pages; `sessions` wraps everything but the DynamoDB
-        endpoint.
+        With a `guard`, the home page, API docs and health details require a token that it accepts, or a signed-in
+        session. `console` is served at /console. `sign_in` adds its pages. `sessions` wraps everything except the
+        DynamoDB endpoint.
         """
         self.hosted, self.workers, self._dynamodb, self.console = hosted, workers, dynamodb, console
         self._signs_in_samples = isinstance(sign_in, SampleSignIn)
@@ -114,7 +114,7 @@ class Host:
         )
 
     async def overview(self, request: Request) -> Overview:
-        """Return what the home page shows, here and in the console."""
+        """Return the content of the home page, which the console shows too."""
         return await home.overview(
             self.hosted,
             self.workers,
@@ -169,7 +169,7 @@ async def _liveness(request: Request) -> Response:
 
 
 async def _not_found(_request: Request, error: Exception) -> Response:
-    """Return an error such as 404 for an address outside of all systems, in the error format of the systems."""
+    """Return an error such as 404 for a path outside of all systems, in the error format of the systems."""
     problem = error if isinstance(error, Problem) else framework_problem(cast("HTTPException", error))
     return problem_response(problem, ProblemStyle())
 

@@ -57,7 +57,7 @@ class Workers:
             self._threads.append(thread)
 
     def lag_s(self, state: State) -> float | None:
-        """Return how long a worker has had work left, in seconds; 0 if it is up to date, None if it never was."""
+        """Return for how many seconds a worker has had pending work: 0 if it is up to date, None if it never was."""
         if state.caught_up_s is None:
             return None
         age_s = self.clock.now() - state.caught_up_s
