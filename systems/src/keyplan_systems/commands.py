@@ -173,26 +173,29 @@ def demo(  # noqa: PLR0917 - one parameter per option, given by name
 
 
 def ask_mcp(  # noqa: PLR0917 - one parameter per option, given by name
-    url: Annotated[str, typer.Option("--url", envvar="ASK_A_HUMAN_URL", help="URL of the running Ask-a-Human.")] = (
-        "http://127.0.0.1:8000/ask_a_human"
-    ),
+    url: Annotated[
+        str, typer.Option("--url", envvar="ASK_A_HUMAN_URL", help="URL of the running Ask-a-Human system.")
+    ] = ("http://127.0.0.1:8000/ask_a_human"),
     agent: Annotated[
         str | None, typer.Option("--agent", envvar="ASK_A_HUMAN_AGENT", help="ID of the agent that asks.")
     ] = None,
     secret: Annotated[
         str | None,
-        typer.Option("--secret", envvar="ASK_A_HUMAN_SECRET", help="The agent's secret; prefer ASK_A_HUMAN_SECRET."),
+        typer.Option(
+            "--secret", envvar="ASK_A_HUMAN_SECRET", help="Secret of the agent. Prefer the variable ASK_A_HUMAN_SECRET."
+        ),
     ] = None,
     transport: Annotated[
-        Literal["stdio", "http"], typer.Option("--transport", help="How clients of the server connect.")
+        Literal["stdio", "http"], typer.Option("--transport", help="Transport by which MCP clients connect.")
     ] = "stdio",
-    port: Annotated[int, typer.Option("--port", min=1, max=65535, help="Port of the transport http.")] = 8765,
-    host: Annotated[
-        str, typer.Option("--host", help="Loopback address that the transport http listens on.")
-    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=1, max=65535, help="Port for the http transport.")] = 8765,
+    host: Annotated[str, typer.Option("--host", help="Loopback address for the http transport.")] = "127.0.0.1",
     credentials: Annotated[
         Path | None,
-        typer.Option("--credentials", help="File of the agent that registers at the first start without --agent."),
+        typer.Option(
+            "--credentials",
+            help="File for the credentials of the agent that is registered at the first start without --agent.",
+        ),
     ] = None,
 ) -> None:
     """Serve Ask-a-Human's tools for AI agents over the Model Context Protocol (MCP)."""
