@@ -229,7 +229,7 @@ class Site:
 
 
 def _routes(app: Any, system: str) -> Iterator[str]:
-    """Return the routes of a system's pages that answer GET; FastAPI may keep them in routers of their own."""
+    """Return the routes of a system's pages that answer GET; FastAPI may keep them in separate routers."""
     for route in app.routes:
         inner = getattr(route, "original_router", None)
         if inner is not None:

@@ -54,7 +54,7 @@ def loaded(path: Path) -> tuple[Exception | None, Design | None]:
 
 
 def treat(design: Design) -> None:
-    """Everything that is made of a design without running it."""
+    """Everything that is generated from a design without running it."""
     checked = check(design)
     assert all(finding.place.line > 0 for finding in checked.findings)
     assert report.text([checked]) + report.json([checked]).decode() + report.sarif([checked]).decode()

@@ -248,7 +248,7 @@ def test_setting_a_constant_uses_one_key_and_adding_does_not() -> None:
     assert one_key(subject(table).hot_keys, "by_level").write(peak=True) == pytest.approx(5 * 2 / 10)
 
     @table.update(player, rate=Rate(average=3))
-    def begin_anew(player: str, part: str) -> ItemWrite:
+    def start_again(player: str, part: str) -> ItemWrite:
         return item(player=player, part=part).set(level=1)
 
     hot = one_key(subject(table).hot_keys, "by_level")

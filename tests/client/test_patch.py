@@ -330,7 +330,7 @@ def test_every_patch_that_needs_an_unknown_field_is_rejected() -> None:
                 faulty.add(names)
                 with pytest.raises(DesignError), keyplan.connect(":memory:") as db:
                     db.run(pattern("u", "t"))
-    # A label alone needs the rank, and so on: no index key here is made of one field that can be patched.
+    # A label alone needs the rank, and so on: no index key here consists of one field that can be patched.
     assert faulty == {
         names for size in (1, 2, 3, 4) for names in combinations(("due", "label", "rank", "status"), size)
     }

@@ -84,12 +84,12 @@ def at_gte(owner: str, n: int, at: datetime) -> KeyCondition:
 
 
 @book.query(Entry, index="by_moment")
-def moment_gt(owner: str, at: datetime) -> KeyCondition:
+def timestamp_gt(owner: str, at: datetime) -> KeyCondition:
     return pk(owner=owner).sk.gt(at=at)
 
 
 @book.query(Entry, index="by_moment", descending=True)
-def moment_lte(owner: str, at: datetime) -> KeyCondition:
+def timestamp_lte(owner: str, at: datetime) -> KeyCondition:
     return pk(owner=owner).sk.lte(at=at)
 
 
@@ -140,8 +140,8 @@ def test_ranges_return_the_items_that_comparison_selects(
         (number_between(owner, n, m), lambda one: n <= one.number <= m),
         (at_lt(owner, n, at), lambda one: one.number == n and one.at < at),
         (at_gte(owner, n, at), lambda one: one.number == n and one.at >= at),
-        (moment_gt(owner, at), lambda one: one.at > at),
-        (moment_lte(owner, at), lambda one: one.at <= at),
+        (timestamp_gt(owner, at), lambda one: one.at > at),
+        (timestamp_lte(owner, at), lambda one: one.at <= at),
         (size_between(owner, n, m), lambda one: n <= one.size <= m),
     ]
     for call, matches in calls:

@@ -1,4 +1,4 @@
-"""Fields declared with Created() and Updated(): writes set them, with the index keys that are made of them."""
+"""Fields declared with Created() and Updated(): writes set them, with the index keys that contain them."""
 
 from __future__ import annotations
 

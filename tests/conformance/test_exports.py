@@ -1,9 +1,9 @@
 """Exports and imports: the cases of `exports/` asked of an engine with a folder of buckets.
 
-The form of a case stands in `runner.py`; the tables are those of `behaviour/tables.json`. Three steps are no
-operations: "Advance" moves the clock by so many "seconds", "Write" makes the object "key" of the bucket "lake" of
-"lines" or "text", "Wait" waits until all exports and imports have ended. "captured" here is what was seen on the
-service by public conformance suites and reports of 2026.
+The form of a case is described in `runner.py`; the tables are those of `behaviour/tables.json`. Three steps are not
+operations: "Advance" moves the clock by a number of "seconds", "Write" writes the "lines" or "text" to the object "key"
+of the bucket "lake", "Wait" waits until all exports and imports have ended. "captured" is what public conformance
+suites and reports of 2026 observed on the service.
 """
 
 from __future__ import annotations

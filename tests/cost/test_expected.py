@@ -163,7 +163,7 @@ def test_a_query_of_a_partition_also_reads_the_items_that_it_does_not_return() -
         return pk(room=room)
 
     @table.query(Room, Member, expected_items=6)
-    def told(room: str) -> KeyCondition:
+    def expected_in(room: str) -> KeyCondition:
         return pk(room=room)
 
     @table.query(Room, Member, expected_items=12)
@@ -183,7 +183,7 @@ def test_a_query_of_a_partition_also_reads_the_items_that_it_does_not_return() -
         return pk(room=room)
 
     of = (1 + 5 + 400, 6)
-    assert [(expected(one).evaluated, expected(one).returned) for one in (room, told)] == [of, of]
+    assert [(expected(one).evaluated, expected(one).returned) for one in (room, expected_in)] == [of, of]
     assert expected(room).units.read == pytest.approx(0.5 * -(-(6 * 200 + 400 * 400) // 4096))
     assert (expected(rooms).evaluated, expected(rooms).returned) == (2 * 406, 12)
     assert expected(some).evaluated == 3 + 200, "half of what is asked for, after as much of the rest"

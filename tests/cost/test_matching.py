@@ -317,10 +317,10 @@ def test_a_field_used_in_full_has_its_own_values_and_not_those_of_its_shard() ->
         return pk(owner=owner)
 
     @table.query(Post, index="shard")
-    def beside(owner: str) -> KeyCondition:
+    def same_shard(owner: str) -> KeyCondition:
         return pk(owner=owner)
 
-    assert found(table) == {"of_owner": 4, "beside": 100}
+    assert found(table) == {"of_owner": 4, "same_shard": 100}
 
 
 def test_the_longest_of_nested_keys_determines_the_number_of_values_and_disjoint_keys_combine() -> None:

@@ -96,7 +96,7 @@ def test_an_item_without_a_declared_size_has_the_size_of_its_fields_and_composed
         (Bytes(60, p99=300, most=900), ItemSize(60, 86, None, declared=True)),
     ],
 )
-def test_an_entry_is_no_larger_than_its_item(expected: Bytes, size: ItemSize) -> None:
+def test_an_entry_is_at_most_as_large_as_its_item(expected: Bytes, size: ItemSize) -> None:
     app = Table("app", pk="artist", sk="title", indexes=[GSI("by_genre", pk="genre", sk="year", project="keys")])
 
     @app.entity(volume=Volume(9, bytes=expected))

@@ -90,7 +90,7 @@ def stored(engine: Engine, item: Item) -> Item | None:
     return stored_item
 
 
-def told(capacity: dict[str, Any]) -> Units:
+def units_of(capacity: dict[str, Any]) -> Units:
     indexes = {**capacity.get("GlobalSecondaryIndexes", {}), **capacity.get("LocalSecondaryIndexes", {})}
     return Units(
         write=capacity["Table"]["CapacityUnits"], indexes={name: one["CapacityUnits"] for name, one in indexes.items()}
@@ -118,7 +118,7 @@ def write(engine: Engine, operation: str, item: Item) -> tuple[Item | None, Unit
         put = {"Put": {"TableName": "things", "Item": item}}
         answer = engine.call("TransactWriteItems", {"TransactItems": [put], "ReturnConsumedCapacity": "INDEXES"})
         (capacity,) = answer["ConsumedCapacity"]
-    return stored(engine, item), told(capacity)
+    return stored(engine, item), units_of(capacity)
 
 
 @settings(deadline=None)

@@ -98,7 +98,7 @@ class Auditor:
         self.deleted = set()
 
     def audit_together(self, items: dict[str, Any]) -> None:
-        """Check that the ring has one version, at most one ahead, and that batch items are no further than the ring."""
+        """Check that the ring has one version, at most one ahead, and that no batch item is ahead of the ring."""
         assert sum(name.startswith("ring") for name in items) in (0, RING), "a torn transaction"
         ring = {int(item["version"]["N"]) for name, item in items.items() if name.startswith("ring")}
         batch = {int(item["version"]["N"]) for name, item in items.items() if name.startswith("batch")}

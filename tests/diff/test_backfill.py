@@ -110,7 +110,7 @@ class Meter:
             self.units[name] += one["CapacityUnits"]
 
 
-def told(backfill: Backfill) -> dict[str, float]:
+def units_of(backfill: Backfill) -> dict[str, float]:
     return {name: units for name, units in {"shop": backfill.write, **backfill.indexes}.items() if units}
 
 
@@ -130,7 +130,7 @@ def test_a_new_index_of_stored_fields_costs_its_entries(tmp_path: Path) -> None:
                 engine.call(step.operation, dict(step.request))
         entries = engine.call("Scan", {"TableName": "shop", "IndexName": "by_state"})["Items"]
     assert (backfill.by, backfill.items, backfill.read) == ("the service", len(entries), 0)
-    assert told(backfill) == {"by_state": sum(write_units(item_bytes(entry)) for entry in entries)}
+    assert units_of(backfill) == {"by_state": sum(write_units(item_bytes(entry)) for entry in entries)}
     assert backfill.price == pytest.approx(2 * COUNT * book()["write_unit"])
 
 
@@ -145,7 +145,7 @@ def test_a_new_field_is_written_to_each_item_and_each_entry_that_projects_it(tmp
                 "UpdateItem", {"Key": primary(item), "ExpressionAttributeValues": {":name": {"S": "x"}}, **update}
             )
         scanned = engine.call("Scan", {"TableName": "shop", "ReturnConsumedCapacity": "TOTAL"})
-    assert told(backfill) == meter.units == {"shop": 2 * COUNT, "all": 2 * COUNT}, "by_city holds keys only"
+    assert units_of(backfill) == meter.units == {"shop": 2 * COUNT, "all": 2 * COUNT}, "by_city holds keys only"
     assert backfill.read == pytest.approx(scanned["ConsumedCapacity"]["CapacityUnits"], abs=0.5)
 
 
@@ -153,7 +153,7 @@ def test_an_index_without_stored_items_costs_nothing(tmp_path: Path) -> None:
     fields = ("    text: str", "    text: str\n    name: str\n    tag: str | None = None")
     index = ('GSI("all", pk="GSI1PK")', 'GSI("all", pk="GSI1PK"), GSI("by_tag", pk="tag")')
     (backfill,) = compared(tmp_path, DESIGN, changed(fields, index)).backfills
-    assert told(backfill) == {"shop": 2 * COUNT, "all": 2 * COUNT}
+    assert units_of(backfill) == {"shop": 2 * COUNT, "all": 2 * COUNT}
 
 
 def test_a_new_index_gets_the_keys_that_items_do_not_have(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_a_new_index_gets_the_keys_that_items_do_not_have(tmp_path: Path) -> Non
         for item in items:
             update = {"UpdateExpression": "SET GSI2PK = :key", "ExpressionAttributeValues": {":key": {"S": "TEXT#x"}}}
             meter.call("UpdateItem", {"Key": primary(item), **update})
-    assert told(backfill) == meter.units == {"shop": 2 * COUNT, "all": 2 * COUNT, "by_text": 2 * COUNT}
+    assert units_of(backfill) == meter.units == {"shop": 2 * COUNT, "all": 2 * COUNT, "by_text": 2 * COUNT}
 
 
 def test_a_new_index_is_rewritten_only_for_projected_attributes(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_a_new_index_is_rewritten_only_for_projected_attributes(tmp_path: Path) 
     index = ('GSI("all", pk="GSI1PK")', 'GSI("all", pk="GSI1PK"), GSI("by_state", pk="state", project="keys")')
     fields = ("    text: str", "    text: str\n    name: str")
     comparison = compared(tmp_path, DESIGN, changed(index, fields))
-    by = {backfill.by: told(backfill) for backfill in comparison.backfills}
+    by = {backfill.by: units_of(backfill) for backfill in comparison.backfills}
     assert by == {"the service": {"by_state": COUNT}, "a program": {"shop": 2 * COUNT, "all": 2 * COUNT}}
 
 
@@ -193,14 +193,14 @@ def test_an_item_with_a_changed_key_is_put_and_deleted(tmp_path: Path) -> None:
                 ("Put", {"Item": {**item, "PK": {"S": item["PK"]["S"].replace("SHOP", "S")}}}),
                 ("Delete", {"Key": primary(item)}),
             )
-    assert told(backfill) == meter.units == {"shop": 8 * COUNT, "all": 4 * COUNT, "by_city": 2 * COUNT}
+    assert units_of(backfill) == meter.units == {"shop": 8 * COUNT, "all": 4 * COUNT, "by_city": 2 * COUNT}
 
 
 def test_sentinels_of_an_item_with_a_changed_key_store_the_new_key(tmp_path: Path) -> None:
     owned = ('key=key("SHOP#{shop_id}", "META"),', 'key=key("SHOP#{shop_id}", "META"), unique=["text"],')
     moved = ('key=key("SHOP#{shop_id}", "META"),', 'key=key("S#{shop_id}", "META"), unique=["text"],')
     (backfill,) = compared(tmp_path, changed(owned), changed(moved)).backfills
-    assert told(backfill) == {"shop": 2 * (4 + 1) * COUNT, "all": 4 * COUNT, "by_city": 2 * COUNT}
+    assert units_of(backfill) == {"shop": 2 * (4 + 1) * COUNT, "all": 4 * COUNT, "by_city": 2 * COUNT}
 
 
 def test_an_item_with_a_removed_value_is_rewritten_with_its_entries(tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ def test_an_item_with_a_removed_value_is_rewritten_with_its_entries(tmp_path: Pa
                 values = {":s": {"S": "shut"}, ":k": {"S": "SHOPS#shut"}}
                 meter.call("UpdateItem", {"Key": primary(item), "ExpressionAttributeValues": values, **update})
     assert backfill.items == COUNT / 4
-    assert told(backfill) == meter.units == {"shop": 2 * COUNT / 4, "all": 4 * COUNT / 4}
+    assert units_of(backfill) == meter.units == {"shop": 2 * COUNT / 4, "all": 4 * COUNT / 4}
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ def test_items_excluded_by_a_new_index_condition_are_updated(tmp_path: Path) -> 
             values = {"ExpressionAttributeValues": {":key": {"S": "SHOPS#open"}}} if is_open else {}
             update = {"UpdateExpression": "SET GSI1PK = :key" if is_open else "REMOVE GSI1PK", **values}
             meter.call("UpdateItem", {"Key": primary(item), **update})
-    assert told(backfill) == meter.units == {"shop": 2 * COUNT, "all": (2 + 2 * 0.25) * COUNT}
+    assert units_of(backfill) == meter.units == {"shop": 2 * COUNT, "all": (2 + 2 * 0.25) * COUNT}
 
 
 def test_items_of_a_removed_entity_are_deleted(tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ def test_items_of_a_removed_entity_are_deleted(tmp_path: Path) -> None:
         items, meter = stored(engine, comparison), Meter(engine)
         for item in items:
             meter.call("DeleteItem", {"Key": primary(item)})
-    assert told(backfill) == meter.units == {"shop": 2 * COUNT, "all": 2 * COUNT, "by_city": COUNT}
+    assert units_of(backfill) == meter.units == {"shop": 2 * COUNT, "all": 2 * COUNT, "by_city": COUNT}
 
 
 def test_changes_of_one_entity_are_one_pass(tmp_path: Path) -> None:
@@ -277,7 +277,7 @@ def test_changes_of_one_entity_are_one_pass(tmp_path: Path) -> None:
     assert len(comparison.changes) == 2
     (backfill,) = comparison.backfills
     assert backfill.items == COUNT
-    assert told(backfill) == told(comparison.backfill(comparison.changes[0]) or backfill)
+    assert units_of(backfill) == units_of(comparison.backfill(comparison.changes[0]) or backfill)
 
 
 def test_a_copied_table_is_written_with_all_its_indexes(tmp_path: Path) -> None:
@@ -324,7 +324,7 @@ def test_cleanup_is_a_separate_pass(tmp_path: Path) -> None:
     unique = ('key=key("SHOP#{shop_id}", "META"),', 'key=key("SHOP#{shop_id}", "META"), unique=["text"],')
     other = ('key=key("SHOP#{shop_id}", "META"),', 'key=key("SHOP#{shop_id}", "META"), unique=["city"],')
     first, last = compared(tmp_path, changed(unique), changed(other)).backfills
-    assert [(one.is_cleaning, one.what, told(one)) for one in (first, last)] == [
+    assert [(one.is_cleaning, one.what, units_of(one)) for one in (first, last)] == [
         (False, "sentinels of Shop", {"shop": (2 + 4) * COUNT}),
         (True, "sentinels of Shop", {"shop": COUNT}),
     ]
@@ -342,4 +342,4 @@ def test_a_sentinel_is_put_in_one_transaction_with_a_check_of_its_item(tmp_path:
                 ("ConditionCheck", {"Key": primary(item), "ConditionExpression": "attribute_exists(PK)"}),
                 ("Put", {"Item": sentinel, "ConditionExpression": "attribute_not_exists(PK)"}),
             )
-    assert told(backfill) == meter.units == {"shop": (4 + 2) * COUNT}
+    assert units_of(backfill) == meter.units == {"shop": (4 + 2) * COUNT}

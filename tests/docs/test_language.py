@@ -16,6 +16,11 @@ ROOT = DOCS.parent
 SOURCES = sorted(
     path for folder in ("src/keyplan", "systems/src", "examples") for path in (ROOT / folder).rglob("*.py")
 )
+TESTS = sorted(
+    path
+    for path in (ROOT / "tests").rglob("*.py")
+    if path != Path(__file__).resolve() and "console" not in path.relative_to(ROOT).parts
+)
 PAGES = sorted([*DOCS.rglob("*.md"), *(ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"))])
 
 CODE = re.compile(r"^([ ]*)(```|~~~).*?^\1\2|(`+)[^`].*?\3|<!--.*?-->", re.MULTILINE | re.DOTALL)
@@ -73,6 +78,24 @@ def source_texts(source: str) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
 
 
+def texts_of_tests(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the line and the text of each comment, docstring and name of a function or class; strings are data."""
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.lineno, node.name.replace("begins_with", "").replace("_", " ")
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module):
+            yield getattr(node, "lineno", 1), ast.get_docstring(node) or ""
+
+
+def words_of_tests(source: str) -> list[tuple[int, str]]:
+    """Return the line and the text of each rejected word in the comments, docstrings and names of tests."""
+    results = {(first + line - 1, word) for first, text in texts_of_tests(source) for line, word in words(text)}
+    return sorted(results)
+
+
 def source_words(source: str) -> list[tuple[int, str]]:
     """Return the line and the text of each rejected word in the texts of a program."""
     results = {(first + line - 1, word) for first, text in source_texts(source) for line, word in words(text)}
@@ -105,6 +128,19 @@ def test_texts_of_sources_use_plain_words(folder: Path) -> None:
     assert not rejected, "\n".join(rejected)
 
 
+@pytest.mark.parametrize(
+    "folder", sorted({path.parent for path in TESTS}), ids=lambda path: str(path.relative_to(ROOT))
+)
+def test_names_comments_and_docstrings_of_tests_use_plain_words(folder: Path) -> None:
+    rejected = [
+        f"{path.relative_to(ROOT)}:{line}: {word!r}: write {replacement(word)}"
+        for path in TESTS
+        if path.parent == folder
+        for line, word in words_of_tests(path.read_text())
+    ]
+    assert not rejected, "\n".join(rejected)
+
+
 def test_every_allowed_word_still_occurs() -> None:
     find = {".md": words, ".py": source_words}
     used = {
@@ -127,3 +163,8 @@ def test_comments_docstrings_and_messages_are_checked_and_names_are_not() -> Non
         '"""Made up."""\n\n\ndef told(moment):  # kept for good\n    raise TypeError(f"{moment} is no time", "anew")\n'
     )
     assert source_words(source) == [(1, "Made up"), (4, "for good"), (5, "is no")]
+
+
+def test_names_of_tests_are_checked_and_their_strings_are_not() -> None:
+    source = 'def test_a_reader_is_told():\n    """Made up."""\n    assert f(moment) == "kept for good"  # anew\n'
+    assert words_of_tests(source) == [(1, "Made up"), (1, "told"), (3, "anew")]

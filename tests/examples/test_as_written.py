@@ -28,7 +28,7 @@ def faults(name: str) -> list[dict[str, Any]]:
     return list(tomllib.loads((TABLES / f"{name}.toml").read_text())["fault"])
 
 
-def told(name: str, wanted: list[str]) -> bool:
+def is_reported(name: str, wanted: list[str]) -> bool:
     code, subject, *words = wanted
     return any(
         finding.code == code and finding.subject == subject and all(word in finding.problem for word in words)
@@ -43,7 +43,7 @@ CASES = [(name, fault) for name in NAMES for fault in faults(name)]
 @pytest.mark.parametrize(("name", "fault"), CASES, ids=[fault["id"] for _, fault in CASES])
 def test_each_fault_is_reported_by_its_listed_findings(name: str, fault: dict[str, Any]) -> None:
     assert fault["found"]
-    missing = [finding for finding in fault["found"] if not told(name, finding)]
+    missing = [finding for finding in fault["found"] if not is_reported(name, finding)]
     assert not missing, f"{fault['what']}: not found {missing}"
 
 

@@ -1,6 +1,6 @@
 """What a policy allows: its Allow statements held against requests, as IAM evaluates them.
 
-Only what exported policies are made of: actions, resources with wildcards, StringLike and StringEquals with
+Only what exported policies contain: actions, resources with wildcards, StringLike and StringEquals with
 ForAllValues and ForAnyValue, Null, and policy variables.
 
 Sources: IAM user guide, "Single-valued vs. multivalued context keys" (ForAllValues is true of a missing key,

@@ -111,7 +111,7 @@ def thank(change: Modified[Order]) -> None:
 
 
 @shop.on_change(Order, filter=changed("total"), retries=None)
-def reckon(change: Modified[Order]) -> None:
+def charge(change: Modified[Order]) -> None:
     """Update the sum."""
 
 
@@ -150,7 +150,7 @@ def box_of(picture: ET.Element, text: str) -> Area:
     return min((box for box in boxes(picture) if box.holds(area)), key=lambda box: box.bottom - box.top)
 
 
-def told(picture: ET.Element) -> str:
+def description_of(picture: ET.Element) -> str:
     return str(picture.findtext("desc"))
 
 
@@ -175,7 +175,7 @@ def test_entities_have_their_keys_indexes_and_fields() -> None:
         *(*entity, "dim", "key", "key", "dim", "dim", "key", "dim", "key", "key", None),
         *(*entity, "dim", "key", None, "name", "dim", *index, None, *index, None, *index),
     ]
-    assert told(picture) == (
+    assert description_of(picture) == (
         "Order: PK = CUSTOMER#{customer}, SK = ORDER#{number:06d}; in open, courier, total."
         " Customer: PK = CUSTOMER#{customer}, SK = PROFILE; in courier"
     )
@@ -224,7 +224,7 @@ def test_sections_of_an_entity_are_separated_by_rules() -> None:
 def test_a_table_without_entities_is_drawn() -> None:
     picture = drawn(diagrams.entities(empty, "e"))
     assert words(picture) == ["table empty", "partition key id"]
-    assert told(picture) == "No entities."
+    assert description_of(picture) == "No entities."
     assert words(drawn(diagrams.entities(log, "e"))) == ["Line", "id = {id}", "id S", "table log", "partition key id"]
 
 
@@ -240,7 +240,7 @@ def test_patterns_are_drawn_next_to_their_tables() -> None:
         *("total, LSI", "partition key PK", "sort key total", "holds keys", "1 of 2 entities"),
     ]
     assert styles(picture)[:4] == ["name", None, None, None]
-    assert told(picture) == (
+    assert description_of(picture) == (
         "Table shop is read by order. Index open is read by open_orders. Index courier is read by no pattern."
         " Index total is read by no pattern. The table is written by place, send, place_and_note."
     )
@@ -262,8 +262,8 @@ def test_tables_without_reads_or_writes_are_described() -> None:
     picture = drawn(diagrams.patterns(log, [note], "p"))
     assert words(picture) == ["table log", "partition key id", "1 entity", "note Put"]
     assert box_of(picture, "table log").left == 0
-    assert told(picture) == "Table log is read by no pattern. The table is written by note."
-    assert told(drawn(diagrams.patterns(shop, [order], "p"))).endswith("The table is written by no pattern.")
+    assert description_of(picture) == "Table log is read by no pattern. The table is written by note."
+    assert description_of(drawn(diagrams.patterns(shop, [order], "p"))).endswith("The table is written by no pattern.")
 
 
 def test_consumers_are_drawn_between_their_tables_and_failure_destinations() -> None:
@@ -271,16 +271,16 @@ def test_consumers_are_drawn_between_their_tables_and_failure_destinations() -> 
     assert words(picture) == [
         *("table shop", "stream NEW_AND_OLD_IMAGES"),
         *("thank", "Order: modified", "only when state changes to 'sent'", "batches of 7", "after 3 retries: unsent"),
-        *("reckon", "Order: modified", "only when total changes", "batches of 100"),
+        *("charge", "Order: modified", "only when total changes", "batches of 100"),
         "retried as long as the stream keeps the change",
         *("watch", "Order, Customer: inserted, removed", "only while customer = 'ann'", "batches of 100"),
         "after 2 retries: the consumer stops",
         *("table log", "stream off", "copy", "Line: inserted", "batches of 100", "after 1 retry: lost"),
     ]
     assert styles(picture)[:3] == ["name", None, "name"]
-    assert told(picture) == (
+    assert description_of(picture) == (
         "thank receives changes of Order from table shop; failed changes: after 3 retries: unsent."
-        " reckon receives changes of Order from table shop; failed changes: retried as long as the stream keeps the"
+        " charge receives changes of Order from table shop; failed changes: retried as long as the stream keeps the"
         " change."
         " watch receives changes of Order, Customer from table shop; failed changes: after 2 retries: the consumer"
         " stops."
@@ -292,7 +292,7 @@ def test_consumers_are_drawn_between_their_tables_and_failure_destinations() -> 
         "after 2 retries: the consumer stops",
     )
     tables = (*["table shop"] * 3, "table log")
-    rows = zip(tables, ("thank", "reckon", "watch", "copy"), (*ends, "after 1 retry: lost"), strict=True)
+    rows = zip(tables, ("thank", "charge", "watch", "copy"), (*ends, "after 1 retry: lost"), strict=True)
     taken, failed = lines(picture, "line read"), lines(picture, "line write")
     for (source, consumer, end), into, out in zip(rows, taken, failed, strict=True):
         one, after = box_of(picture, consumer), box_of(picture, end)

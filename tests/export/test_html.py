@@ -47,7 +47,7 @@ def hostile() -> Design:
     return Design(EVIL, (table,), claims=(Claim(EVIL),), doc=doc)
 
 
-def told(name: str) -> Design:
+def design_named(name: str) -> Design:
     if name == "diary":
         return Design.of(diary)
     return hostile() if name == "hostile" else design_of(name)
@@ -55,7 +55,7 @@ def told(name: str) -> Design:
 
 @cache
 def made(name: str) -> str:
-    design = told(name)
+    design = design_named(name)
     findings = check(design).findings
     return page(design, findings, estimate(design, fixed()))
 
@@ -132,7 +132,7 @@ def test_every_diagram_has_a_description(name: str) -> None:
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_every_entity_and_every_pattern_is_in_a_diagram(name: str) -> None:
-    design = told(name)
+    design = design_named(name)
     shown = " ".join(text for picture in pictures(made(name)) for text, _ in texts(picture))
     for entity in design.entities:
         assert entity.name in shown
@@ -144,7 +144,7 @@ def test_every_entity_and_every_pattern_is_in_a_diagram(name: str) -> None:
 
 
 def test_a_page_is_deterministic() -> None:
-    design = told("forum")
+    design = design_named("forum")
     assert page(design, check(design).findings, estimate(design, fixed())) == made("forum")
 
 
@@ -158,7 +158,7 @@ def test_the_contents_list_tables_entities_and_sections() -> None:
 
 
 def test_a_finding_is_a_row_of_the_page() -> None:
-    design = told("diary")
+    design = design_named("diary")
     finding = Finding("KP101", "error", "entry", "a | b", "do it", design.pattern("entry").place)
     assert "<td>a | b</td>" in page(design, [finding], estimate(design, fixed()))
 

@@ -203,7 +203,7 @@ def join_with_chip(member: Member, chip: Chip, other: str) -> list[WriteCall[Any
     return [join(member), put_chip(chip), there(other)]
 
 
-def told(pattern: Pattern[..., Any]) -> list[str]:
+def grant_lines(pattern: Pattern[..., Any]) -> list[str]:
     """Each grant in a line: the action, what is under the table, the partition, the limits."""
     lines = []
     for one in of_pattern(pattern, Bindings({})):
@@ -227,7 +227,7 @@ def told(pattern: Pattern[..., Any]) -> list[str]:
 def test_a_read_is_granted_on_its_index_and_a_count_only_with_count_access(
     pattern: Pattern[..., Any], expected: list[str]
 ) -> None:
-    assert told(pattern) == expected
+    assert grant_lines(pattern) == expected
 
 
 OF_EMAIL = "UNIQUE#Member#email#* enclosed"
@@ -252,7 +252,7 @@ OF_EMAIL = "UNIQUE#Member#email#* enclosed"
     ids=lambda one: getattr(one, "name", ""),
 )
 def test_a_write_is_granted_with_its_possible_operations(pattern: Pattern[..., Any], expected: list[str]) -> None:
-    assert told(pattern) == expected
+    assert grant_lines(pattern) == expected
 
 
 @pytest.mark.parametrize(
@@ -295,7 +295,7 @@ def test_a_write_is_granted_with_its_possible_operations(pattern: Pattern[..., A
     ids=lambda one: getattr(one, "name", ""),
 )
 def test_unique_values_are_granted_only_in_transactions(pattern: Pattern[..., Any], expected: list[str]) -> None:
-    assert told(pattern) == expected
+    assert grant_lines(pattern) == expected
 
 
 # Consumers, failures, descriptions.

@@ -1,4 +1,4 @@
-"""The file that is made of a template, word by word; and that it is laid out as formatters do."""
+"""The file that is generated from a template, word by word; and that it is laid out as formatters do."""
 
 from __future__ import annotations
 

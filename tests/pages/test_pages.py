@@ -38,7 +38,7 @@ def client() -> Iterator[TestClient]:
         yield client
 
 
-def test_a_page_allows_only_files_of_its_own_server(client: TestClient) -> None:
+def test_a_page_allows_only_files_of_its_server(client: TestClient) -> None:
     page = client.get("/notes/app/")
     assert page.headers["content-security-policy"] == POLICY
     assert "unsafe" not in POLICY

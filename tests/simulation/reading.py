@@ -135,7 +135,9 @@ class Read:
         test = self._filter(data, said)
         self.request.update(said.members(), ReturnConsumedCapacity="INDEXES")
         filtered = set() if test is None else {str(test[1][0])}
-        if self._lacking(projected) or (operation == "Query" and self._is_part() and not filtered <= self._held()):
+        if self._is_incomplete(projected) or (
+            operation == "Query" and self._is_part() and not filtered <= self._held()
+        ):
             self._refused(operation)
             return
         # Nothing can follow the one item of a table without a sort key: its query names no last key.
@@ -179,7 +181,7 @@ class Read:
         assert self.index is not None
         return {name for name, _ in self.table.key_attributes + self.index.attributes} | set(self.index.included)
 
-    def _lacking(self, projected: set[str] | None) -> bool:
+    def _is_incomplete(self, projected: set[str] | None) -> bool:
         """Whether a global index is asked to show what it does not hold."""
         if not self._is_part() or self._is_local_part():
             return False

@@ -106,7 +106,7 @@ class World:
         self.runners.append(runner)
         return runner
 
-    def told(self, kind: type[Notice]) -> list[Any]:
+    def notices_of(self, kind: type[Notice]) -> list[Any]:
         """Return the notices of a kind."""
         return [notice for notice in self.notices if isinstance(notice, kind)]
 

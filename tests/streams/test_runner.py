@@ -233,7 +233,7 @@ def test_a_second_runner_on_a_shard_takes_over_when_the_lease_ends(world: World)
     many(world, 1, first=2)
     drive(world, one)
     assert len(got["one"]) == 9, "it has lost the shard, and delivers nothing of it"
-    (lost,) = world.told(LeaseLost)
+    (lost,) = world.notices_of(LeaseLost)
     assert lost.consumer == "shop/watch"
     drive(world, two)
     assert len(got["two"]) == 18
@@ -255,7 +255,7 @@ def test_a_delayed_runner_does_not_advance_the_checkpoint_of_its_successor(insid
     first = inside.runner(runner="slow")
     first.run_once()
     assert got == [0, 1, 0, 1, 2, 3], "the first stops where it finds that it has lost the shard"
-    assert len(inside.told(LeaseLost)) >= 1
+    assert len(inside.notices_of(LeaseLost)) >= 1
     lanes = inside.checkpoints().board("shop/watch").lanes.values()
     assert {lane.owner for lane in lanes if lane.position is not None} == {"next"}
 
@@ -303,7 +303,7 @@ def test_one_slow_shard_does_not_end_the_leases_of_others(inside: World) -> None
     slow = inside.runner(runner="slow")
     slow.run_once()
     assert len(got) == len(set(got)) == 45
-    assert inside.told(LeaseLost) == []
+    assert inside.notices_of(LeaseLost) == []
 
 
 def test_a_lane_lost_during_another_delivery_affects_only_that_lane(inside: World) -> None:
@@ -323,7 +323,7 @@ def test_a_lane_lost_during_another_delivery_affects_only_that_lane(inside: Worl
     shop.orders(inside.db, 3)
     inside.runner(runner="slow").run_once()
     assert got == [0, 1, 2]
-    assert {lost.consumer for lost in inside.told(LeaseLost)} == {"shop/idle"}
+    assert {lost.consumer for lost in inside.notices_of(LeaseLost)} == {"shop/idle"}
 
 
 def test_lanes_acquired_before_a_failed_shard_lookup_are_read(inside: World, tmp_path: Path) -> None:

@@ -276,7 +276,7 @@ def test_records_trimmed_unread_are_reported_as_a_gap_and_reading_continues(worl
     counts = world.runner().run_once()
     assert got == [0, 1, 4, 5]
     assert counts.gaps == 1
-    (gap,) = world.told(Gap)
+    (gap,) = world.notices_of(Gap)
     assert gap.consumers == ("shop/watch",)
     assert gap.after is not None
 
@@ -294,7 +294,7 @@ def test_records_trimmed_before_their_shard_was_read_are_reported_as_a_gap_once(
     world.shop.orders(world.db, 1, first=2)
     assert world.runner().run_once().gaps == 0
     assert got == [2]
-    (gap,) = world.told(Gap)
+    (gap,) = world.notices_of(Gap)
     assert (gap.consumers, gap.after) == (("shop/watch",), None)
 
 
@@ -312,7 +312,7 @@ def test_records_retried_until_they_are_trimmed_are_not_a_gap(world: World) -> N
     assert runner.run_once().retried == 1
     world.clock.advance(25 * 3600)
     assert runner.run_once().delivered == 1
-    assert world.told(Gap) == []
+    assert world.notices_of(Gap) == []
 
 
 def test_records_trimmed_before_a_consumer_of_latest_started_are_not_a_gap(world: World) -> None:
@@ -336,7 +336,7 @@ def test_handled_records_that_are_trimmed_are_not_a_gap(world: World) -> None:
     world.shop.orders(world.db, 2, first=2)
     assert world.runner().run_once().gaps == 0
     assert got == [0, 1, 2, 3]
-    assert world.told(Gap) == []
+    assert world.notices_of(Gap) == []
 
 
 def test_a_runner_that_pauses_longer_than_the_iterator_lifetime_continues(world: World) -> None:
@@ -371,9 +371,9 @@ def test_a_stream_enabled_again_is_read_after_the_rest_of_the_old_one(world: Wor
     world.shop.orders(world.db, 2, first=5)
     runner.run_once()
     assert got == [0, 1, 2, 3, 5, 6]
-    (notice,) = world.told(StreamReplaced)
+    (notice,) = world.notices_of(StreamReplaced)
     assert "in neither" in str(notice)
-    assert world.told(Gap) == []
+    assert world.notices_of(Gap) == []
 
 
 def test_an_expired_old_stream_is_a_gap(inside: World) -> None:
@@ -387,8 +387,8 @@ def test_an_expired_old_stream_is_a_gap(inside: World) -> None:
     inside.shop.orders(inside.db, 1, first=1)
     inside.runner().run_once()
     assert got == [0, 1]
-    assert len(inside.told(Gap)) == 3, "one for each shard that was not read to its end"
-    assert len(inside.told(StreamReplaced)) == 1
+    assert len(inside.notices_of(Gap)) == 3, "one for each shard that was not read to its end"
+    assert len(inside.notices_of(StreamReplaced)) == 1
 
 
 class ShortShards:

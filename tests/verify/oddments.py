@@ -36,7 +36,7 @@ class Seat(NamedTuple):
 
 
 class Desk:
-    """No type that values could be made of."""
+    """A type for which no value can be generated."""
 
     room: str
     row: int
@@ -115,7 +115,7 @@ def at_desk(self: Desk) -> KeyCondition:
 
 
 @oddments.query(Place)
-def of_whoever(who) -> KeyCondition:  # type: ignore[no-untyped-def]  # nothing is said of it
+def of_untyped(who) -> KeyCondition:  # type: ignore[no-untyped-def]  # nothing is said of it
     return pk(room=who.place.room)
 
 

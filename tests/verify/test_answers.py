@@ -83,7 +83,7 @@ def meaning(op: str, low: str, high: str | None = None) -> ReadMeaning:
     return meaning_of(asked)
 
 
-def told(found: ReadMeaning) -> list[tuple[str, str, str]]:
+def key_test_rows(found: ReadMeaning) -> list[tuple[str, str, str]]:
     return [
         (wish.field, wish.op, repr(wish.low) + (f"..{wish.high!r}" if wish.high is not None else ""))
         for wish in found.key_tests
@@ -111,15 +111,15 @@ def test_placeholders_are_compared_as_their_fields(
     op: str, low: str, high: str | None, expected: list[tuple[str, str, str]]
 ) -> None:
     filter_meaning = meaning(op, low, high)
-    assert told(filter_meaning) == expected
+    assert key_test_rows(filter_meaning) == expected
     assert filter_meaning.unlike == ()
 
 
 @pytest.mark.parametrize("low", ["STATE#{status}", "STATUS#OPEN#1#a#b", "{status}", "STATUS##"])
 def test_a_text_that_matches_no_key_is_recognized(low: str) -> None:
     filter_meaning = meaning("=", low)
-    assert filter_meaning.unlike == (low,) or told(filter_meaning)[-1][1] == "reads"
-    assert told(filter_meaning) == [] or filter_meaning.unlike == ()
+    assert filter_meaning.unlike == (low,) or key_test_rows(filter_meaning)[-1][1] == "reads"
+    assert key_test_rows(filter_meaning) == [] or filter_meaning.unlike == ()
 
 
 def test_a_literal_text_is_compared_like_the_key() -> None:
@@ -160,6 +160,6 @@ def test_a_day_or_its_text_is_the_start_of_a_timestamp() -> None:
     def part_of_a_choice(device: str) -> KeyCondition:
         return pk(device=device).sk.begins_with(state="o")
 
-    assert told(meaning_of(on_day))[-1] == ("at", "begins_with", "day")
+    assert key_test_rows(meaning_of(on_day))[-1] == ("at", "begins_with", "day")
     report = verify(Design("logs", (logs,)))
     assert [(pattern.verdict, pattern.returned > 0) for pattern in report.patterns] == [("OK", True)] * 5

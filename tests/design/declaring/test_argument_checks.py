@@ -1,4 +1,4 @@
-"""Arguments of the wrong type are refused when a pattern is called, before anything is made of them."""
+"""Arguments of the wrong type are refused when a pattern is called, before they are used."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from keyplan.design.fields.annotations import DeclaredField
 from keyplan.design.keys.encodings import KeyPartError
 from keyplan.design.keys.templates import BoundTemplate, parse
 
-# Letters, digits and punctuation that literals, escapes and choices are made of: most splits are wrong ones.
+# Letters, digits and punctuation that literals, escapes and choices consist of: most splits are wrong ones.
 ADVERSE = st.text(st.sampled_from("abTx#:%-|{140é\x00\U0010ffff"), max_size=6)
 FILLED = ADVERSE.filter(bool)
 MOMENTS = st.datetimes(datetime(1971, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC))

@@ -139,7 +139,7 @@ RANGES: list[tuple[str, Any, tuple[str, ...], tuple[str, ...] | None]] = [
 
 
 @pytest.mark.parametrize(("sort", "term", "expected", "residue"), RANGES)
-def test_a_range_is_between_texts_of_its_own_template(
+def test_the_bounds_of_a_range_follow_its_template(
     sort: str, term: KeyCondition, expected: tuple[str, ...], residue: tuple[str, ...] | None
 ) -> None:
     plan = planned(named(sort), under(term))

@@ -76,7 +76,7 @@ def planned(change: ItemWrite, *, upsert: bool = False) -> Plan:
     return pattern.plan
 
 
-def lacking(plan: Plan) -> dict[str, str]:
+def missing_members(plan: Plan) -> dict[str, str]:
     """By index, what a fault says is missing."""
     members = {}
     for fault in plan.faults:
@@ -196,7 +196,7 @@ def test_an_update_plan_describes_the_effect_on_index_keys(
     change: ItemWrite, expected: dict[str, dict[str, str]], missing: dict[str, str]
 ) -> None:
     plan = planned(change)
-    assert lacking(plan) == missing
+    assert missing_members(plan) == missing
     results = effects(plan)
     for index, sources in results.items():
         wanted = expected[index]

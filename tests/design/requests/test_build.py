@@ -160,7 +160,7 @@ def ship(buyer: str, order: int) -> ItemWrite:
 
 
 @shop.update(Order)
-def reckon(buyer: str, order: int, total: int | None, state: State) -> ItemWrite:
+def charge(buyer: str, order: int, total: int | None, state: State) -> ItemWrite:
     return item(buyer=buyer, order=order).set(total=total).assuming(state=state)
 
 
@@ -314,7 +314,7 @@ def test_leaving_an_index_removes_its_key() -> None:
     ],
 )
 def test_an_index_key_is_set_or_removed_by_its_condition(total: int | None, update: str) -> None:
-    built_request = request(reckon("b", 7, total, State.new))
+    built_request = request(charge("b", 7, total, State.new))
     used(built_request)
     shard = request(place_order(Order(buyer="b", order=7, total=1)))["Item"]["G2"]["S"]
     assert resolved(built_request["UpdateExpression"], built_request) == update.replace("SHARD#2", shard)

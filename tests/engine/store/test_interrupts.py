@@ -85,7 +85,7 @@ def test_an_interrupted_thread_continues_and_blocks_no_other(durability: Durabil
             row = view.point(tree, key)
         return None if row is None else row[1]
 
-    def write_beside() -> None:
+    def write_concurrently() -> None:
         while not over.wait(0.0005):
             put(b"beside", b"x")
 
@@ -95,7 +95,7 @@ def test_an_interrupted_thread_continues_and_blocks_no_other(durability: Durabil
         with store.group():
             put(b"b", b"interrupted")
 
-    beside = threading.Thread(target=write_beside)
+    beside = threading.Thread(target=write_concurrently)
     interrupter = Interrupter()
     anything()
     before = signal.signal(signal.SIGUSR1, interrupter.handle)

@@ -129,7 +129,7 @@ class Stage:
         self.stack.callback(outbound.close)
         return PushWorker(self.service.base, outbound, "https://ask.example/")
 
-    def told(self) -> list[tuple[str, str]]:
+    def outbox_messages(self) -> list[tuple[str, str]]:
         """Return token and question of all messages in the outbox, in order."""
         return [(kept.message.token, kept.message.question_id) for kept in read_outbox(self.outbox).messages]
 

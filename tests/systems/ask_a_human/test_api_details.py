@@ -24,22 +24,31 @@ from keyplan_systems.ask_a_human.domain.requests import fingerprint_hash
 
 
 def test_invalid_input_has_one_error_format_from_every_check(stage: Stage) -> None:
-    def told(answer: httpx.Response) -> tuple[str, str]:
+    def field_and_constraint(answer: httpx.Response) -> tuple[str, str]:
         assert refused(answer) == (400, "VALIDATION_ERROR")
         error = answer.json()["error"]
         assert error["message"].startswith(error["details"]["field"])
         return error["details"]["field"], error["details"]["constraint"]
 
     send, headers = stage.client.post, stage.agent("a") | {"Content-Type": "application/json"}
-    assert told(stage.ask(prompt="too short")) == ("prompt", "string_too_short")
-    assert told(stage.ask(type="multiple_choice", options=["a", "x" * 201])) == ("options.1", "string_too_long")
-    assert told(send("/agent/questions", content=b"{", headers=headers)) == ("body", "json_invalid")
-    assert told(send("/agent/questions", json=[1], headers=headers)) == ("body", "model_attributes_type")
-    assert told(stage.client.get("/agent/questions?limit=x", headers=headers)) == ("limit", "int_parsing")
-    assert told(stage.client.get("/agent/questions?cursor=x", headers=headers)) == ("cursor", "cursor")
-    assert told(stage.ask(agent="a b")) == ("X-Agent-Id", "format")
-    assert told(stage.answer(stage.asked(), "ada", answer="")) == ("answer", "string_too_short")
-    assert told(stage.get("/leaderboard", period="yearly")) == ("period", "enum")
+    assert field_and_constraint(stage.ask(prompt="too short")) == ("prompt", "string_too_short")
+    assert field_and_constraint(stage.ask(type="multiple_choice", options=["a", "x" * 201])) == (
+        "options.1",
+        "string_too_long",
+    )
+    assert field_and_constraint(send("/agent/questions", content=b"{", headers=headers)) == ("body", "json_invalid")
+    assert field_and_constraint(send("/agent/questions", json=[1], headers=headers)) == (
+        "body",
+        "model_attributes_type",
+    )
+    assert field_and_constraint(stage.client.get("/agent/questions?limit=x", headers=headers)) == (
+        "limit",
+        "int_parsing",
+    )
+    assert field_and_constraint(stage.client.get("/agent/questions?cursor=x", headers=headers)) == ("cursor", "cursor")
+    assert field_and_constraint(stage.ask(agent="a b")) == ("X-Agent-Id", "format")
+    assert field_and_constraint(stage.answer(stage.asked(), "ada", answer="")) == ("answer", "string_too_short")
+    assert field_and_constraint(stage.get("/leaderboard", period="yearly")) == ("period", "enum")
 
 
 @pytest.mark.embedded("refused before any table is met")

@@ -131,7 +131,7 @@ def test_a_question_is_asked_notified_answered_and_counted(stage: Stage, clock: 
     question = stage.asked(key="k", min_responses=3)
     assert stage.ask(key="k", min_responses=3).json()["question_id"] == question
     assert stage.pusher().run_once() == 1
-    assert len(stage.told()) == 3
+    assert len(stage.outbox_messages()) == 3
     answers = at_once([partial(stage.answer, question, f"person-{number}") for number in range(6)])
     assert sorted(answer.status_code for answer in answers) == [201] * 3 + [410] * 3
     assert stage.poll(question)["status"] == "CLOSED"

@@ -248,4 +248,4 @@ def test_a_disabled_subscription_is_not_notified_even_if_the_index_is_stale(lagg
     off = lagging.client.delete(f"/human/push/subscribe/{subscription_ids[0]}", headers=lagging.person("person-off"))
     assert off.status_code == 204
     assert lagging.pusher().run_once() == 1
-    assert [token for token, _ in lagging.told()] == ["on"]
+    assert [token for token, _ in lagging.outbox_messages()] == ["on"]

@@ -41,7 +41,7 @@ def test_a_new_question_notifies_three_people_for_each_missing_answer(stage: Sta
         stage.subscribe(f"token-{number}", f"person-{number}")
     question = stage.asked(min_responses=2)
     assert stage.pusher().run_once() == 1
-    result = stage.told()
+    result = stage.outbox_messages()
     assert len({token for token, _ in result}) == len(result) == 6
     assert {request for _, request in result} == {question}
 
@@ -64,10 +64,10 @@ def test_people_are_notified_again_after_their_interval_and_not_before(stage: St
     result: list[set[str]] = []
     for step_s in (0.0, 5 * MINUTE - 0.001, 0.001, 25 * MINUTE, 210 * MINUTE):
         clock.advance(step_s)
-        before = len(stage.told())
+        before = len(stage.outbox_messages())
         stage.asked(agent=f"agent-{len(result)}", timeout_seconds=60)
         worker.run_once()
-        result.append({token for token, _ in stage.told()[before:]})
+        result.append({token for token, _ in stage.outbox_messages()[before:]})
     assert result == [
         {"every-5", "every-30", "every-240"},
         set(),
@@ -101,7 +101,7 @@ def test_closed_questions_and_disabled_subscriptions_cause_no_notifications(stag
     assert stage.pusher().run_once() == 0
     stage.asked(agent="other")
     stage.pusher().run_once()
-    assert [token for token, _ in stage.told()] == ["there"]
+    assert [token for token, _ in stage.outbox_messages()] == ["there"]
     clock.advance(1)
 
 
@@ -114,7 +114,7 @@ def test_the_sample_is_uniform_over_all_eligible_people(stage: Stage, clock: Man
         clock.advance(5 * MINUTE)
         stage.asked(agent=f"agent-{number}", min_responses=1, timeout_seconds=60)
         worker.run_once()
-    counts = Counter(token for token, _ in stage.told())
+    counts = Counter(token for token, _ in stage.outbox_messages())
     assert sum(counts.values()) == 450
     # 15 each on average with a deviation of about 3.7: five of those are far beyond chance for thirty people.
     assert all(1 <= counts[f"token-{number}"] <= 34 for number in range(30))
@@ -131,7 +131,7 @@ def test_every_eligible_person_is_notified_across_pages(stage: Stage) -> None:
 
     stage.connection._call = one_at_a_time
     stage.pusher().run_once()
-    assert {token for token, _ in stage.told()} == {f"token-{number}" for number in range(24)}
+    assert {token for token, _ in stage.outbox_messages()} == {f"token-{number}" for number in range(24)}
 
 
 def test_a_dead_token_disables_its_subscription(
@@ -255,7 +255,7 @@ def test_a_refreshed_token_is_used(stage: Stage) -> None:
     stage.client.put(f"/human/push/subscribe/{subscription_id}", json={"fcm_token": "new"}, headers=headers)
     stage.asked()
     stage.pusher().run_once()
-    assert [token for token, _ in stage.told()] == ["new"]
+    assert [token for token, _ in stage.outbox_messages()] == ["new"]
 
 
 def test_the_worker_sends_through_the_real_client_and_handles_its_responses(

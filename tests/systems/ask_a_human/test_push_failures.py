@@ -76,7 +76,7 @@ def audience(stage: Stage, people: int, minutes: int = 30) -> None:
         assert response.status_code == 201
 
 
-def told_of(service: Scripted) -> list[str]:
+def question_ids_sent(service: Scripted) -> list[str]:
     return [message.question_id for message in service.sent]
 
 
@@ -88,9 +88,9 @@ def test_a_round_with_an_unreadable_question_is_repeated_and_no_other_is_lost(st
     worker = stage.pusher(service)
     with throttled(stage, lambda operation, text: operation == "GetItem" and question_ids[which] in text):
         run(worker.run_once, failures=1)
-    assert sorted(told_of(service)) == sorted((*question_ids[:which], *question_ids[which + 1 :]) * 3)
+    assert sorted(question_ids_sent(service)) == sorted((*question_ids[:which], *question_ids[which + 1 :]) * 3)
     assert worker.run_once() == 1
-    assert sorted(told_of(service)) == sorted(question_ids * 3)
+    assert sorted(question_ids_sent(service)) == sorted(question_ids * 3)
 
 
 def test_no_round_is_used_up_while_subscriptions_cannot_be_read(stage: Stage) -> None:
@@ -102,7 +102,7 @@ def test_no_round_is_used_up_while_subscriptions_cannot_be_read(stage: Stage) ->
         run(worker.run_once, failures=1)
     assert service.sent == []
     assert worker.run_once() == 2
-    assert sorted(told_of(service)) == sorted(question_ids * 3)
+    assert sorted(question_ids_sent(service)) == sorted(question_ids * 3)
 
 
 def test_a_round_that_cannot_be_claimed_is_left_for_the_next_run(stage: Stage) -> None:
@@ -112,9 +112,9 @@ def test_a_round_that_cannot_be_claimed_is_left_for_the_next_run(stage: Stage) -
     worker = stage.pusher(service)
     with throttled(stage, lambda operation, text: operation == "TransactWriteItems" and f"PUSH#{first}" in text):
         run(worker.run_once, failures=1)
-    assert told_of(service) == [second] * 3
+    assert question_ids_sent(service) == [second] * 3
     assert worker.run_once() == 1
-    assert told_of(service) == [second] * 3 + [first] * 3
+    assert question_ids_sent(service) == [second] * 3 + [first] * 3
 
 
 @pytest.mark.parametrize("which", [0, 1, 2])
@@ -192,7 +192,7 @@ def test_a_question_that_ends_while_people_are_read_claims_no_one(stage: Stage, 
     assert service.sent == []
     later = stage.asked(min_responses=1, timeout_seconds=3600)
     worker.run_once()
-    assert told_of(service) == [later] * 3
+    assert question_ids_sent(service) == [later] * 3
 
 
 @pytest.mark.parametrize("timeout_s", [60, 3600])  # one round only, and more of them
@@ -202,7 +202,7 @@ def test_a_claimed_round_with_a_lost_response_is_done(stage: Stage, timeout_s: i
     service = Scripted()
     with losing_the_answer(stage, is_round):
         assert stage.pusher(service).run_once() == 1
-    assert told_of(service) == [question] * 3
+    assert question_ids_sent(service) == [question] * 3
 
 
 def test_a_claimed_retry_with_a_lost_response_is_sent(stage: Stage, clock: ManualClock) -> None:
@@ -242,7 +242,7 @@ def test_a_round_claimed_by_another_worker_after_a_failed_request_is_done_once(s
     worker, other = stage.pusher(service), stage.pusher(service)
     with overtaken(stage, is_round, other.run_once):
         assert worker.run_once() == 0
-    assert told_of(service) == [question] * 3
+    assert question_ids_sent(service) == [question] * 3
 
 
 def test_a_retry_claimed_by_another_worker_after_a_failed_request_is_sent_once(
@@ -312,7 +312,7 @@ def test_unreadable_questions_do_not_delay_other_rounds(
     with pytest.raises(ExceptionGroup) as caught:
         stage.pusher(service).run_once()
     assert [type(exception) for exception in caught.value.exceptions] == [UnreadableItemError] * 2
-    assert told_of(service) == [readable] * 3
+    assert question_ids_sent(service) == [readable] * 3
 
 
 def test_unreadable_questions_do_not_prevent_other_expiries(
@@ -339,7 +339,7 @@ def test_an_unreadable_job_does_not_delay_other_rounds(stage: Stage, attribute: 
     spoil(stage, entities.questions, f"ERRAND#PUSH#{question_ids[0]}", attribute, {"S": "none"})
     service = Scripted()
     run_past_unreadable(stage.pusher(service).run_once, done=2)
-    assert sorted(told_of(service)) == sorted(question_ids[1:] * 3)
+    assert sorted(question_ids_sent(service)) == sorted(question_ids[1:] * 3)
 
 
 def test_an_unreadable_job_does_not_prevent_other_expiries(stage: Stage, clock: ManualClock) -> None:

@@ -67,7 +67,7 @@ def test_one_of_ten_concurrent_push_workers_claims_a_round(stage: Stage) -> None
     stage.connection._call = together
     at_once([stage.pusher().run_once for _ in range(10)])
     assert len(met) == 10
-    assert len(stage.told()) == 6
+    assert len(stage.outbox_messages()) == 6
 
 
 @pytest.mark.parametrize("change", ["closed", "switched off"])
@@ -107,8 +107,8 @@ def test_a_worker_that_dies_after_its_claims_notifies_no_one_twice(
             dying.run_once()
     clock.advance(15 * MINUTE)
     living.run_once()
-    result = [token for token, _ in stage.told()]
+    result = [token for token, _ in stage.outbox_messages()]
     assert len(result) == len({*result}) == 3  # the three that the dead worker had claimed wait for their interval
     clock.advance(30 * MINUTE)
     living.run_once()
-    assert len(stage.told()) == 6
+    assert len(stage.outbox_messages()) == 6

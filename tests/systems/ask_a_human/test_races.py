@@ -201,7 +201,7 @@ def check_ten_workers(stage: Stage, clock: ManualClock) -> list[tuple[str, str]]
     at_once([worker.run_once for worker in workers])
     for worker in workers:  # missed by one worker because another had claimed it
         worker.run_once()
-    result = stage.told()
+    result = stage.outbox_messages()
     assert max(Counter(token for token, _ in result).values()) == 1
     assert {question for _, question in result} <= question_ids
     assert max(Counter(question for _, question in result).values()) <= 15
@@ -214,7 +214,7 @@ def test_ten_concurrent_push_workers_never_notify_anyone_twice(stage: Stage, clo
     clock.advance(15 * 60)
     workers = [stage.pusher() for _ in range(10)]
     at_once([worker.run_once for worker in workers])
-    again = stage.told()[len(result) :]
+    again = stage.outbox_messages()[len(result) :]
     assert 40 <= len(again) <= 60
     assert max(Counter(token for token, _ in again).values()) == 1
 

@@ -22,7 +22,7 @@ from keyplan_systems.ask_a_human.service import Service
 ADA = fingerprint_hash("ada")
 
 
-def told(*arguments: str) -> list[dict[str, Any]]:
+def output_of(*arguments: str) -> list[dict[str, Any]]:
     done = CliRunner().invoke(app, arguments)
     assert (done.exit_code, done.stderr) == (0, "")
     return [json.loads(line) for line in done.stdout.splitlines()]
@@ -45,21 +45,21 @@ def flagged(address: str) -> list[str]:
 
 def test_a_reviewer_sees_flags_and_answers_and_decides(address: str) -> None:
     first, second = flagged(address)
-    waiting = told("waiting", "--url", address)
+    waiting = output_of("waiting", "--url", address)
     assert [(one["question"], one["reason"]) for one in waiting] == [
         (first, "suspicious_timing"),
         (second, "suspicious_timing"),
     ]
     assert {one["person"] for one in waiting} == {ADA}
-    answers = told("answers", ADA, "--url", address)
+    answers = output_of("answers", ADA, "--url", address)
     assert [(answer["question_id"], answer["answer"]) for answer in answers] == [
         (second, "number 1"),
         (first, "number 0"),
     ]
-    assert told("answers", ADA, "--most", "1", "--url", address) == answers[:1]
-    [decided] = told("decide", waiting[0]["flag_id"], "banned", "--url", address)
+    assert output_of("answers", ADA, "--most", "1", "--url", address) == answers[:1]
+    [decided] = output_of("decide", waiting[0]["flag_id"], "banned", "--url", address)
     assert (decided["flag_id"], decided["action"], decided["reviewed"]) == (waiting[0]["flag_id"], "banned", True)
-    assert told("waiting", "--url", address) == waiting[1:]
+    assert output_of("waiting", "--url", address) == waiting[1:]
 
 
 def test_review_errors_are_reported_on_one_line(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def message(number: int, place: Place = PLACE) -> Draft:
     return Draft(place, f"message-{number}", EventType.MESSAGE, user_id="13", content=f"text {number}")
 
 
-def told(log: EventLog, place: Place = PLACE) -> list[Event]:
+def events_in(log: EventLog, place: Place = PLACE) -> list[Event]:
     return log.since(place, 0)
 
 
@@ -79,7 +79,7 @@ def test_each_type_keeps_its_attributes_and_a_missing_one_is_none(
     log: EventLog, kind: EventType, fields: dict[str, Any]
 ) -> None:
     log.append(Draft(PLACE, "an-event", kind, **fields))
-    (event,) = told(log)
+    (event,) = events_in(log)
     optional = ("user_id", "attempt_id", "answer_id", "score", "validated", "content")
     assert {name: getattr(event, name) for name in optional if getattr(event, name) is not None} == fields
 
@@ -87,7 +87,7 @@ def test_each_type_keeps_its_attributes_and_a_missing_one_is_none(
 def test_two_events_of_one_millisecond_are_both_stored_in_order_of_arrival(log: EventLog) -> None:
     first, second = log.append(message(2)), log.append(message(1))
     assert first.event.at_ms == second.event.at_ms == NOW_MS
-    assert [event.event_id for event in told(log)] == ["message-2", "message-1"]
+    assert [event.event_id for event in events_in(log)] == ["message-2", "message-1"]
     assert [event.event_id for event in log.history(PLACE, 20, None)] == ["message-1", "message-2"]
 
 
@@ -99,14 +99,14 @@ def test_an_event_sent_again_is_stored_once_at_any_time(log: EventLog, clock: Ma
     other = Draft(PLACE, "attempt-5", EventType.ATTEMPT_STARTED, at_ms=NOW_MS - 9, attempt_id="5")
     assert log.append(fact).is_new
     assert log.append(other).event.at_ms == NOW_MS - 5
-    assert [event.seq for event in told(log)] == [1, 2]
+    assert [event.seq for event in events_in(log)] == [1, 2]
 
 
 def test_back_filled_events_are_at_their_time_in_the_history_and_last_among_arrivals(log: EventLog) -> None:
     log.append(message(1))
     log.append(Draft(PLACE, "attempt-5", EventType.ATTEMPT_STARTED, at_ms=NOW_MS - 10**9, attempt_id="5"))
     log.append(message(2))
-    assert [event.event_id for event in told(log)] == ["message-1", "attempt-5", "message-2"]
+    assert [event.event_id for event in events_in(log)] == ["message-1", "attempt-5", "message-2"]
     assert [event.event_id for event in log.history(PLACE, 20, None)] == ["message-2", "message-1", "attempt-5"]
     assert [event.event_id for event in log.since(PLACE, 1)] == ["attempt-5", "message-2"]
 
@@ -139,8 +139,8 @@ def test_threads_do_not_mix(log: EventLog) -> None:
     other = Place("4", "27")
     log.append(message(1))
     log.append(message(1, other))
-    assert [event.place for event in told(log)] == [PLACE]
-    assert [event.seq for event in told(log, other)] == [1]
+    assert [event.place for event in events_in(log)] == [PLACE]
+    assert [event.seq for event in events_in(log, other)] == [1]
 
 
 def together(acts: list[Callable[[], Appended]]) -> list[Appended]:
@@ -213,7 +213,7 @@ def test_a_lagging_index_returns_fewer_events_and_never_a_gap(clock: ManualClock
             assert seqs == list(range(1, len(seqs) + 1))
             clock.advance(1)
         assert log.last_seq(PLACE) == 20
-        assert len(told(log)) == 20
+        assert len(events_in(log)) == 20
 
 
 def test_the_last_sequence_number_is_read_consistently(clock: ManualClock) -> None:

@@ -42,7 +42,7 @@ def status_event(kind: EventType, seq: int) -> Event:
     return Event(participant_id=ANN, item_id=sample.LOOPS, at_ms=1, seq=seq, event_id=f"s{seq}", type=kind, user_id=ANN)
 
 
-def told(live: Live, user_id: str) -> list[str]:
+def notified_texts(live: Live, user_id: str) -> list[str]:
     with live.notifier() as runner:
         runner.run_once()
     return [notification.excerpt for notification in live.service.followers.notifications(user_id, 100, None)]
@@ -131,13 +131,13 @@ def test_a_watcher_is_not_notified_and_a_user_who_left_is(live: Live) -> None:
             assert pushed[-1]["excerpt"] == "while ann watches"
 
     asyncio.run(story())
-    assert "while ann watches" not in told(live, ANN)
-    assert "while ann watches" in told(live, TUTOR)
+    assert "while ann watches" not in notified_texts(live, ANN)
+    assert "while ann watches" in notified_texts(live, TUTOR)
 
 
 def test_a_repeated_message_is_one_notification_and_stays_read(live: Live) -> None:
     live.writer(TUTOR).say("once")
-    assert told(live, ANN).count("once") == 1
+    assert notified_texts(live, ANN).count("once") == 1
     (actual_notification,) = [
         notification
         for notification in live.service.followers.notifications(ANN, 100, None)
@@ -157,29 +157,29 @@ def test_a_repeated_message_is_one_notification_and_stays_read(live: Live) -> No
 
 def test_a_notification_contains_the_start_of_a_long_message(live: Live) -> None:
     live.writer(TUTOR).say("\U0001f600" * 8_000)
-    assert "\U0001f600" * 200 in told(live, ANN)
+    assert "\U0001f600" * 200 in notified_texts(live, ANN)
 
 
 def test_notifications_are_kept_for_sixty_days(live: Live) -> None:
     live.writer(TUTOR).say("for a while")
-    assert "for a while" in told(live, ANN)
+    assert "for a while" in notified_texts(live, ANN)
     live.clock.advance(60 * DAY - 3600)
-    assert "for a while" in told(live, ANN)
+    assert "for a while" in notified_texts(live, ANN)
     live.clock.advance(3601)
-    assert told(live, ANN) == []
+    assert notified_texts(live, ANN) == []
 
 
 def test_a_follower_who_may_no_longer_read_a_thread_is_not_notified(live: Live) -> None:
     for user_id in (TUTOR, BEN):
         live.service.followers.follow(PLACE, user_id)
     live.writer(TEACHER).say("for readers")
-    assert "for readers" in told(live, TUTOR)
-    assert told(live, BEN) == []
+    assert "for readers" in notified_texts(live, TUTOR)
+    assert notified_texts(live, BEN) == []
     with live.service.database.write() as session:
         session.execute(delete(ItemPermissionRow).where(ItemPermissionRow.group_id == sample.TUTORS))
     live.writer(TEACHER).say("not for tutors")
-    assert "not for tutors" in told(live, ANN)
-    assert "not for tutors" not in told(live, TUTOR)
+    assert "not for tutors" in notified_texts(live, ANN)
+    assert "not for tutors" not in notified_texts(live, TUTOR)
 
 
 def rights_of(user_id: str) -> ThreadRights:

@@ -470,7 +470,7 @@ def write_as(site: Site, user: str, item: str, participant: str, text: str) -> N
 
 @contextmanager
 def server(folder: Path, port: int) -> Iterator[subprocess.Popen[str]]:
-    """Run `keyplan up` as a process of its own, and kill it at the end."""
+    """Run `keyplan up` as a separate process, and kill it at the end."""
     command = [sys.executable, "-m", "keyplan", "up", "--system", "forum", "--port", str(port), "--folder", str(folder)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

@@ -81,7 +81,7 @@ class Sweeping:
 
 
 @pytest.mark.parametrize("silent_s", [24 * 3600 - 1, 24 * 3600, 30 * 3600])  # the sweep may be late
-def test_an_attempt_submitted_at_the_last_moment_is_not_abandoned_while_it_is_graded(
+def test_an_attempt_submitted_just_before_the_limit_is_not_abandoned_while_it_is_graded(
     stage: Stage, ada: Caller, clock: ManualClock, silent_s: int
 ) -> None:
     draft = ada.begun()

@@ -64,7 +64,7 @@ class Auditor:
         with self.lock:
             self.histories[task["task_id"]].changes.append((said, task))
 
-    def told(self, results: list[dict[str, str]], status: str) -> None:
+    def record_results(self, results: list[dict[str, str]], status: str) -> None:
         """Record the answer to a bulk request."""
         with self.lock:
             for result in results:

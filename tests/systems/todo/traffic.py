@@ -71,14 +71,14 @@ class Traffic:
         body = {"task_ids": self.chance.sample(known, min(3, len(known))), "status": status}
         answer = self._send(lambda: caller.post("/tasks/bulk/status", body, key))
         if self._is(answer, 200):
-            self.auditor.told(answer.json()["results"], status)
+            self.auditor.record_results(answer.json()["results"], status)
 
     def clear(self, caller: Caller) -> None:
         """Delete completed tasks."""
         key = new_key()
         answer = self._send(lambda: caller.post("/tasks/bulk/delete-completed", key=key))
         if self._is(answer, 200):
-            self.auditor.told(answer.json()["results"], "")
+            self.auditor.record_results(answer.json()["results"], "")
 
     def look(self, caller: Caller) -> None:
         """Read; a known task that nobody deletes must exist."""

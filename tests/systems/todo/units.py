@@ -23,7 +23,7 @@ from keyplan_systems.todo import design
 from keyplan_systems.todo.entities import User, app
 
 
-def told(meter: Metered) -> str:
+def units_text(meter: Metered) -> str:
     """Return the billed units."""
     parts = [f"{amount:g} {unit}" for amount, unit in ((meter.read, "RCU"), (meter.write, "WCU")) if amount]
     return " + ".join(parts) or "0"
@@ -48,7 +48,7 @@ def alone(row: Row) -> str:
         filled(connection)
         meter.reset()
         row.alone(connection)
-    return told(meter)
+    return units_text(meter)
 
 
 @contextmanager
@@ -75,7 +75,7 @@ def asked(row: Row, stage: Stage, caller: Caller, meter: Metered) -> str:
         row.asked(caller)  # the replay is measured
     meter.reset()
     row.asked(caller)
-    return told(meter)
+    return units_text(meter)
 
 
 def table() -> str:

@@ -20,7 +20,7 @@ from keyplan_systems.web.tour import BrowserMissingError, started
 
 @contextmanager
 def demo(*options: str) -> Iterator[subprocess.Popen[str]]:
-    """Run the command as a process of its own."""
+    """Run the command as a separate process."""
     command = [sys.executable, "-u", "-m", "keyplan", "demo", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:

@@ -153,7 +153,7 @@ def test_a_score_below_two_is_weak_even_above_the_users_own_mean() -> None:
 
 
 @pytest.mark.parametrize("score", [2, 3, 4])
-def test_equal_scores_in_everything_are_no_weakness(score: int) -> None:
+def test_equal_scores_in_all_dimensions_give_no_weakness(score: int) -> None:
     assert weaknesses({name: [score] for name in DIMENSIONS}) == ()
 
 

@@ -33,7 +33,7 @@ def gold(lake: Lake) -> dict[str, list[dict[str, Any]]]:
 
 
 def _all(lake: Lake, schema: str, names: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
-    """Return the rows of views by one query, because each query opens an engine of its own."""
+    """Return the rows of views by one query, because each query opens its own engine."""
     ordered = ", ".join(f"(SELECT list({n}) FROM (SELECT * FROM {schema}.{n} ORDER BY ALL) {n}) AS {n}" for n in names)
     (row,) = rows(lake, f"SELECT {ordered}")
     return {name: row[name] or [] for name in names}

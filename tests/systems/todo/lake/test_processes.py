@@ -83,7 +83,7 @@ def caught_up(lake: Lake, straight: Lake) -> None:
     assert silver(lake) == silver(straight)
 
 
-def test_consumers_killed_at_any_moment_leave_a_lake_that_catches_up(tmp_path: Path, straight: Lake) -> None:
+def test_consumers_killed_at_any_time_leave_a_lake_that_catches_up(tmp_path: Path, straight: Lake) -> None:
     lake = Lake.open(tmp_path / "lake")
     chance = random.Random(5)
     for seed in range(examples(6)):

@@ -76,12 +76,12 @@ class Sleeping(Folder):
     def create(self, path: str, body: bytes) -> bool:
         """Sleep, create, sleep."""
         if self.before is not None and path == name_of(self.before[0]):
-            (_, meanwhile), self.before = self.before, None
-            meanwhile()
+            (_, concurrent_commits), self.before = self.before, None
+            concurrent_commits()
         created = super().create(path, body)
         if self.after is not None and path == name_of(self.after[0]):
-            (_, meanwhile), self.after = self.after, None
-            meanwhile()
+            (_, concurrent_commits), self.after = self.after, None
+            concurrent_commits()
         return created
 
 
@@ -92,13 +92,13 @@ def test_a_writer_whose_version_was_removed_commits_on_the_newest(tmp_path: Path
         others.commit(adding(f"before-{number}"))
     storage = Sleeping(tmp_path)
 
-    def meanwhile() -> None:
+    def concurrent_commits() -> None:
         for number in range(10):
             others.commit(adding(f"meanwhile-{number}"))
         for version in range(known + 8):  # as vacuum removes, in ascending order
             storage.remove(name_of(version))
 
-    storage.before = before, meanwhile
+    storage.before = before, concurrent_commits
     done = Versions(storage, ManualClock()).commit(adding("late"))
     assert done.version == known + 11
     latest = others.latest()
