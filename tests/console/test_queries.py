@@ -11,10 +11,13 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import expect
+from starlette.testclient import TestClient
 from tests.browser import PHONE, Window
 from tests.console.data import create, fill, get, put
 
+from keyplan.console import Console, Source
 from keyplan.engine.engine import Engine
+from keyplan.errors import ServiceError
 
 Visit = Callable[..., Window]
 ORDERS = "/console/data/tables/orders/"
@@ -182,6 +185,30 @@ def test_new_records_of_a_stream_appear_while_one_watches(engine: Engine, visit:
     window.screenshot("console-stream")
     page.get_by_role("button", name="Stop").click()
     expect(page.locator("#tail-state")).to_have_text("Stopped.")
+
+
+class NoStreamsError(ServiceError):
+    """An error of an engine without streams, which has neither a name nor a message."""
+
+    code = "400"
+
+
+def test_a_stream_that_the_database_does_not_serve_names_the_refused_operation(engine: Engine) -> None:
+    create(engine, StreamSpecification={"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"})
+
+    def call(operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        if operation == "DescribeStream":
+            raise NoStreamsError
+        return engine.call(operation, request)
+
+    console = Console(Source("other engine", call, kind="endpoint"))
+    base = "http://127.0.0.1:8001"
+    with TestClient(console.site(), base_url=base) as client:
+        client.get(console.url(base))
+        answer = client.get(f"{ORDERS}stream")
+    assert answer.status_code == 200
+    assert "The stream cannot be read: other engine refused DescribeStream (400)." in answer.text
+    assert "Follow live" not in answer.text
 
 
 def test_a_table_without_a_stream_says_how_to_turn_it_on(engine: Engine, visit: Visit) -> None:

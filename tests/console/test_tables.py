@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from playwright.sync_api import expect
+from starlette.testclient import TestClient
 from tests.browser import PHONE, Window, Windows
 from tests.console.data import create, fill, get, put
 
@@ -242,6 +244,31 @@ def test_what_a_database_does_not_support_is_named_and_the_rest_works(engine: En
     window.check_accessibility()
     window.goto("/console/data/tables/orders/")
     expect(page.locator(".result")).to_have_text("Scan 1 item")
+
+
+def test_a_change_that_a_database_does_not_support_is_named_although_its_form_is_hidden(engine: Engine) -> None:
+    create(engine)
+    missing = {"ListBackups", "CreateBackup", "RestoreTableFromBackup", "ListTagsOfResource", "TagResource"}
+
+    def call(operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        if operation in missing:
+            raise UnknownOperationError(f"{operation} is not supported")
+        return engine.call(operation, request)
+
+    console = Console(Source("other engine", call, kind="endpoint"))
+    table, base = "/console/data/tables/orders", "http://127.0.0.1:8001"
+    with TestClient(console.site(), base_url=base, headers={"Origin": base}) as client:
+        page = client.get(console.url(base)).text + client.get(f"{table}/about").text
+        token = re.search(r'name="csrf" value="([^"]+)"', page)
+        assert token is not None
+        for path, operation, fields in (
+            ("settings", "CreateBackup", {"setting": "backup", "name": "before-release"}),
+            ("restore", "RestoreTableFromBackup", {"arn": "arn:backup", "target": "copy"}),
+            ("settings", "TagResource", {"setting": "tag", "tag_key": "team", "tag_value": "a"}),
+        ):
+            answer = client.post(f"{table}/{path}", data={"csrf": token[1], **fields})
+            assert answer.status_code == 400
+            assert f"{operation} is not supported" in answer.text
 
 
 def test_an_endpoint_that_fails_during_a_change_is_reported(engine: Engine, visit: Visit) -> None:

@@ -14,7 +14,7 @@ from keyplan.client.errors import NoAnswerError
 from keyplan.console.data.documents import encoded_key, is_same, plain_text
 from keyplan.console.data.facts import TableFacts, describe, instant
 from keyplan.console.frame import Frame, form
-from keyplan.console.source import Source
+from keyplan.console.source import Source, receipts_of_page
 from keyplan.errors import ServiceError
 
 _RECORDS: Final = 100
@@ -42,7 +42,9 @@ def routes(console: Frame) -> list[Route]:
         except NoAnswerError:
             raise
         except ServiceError as error:  # other makers' engines may have no streams
-            failure = f"{source.name} does not serve this stream: {error.code} {error.message}".strip()
+            operation = receipts_of_page()[-1].operation
+            detail = ": ".join(filter(None, [error.code, error.message]))
+            failure = f"The stream cannot be read: {source.name} refused {operation} ({detail})."
         return console.render(
             request,
             "data/stream.html.j2",
