@@ -24,7 +24,7 @@ Output: TypeAlias = Annotated[
 Prices: TypeAlias = Annotated[
     Path | None, typer.Option("--prices", help="JSON file with prices to use instead of the prices of --region.")
 ]
-Region: TypeAlias = Annotated[str, typer.Option("--region", help="AWS region to use the prices of.")]
+Region: TypeAlias = Annotated[str, typer.Option("--region", help="AWS region whose prices apply.")]
 Prefix: TypeAlias = Annotated[
     str, typer.Option("--prefix", help="Prefix of the table names, like table_prefix in a connection URL.")
 ]

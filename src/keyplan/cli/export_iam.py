@@ -31,7 +31,7 @@ Bind = Annotated[
     list[str] | None,
     typer.Option(
         "--bind",
-        help="Restrict a parameter of the partition keys to a value of the principal, such as "
+        help="Require a partition key parameter to equal a policy variable of the caller, such as "
         "user_id='${aws:PrincipalTag/user_id}'. Can be repeated.",
     ),
 ]
@@ -53,8 +53,8 @@ def iam(
         bool | None,
         typer.Option(
             "--consumers/--no-consumers",
-            help="Allow running change consumers. With --consumers, allow this on any stream, even if the "
-            "design declares no consumers.",
+            help="Allow running change consumers on all streams, or on none. By default, the declared consumers "
+            "are allowed unless --pattern is given.",
         ),
     ] = None,
     checkpoints: Annotated[
@@ -75,7 +75,7 @@ def iam(
 ) -> None:
     """Write an IAM policy that allows only the requests of the design's patterns and consumers."""
     from keyplan.cli.designs import load  # noqa: PLC0415
-    from keyplan.export.iam import of_checks, of_creation, policies, policy, size  # noqa: PLC0415  # noqa: PLC0415
+    from keyplan.export.iam import of_checks, of_creation, policies, policy, size  # noqa: PLC0415
     from keyplan.export.iam_keys import BindError, Bindings, principal_value  # noqa: PLC0415
     from keyplan.streams.checkpoints_table import checkpoint_table  # noqa: PLC0415 - `keyplan --help` needs no designs
 
@@ -101,7 +101,7 @@ def iam(
     whole = policy(grants, where)
     documents = policies(grants, where) if split else [whole]
     _write(documents, output)
-    _tell_size(size(whole), [size(document) for document in documents])
+    _print_size(size(whole), [size(document) for document in documents])
 
 
 def _note(text: str) -> None:
@@ -196,10 +196,10 @@ def _of_consumers(design: Design, read: Sequence[Table], prefix: str, *, checkpo
         for kept_in in failures:
             yield from of_failures(kept_in, table, prefix)
         if not failures:
-            _tell_destinations(table)
+            _print_destinations(table)
 
 
-def _tell_destinations(table: Table) -> None:
+def _print_destinations(table: Table) -> None:
     if names := sorted({consumer.on_failure for consumer in table.consumers if consumer.on_failure is not None}):
         _note(
             f"where failed records of {table.name} go ({', '.join(names)}) is not declared: add its permissions"
@@ -217,7 +217,7 @@ def _write(made: Sequence[dict[str, Any]], output: Path | None) -> None:
         write("export iam", in_json(policy), path)
 
 
-def _tell_size(whole: int, parts: Sequence[int]) -> None:
+def _print_size(whole: int, parts: Sequence[int]) -> None:
     from keyplan.export.iam import MANAGED_POLICY_CHARACTERS as MOST  # noqa: PLC0415 - as above
 
     if max(parts) > MOST:

@@ -148,7 +148,7 @@ def demo(  # noqa: PLR0917 - one parameter per option, given by name
     pace: Annotated[
         float,
         typer.Option(
-            "--pace", min=0, max=60, help="Seconds to wait for each step in the browser. 0 runs without waiting."
+            "--pace", min=0, max=60, help="Seconds to pause after each step in the browser. 0 disables the pauses."
         ),
     ] = 1.0,
     headless: Annotated[
@@ -212,8 +212,8 @@ def ask_mcp(  # noqa: PLR0917 - one parameter per option, given by name
 
 
 def lake(
-    system: Annotated[str, typer.Argument(help="System to use the lake of, such as todo.")],
-    action: Annotated[Action, typer.Argument(help="What to do with the lake.")],
+    system: Annotated[str, typer.Argument(help="System whose lake to use, such as todo.")],
+    action: Annotated[Action, typer.Argument(help="Action to run; see above.")],
     text: Annotated[str | None, typer.Argument(help="SQL statement for `query`, or report name for `report`.")] = None,
     *,
     lake: Annotated[
@@ -228,15 +228,21 @@ def lake(
     database: Annotated[
         str | None,
         typer.Option(
-            "--database", help="Database that contains the system's table: a file, http://host:port or aws://region."
+            "--database",
+            help="For feed and catch-up: database that contains the system's table: a file, "
+            "http://host:port or aws://region.",
         ),
     ] = None,
     export: Annotated[
-        Path | None, typer.Option("--export", help="Folder that contains a full export of the table.")
+        Path | None, typer.Option("--export", help="For catch-up: folder that contains a full export of the table.")
     ] = None,
     format: Annotated[Format, typer.Option("--format", help="Output format.")] = "table",
 ) -> None:
     """Query or update a system's data lake.
+
+    `query` runs an SQL statement, `report` a named report, and `reports` lists the reports. `feed` reads the table's
+    stream into the lake, `catch-up` rebuilds the lake from the table or a full export, `refresh` updates the silver and
+    gold layers from stored events, and `compact` merges small files.
 
     For example:
 

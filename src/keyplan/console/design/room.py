@@ -124,12 +124,12 @@ class Room:
 
     @cached_property
     def panels(self) -> list[Panel]:
-        """The picture."""
+        """The picture of each table."""
         return panels(self.design, self.report.findings)
 
     @cached_property
     def pictures(self) -> list[Markup]:
-        """The panels, drawn."""
+        """The drawn panels."""
         return [draw(panel, number) for number, panel in enumerate(self.panels)]
 
     @cached_property

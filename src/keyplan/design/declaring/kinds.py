@@ -215,7 +215,7 @@ def plan_maker(
     siblings: Sequence[EntitySpec],
     undeclared: str = "",
 ) -> Callable[[Pattern[..., Any], Any], Plan]:
-    """Return a function that plans patterns of one kind. `undeclared` is the name of an ad-hoc call in the meter."""
+    """Return a function that plans patterns of one kind. `undeclared` is the name that meters use for ad-hoc calls."""
     form = _KINDS[kind]
     view = next((view for entity in entities if (view := view_of(entity)) is not None), None)
 

@@ -262,7 +262,8 @@ class MeteredCall:
     ) -> None:
         """Start a call.
 
-        `time_s` is the time of stale reads. `skipped` contains the positions of reads that are left unprocessed.
+        Eventually consistent reads return the data as of `time_s`.
+        `skipped` contains the positions of reads that are left unprocessed.
         """
         self.operation = operation
         self._skipped = skipped

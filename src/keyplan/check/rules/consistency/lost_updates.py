@@ -274,7 +274,7 @@ def batch_without_conditions(subject: Subject) -> Iterator[Finding]:
     """Batch write cannot have conditions
 
     Finds batches that state a condition or bypass a version (error), and batches of entities that other patterns
-    update (warning). A batch of puts that alone creates the items is a load, and is not reported.
+    update (warning). If only a batch of puts creates the items, it is a bulk load, which is not reported.
 
     Why is this bad? BatchWriteItem puts and deletes whole items one by one: it has no updates and no conditions, and
     some items can fail. Putting back an item in a batch overwrites what others changed since it was read.

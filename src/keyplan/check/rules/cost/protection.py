@@ -17,7 +17,7 @@ _MANY_ITEMS = 100_000
 def no_point_in_time_recovery(subject: Subject) -> Iterator[Finding]:
     """Table has no point-in-time recovery
 
-    Finds tables with 100,000 items or more that do not expire and no point-in-time recovery. One finding lists them.
+    Finds tables with at least 100,000 permanent items and no point-in-time recovery. One finding lists them.
 
     Why is this bad? A wrong deployment can empty a table in minutes. Point-in-time recovery restores any second of the
     last 35 days to a new table. Without it, only manual backups remain.

@@ -113,8 +113,8 @@ def full_table_scan(subject: Subject) -> Iterator[Finding]:
     Why is this bad? A scan reads and bills every item, whatever its filter returns: 131,072 read units per GB when
     eventually consistent, twice that when strongly consistent, and it takes minutes. The cost grows with the table.
 
-    Fix: add an index that holds the requested items, keep a counter that writes update, or read an export of the table
-    or its stream for reports and full-text search.
+    Fix: add an index that holds the requested items, maintain a counter and update it on each write, or read an
+    export of the table or its stream for reports and full-text search.
 
     Source: developer guide, "Working with scans in DynamoDB" and "Best practices for querying and scanning data".
     """

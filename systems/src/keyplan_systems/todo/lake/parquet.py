@@ -72,7 +72,7 @@ def dataset(storage: Storage, files: Iterable[DataFile], schema: Any, partition:
 
 
 def rows(storage: Storage, files: Iterable[DataFile], schema: Any, partition: str | None = None) -> Any:
-    """Return the rows of `dataset` as an in-memory table. Raises FileNotFoundError."""
+    """Read all rows of the data files into an in-memory table. Raises FileNotFoundError."""
     tables = []
     for file in files:
         stored = pq.read_table(pa.BufferReader(storage.read(file.path)))
