@@ -62,7 +62,9 @@ def iam(
     ] = True,
     describe: Annotated[
         bool,
-        typer.Option("--describe", help="Also allow the requests that compare the tables with their declarations."),
+        typer.Option(
+            "--describe", help="Also allow the requests needed to compare the tables with their declarations."
+        ),
     ] = False,
     create: Annotated[
         bool,

@@ -90,7 +90,7 @@ def electrodb(
     output: Output = None,
     force: Force = False,
 ) -> None:
-    """Import ElectroDB schemas in JSON format: entities, lists of entities, or services."""
+    """Import ElectroDB schemas from JSON or YAML files: entities, lists of entities, or services."""
     from keyplan.importers.electrodb import electrodb as tables  # noqa: PLC0415 - as above
 
     _write("electrodb", lambda: tables(_documents(files), table), output, force=force)

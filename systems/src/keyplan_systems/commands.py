@@ -155,10 +155,9 @@ def demo(  # noqa: PLR0917 - one parameter per option, given by name
         bool, typer.Option("--headless", help="Run the scenario in a browser without showing windows.")
     ] = False,
 ) -> None:
-    """Run a scripted scenario against the systems, and print each step and links to the results.
+    """Run a scripted scenario against the example systems, and print each step with links to the results.
 
-    With --browser, the scenario runs in the web pages of the systems, where users sign in, write and decide at a pace
-    that you can follow.
+    With --browser, the scenario runs in the web pages of the systems, at a pace that you can follow.
     """
     from keyplan_systems.up.demo import Show  # noqa: PLC0415 - loaded when run
     from keyplan_systems.up.demo import demo as play  # noqa: PLC0415
@@ -194,7 +193,8 @@ def ask_mcp(  # noqa: PLR0917 - one parameter per option, given by name
         Path | None,
         typer.Option(
             "--credentials",
-            help="File for the credentials of the agent that is registered at the first start without --agent.",
+            help="File that stores the credentials of the agent that the server registers when it first starts "
+            "without --agent.",
         ),
     ] = None,
 ) -> None:
