@@ -21,7 +21,7 @@ _GRACE_S: Final = 5
 _KEEP_ALIVE_S: Final = 75
 
 
-class _Server(uvicorn.Server):
+class SignalServer(uvicorn.Server):
     """Server that stops on SIGINT and SIGTERM and then lets the command continue."""
 
     @contextmanager
@@ -41,7 +41,7 @@ def run(console: Console, bound: socket.socket, say: Callable[[str], None]) -> N
     bound.listen()  # the URL works as soon as it is printed
     say(f"{console.source.name}{' (read-only)' if console.source.read_only else ''}; stop with Ctrl-C")
     say(f"open {console.url(url_of(bound))}")
-    _Server(_config(console.site())).run(sockets=[bound])
+    SignalServer(_config(console.site())).run(sockets=[bound])
     say("stopped")
 
 

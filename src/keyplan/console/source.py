@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from keyplan.client.connect import boto_client, target_of
 from keyplan.client.transports import BotoTransport
 from keyplan.console.access import is_read
+from keyplan.engine.observing import DATA_OPERATIONS
 from keyplan.errors import AccessDeniedError, ServiceError, UnknownOperationError
 from keyplan.streams.streams import STREAM_OPERATIONS, streams_client
 
@@ -20,24 +21,6 @@ if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
 
 _RECEIPTS_KEPT: Final = 500
-_COUNTED: Final = frozenset(
-    {
-        "BatchExecuteStatement",
-        "BatchGetItem",
-        "BatchWriteItem",
-        "DeleteItem",
-        "ExecuteStatement",
-        "ExecuteTransaction",
-        "GetItem",
-        "PutItem",
-        "Query",
-        "Scan",
-        "TransactGetItems",
-        "TransactWriteItems",
-        "UpdateItem",
-    }
-)
-"""Operations that report the capacity that they consumed."""
 _CONNECT_S, _READ_S = 5, 60
 
 _current: ContextVar[list[CallReceipt] | None] = ContextVar("keyplan_console_calls", default=None)
@@ -169,7 +152,7 @@ class Source:
         sent = dict(request)
         if self.read_only and not is_read(operation, sent):
             raise AccessDeniedError(f"the console is read-only: {operation} is refused")
-        if operation in _COUNTED:
+        if operation in DATA_OPERATIONS:
             sent.setdefault("ReturnConsumedCapacity", "INDEXES")
         started = time.perf_counter()
         try:

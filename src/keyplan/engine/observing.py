@@ -31,6 +31,7 @@ DATA_OPERATIONS = frozenset(
         "UpdateItem",
     }
 )
+"""Operations on items, which report the capacity that they consume."""
 _BURST_S = 1.0
 _DETAIL = "ReturnConsumedCapacity"
 _RECEIPTS = "ConsumedCapacity"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -220,63 +220,40 @@ class _TablePages:
     def delete(self, request: Request) -> Response:
         """Ask for the table's name, then delete it with all items."""
         facts = describe(self._source, request.path_params["table"])
-        errors = {}
-        if request.method == "POST":
-            if form(request)["typed"] == facts.name:
-                try:
-                    self._source.call("DeleteTable", {"TableName": facts.name})
-                    return redirect(request.url.path.partition("/data/")[0] + "/data/", f"Table {facts.name} deleted.")
-                except NoAnswerError:
-                    raise
-                except ServiceError as error:
-                    errors["typed"] = f"{error.code}: {error.message}"
-            else:
-                errors["typed"] = f"Type {facts.name} to confirm."
-        items = facts.keys.items
-        return self._console.render(
+
+        def act() -> Response:
+            self._source.call("DeleteTable", {"TableName": facts.name})
+            return redirect(request.url.path.partition("/data/")[0] + "/data/", f"Table {facts.name} deleted.")
+
+        return self._confirm(
             request,
-            "data/confirm.html.j2",
-            400 if errors else 200,
-            facts=facts,
-            tab="about",
+            facts,
+            facts.name,
+            act,
             heading=f"Delete table {facts.name}?",
-            consequence=f"The table, about {items:,} items ({size_text(facts.keys.size)}) and its indexes are deleted. "
-            "They cannot be restored, except from a backup.",
-            subjects=[],
-            action=request.url.path,
-            hidden=[],
+            consequence=f"The table, about {facts.keys.items:,} items ({size_text(facts.keys.size)}) and its indexes "
+            "are deleted. They cannot be restored, except from a backup.",
             button="Delete table",
-            typed=facts.name,
-            back="about",
-            errors=errors,
         )
 
     def empty(self, request: Request) -> Response:
         """Ask for the table's name, then delete its items, some thousands with each confirmation."""
         facts = describe(self._source, request.path_params["table"])
-        errors = {}
-        if request.method == "POST":
-            if form(request)["typed"] == facts.name:
-                deleted, is_empty = _emptied(self._source, facts)
-                rest = "The table is empty." if is_empty else "More items are left: empty the table again."
-                return redirect(request.url.path.removesuffix("empty"), f"{deleted:,} items deleted. {rest}")
-            errors["typed"] = f"Type {facts.name} to confirm."
-        return self._console.render(
+
+        def act() -> Response:
+            deleted, is_empty = _emptied(self._source, facts)
+            rest = "The table is empty." if is_empty else "More items are left: empty the table again."
+            return redirect(request.url.path.removesuffix("empty"), f"{deleted:,} items deleted. {rest}")
+
+        return self._confirm(
             request,
-            "data/confirm.html.j2",
-            400 if errors else 200,
-            facts=facts,
-            tab="about",
+            facts,
+            facts.name,
+            act,
             heading=f"Delete all items of {facts.name}?",
             consequence=f"Reads the table and deletes its items, at most {_EMPTIED:,} at once; each deletion consumes "
             "write capacity. The table, its indexes and settings stay.",
-            subjects=[],
-            action=request.url.path,
-            hidden=[],
             button="Delete all items",
-            typed=facts.name,
-            back="about",
-            errors=errors,
         )
 
     def delete_index(self, request: Request) -> Response:
@@ -285,32 +262,58 @@ class _TablePages:
         index = request.query_params.get("index", "")
         if facts.keys_of(index) is None or not index:
             return self._console.refused(request, 404, "Not Found", f"{facts.name} has no index {index}.")
+
+        def act() -> Response:
+            updates = [{"Delete": {"IndexName": index}}]
+            self._source.call("UpdateTable", {"TableName": facts.name, "GlobalSecondaryIndexUpdates": updates})
+            return redirect(request.url.path.removesuffix("delete-index") + "about", f"Index {index} deleted.")
+
+        return self._confirm(
+            request,
+            facts,
+            index,
+            act,
+            heading=f"Delete index {index}?",
+            consequence="Requests that read the index fail from now on. Items stay in the table.",
+            button="Delete index",
+        )
+
+    def _confirm(
+        self,
+        request: Request,
+        facts: TableFacts,
+        name: str,
+        act: Callable[[], Response],
+        *,
+        heading: str,
+        consequence: str,
+        button: str,
+    ) -> Response:
+        """Ask for a name, and act once it is typed. An error of the service appears next to the field."""
         errors = {}
         if request.method == "POST":
-            if form(request)["typed"] == index:
+            if form(request)["typed"] == name:
                 try:
-                    updates = [{"Delete": {"IndexName": index}}]
-                    self._source.call("UpdateTable", {"TableName": facts.name, "GlobalSecondaryIndexUpdates": updates})
-                    return redirect(request.url.path.removesuffix("delete-index") + "about", f"Index {index} deleted.")
+                    return act()
                 except NoAnswerError:
                     raise
                 except ServiceError as error:
                     errors["typed"] = f"{error.code}: {error.message}"
             else:
-                errors["typed"] = f"Type {index} to confirm."
+                errors["typed"] = f"Type {name} to confirm."
         return self._console.render(
             request,
             "data/confirm.html.j2",
             400 if errors else 200,
             facts=facts,
             tab="about",
-            heading=f"Delete index {index}?",
-            consequence="Requests that read the index fail from now on. Items stay in the table.",
+            heading=heading,
+            consequence=consequence,
             subjects=[],
-            action=f"{request.url.path}?{request.url.query}",
+            action=f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path,
             hidden=[],
-            button="Delete index",
-            typed=index,
+            button=button,
+            typed=name,
             back="about",
             errors=errors,
         )

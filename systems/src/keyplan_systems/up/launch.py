@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 import socket
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import uvicorn
 from starlette.requests import Request
 
 import keyplan
@@ -27,6 +25,7 @@ from keyplan.clock import Clock, SystemClock
 from keyplan.console import Access, Console, Source
 from keyplan.console.access import TOKEN_VARIABLE
 from keyplan.console.home import Overview
+from keyplan.console.serving import SignalServer
 from keyplan.cost.estimate import estimate
 from keyplan.cost.prices import book
 from keyplan.design.declaring.design import Design
@@ -96,21 +95,6 @@ class Settings:
     """Address at which browsers reach the server, if it differs from its own: behind a proxy, for example."""
 
 
-class _Server(uvicorn.Server):
-    """A server that stops on SIGINT and SIGTERM, after which the command drains the workers and reports."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Handle the signals without raising them again after the stop, as Uvicorn would."""
-        signals = (signal.SIGINT, signal.SIGTERM)
-        before = {number: signal.signal(number, self.handle_exit) for number in signals}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-
 def up(settings: Settings, say: Callable[[str], None]) -> None:
     """Run until a signal stops the process. Raises UpError."""
     with ExitStack() as stack:
@@ -120,7 +104,7 @@ def up(settings: Settings, say: Callable[[str], None]) -> None:
         configure_logs(settings.log_level.upper())
         for line in _hints(host, address, settings):
             say(line)
-        _Server(server_config(host, grace_s=_GRACE_S)).run(sockets=[listener])
+        SignalServer(server_config(host, grace_s=_GRACE_S)).run(sockets=[listener])
         if not host.workers.stop():
             say("background work did not stop in time; it continues at the next start")
         say("stopped")
