@@ -18,7 +18,7 @@ from keyplan.diff.comparison import Comparison
 
 UNUSED_SUPPRESSION, UNEXPLAINED_SUPPRESSION = "KP001", "KP002"
 REFUSED = "KP000"
-"""The code of refused declarations that no rule describes."""
+"""The code of findings about refused declarations that no rule describes."""
 _WORDS_OF_A_REASON = 3
 _CHANGE_CODES = "KP9"
 
@@ -69,8 +69,8 @@ class Report:
 def check(design: Design, rules: Iterable[Rule[Subject]] | None = None, *, refusals: Sequence[Refusal] = ()) -> Report:
     """Run rules over a design, by default all rules.
 
-    `refusals` are declarations that are missing in the design because they raised an error. They become findings. Rules
-    about missing declarations are then skipped.
+    `refusals` are declarations that are missing from the design because they raised an error. They become findings.
+    Rules about missing declarations are then skipped.
     """
     subject = Subject(design)
     run = [rule for rule in (RULES.values() if rules is None else rules) if not (refusals and rule.of_absence)]
@@ -145,7 +145,7 @@ def _about_suppressions(
 
 
 def _unused(by: Suppression, names: Collection[str]) -> tuple[str, str]:
-    """Return the problem with an unused suppression and its fix."""
+    """Return the problem of an unused suppression, and how to fix it."""
     suppressed = f"{by.code} is suppressed{' for ' + by.on if by.on else ''}"
     if by.code not in PAGES:
         return f"{suppressed}, but no such rule exists", "use a code that `keyplan rule` lists"

@@ -23,7 +23,7 @@ class ClaimedUnits:
     low: float
     high: float
     each: bool = False
-    """True if it is the cost of each item."""
+    """True if the units are the cost of each item."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def price_of(text: str) -> ClaimedPrice | None:
 
 
 def milliseconds_of(text: str) -> float | None:
-    """Parse the longest duration in a claim in milliseconds. "single-digit ms" is 10."""
+    """Return the longest duration in a claim, in milliseconds. "single-digit ms" is 10."""
     match = _LATENCY.search(text)
     if match is None:
         return None

@@ -28,7 +28,7 @@ _BYTES_OF_A_CONTAINER = 3
 
 
 def most_item_bytes(entity: EntitySpec) -> tuple[int, str]:
-    """Return the largest size of the bounded fields in bytes, with the field that can be largest.
+    """Return the maximum total size of the bounded fields in bytes, and the name of the largest field.
 
     Unbounded fields count as 0, so the size is a lower bound.
     """
@@ -197,13 +197,13 @@ def _unbounded_field(
 
 
 def _is_free_text(field: StoredField) -> bool:
-    """Return True if a field contains text that, by its type, marker and name, is not known to be generated."""
+    """Return True if a field contains text, and its type, marker and name do not identify it as generated."""
     text = field.declared.type is str and not is_identifier(field)
     return text and kind_of(field) is None and not is_time_name(field.name)
 
 
 def _fitting_length(template: BoundTemplate, limit: int) -> int:
-    """Return a round length in characters that fits, whatever the characters are."""
+    """Return a round maximum length in characters that fits into the limit for any characters."""
     open_ends = sum(1 for hole in template.placeholders if hole.encoding.max_bytes is None)
     return max(1, (limit - template.min_bytes) // (4 * max(1, open_ends)) // 10 * 10)
 

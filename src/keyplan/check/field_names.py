@@ -47,7 +47,7 @@ def kind_of(field: StoredField) -> Kind | None:
 
 
 def is_identifier(field: StoredField) -> bool:
-    """Return True if a field contains generated values, according to its type, its marker or its name."""
+    """Return True if a field contains generated IDs, according to its type, its marker or its name."""
     kind = kind_of(field)
     return kind == "id" or (kind is None and is_identifier_name(field.name))
 
@@ -93,7 +93,7 @@ def increases_with_time(field: StoredField) -> bool:
 
 
 def monotonic_start(parts: Sequence[BoundKeyAttribute], entity: EntitySpec) -> str | None:
-    """Return the first field of a sort key if new items have greater values: a time, a sequence or a ULID."""
+    """Return the first field of a sort key if its value increases with each new item, such as a time or a ULID."""
     name = next(iter(parts[0].fields), None) if parts else None
     if name is None:
         return None
@@ -126,12 +126,12 @@ def is_time_by_type(field: StoredField) -> bool:
 
 
 def is_time_ordered_id(field: StoredField) -> bool:
-    """Return True if a field contains identifiers that start with the time, by its type, pattern or name."""
+    """Return True if a field contains time-ordered IDs, according to its type, pattern or name."""
     return has_time_ordered_type(field) or _TIME_ORDERED_ID.search(words_of(field.name)) is not None
 
 
 def has_time_ordered_type(field: StoredField) -> bool:
-    """Return True if a field's type or pattern requires identifiers that start with the time, such as ULID."""
+    """Return True if a field's type or pattern requires time-ordered IDs, such as ULIDs."""
     versions = {getattr(mark, "uuid_version", None) for mark in field.info.metadata}
     return _ULID_ALPHABET.search(field.declared.pattern or "") is not None or not versions.isdisjoint(
         _TIME_ORDERED_UUIDS

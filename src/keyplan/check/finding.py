@@ -21,18 +21,18 @@ class Finding:
     subject: str
     """The name of the table, index, entity, pattern or consumer at fault."""
     problem: str
-    """The consequence, in one sentence, with the numbers it rests on."""
+    """The consequence, in one sentence, with the numbers on which it is based."""
     fix: str
     """An instruction."""
     place: Place
     other: Place | None = None
-    """A related declaration: of an error, the one that it conflicts with."""
+    """A related declaration, or for an error, the declaration that it conflicts with."""
     item: str = ""
-    """What is at fault, such as a field: findings of one cause are reported as one that lists their items."""
+    """The part at fault, such as a field. A merged finding lists the items of all its findings."""
     cause: str = ""
-    """What findings of one rule must have in common to be reported as one, besides severity and an item."""
+    """A key for merging: findings of a rule with an item, and the same cause and severity, become one finding."""
     alike: tuple[Finding, ...] = ()
-    """The other findings of the same cause that this one stands for."""
+    """The findings with the same cause that were merged into this finding."""
 
     @property
     def subjects(self) -> tuple[str, ...]:

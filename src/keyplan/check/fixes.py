@@ -32,16 +32,16 @@ _SILENT = frozenset(
 _Span = tuple[int, int, int, int]
 """First and last line, first column and the column after the last, in bytes."""
 _Site = tuple[str, _Span | int]
-"""The file and the span of the call that made a declaration; its line if the span is not known."""
+"""The file of a declaration, and the span of its call, or only the line if the span is unknown."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """A change of an option in the call that declares a table or an index."""
+    """A change to an option in the call that declares a table or an index."""
 
     finding: Finding
     declared: str
-    """What the call declares, such as "table app"."""
+    """The declared object, such as "table app"."""
     place: Place
     option: str
     attributes: tuple[str, ...] = ()
@@ -127,7 +127,7 @@ def _site(place: Place) -> _Site:
 
 
 def _merged(changes: Iterable[Change]) -> list[Change]:
-    """Merge changes of the same option of a declaration by adding their attributes together."""
+    """Merge changes to the same option of a declaration into one change with all their attributes."""
     merged: dict[tuple[_Site, str], Change] = {}
     for change in changes:
         key = _site(change.place), change.option
@@ -251,7 +251,7 @@ class _Source:
         self.replacements.append((self._start(node), self._end(node), new))
 
     def _insert(self, node: ast.expr, children: Sequence[ast.expr | ast.keyword], *new: str) -> None:
-        """Insert elements after the last element of a call or list, on separate lines if the others are."""
+        """Insert elements after the last element of a call or list, on separate lines if the existing elements are."""
         start = self._start(node)
         tokens = _tokens(self.text[start : self._end(node)])
         last, closing = [token for token in tokens if token.type not in _SILENT][-2:]
@@ -312,7 +312,7 @@ class _Token:
     text: str
     line: int
     end: int
-    """The offset behind it."""
+    """The offset after the token."""
 
 
 def _tokens(expression: str) -> list[_Token]:

@@ -91,13 +91,13 @@ def _cannot_start_with(template: BoundTemplate, text: str) -> bool:
 
 @lru_cache(_CACHED)
 def begins(prefix: BoundTemplate, other: BoundTemplate, known: frozenset[str]) -> Overlap | None:
-    """Return a key of `other` that starts with what `prefix` produces from the known fields, or None."""
+    """Return a key of `other` that starts with the text of `prefix` for the known fields, or None."""
     return None if are_disjoint(prefix, other) else captured(prefix, other, known)
 
 
 @lru_cache(_CACHED)
 def in_range(template: BoundTemplate, other: BoundTemplate, known: frozenset[str]) -> str | None:
-    """Return a key of `other` in a range over the placeholder of `template` after the known fields, or None."""
+    """Return a key of `other` in a range over `template`'s first placeholder after the known fields, or None."""
     return None if are_disjoint(template, other) else range_captures(template, other, known)
 
 
@@ -165,7 +165,7 @@ def partition_shared(values: Sequence[KeyValue], parts: Sequence[BoundKeyAttribu
 
 
 def captured_by(conditions: Sequence[SortCondition], parts: Sequence[BoundKeyAttribute]) -> Capture | None:
-    """Return a key of these parts that satisfies all conditions, or None if there is none."""
+    """Return a key with these attributes that satisfies all conditions, or None."""
     capture = Capture("any", exact=False)
     for condition, part in zip(conditions, parts, strict=False):
         captured = _captured(condition, part)

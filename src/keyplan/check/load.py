@@ -23,7 +23,7 @@ from keyplan.design.schema import Index, Schema
 from keyplan.design.workload import Provisioned, Rate
 
 NOTABLE_UNITS = 25.0
-"""Write units per second from which a permanent cost deserves a warning: about $40 per month on demand."""
+"""The lowest permanent load in write units per second that is reported: about $40 per month on demand."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Work:
     """A request of a pattern, either the pattern's own or a step of a transaction."""
 
     pattern: Pattern[..., Any]
-    """The pattern that callers call: the transaction if the request is one of its steps."""
+    """The pattern that a program calls. If the request is a step of a transaction, it is the transaction."""
     plan: Plan
     units: Units
     """Units of one call."""

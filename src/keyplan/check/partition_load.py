@@ -32,7 +32,7 @@ from keyplan.design.workload import Distinct
 from keyplan.dynamodb.values.units import write_units
 
 _MOST_SHARDS = 1_000
-"""The most values of a bounded int for which an even use of all is assumed."""
+"""The maximum number of values of a bounded int for which even use is assumed."""
 
 
 def is_constant(source: Source) -> bool:
@@ -141,7 +141,7 @@ class PatternLoad:
 
     pattern: Pattern[..., Any]
     share: float
-    """The share of its calls that use the key."""
+    """The share of the pattern's calls that use the key."""
     read: float
     """Read units of one call."""
     write: float
@@ -168,7 +168,7 @@ class HotKey:
     bound: BoundKey | None
     """None if a pattern queries an index for an entity that has no key there."""
     shape: str
-    """The key's text: PK = USER#{user_id}."""
+    """The form of the key, such as PK = USER#{user_id}."""
     loads: tuple[PatternLoad, ...]
 
     @property
@@ -219,7 +219,7 @@ class HotKey:
 
 
 def _sources(plan: Plan) -> dict[str, Source]:
-    """Return the sources of the fields of the items that a plan reads or writes, if it states them."""
+    """Return the known sources of field values of the items that a plan reads or writes, by field."""
     sources: dict[str, Source] = {}
     for action in plan.actions:
         if action.name == "set":

@@ -22,8 +22,8 @@ from keyplan.design.planning.plan import Plan
 def belongs(child: EntitySpec, owner: EntitySpec) -> bool:
     """Return True if the key of a child contains the whole key of its owner and more.
 
-    A single common field could belong to a third item, unless both are in the same partition or the field is named
-    after the owner. A key of two or more fields is that of the owner.
+    If the keys have only one field in common, it could be the key of a third entity, unless both items are in the same
+    partition or the field is named after the owner. Two or more common fields are assumed to refer to the owner.
     """
     own, owners = set(child.key.fields), set(owner.key.fields)
     if not owners < own:
@@ -105,7 +105,7 @@ def _filtered_fields(consumer: Consumer) -> set[str]:
 
 
 def conditional_fields(step: Plan) -> set[str]:
-    """Return the fields on which a write has a condition or a known value."""
+    """Return the fields for which a write has a condition or a known value."""
     return {path.field for path in paths_of(step.condition)} | set(step.assumed)
 
 
@@ -122,7 +122,7 @@ def writes_another_entity(write: Pattern[..., Any], read: Plan) -> bool:
 
 
 def is_conditional(write: Pattern[..., Any], read: Plan) -> bool:
-    """Return True if a write fails after the items that a decision was based on have changed.
+    """Return True if a write fails when the items on which a decision was based have changed.
 
     The write has a condition, a version or known values, or it creates the item that was looked up. In a transaction,
     one such step is enough.
@@ -146,7 +146,7 @@ def keeps_looked_up_unique(write: Pattern[..., Any], read: Plan) -> bool:
 
 
 def states_condition(step: Plan) -> bool:
-    """Return True if a write fails unless its item is as stated, by a condition, a version or known values."""
+    """Return True if a write fails unless its item satisfies a condition or has a given version or known values."""
     return step.condition is not None or step.version is not None or bool(step.assumed)
 
 
@@ -201,7 +201,7 @@ def _has_key_from(guard: EntitySpec, guarded: EntitySpec) -> bool:
 
 
 def _is_lesser(guard: EntitySpec, guarded: EntitySpec, created: list[EntitySpec]) -> bool:
-    """Return True if the first of two entities has fewer fields, or the same number and is created later."""
+    """Return True if `guard` has fewer fields than `guarded`, or equally many and is created later."""
     if len(guard.fields) != len(guarded.fields):
         return len(guard.fields) < len(guarded.fields)
     return created.index(guard) > created.index(guarded)

@@ -47,7 +47,7 @@ def _table(findings: Sequence[Finding]) -> Iterator[str]:
 
 
 def _title(code: str) -> str:
-    """Return the title of a rule, or an empty string for a code that only a fault of the design has."""
+    """Return the title of a rule, or an empty string if no rule has this code."""
     return PAGES[code].title if code in PAGES else ""
 
 
@@ -71,7 +71,7 @@ def _finding_text(finding: Finding, *alike: Finding) -> str:
 
 
 def _conflicts(finding: Finding) -> bool:
-    """Return True if the other declaration of a finding contradicts it instead of only being related."""
+    """Return True if a finding's other declaration conflicts with it, and is not only related."""
     return finding.code in PAGES and PAGES[finding.code].conflicts
 
 

@@ -40,7 +40,7 @@ Check = Callable[[S], Iterator[Finding]]
 
 @dataclass(frozen=True)
 class Rule(Generic[S]):
-    """A rule that examines an S: a Subject, or a Comparison of two designs."""
+    """A rule that examines objects of type S: a Subject, or a Comparison of two designs."""
 
     code: str
     slug: str
@@ -53,9 +53,9 @@ class Rule(Generic[S]):
     conflicts: bool = False
     """True if the other declaration that a finding shows contradicts the first; otherwise it is only related."""
     implied_by: tuple[str, ...] = ()
-    """Codes of rules that report the same cause: where they report the same subject, this rule is silent."""
+    """Codes of rules that report the same cause: if one of them reports a subject, this rule does not."""
     of_absence: bool = False
-    """True if findings rest on what a design does not declare: they are not reported if a declaration is refused."""
+    """True if the rule reports missing declarations: it is skipped if a declaration was refused."""
 
     @property
     def title(self) -> str:
@@ -79,9 +79,9 @@ class Rule(Generic[S]):
         item: str = "",
         cause: str = "",
     ) -> Finding:
-        """Return a finding of this rule, of its usual severity unless another is given.
+        """Return a finding of this rule, with its usual severity unless `severity` is given.
 
-        Findings with an item and the same cause are reported as one that lists their items.
+        Findings with an item and the same cause are reported as one finding, which lists all items.
         """
         return Finding(self.code, severity or self.severities[0], subject, problem, fix, place, other, item, cause)
 
@@ -105,7 +105,7 @@ def change_rule(code: str, *severities: Severity) -> Callable[[Check[Comparison]
 
 
 def fault_rule(code: str, slug: str, page: str, *, conflicts: bool = False) -> Rule[Subject]:
-    """Declare a rule whose findings are the faults of that code, all of them errors."""
+    """Declare a rule for the faults with this code. All its findings are errors."""
     return Rule(code, slug, ("error",), lambda subject: subject.errors_of(code), inspect.cleandoc(page), conflicts)
 
 

@@ -18,7 +18,7 @@ class Ordered:
     in_order: bool
     """True if the key sorts as the values do; for an Enum or Literal, in the declared order."""
     text: str
-    """The part of the key that holds it."""
+    """The part of the key that contains the field."""
 
 
 def order_of(plan: Plan, entity: EntitySpec) -> Iterator[Ordered]:

@@ -57,10 +57,10 @@ def primary_key_changed(comparison: Comparison) -> Iterator[Finding]:
 def index_changed_in_place(comparison: Comparison) -> Iterator[Finding]:
     """Index is changed in place
 
-    Finds global indexes of the same name with another key or projection.
+    Finds global indexes that keep their name but have a different key or projection in the new design.
 
     Why is this bad? The key and projection of an index cannot be changed. The index must be deleted and created again,
-    and every read of it fails until it is backfilled. CloudFormation rejects both changes in one update.
+    and every read of it fails until it is backfilled. CloudFormation rejects an update that contains both changes.
 
     Fix: declare the new index under another name next to the old one, deploy, move the readers, and drop the old one.
 
@@ -134,7 +134,7 @@ def key_template_changed(comparison: Comparison) -> Iterator[Finding]:
     Why is this bad? A template affects new writes only. Reads with new keys do not find stored items, a create does
     not see them, and index entries stay under their old keys.
 
-    Fix: read both forms first, write the new one when every running version reads both, rewrite stored items, and then
+    Fix: read both forms first, write the new form when every running version reads both, rewrite stored items, and then
     read only the new form: `keyplan diff` shows the stages, items, write units and hours. To change a primary key, put
     the item under the new key and delete the old one in one transaction, with its sentinels.
 
@@ -154,10 +154,11 @@ def key_template_changed(comparison: Comparison) -> Iterator[Finding]:
 def attribute_type_changed(comparison: Comparison) -> Iterator[Finding]:
     """Attribute type is changed but stored items keep the old type
 
-    Finds fields that are stored with another type.
+    Finds fields that the new design stores with a different type than the old design.
 
-    Why is this bad? Nothing converts stored values. Comparisons of different types are false, sort orders have two
-    parts, index entries of the wrong type are missing, and a timestamp in seconds is read as milliseconds.
+    Why is this bad? Nothing converts stored values. A comparison of an old with a new value is false, results are
+    sorted separately for each type, items with the wrong type are missing from indexes, and a timestamp in seconds is
+    read as milliseconds.
 
     Fix: store the new form under another attribute (`Annotated[..., Attribute("due_at_s")]`), write both, rewrite
     stored items, and then remove the old field. Versions that run concurrently must read the new form too.
@@ -206,11 +207,11 @@ def index_backfill(comparison: Comparison) -> Iterator[Finding]:
     Finds new global indexes of tables with stored items.
 
     Why is this bad? DynamoDB backfills the index. Reading the table is free, but every entry costs write units of the
-    index. With little capacity, this takes long and throttles the table. If a template produces the key, stored items
-    do not have it, and a program must write it into each item.
+    index. With little capacity, the backfill takes a long time and throttles the table. If a template produces the key,
+    stored items do not have it, and a program must write it into each item.
 
-    Fix: write the keys with the version before the one that reads the index, provision the index for the backfill, and
-    read it when it is ACTIVE and complete.
+    Fix: deploy a version that writes the keys before the version that reads the index, provision the index for the
+    backfill, and read it when it is ACTIVE and complete.
 
     Source: developer guide, "Managing Global Secondary Indexes in DynamoDB", phases of index creation and adding an
     index to a large table.
@@ -232,8 +233,8 @@ def index_backfill(comparison: Comparison) -> Iterator[Finding]:
 def used_pattern_removed(comparison: Comparison) -> Iterator[Finding]:
     """Removed pattern is still used
 
-    Finds removed patterns that a program imports (`keyplan diff --uses FOLDER`, error), or that the old design
-    declares as used by a rate, a claim or `after=` of another pattern (warning).
+    Finds removed patterns that a program imports (`keyplan diff --uses FOLDER`, error), or that have a rate or a claim
+    in the old design, or are named in another pattern's `after=` (warning).
 
     Why is this bad? The callers fail when the new version is deployed.
 
@@ -294,7 +295,7 @@ def missing_required_field(comparison: Comparison) -> Iterator[Finding]:
 
     Finds fields that are new and required, no longer optional, or stored under another attribute.
 
-    Why is this bad? Stored items do not have the field, and reading each fails until it is rewritten.
+    Why is this bad? Stored items do not have the field, and reading such an item fails until it is rewritten.
 
     Fix: give the field a default or make it optional, and require it when every item has been rewritten. Keep the
     attribute if a field is renamed: `Annotated[str, Attribute("old_name")]`.
@@ -310,10 +311,10 @@ def missing_required_field(comparison: Comparison) -> Iterator[Finding]:
 def missing_sentinels(comparison: Comparison) -> Iterator[Finding]:
     """Stored items have no sentinels
 
-    Finds unique rules that are new to an entity with stored items.
+    Finds unique constraints (`unique=`) that are added to an entity with stored items.
 
-    Why is this bad? A sentinel item, written with its item, holds a unique value. Stored items have none, so their
-    values can be taken again, and two of them may already share a value.
+    Why is this bad? A unique value is protected by a sentinel item, which is written together with its item. Stored
+    items have no sentinels, so new items can use the same values, and two of them may already share a value.
 
     Fix: deploy a version that deletes existing sentinels with their items, then one that writes them but does not rely
     on them; put the sentinel of every stored item if it does not exist, resolve shared values, and then rely on them.

@@ -37,8 +37,8 @@ def unconditional_put(subject: Subject) -> Iterator[Finding]:
     the name of the field suggests an ID). A put is not reported if it is the only write of its entity and the key
     consists of IDs or identifies the latest value. KP216 reports keys that only a timestamp makes unique.
 
-    Why is this bad? A put replaces an existing item: counters that an update raised, a decision of another request, a
-    second event in the same slot.
+    Why is this bad? A put replaces an existing item, and its values are lost: a counter that an update increased, the
+    decision of another request, or another event in the same slot.
 
     Fix: use `@table.create` for new items, which fails if the item exists (`.replace_if(...)` allows exceptions), and
     `@table.replace` with a version for existing items. Suppress the finding for caches and latest values, which are
@@ -83,24 +83,24 @@ _CHANGES_A_PART = frozenset({"add", "append", "add_to_set", "remove_from_set"})
 def lost_update(subject: Subject) -> Iterator[Finding]:
     """Lost update
 
-    Finds updates, without a condition on the field, a version or a comparison with the new value, that set a state
-    from a parameter, or a field that another pattern adds to; replacements of whole items without a version; and
-    updates that set a state and assign the item to a holder (advice unless the field has `Attribute(kind="holder")`).
-    A list, set or map counts as added to if another pattern appends to it or changes a part of it. A state that is set
-    to a constant is reported if another pattern changes it only under a condition on it, unless it is a step of a
-    transaction with another condition.
+    Finds updates that set a state from a parameter, or overwrite a field to which another pattern adds, and have no
+    condition on the field, version or comparison with the new value. Appending to a list, and changing a part of a set
+    or map, count as adding. Also finds replacements of whole items without a version, and updates that set a state and
+    assign the item to a holder (advice unless the field has `Attribute(kind="holder")`). An update that sets a state to
+    a constant is reported if another pattern changes the state only under a condition on it, unless the update is a
+    step of a transaction in which another step has a condition.
 
     A field with declared choices is a state if something depends on its value: a condition of another write, a read
     with `decides=`, the membership of an index (`only_if=`), a consumer's filter, or another update that sets it to a
-    constant. A field that is only named a status, state, stage or phase is advice. Others, such as a color or a
-    severity, are settings: the last value counts.
+    constant. If only the name of a field suggests a state (status, state, stage or phase), the finding is advice. Other
+    fields with choices, such as a color or a severity, are settings: the last value counts.
 
-    Why is this bad? A program reads a pending booking and approves it, while another has rejected it in between.
+    Why is this bad? A program reads a pending booking and approves it, but another program has already rejected it.
     Without a condition, the later write wins and both callers believe that they decided.
 
     Fix: require the expected state: `.condition(F.status == "pending")`; a failed write then means "already decided".
-    Or declare a version and pass it with `.if_version(...)`, or pass what was read with `.assuming(status=...)`. If the
-    latest value wins, compare timestamps: `.set(seen_at=at).condition(F.seen_at < at)`.
+    Or declare a version and pass it with `.if_version(...)`, or pass the value that was read with
+    `.assuming(status=...)`. If the latest value wins, compare timestamps: `.set(seen_at=at).condition(F.seen_at < at)`.
 
     Source: developer guide, "Condition expressions" and "Optimistic locking with version number".
     """
@@ -190,7 +190,7 @@ def _guarded_transition(
 
 
 def _is_guarded_step(subject: Subject, pattern: Pattern[..., Any]) -> bool:
-    """Return True if a pattern is only called in transactions of which another step has a condition."""
+    """Return True if a pattern is only called in transactions in which another step has a condition."""
     rate = pattern.facts.rate
     if rate is not None and rate.highest > 0:
         return False
@@ -277,9 +277,9 @@ def batch_without_conditions(subject: Subject) -> Iterator[Finding]:
     update (warning). If only a batch of puts creates the items, it is a bulk load, which is not reported.
 
     Why is this bad? BatchWriteItem puts and deletes whole items one by one: it has no updates and no conditions, and
-    some items can fail. Putting back an item in a batch overwrites what others changed since it was read.
+    some items can fail. Putting back an item in a batch overwrites changes that were made since it was read.
 
-    Fix: use single updates with a condition, which cost the same, or transactions of up to 100. Keep batches for
+    Fix: use single updates with a condition, which cost the same, or transactions of up to 100 writes. Keep batches for
     loading data and for items that never change.
 
     Source: API reference, BatchWriteItem: no conditions, no updates, not atomic as a whole.
@@ -294,7 +294,7 @@ def batch_without_conditions(subject: Subject) -> Iterator[Finding]:
 
 
 def _is_load(subject: Subject, pattern: Pattern[..., Any]) -> bool:
-    """Return True if a batch puts items that no other pattern puts, and no version is bypassed."""
+    """Return True if a batch puts items that no other pattern puts, and does not bypass a version."""
     plan = pattern.plan
     others = [work for work in subject.writes_of(plan.entity) if work.pattern is not pattern]
     puts = [work for work in others if work.plan.operation == "PutItem" or work.plan.item is not None]

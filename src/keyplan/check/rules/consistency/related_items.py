@@ -19,9 +19,9 @@ from keyplan.design.planning.plan import Plan
 def copy_not_updated(subject: Subject) -> Iterator[Finding]:
     """Denormalized copy is not updated
 
-    Finds entities that copy a field of another entity. The entity has one item for each item of the other (its key
-    consists of the other's fields) and a field with the same name and choices. It is reported if a write changes the
-    original and no transaction that contains the write changes the copy.
+    Finds entities that contain a copy of another entity's field, if a write changes the original field, and no
+    transaction that contains this write changes the copy. An entity contains a copy if it has one item for each item of
+    the other entity (its key consists of fields of the other entity), and a field with the same name and choices.
 
     Why is this bad? The status of a booking is also stored with its user, so that the user's list needs one query. If a
     change updates only one of them, the lists disagree permanently.
@@ -82,10 +82,12 @@ _DELETE_KINDS = frozenset({"delete", "batch_delete"})
 def delete_orphans_children(subject: Subject) -> Iterator[Finding]:
     """Delete leaves orphaned items
 
-    Finds deletes of items with children that no pattern deletes, that do not all expire, and whose owner's `Removed`
-    event no consumer handles. A child has all key fields of its owner and more, and is in its partition. Elsewhere, it
-    has a key of two or more fields of its owner, or a key field named after it (`post_id` of a Post): advice, because
-    the key could be that of a third item. Items that the same transaction puts instead are not children.
+    Finds deletes of items with children, unless a pattern deletes the children, all children expire, or a consumer
+    handles the owner's `Removed` event. The key of a child has all key fields of its owner and more, and the child is
+    in the owner's partition. An item in another partition counts as a child if the owner's key has two or more fields,
+    or its only field is named after the owner (`post_id` of a Post). The finding is then advice, because the fields
+    could refer to another entity. If a transaction deletes an item and puts an item of another entity in its place, the
+    new item does not count as a child.
 
     Why is this bad? A delete removes one item. Comments of a post or members of a team remain, are billed, and belong
     to the next item with the same key.

@@ -27,8 +27,8 @@ def non_idempotent_write(subject: Subject) -> Iterator[Finding]:
     call meets.
 
     Why is this bad? A caller without a response cannot know whether the write happened. Repeating an addition counts
-    twice. Within one call, a transaction has a token and DynamoDB repeats the first response for ten minutes; a second
-    call has another token.
+    twice. A transaction has an idempotency token, so DynamoDB applies retries of one call only once within ten minutes.
+    A second call has another token.
 
     Fix: make the write part of a transaction that also creates an item for the request (its ID as the key, with an
     expiry), or add a condition that only the first call meets, such as the version that was read. A bound on the
@@ -56,14 +56,14 @@ def non_idempotent_write(subject: Subject) -> Iterator[Finding]:
 def count_without_change(subject: Subject) -> Iterator[Finding]:
     """Count changes although nothing was written
 
-    Finds transactions that add to a number and delete or put an item without a condition, if no other step succeeds
-    only once. KP610 reports those with `retried=True`.
+    Finds transactions that add to a number and delete or put an item without a condition, if no other step fails when
+    it is repeated. KP610 reports transactions with `retried=True`.
 
     Why is this bad? Deleting a missing item is not an error: a user who clicks "unlike" twice deletes nothing the
     second time, but the count decreases again. A put that replaces an existing item increases it again.
 
-    Fix: let the write of the item fail if it changes nothing: delete with `.condition(F.at.exists())` of a required
-    field, and create instead of put.
+    Fix: let the write of the item fail if it changes nothing: delete with a condition that a required field exists,
+    such as `.condition(F.at.exists())`, and use a create instead of a put.
 
     Source: API reference, DeleteItem (idempotent: no error if the item does not exist) and TransactWriteItems.
     """
@@ -113,7 +113,7 @@ def _counted(plan: Plan) -> list[str]:
 
 
 def _met_once(condition: Condition | None, changed: set[str], counted: set[str]) -> bool:
-    """Return True if a write no longer meets its own condition after changing these fields."""
+    """Return True if a write no longer meets its own condition after it has changed these fields."""
     if isinstance(condition, AndCondition):
         return any(_met_once(part, changed, counted) for part in condition.parts)
     if isinstance(condition, OrCondition):

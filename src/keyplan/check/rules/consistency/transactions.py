@@ -27,14 +27,14 @@ def transaction_too_large(subject: Subject) -> Iterator[Finding]:
     """Transaction is too large
 
     Finds transactions with more than 100 actions or 4 MB (error), and steps repeated for a list without a maximum
-    length (warning). A step repeated for several values counts once for each, and each unique rule of an entity adds
-    an action on its sentinel: two if a value can be replaced.
+    length (warning). A step repeated for several values counts once for each, and each unique constraint of an entity
+    adds an action on its sentinel, or two if the value can be replaced.
 
     Why is this bad? DynamoDB rejects a larger transaction as a whole. A list with ten values today can have two
     hundred later.
 
     Fix: bound the list (`Annotated[list[TaskId], Field(max_length=50)]`) and split the work into transactions that are
-    each correct alone, or mark the items with one write that readers check.
+    each correct alone, or record the change in a single item that readers check.
 
     Source: developer guide, "Managing complex workflows with DynamoDB transactions"; API reference,
     TransactWriteItems.
@@ -133,15 +133,15 @@ def duplicate_item_in_transaction(subject: Subject) -> Iterator[Finding]:
     """Transaction writes an item twice
 
     Finds transactions with two steps whose keys are provably equal, because they come from the same parameters;
-    repeated steps whose key does not depend on the repeated value; and two new items with the same unique value. Finds
-    steps that add an amount to an item for each member of a list, if two members can name the same item (warning):
-    sets, and lists with a pydantic validator such as `AfterValidator(no_repeats)`, are not reported.
+    repeated steps whose key does not depend on the repeated value; and two new items with the same unique value. Also
+    finds steps that add an amount to an item for each member of a list, if two members can name the same item
+    (warning). Sets, and lists with a pydantic validator such as `AfterValidator(no_repeats)`, are not reported.
 
     Why is this bad? DynamoDB rejects a transaction with two actions on one item, even if one of them only checks a
     condition.
 
-    Fix: join the changes in one pattern: `item(...).set(...).condition(...)`. For a list, add up the amounts of one
-    item before the call, and declare a validator that rejects repeats: a call runs it before a request is sent.
+    Fix: combine the changes in one pattern: `item(...).set(...).condition(...)`. For a list, add up the amounts of each
+    item before the call, and declare a validator that rejects repeated members. It runs before a request is sent.
 
     Source: developer guide, "Managing complex workflows with DynamoDB transactions"; API reference,
     TransactWriteItems: no two actions may target the same item.
@@ -179,7 +179,7 @@ def _adds_amount(plan: Plan) -> bool:
 
 
 def _may_repeat(each: Each | None) -> bool:
-    """Return True if values come from a list in a call that no validator checks."""
+    """Return True if values come from a list argument that no validator checks."""
     if each is None or not isinstance(each.values, Param) or _declared_length(each) == 1:
         return False
     annotation = annotation_of(each.values)
@@ -253,8 +253,8 @@ _CONTENDED_RATE = 10
 def contended_transaction(subject: Subject) -> Iterator[Finding]:
     """Transactions conflict on one item
 
-    Finds items that more than ten transactions per second use, by the transaction's peak rate and the share of the
-    most used item of each step.
+    Finds items that more than ten transactions per second use. This rate is computed from the transaction's peak rate
+    and each step's share of calls that use its most used item.
 
     Why is this bad? While a transaction runs, other transactions and writes of its items fail with a conflict. Retries
     resolve rare conflicts; a global counter or the account of the largest customer conflicts constantly.
@@ -294,11 +294,11 @@ class Written:
     """A step of a transaction, with the key of the item that it writes."""
 
     number: int
-    """Its position in the transaction, from 1."""
+    """The position of the step in the transaction, starting at 1."""
     step: TransactionStep
     plan: Plan
     sources: Mapping[str, Source]
-    """The sources by key field, in the transaction's own parameters."""
+    """The sources of the key fields, in terms of the transaction's parameters."""
 
     @property
     def entity(self) -> EntitySpec:

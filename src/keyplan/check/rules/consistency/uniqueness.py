@@ -26,8 +26,9 @@ from keyplan.design.errors import Place
 def uniqueness_not_enforced(subject: Subject) -> Iterator[Finding]:
     """Uniqueness is not enforced
 
-    Finds unique rules without a sentinel (by an index, or by nothing), reads that decide uniqueness if the write that
-    they guard (`guards=`) can succeed twice, and batch writes of entities with unique values.
+    Finds unique constraints without a sentinel (enforced by an index only, or not at all), reads that decide uniqueness
+    (`decides=`) if the write that they guard (`guards=`) can succeed twice, and batch writes of entities with unique
+    values.
 
     Why is this bad? An index accepts equal keys and lags behind the table: two registrations with the same email
     address both look it up, both find nothing, and both succeed. The same is true of a read of the table followed by a
@@ -134,12 +135,12 @@ def _orphan(work: Work, guard: Guard, does: str) -> Finding:
 def decision_without_condition(subject: Subject) -> Iterator[Finding]:
     """Decision has no conditional write
 
-    Finds consistent reads that decide a quota or a state (`decides=`) if the write that they guard (`guards=`) has no
-    condition, no expected version, and does not create the item that was read. A state that only permits a write of
-    another entity, such as an authorization, may be read first. KP305 reports decisions by stale reads.
+    Finds consistent reads that decide a quota or a state (`decides=`) if the write that they guard (`guards=`) has
+    neither a condition nor an expected version, and does not create the item that was read. A state that only permits a
+    write of another entity, such as an authorization, may be read first. KP305 reports decisions by stale reads.
 
-    Why is this bad? A program reads that 29 of 30 requests are used and continues. A concurrent one has read the same,
-    and both continue.
+    Why is this bad? A program reads that 29 of 30 requests are used, and sends another. A concurrent program reads the
+    same number and does the same, so the limit is exceeded.
 
     Fix: let a write decide. Add to a counter on the condition that the limit is not reached
     (`.add(count=1).condition(F.count < 30)`), or claim an item with an update that requires its state.

@@ -93,8 +93,8 @@ def append_stores_duplicates(subject: Subject) -> Iterator[Finding]:
 
     Finds appends of Strings, Numbers or Binary values to lists without a condition or version.
 
-    Why is this bad? Two requests that append the same badge store it twice: a list is not unique, and an append cannot
-    check it.
+    Why is this bad? A list can contain a value twice, and an append does not check this: two requests that append the
+    same badge store it twice.
 
     Fix: use a set (`badges: set[str]` with `add_to_set`), or a map by ID. Suppress the finding for lists that can
     contain a value twice, such as a history.
@@ -129,11 +129,11 @@ def add_out_of_bounds(subject: Subject) -> Iterator[Finding]:
     Finds updates that subtract from a field with a minimum, or add to a field with a maximum, without a condition on
     the field, a known value or a version.
 
-    Why is this bad? DynamoDB adds numbers without knowing the model's bounds. Of two callers that take the last one,
-    both succeed, and the item cannot be read any more.
+    Why is this bad? DynamoDB adds numbers without knowing the model's bounds. If two callers take the last seat, both
+    succeed, and the item can no longer be read.
 
-    Fix: require what must remain: `.subtract(free=n).condition(F.free >= n)`; a failed write then means that none is
-    left. Or remove the bound from the model.
+    Fix: require that enough is left: `.subtract(free=n).condition(F.free >= n)`. The write fails otherwise. Or remove
+    the bound from the model.
 
     Source: developer guide, "Update expressions" (incrementing and decrementing numeric attributes) and "Condition
     expressions".
@@ -171,9 +171,9 @@ def overdrawn_balance(subject: Subject) -> Iterator[Finding]:
     """Balance can be overdrawn
 
     Finds updates that subtract from a number that has no minimum, without a condition on it, a known value or a
-    version. It is a warning if another write of the entity requires a sufficient amount, and advice if only the name of
-    the field suggests a remaining amount (balance, stock, available, remaining, credits). KP617 reports fields with a
-    minimum.
+    version. The finding is a warning if another write of the entity requires a sufficient amount, and advice if only
+    the name of the field suggests a remaining amount (balance, stock, available, remaining, credits). KP617 reports
+    fields with a minimum.
 
     Why is this bad? Two callers read a balance of 50, and each takes 40. Both succeed, and the balance is -30.
 

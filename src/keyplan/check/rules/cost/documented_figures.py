@@ -128,7 +128,7 @@ def wrong_price(subject: Subject) -> Iterator[Finding]:
 
     Why is this bad? $0.25 and $1.25 for a million reads and writes were right in us-east-1 until 31 October 2024; the
     prices are now half of that. A read unit is 4 KB read consistently, a write unit is 1 KB, and each index adds its
-    own, so a million requests can cost more.
+    own units, so a million requests can cost more.
 
     Fix: state the price with its Region and date, or let `keyplan price` compute it.
 
@@ -165,11 +165,11 @@ def wrong_units(subject: Subject) -> Iterator[Finding]:
     sizes (warning). One finding lists the patterns with the same claim.
 
     Why is this bad? Write units are whole: each write costs one per KB, rounded up, and at least one, also for a
-    deletion. Every index with the item adds its own, and twice if its key changes. "0.5 WCU" and "1.5 WCU" are
-    impossible, and so is "1 WCU" with an index. Read units come in halves: one for 4 KB read consistently, half
-    otherwise, for what is read, not for what is returned.
+    deletion. Every index that contains the item adds its own units, and twice if its key changes. "0.5 WCU" and "1.5
+    WCU" are impossible, and so is "1 WCU" with an index. A read of 4 KB costs one unit if it is consistent, and half a
+    unit otherwise. It is billed for the items that it reads, not for those that it returns.
 
-    Fix: use the figures of `keyplan explain` and `keyplan verify`, and name the size that they are for.
+    Fix: use the figures of `keyplan explain` and `keyplan verify`, and state the item size to which they apply.
 
     Source: developer guide, "DynamoDB read and write operations" and "Provisioned throughput considerations for global
     secondary indexes".
@@ -262,7 +262,7 @@ _PAGE_MS = 20.0
 def wrong_latency(subject: Subject) -> Iterator[Finding]:
     """Claimed latency is too low
 
-    Finds claims of a few milliseconds for scans, and for queries that read many pages at 20 ms per page.
+    Finds claims of a few milliseconds for scans, and for queries that read many pages, assuming 20 ms per page.
 
     Why is this bad? A read of one item or a small page takes milliseconds. A scan, or a query of thousands of items,
     reads pages of 1 MB one after the other.

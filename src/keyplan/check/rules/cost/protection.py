@@ -50,8 +50,8 @@ def no_deletion_protection(subject: Subject) -> Iterator[Finding]:
 
     Finds tables with 100,000 items or more and no deletion protection. One finding lists them.
 
-    Why is this bad? One DeleteTable call deletes the table: a script in the wrong account, or a renamed stack. The
-    protection is free and can be disabled when needed.
+    Why is this bad? One DeleteTable call deletes the table, for example from a script in the wrong account, or because
+    a stack was renamed. The protection is free and can be disabled when needed.
 
     Fix: declare `deletion_protection=True`.
 

@@ -101,8 +101,8 @@ def _standard_cost(cost: TableCost, book: PriceBook) -> float:
 def unneeded_consistent_read(subject: Subject) -> Iterator[Finding]:
     """Consistent read is not needed
 
-    Finds consistent reads that cost at least the design's `cost_floor` more and declare neither `after=[...]` (the
-    writes that the read must show) nor `decides=...`.
+    Finds consistent reads whose additional cost is at least the design's `cost_floor`, and that declare neither
+    `after=[...]` (the writes that the read must show) nor `decides=...`.
 
     Why is this bad? A consistent read costs twice as many units as an eventually consistent one, and is only needed to
     show a write of the last second.
@@ -135,14 +135,14 @@ _NAME_SHARE = 1 / 3
 def long_attribute_names(subject: Subject) -> Iterator[Finding]:
     """Attribute names cost more than they need
 
-    Finds entities whose attribute names are a third of the declared item size and cost at least the design's
-    `cost_floor` per month of storage.
+    Finds entities whose attribute names are a third of the declared item size, and whose names cost at least the
+    design's `cost_floor` per month in storage.
 
     Why is this bad? The name of each attribute is stored with each item, and again in each index that projects it; it
     counts toward units and storage. With a hundred million small items, names such as `lastNotificationTimestamp` are
     most of the bill.
 
-    Fix: store fields under short names: `Annotated[datetime, Attribute("lnt")]`. The program keeps the long ones.
+    Fix: store fields under short names: `Annotated[datetime, Attribute("lnt")]`. The program keeps the long names.
 
     Source: developer guide, "DynamoDB item sizes and formats" and "Best practices for storing large items and
     attributes".
@@ -216,12 +216,12 @@ _EXPIRING_FACTOR, _EXPIRING_WRITES = 10, 10.0
 def mixed_retention_table(subject: Subject) -> Iterator[Finding]:
     """Short-lived and permanent items share a table
 
-    Finds tables with a stream or point-in-time recovery and at least ten writes per second of entities that expire,
-    more than ten times as many as of other entities.
+    Finds tables with a stream or point-in-time recovery in which entities that expire are written at least ten times
+    per second, and more than ten times as often as other entities.
 
-    Why is this bad? Stream, recovery, capacity and class belong to the table. Clicks written a thousand times as often
-    as orders make the recovery and stream of the orders' table as expensive as their own, and an accident with one
-    affects both.
+    Why is this bad? Stream, recovery, capacity and class belong to the table. If clicks and orders share a table, and
+    clicks are written a thousand times as often, the stream and recovery that only the orders need are billed for every
+    click. An accident with one entity affects both.
 
     Fix: give entities that are written often and kept briefly their own table. Transactions and batch reads work
     across tables.

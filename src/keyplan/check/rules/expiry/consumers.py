@@ -106,14 +106,14 @@ def no_dead_letter_destination(subject: Subject) -> Iterator[Finding]:
 def missing_stream_image(subject: Subject) -> Iterator[Finding]:
     """Stream does not contain a required image
 
-    Finds consumers of a table without a stream or whose stream view does not contain the old or new image that they
-    need (error), or does not declare its view (warning).
+    Finds consumers of a table that has no stream, or whose stream view does not contain the old or new image that they
+    need (error), and consumers of a table whose stream view is not declared (warning).
 
     Why is this bad? The view decides what records contain: keys, the item before the change, after it, or both. A
-    consumer that compares needs both; one of deletions needs the old image. The view cannot be changed: a new stream
-    replaces the old one.
+    consumer that compares both images needs both; a consumer of deletions needs the old image. The view cannot be
+    changed: a new stream replaces the old one.
 
-    Fix: declare `stream="NEW_AND_OLD_IMAGES"`. It costs nothing more.
+    Fix: declare `stream="NEW_AND_OLD_IMAGES"`. It has no additional cost.
 
     Source: developer guide, "Change data capture for DynamoDB Streams" (StreamViewType).
     """
@@ -192,14 +192,14 @@ def unfiltered_consumer(subject: Subject) -> Iterator[Finding]:
     """Consumer receives mostly unrelated changes
 
     Finds consumers without `filter=` for which more than half of the table's declared writes are of other entities, if
-    calls for these changes, each alone, cost at least the design's `cost_floor` per month. One finding lists the
+    one call for each of these changes costs at least the design's `cost_floor` per month. One finding lists the
     consumers of a table.
 
     Why is this bad? The consumer is called for all changes if nothing filters them. Each call costs, and related
     changes wait behind unrelated ones.
 
-    Fix: declare the related changes with `filter=` (a condition, or `changed("status")`), and let the consumer's export
-    add the entity's key prefix and kind of change to the filter of the event source.
+    Fix: declare the related changes with `filter=` (a condition, or `changed("status")`), and add the entity's key
+    prefix and the kind of change to the filter of a Lambda event source.
 
     Source: Lambda developer guide, "Control which events Lambda sends to your function" (event filtering).
     """
@@ -240,8 +240,9 @@ def expiry_events_ignored(subject: Subject) -> Iterator[Finding]:
 
     Finds consumers of `Removed` but not `Expired` for entities that expire.
 
-    Why is this bad? Expired items leave the table through the stream as deletions by the service. The consumer's copy
-    keeps sessions that are over. If both were the same, expired items would look deleted by their owners.
+    Why is this bad? Expired items leave the table through the stream as deletions by the service. If the consumer
+    handles only `Removed`, its copy of the data keeps expired sessions. The events are separate, because expired items
+    would otherwise appear to be deleted by their owners.
 
     Fix: handle `Expired[...]` next to `Removed[...]`.
 
@@ -278,7 +279,7 @@ def modifications_ignored(subject: Subject) -> Iterator[Finding]:
     as "in-progress" and is later "completed" is only seen unfinished.
 
     Fix: handle `Modified` too: `filter=changed("status", becomes="completed")` also matches insertions with that value.
-    It needs the old and the new image.
+    This requires the old and the new image.
 
     Source: developer guide, "Change data capture for DynamoDB Streams" (INSERT, MODIFY and REMOVE records).
     """

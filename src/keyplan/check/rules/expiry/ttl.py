@@ -206,18 +206,18 @@ def _expected_changes(table: Table, ttl: TTL) -> Iterator[Finding]:
 
 
 _LONG_PAST = datetime(2021, 11, 1, tzinfo=UTC)
-"""Five years before this rule was written: earlier constants are ignored from now on."""
+"""Five years before this rule was written. DynamoDB ignores earlier expiry times."""
 
 
 @design_rule("KP706", "warning")
 def ttl_too_old(subject: Subject) -> Iterator[Finding]:
     """Expiry is more than five years in the past
 
-    Finds TTL defaults and constants before November 2021, TTL numbers with a maximum before it, and TTL fields that
-    are durations.
+    Finds TTL defaults and constants before November 2021, TTL numbers with a maximum before that date, and TTL fields
+    that are durations.
 
     Why is this bad? DynamoDB ignores a TTL value more than five years in the past, so the item stays permanently. An
-    expiry of 0 or 1 does not delete an item at once, and 7,200 seconds are a time in 1970.
+    expiry of 0 or 1 does not delete an item at once, and a duration of 7,200 seconds is a time in 1970.
 
     Fix: set the expiry to the current or a future time, or delete the item.
 
@@ -238,7 +238,7 @@ def ttl_too_old(subject: Subject) -> Iterator[Finding]:
 
 
 def _past_value(field: StoredField) -> str | None:
-    """Return what is wrong with all values of a field or with its default, or None."""
+    """Return the problem with all values of a field or with its default, or None."""
     default = field.info.default
     if field.annotation is timedelta:
         return "is a duration, which TTL reads as a time in 1970"
@@ -271,7 +271,7 @@ def guard_without_ttl(subject: Subject) -> Iterator[Finding]:
     Finds items that guard a unique value, such as `EMAIL#{email}`, if only the guard or only its item expires.
 
     Why is this bad? If only the item expires, the value can never be used again. If only the guard expires, another
-    item can use the value while it is in use.
+    item can use the value while the first item still exists.
 
     Fix: give both the same expiry in the same transaction. Sentinels of `unique=` expire with their items.
 
@@ -298,12 +298,13 @@ def guard_without_ttl(subject: Subject) -> Iterator[Finding]:
 def expiry_orphans_children(subject: Subject) -> Iterator[Finding]:
     """Expiry leaves orphaned items
 
-    Finds entities without an expiry whose owner expires, unless a consumer handles the owner's `Expired` event. A
-    child has all key fields of its owner and more, and is in its partition, or has a key field named after it
-    (`question_id` of a Question): advice, because only the name suggests it.
+    Finds entities without an expiry whose owner expires, unless a consumer handles the owner's `Expired` event. The key
+    of a child has all key fields of its owner and more, and the child is in the owner's partition. An item in another
+    partition counts as a child if the owner's key has two or more fields, or its only field is named after the owner
+    (`question_id` of a Question). The finding is then advice, because the fields could refer to another entity.
 
     Why is this bad? Expiry deletes one item. Answers to a question or lines of an order remain, are billed, and are
-    read as if they still belonged to something.
+    read as if the question or order still existed.
 
     Fix: give the children an expiry too, or delete them when the stream reports that their owner expired. An optional
     expiry is enough: set it for owners that expire.

@@ -75,7 +75,7 @@ def _largest_collection(entity: EntitySpec, others: Sequence[EntitySpec]) -> flo
 
 
 _FEW_KEYS = 10
-"""Partition keys up to which an index without declared rates is reported."""
+"""The largest number of partition keys for which an index without declared rates is reported."""
 _SMALL_TABLE = 1_000
 
 

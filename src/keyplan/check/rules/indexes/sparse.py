@@ -66,7 +66,7 @@ def accidental_sparse_index(subject: Subject) -> Iterator[Finding]:
 
 
 def _unexplained_optional(entity: EntitySpec, bound: BoundKey) -> list[str]:
-    """Return the optional fields of an index key without a declared share of items."""
+    """Return the optional fields of an index key for which the design declares no share of items."""
     declared = entity.volume.present if entity.volume is not None else {}
     return [name for name in bound.fields if entity.fields[name].optional and name not in declared]
 
@@ -92,13 +92,13 @@ def _required_values(plan: Plan) -> set[str]:
 def sparse_index_never_shrinks(subject: Subject) -> Iterator[Finding]:
     """Items never leave a sparse index
 
-    Finds index keys with a condition that no pattern can end: none changes its fields to other values, replaces or
-    deletes the item, and the item does not expire.
+    Finds conditions of index keys that cannot become false: no pattern changes their fields to other values, replaces
+    the item or deletes it, and the item does not expire.
 
     Why is this bad? The index grows like the table, and so do its queries.
 
-    Fix: declare the pattern that ends the condition (`.set(status="done")`), or let the items expire. Suppress the
-    finding for a permanent class of items, such as premium accounts.
+    Fix: declare the pattern that makes the condition false (`.set(status="done")`), or let the items expire. Suppress
+    the finding for a permanent class of items, such as premium accounts.
 
     Source: developer guide, "Take advantage of sparse indexes".
     """
@@ -148,11 +148,11 @@ def _values_after(plan: Plan) -> dict[str, object]:
 def sparse_index_never_filled(subject: Subject) -> Iterator[Finding]:
     """Nothing enters a sparse index
 
-    Finds index keys with a condition, or with an optional field, that no write can satisfy: no pattern puts whole
-    items, and no update sets the fields to such values.
+    Finds index keys with a condition that no write satisfies, or with an optional field that no write sets: no pattern
+    puts whole items, and no update sets the fields to such values.
 
-    Why is this bad? The readers of the index return nothing. A subscription is marked as due only by a job that nobody
-    declared, so no reminder is sent.
+    Why is this bad? The readers of the index return nothing. For example, if no pattern marks a subscription as due, no
+    reminder is sent.
 
     Fix: declare the update that lets items enter the index, such as `.set(status="open")`, or remove the index.
 
@@ -200,13 +200,13 @@ _LARGEST_SHARE = 0.5
 def sparse_index_opportunity(subject: Subject) -> Iterator[Finding]:
     """Index could be sparse
 
-    Finds indexes whose readers all request the same values of a field with few values, at most half of the items: only
-    open tasks, only active subscriptions.
+    Finds indexes whose readers all request the same values of a field with few values, if at most half of the items
+    have these values: for example, only open tasks, or only active subscriptions.
 
     Why is this bad? Entries of all other items are written, stored and moved with each change, and never read.
 
-    Fix: give the key a condition: `key("OPEN#{user_id}", "{due_at:utc_ms}", only_if=F.status == "open")`. Leaving the
-    state is then a deletion instead of a move.
+    Fix: give the key a condition: `key("OPEN#{user_id}", "{due_at:utc_ms}", only_if=F.status == "open")`. When an item
+    leaves the state, its entry is then deleted instead of moved.
 
     Source: developer guide, "Take advantage of sparse indexes".
     """

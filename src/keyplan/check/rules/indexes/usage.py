@@ -54,7 +54,7 @@ def unused_index(subject: Subject) -> Iterator[Finding]:
 def redundant_index(subject: Subject) -> Iterator[Finding]:
     """Index is redundant
 
-    Finds indexes whose key equals the key of another index or of the table, or is its start.
+    Finds indexes whose key is equal to the key of another index or of the table, or to the start of such a key.
 
     Why is this bad? The longer key serves the same queries: an index on user and status also serves queries by user.
     Each index is written and stored separately.

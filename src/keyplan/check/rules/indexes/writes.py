@@ -81,7 +81,7 @@ def _moved_entry(work: Work, bound: BoundIndexKey, moved: list[str], rate: Rate)
 
 
 _AMPLIFICATION = 5.0
-"""Total write units for each of the table: indexes are then four fifths of the bill."""
+"""The ratio of total write units to the table's write units at which indexes are four fifths of the bill."""
 
 
 @design_rule("KP406", "warning")
@@ -122,8 +122,8 @@ def index_write_amplification(subject: Subject) -> Iterator[Finding]:
 def index_back_pressure(subject: Subject) -> Iterator[Finding]:
     """Index throttles writes of its table
 
-    Finds global indexes of provisioned tables with less write capacity than patterns use at the peak, or than the
-    table if no rates are declared. KP511 reports an index without capacity.
+    Finds global indexes of provisioned tables whose write capacity is lower than the peak use by patterns or, if no
+    rates are declared, lower than the table's write capacity. KP511 reports an index without capacity.
 
     Why is this bad? A write succeeds only if every index has capacity for it. A global index of a provisioned table
     has its own capacity, and throttles the table's writes if it is too small.

@@ -34,8 +34,8 @@ from keyplan.design.schema import Index
 def delimiter_in_value(subject: Subject) -> Iterator[Finding]:
     """Key value can contain its separator
 
-    Finds fields in templates whose values can contain the separator that follows them. It is an error without a
-    separator, a warning for text, and advice for identifiers. One finding lists all fields.
+    Finds fields in templates whose values can contain the separator that follows them. It is an error if no separator
+    follows, a warning for text, and advice for identifiers. One finding lists all fields.
 
     Why is this bad? In `CATEGORY#{category}#{task_id}`, the category "a#b" makes a key that `begins_with CATEGORY#a#`
     finds, and that reads back as another category. A write of such a value fails. If two fields are adjacent, no write
@@ -88,9 +88,9 @@ _RANK_NAME = re.compile(r"(^|_)(priority|prio|severity|urgency|importance|level|
 def sort_order_not_preserved(subject: Subject) -> Iterator[Finding]:
     """Key does not sort by its values
 
-    Finds ranges over keys whose text does not sort by its values (error), lists in the order of numbers without
-    padding (warning), and lists in the alphabetical order of words that the field's name calls a priority, level or
-    similar (advice). KP311 checks an order that a pattern declares with `ordered_by`.
+    Finds ranges over keys whose text does not sort like the values (error), queries whose results are sorted by numbers
+    without padding (warning), and queries whose results are sorted alphabetically by a field with a name such as
+    priority or level (advice). KP311 checks an order that a pattern declares with `ordered_by`.
 
     Why is this bad? DynamoDB compares keys as bytes. Numbers without padding sort 1, 10, 9; timestamps with an offset
     or varying precision sort by their text; high, low, medium are in alphabetical order. A range returns wrong items
@@ -224,8 +224,8 @@ def _differing_encodings(left: BoundTemplate, right: BoundTemplate) -> tuple[Bou
 def timestamp_as_text(subject: Subject) -> Iterator[Finding]:
     """Timestamp is stored as free text
 
-    Finds sort keys with a `str` field without a pattern that holds timestamps, by `Attribute(kind="timestamp")` or its
-    name. One finding lists the fields.
+    Finds sort keys with a `str` field that contains timestamps, according to `Attribute(kind="timestamp")` or its name,
+    and that has no pattern. One finding lists the fields.
 
     Why is this bad? Text sorts by its characters, so timestamps sort by time only in one form: UTC, a fixed number of
     digits and a fixed ending. `12:00:00.500Z` sorts before `12:00:00Z`, and `+02:00` sorts by local time. Python's
@@ -306,7 +306,7 @@ def _irreversible(entity: EntitySpec, part: BoundKeyAttribute, template: BoundTe
 
 
 def _written(entity: EntitySpec) -> str:
-    """Return the value of the option as source code."""
+    """Return the value of `store_key_fields` as source code."""
     return repr(list(entity.store_key_fields)) if isinstance(entity.store_key_fields, tuple) else "False"
 
 
@@ -329,7 +329,8 @@ def synthetic_index_key(subject: Subject) -> Iterator[Finding]:
     global index accepts up to four attributes for each part of its key: `GSI1SK = "{status}#{due_at:utc_ms}"` can be
     `sk=("status", "due_at")`. Emulators and older libraries do not support such keys yet; keyplan's engine does.
 
-    Fix: let the index read the fields. Queries then give equal values for the first attributes and one range.
+    Fix: use the fields themselves as key attributes of the index. A query gives values for the leading attributes, and
+    may use a range for the next one.
 
     Source: developer guide, "Multi-attribute keys" of global secondary indexes (November 2025).
     """
@@ -378,11 +379,11 @@ def _has_plain_holes(part: BoundKeyAttribute) -> bool:
 def order_by_random_id(subject: Subject) -> Iterator[Finding]:
     """Newest-first query sorts by random IDs
 
-    Finds queries with `descending=True` whose results differ first in a UUID (warning) or in a `str` field with the
-    name of an identifier (advice).
+    Finds queries with `descending=True` whose results are sorted first by a UUID (warning), or by a `str` field with
+    the name of an identifier (advice).
 
     Why is this bad? Descending order returns the highest sort key first. With random IDs this is not the newest item:
-    the first page is an arbitrary page.
+    the first page contains arbitrary items.
 
     Fix: put the timestamp before the ID (`BOOKING#{created_at:utc_ms}#{booking_id}`), or use IDs that increase with
     time and declare them: pydantic's `UUID7`, a pattern with the letters of a ULID, or `ordered_by="booking_id"`.

@@ -71,8 +71,8 @@ def key_collision(subject: Subject) -> Iterator[Finding]:
     finding shows a shared key.
 
     It is a warning if the shared key requires a separator inside a value, which writes reject, or if two kinds of IDs
-    share a prefix (`EVENT#{date}` and `EVENT#{event_id}`) and thus partition names. It is advice if only the names of
-    the fields suggest that the values differ.
+    share a prefix (`EVENT#{date}` and `EVENT#{event_id}`) and can therefore share a partition. It is advice if only the
+    names of the fields suggest that the values differ.
 
     Why is this bad? Only the primary key identifies an item of a table. A put of one entity silently replaces an item
     of the other, and a read of one returns the other.
@@ -175,7 +175,7 @@ def missing_entity_prefix(subject: Subject) -> Iterator[Finding]:
     """Key does not identify the entity
 
     Finds tables without a `discriminator` in which several entities have no literal text in their key. One finding
-    lists them. A single entity without such text is recognized by it.
+    lists them. If only one entity has no literal text, it is not reported, because keyplan can identify its items.
 
     Why is this bad? Programs, stream consumers and people who read the table can only guess which entity an item is. A
     second entity with keys of the same form cannot be added without rewriting the first one's keys.
@@ -223,7 +223,7 @@ def case_folded_primary_key(subject: Subject) -> Iterator[Finding]:
     This is usually intended for email addresses, but the stored field can still be "ANNA" while the key has "anna".
 
     Fix: normalize the value before it becomes the field (with a pydantic validator) and use the field as it is, or
-    accept the finding.
+    suppress the finding.
 
     Source: developer guide, "Supported data types and naming rules": names and values are case-sensitive.
     """

@@ -26,11 +26,11 @@ def unknown_name(subject: Subject) -> Iterator[Finding]:
     """Name is not declared
 
     Finds names that the design does not declare: fields in `ordered_by` and in `Volume(distinct=..., present=...)`,
-    attributes that an index projects or a table uses for expiry, patterns in `after`, writing patterns in `guards`.
+    attributes that an index projects or a table uses for expiry, patterns in `after`, and writing patterns in `guards`.
     Unknown names in templates, conditions and patterns raise an error when the module is imported.
 
-    Why is this bad? A misspelled name has no effect: a field in `distinct` makes every estimate wrong, and nothing
-    expires by a misspelled attribute.
+    Why is this bad? A misspelled name has no effect: a misspelled field in `distinct` makes estimates wrong, and a
+    misspelled TTL attribute means that no item expires.
 
     Fix: correct the name.
 
@@ -195,8 +195,8 @@ def tenant_not_leading_key(subject: Subject) -> Iterator[Finding]:
     the tenant first, an IAM policy with the condition key `dynamodb:LeadingKeys` isolates them, and a tenant's items
     can be exported, deleted and measured.
 
-    Fix: start partition keys with the tenant (`TENANT#{tenant_id}#USER#{user_id}`), also in indexes, or accept the
-    finding if all access goes through a service that checks it.
+    Fix: start partition keys with the tenant (`TENANT#{tenant_id}#USER#{user_id}`), also in indexes, or suppress the
+    finding if all access goes through a service that checks the tenant.
 
     Source: developer guide, "Using IAM policy conditions for fine-grained access control", dynamodb:LeadingKeys.
     """

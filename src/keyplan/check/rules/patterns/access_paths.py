@@ -28,16 +28,16 @@ from keyplan.design.schema import Index
 def no_matching_key(subject: Subject) -> Iterator[Finding]:
     """No key or index serves the pattern
 
-    Finds patterns that do not know every field of the partition key that they name, and entities that must be found by
-    fields (`found_by`) with which no key, index or unique value starts. It is a warning if these fields name a
-    partition, which a query must then read as a whole. Levels of a hierarchy that a key contains can be left out:
-    `("country", "city")` of a key `{country}`, `{state}#{city}` is found by a query of the country.
+    Finds patterns that name a partition key without knowing all its fields, and entities with fields in `found_by` with
+    which no key, index or unique value starts. The finding is a warning if these fields identify a partition, which a
+    query must then read as a whole. Levels of a hierarchy that a key contains can be omitted: with the key `{country}`,
+    `{state}#{city}`, a query of the country finds `("country", "city")`.
 
     Why is this bad? A key condition gives every field of the partition key, and then leading fields of the sort key.
     Without them, only a scan of all items finds the item.
 
-    Fix: add an index whose key starts with the known fields, or an item that points from one to the other, such as an
-    e-mail address with the ID of its user (`unique=` keeps such items).
+    Fix: add an index whose key starts with the known fields, or an item that maps the known value to the key, such as
+    an e-mail address to the ID of its user (`unique=` keeps such items).
 
     Source: developer guide, "Key condition expressions for the Query operation".
     """
@@ -374,12 +374,13 @@ def entity_never_used(subject: Subject) -> Iterator[Finding]:
 
     Finds entities that no pattern writes, in designs that write other entities of the table, and entities that no
     pattern reads, in designs that read others. Conditions, checks, returned items and consumers count as reads. So does
-    a create whose key may already exist, because it keeps a value unique. Tables with a stream and no declared consumer
-    can have readers elsewhere. Items that a transaction replaces by others are not reported as never written.
+    a create whose key may already exist, because it keeps a value unique. A table with a stream and no declared
+    consumer can have readers elsewhere. An entity whose items a transaction replaces with items of another entity is
+    not reported as never written.
 
-    Why is this bad? Access patterns are the specification of a DynamoDB table. A missing pattern is a list that cannot
-    be shown, or data that cannot be entered. If it is discovered after the keys of the table are fixed, it requires a
-    new index and a backfill.
+    Why is this bad? Access patterns are the specification of a DynamoDB table. If a pattern is missing, a list cannot
+    be shown, or data cannot be entered. If it is discovered after the keys of the table are fixed, it requires a new
+    index and a backfill.
 
     Fix: declare the missing pattern, or remove the entity. Suppress the finding if another program writes or reads it.
 

@@ -98,7 +98,7 @@ def _key_condition(pattern: Pattern[..., Any], plan: Plan) -> Iterator[Finding]:
 
 
 def _item_key(pattern: Pattern[..., Any], key: KeySelection) -> Iterator[Finding]:
-    """Yield findings for constants in the key of one item that no item has."""
+    """Yield findings for constants in the key of a single item that no item can have."""
     for value in key.values:
         missing = [name for name, source in value.sources.items() if source is None]
         why = f"{missing[0]} is None" if missing else _invalid_constant(value)

@@ -36,12 +36,13 @@ _SHOWN_AS_ALL = 0.99
 def wasteful_filter(subject: Subject) -> Iterator[Finding]:
     """Filter drops most of what is read
 
-    Finds queries whose filter drops more than half of the items. It is an error if the filter drops more than nine
-    tenths at a rate of one or more calls per second. The share is derived from the pattern (`expected_items`,
-    `expected_scanned`) or from its entity's values (`Volume(distinct={"status": {"open": 0.1, "done": 0.9}})`). Also
-    finds filters that another key of the entity makes unnecessary. A filter on a field whose value the key condition
-    states drops nothing. Waste of less than the design's `cost_floor` per month at the declared rate is not reported.
-    One finding lists the patterns that filter a table or index by the same field.
+    Finds queries whose filter drops more than half of the items. The finding is an error if the filter drops more than
+    nine tenths of the items and the pattern is called at least once per second. The share is derived from the pattern
+    (`expected_items`, `expected_scanned`) or from its entity's values (`Volume(distinct={"status": {"open": 0.1,
+    "done": 0.9}})`). Also finds filters that another key of the entity makes unnecessary. A filter on a field whose
+    value the key condition already states is not counted, because it drops nothing. Waste of less than the design's
+    `cost_floor` per month at the declared rate is not reported. One finding lists the patterns that filter a table or
+    index by the same field.
 
     Why is this bad? Dropped items are read and billed, and count toward the page of 1 MB, so that pages come back short
     or empty.
@@ -174,11 +175,12 @@ def limit_with_filter(subject: Subject) -> Iterator[Finding]:
     """Limit is combined with a filter
 
     Finds queries and scans with a limit, and queries with a page size, that have a filter, unless the filter is
-    declared to keep four fifths of the items. Pages of a scan are for jobs, which do not depend on their length.
+    declared to keep four fifths of the items. Scans with a page size are not reported, because jobs do not depend on
+    the number of items in a page.
 
     Why is this bad? DynamoDB counts `Limit` before the filter: of ten items read, two or none may remain. A pattern's
-    `limit` counts results, so it reads until it has enough: ten results of which one in a hundred passes cost a
-    thousand reads. With `page_size`, pages come back short or empty.
+    `limit` counts results, so it reads until it has enough: if one item in a hundred passes the filter, ten results
+    cost a thousand reads. With `page_size`, pages come back short or empty.
 
     Fix: let the key select, with a prefix of the sort key or a sparse index of the items that pass the filter.
 

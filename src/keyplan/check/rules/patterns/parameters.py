@@ -28,8 +28,8 @@ def parameter_type_mismatch(subject: Subject) -> Iterator[Finding]:
     ID, a date for a datetime, text for a number, None for a key or a required field. In queries and counts, None for a
     sort key field is allowed: it leaves out the end of the sort key condition.
 
-    Why is this bad? Type checkers see the call, but not which field a parameter ends up in. At run time, the value is
-    rejected, or makes a key that no item has.
+    Why is this bad? Type checkers check the call, but do not know for which field a parameter is used. At run time, the
+    value is rejected, or makes a key that no item has.
 
     Fix: annotate the parameter with the field's type. Handle None before the call.
 

@@ -24,7 +24,7 @@ def attribute_not_projected(subject: Subject) -> Iterator[Finding]:
 
     Finds patterns that need attributes which the index does not project: an error for required fields and filters, a
     warning for optional fields, unless the index's `only_if` states that its items do not have them. Also finds indexes
-    with readers that do not declare their projection.
+    that have readers but do not declare their projection.
 
     Why is this bad? A query of a global index returns projected attributes only. Without a required field, the item
     cannot be returned as its entity. A missing optional field is returned as None although the table holds a value. No
@@ -86,7 +86,7 @@ def _missing_attributes(pattern: Pattern[..., Any], plan: Plan, index: Index) ->
 
 
 def _read_as_default(entity: EntitySpec, index: Index) -> set[str]:
-    """Return the fields that every item of an index is missing, or has with their default value."""
+    """Return the fields that are missing, or have their default value, in every item of an index."""
     conditions = [stated_values(bound.only_if, entity.fields) for bound in entity.indexes if bound.index is index]
     return {
         name
@@ -103,7 +103,7 @@ def local_index_fetch(subject: Subject) -> Iterator[Finding]:
     Finds queries of local secondary indexes that need attributes which the index does not project.
 
     Why is this bad? DynamoDB reads each whole item from the table too, for at least half a read unit each, instead of
-    adding up the sizes of a page: forty entries of 100 bytes cost 0.5 units, and 20 more with the fetches.
+    adding up the sizes of a page: forty entries of 100 bytes cost 0.5 units, and the fetches add 20 units.
 
     Fix: project the attributes that the query returns, or request fewer.
 

@@ -52,12 +52,12 @@ def decision_on_stale_read(subject: Subject) -> Iterator[Finding]:
     write (`after=`) but can miss it (warning). A decision about a state that permits a write of another entity, such as
     an authorization, is always a warning. KP605 reports reads that decide uniqueness.
 
-    Why is this bad? A global index lags behind the table, and an eventually consistent read can miss the last second.
-    Two concurrent requests then both succeed, or a permission that was just revoked is still valid.
+    Why is this bad? A global index lags behind the table, and an eventually consistent read can miss writes of the last
+    second. Two concurrent requests then both succeed, or a permission that was just revoked is still valid.
 
-    Fix: let the write decide: a condition on the item or on a counter, in one transaction for several items. A
-    permission is read with `consistent=True` from the table, or checked by a `@table.check` in the transaction of the
-    write. A pattern with `after=` reads the table consistently.
+    Fix: let the write decide: a condition on the item or on a counter, in one transaction for several items. Read a
+    permission from the table with `consistent=True`, or check it with `@table.check` in the transaction of the write. A
+    pattern with `after=` reads the table consistently.
 
     Source: developer guide, "DynamoDB read consistency" and "Condition expressions".
     """
@@ -126,9 +126,10 @@ _RATE_TOLERANCE = 0.2
 def n_plus_one_reads(subject: Subject) -> Iterator[Finding]:
     """N+1 reads
 
-    Finds gets whose rate is within a fifth of the number of entries that a list returns, for lists of five entries or
-    more which do not hold the whole item: an index that projects keys, or entities that only refer to the item by a
-    field of the same name and type (not `id`). Patterns that read the items in batches are not reported.
+    Finds gets whose rate differs by at most a fifth from the number of entries per second that a list returns. The list
+    returns five entries or more, and its entries are not whole items: they come from an index that projects keys, or
+    only refer to the item by a field of the same name and type (not `id`). Patterns that read the items in batches are
+    not reported.
 
     Why is this bad? The program lists entries and then gets each item. Every get costs at least half a read unit and a
     round trip; a query adds up sizes before rounding: forty items of 100 bytes cost 0.5 units in one query and 20 in
@@ -280,7 +281,7 @@ def missing_rate(subject: Subject) -> Iterator[Finding]:
     """Pattern has no rate
 
     Finds patterns that do not declare `rate=`, in designs in which most patterns do. One finding lists all of them.
-    Steps of transactions need none.
+    Steps of transactions need no rate.
 
     Why is this bad? A pattern without a rate costs nothing in estimates, and checks of throughput, hot keys and cost
     ignore it.

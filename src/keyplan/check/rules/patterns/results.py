@@ -34,14 +34,14 @@ def unbounded_query(subject: Subject) -> Iterator[Finding]:
     """Query has no limit
 
     Finds queries without a limit that read more than a page (1 MB, 128 read units when eventually consistent) by the
-    declared numbers, a partition of unknown size that all items share, or a whole month or year of an unknown number of
-    items. A range counts as the whole partition unless `expected_items=` is declared.
+    declared numbers, that read a partition of unknown size that all items share, or that read a whole month or year
+    with an unknown number of items. A range counts as the whole partition unless `expected_items=` is declared.
 
     Why is this bad? A query without a limit reads to the end of its partition: three items in a test can become a
     thousand pages in production.
 
-    Fix: declare `limit=` or `page_size=` and continue with the cursor, query a range of the sort key, or add something
-    that grows with the data to the partition key, such as the month.
+    Fix: declare `limit=` or `page_size=` and continue with the cursor, query a range of the sort key, or add a field to
+    the partition key that divides the data further, such as the month.
 
     Source: developer guide, "Paginating table query results"; "Best practices for querying and scanning data".
     """
@@ -214,7 +214,7 @@ def _order_finding(pattern: Pattern[..., Any], plan: Plan, problem: str, fix: st
 
 _OFFSET_NAMES = frozenset({"offset", "skip", "page", "page_number", "page_no", "page_index"})
 _COSTLY_COUNT = 10.0
-"""Read units of one count from which a counter is cheaper in nearly every case."""
+"""Read units of one count above which a counter is cheaper in nearly every case."""
 
 
 @design_rule("KP317", "warning", "advice")
@@ -261,11 +261,12 @@ def offset_or_count(subject: Subject) -> Iterator[Finding]:
 def range_end_excluded(subject: Subject) -> Iterator[Finding]:
     """Range excludes keys that start with its end
 
-    Finds bounds of ranges that are a prefix of keys: the end of BETWEEN and <= (error), and the start of > (warning).
+    Finds range conditions on the sort key whose bound is only the prefix of a key. With BETWEEN and <=, such an upper
+    bound excludes the keys that start with it (error). With >, such a lower bound includes them (warning).
 
     Why is this bad? Ranges compare whole keys. `BETWEEN "DUE#2025-10-01#" AND "DUE#2025-10-31#"` excludes all tasks of
-    the 31st, because `DUE#2025-10-31#task-7` is greater than its own prefix. In reverse, `> "DUE#2025-10-31#"`
-    includes all of the 31st.
+    the 31st, because `DUE#2025-10-31#task-7` is greater than its own prefix. Conversely, `> "DUE#2025-10-31#"` includes
+    all of the 31st.
 
     Fix: end the range after all keys with the prefix, such as `DUE#{end}$` ("$" follows "#"), or let the planner bound
     it: `sk.between(due=(start, end))` includes both ends.
@@ -390,9 +391,9 @@ def _has_given_range(plan: Plan) -> bool:
 def descending_by_choice(subject: Subject) -> Iterator[Finding]:
     """Descending query orders by a choice before the time
 
-    Finds queries with `descending=True` whose sort key orders by a field with declared choices (`Literal`, `Enum`)
-    before a time or an ID that starts with one, by their types. Counts, queries with `ordered_by=`, and choices that
-    the key holds by rank (`{status:rank(...)}`) are not reported.
+    Finds queries with `descending=True` whose sort key contains a field with declared choices (`Literal`, `Enum`)
+    before a time or a time-ordered ID, according to the types of the fields. Counts, queries with `ordered_by=`, and
+    choices that the key contains as ranks (`{status:rank(...)}`) are not reported.
 
     Why is this bad? The sort key `STATUS#{status}#{created_at:utc_ms}` orders by the word first. In descending order, a
     query returns all "waiting" items, then all "done" ones. The latest item can be on the last page, and a limit
@@ -446,8 +447,8 @@ def _is_ranked(plan: Plan, entity: EntitySpec, name: str) -> bool:
 def range_crosses_period(subject: Subject) -> Iterator[Finding]:
     """Range crosses the period of its partition
 
-    Finds queries for a range of a timestamp whose partition key contains a period of that timestamp, chosen by one end
-    of the range. A period that the caller passes as its own parameter is not reported.
+    Finds queries for a range of a timestamp whose partition key contains a period of that timestamp, if one end of the
+    range determines the period. A period that the caller passes as its own parameter is not reported.
 
     Why is this bad? A key such as `METER#{meter}#{at:month}` puts each month into its own partition, and a query reads
     one partition. `pk(meter=meter, at=start).sk.between(at=(start, end))` reads the month of `start` and silently

@@ -25,8 +25,8 @@ def inexact_number(subject: Subject) -> Iterator[Finding]:
     Finds floats in keys, and numbers with more than 38 digits.
 
     Why is this bad? A Number has 38 significant digits and lies between 1E-130 and 9.99E+125; a write with another
-    value fails. In keys, floats lose items before that: a read must give exactly the stored digits, so 0.1 + 0.2 does
-    not find 0.3. NaN and infinity cannot be stored at all.
+    value fails. Floats in keys cause problems earlier: a read must give exactly the stored digits, so a read with 0.1 +
+    0.2 does not find the item with 0.3. NaN and infinity cannot be stored at all.
 
     Fix: use an int in the smallest unit (cents, milliseconds), or a Decimal with a fixed number of places.
 
@@ -190,8 +190,8 @@ def reserved_word(subject: Subject) -> Iterator[Finding]:
 def key_attribute_type_conflict(subject: Subject) -> Iterator[Finding]:
     """Key attribute has two types
 
-    Finds key attributes that one entity stores as a String and another as a Number, and unrelated fields of another
-    type under the name of a key attribute. Sentinels of `unique=` have Strings as keys.
+    Finds key attributes that one entity stores as a String and another as a Number, and unrelated fields that have the
+    name of a key attribute but another type. Sentinels of `unique=` have Strings as keys.
 
     Why is this bad? A key attribute has one type in the whole table. DynamoDB rejects each write with another type,
     even of entities that should not be in the index.

@@ -175,8 +175,8 @@ def nesting_too_deep(subject: Subject) -> Iterator[Finding]:
     Finds fields whose type nests more than 32 lists and maps (error), or nests without a bound, such as a comment with
     replies or a folder with folders (warning).
 
-    Why is this bad? DynamoDB rejects the write of a value that is nested deeper than 32 levels. With a recursive
-    model, the sender of the data decides on the depth.
+    Why is this bad? DynamoDB rejects the write of a value that is nested deeper than 32 levels. With a recursive model,
+    the sender of the data determines the depth.
 
     Fix: store each node as its own item, with its parent's ID or its path in the key. One query then reads a branch.
 

@@ -108,10 +108,10 @@ def _account_quota(subject: Subject) -> Iterator[Finding]:
 def bulk_job_starves_traffic(subject: Subject) -> Iterator[Finding]:
     """Bulk job uses all capacity
 
-    Finds scans and batches without a rate whose one call needs more units than the table has per second, on
+    Finds scans and batches without a rate of which a single call needs more units than the table has per second, on
     provisioned tables and on on-demand tables with declared traffic.
 
-    Why is this bad? A scan or batch runs as fast as it is served. On a provisioned table, it uses all units and
+    Why is this bad? A scan or batch runs as fast as DynamoDB serves it. On a provisioned table, it uses all units and
     requests of users are throttled. On demand, it can use up the warm throughput.
 
     Fix: give the job a rate and keep to it, read less at a time with `page_size`, use an export to S3 or an import, or
@@ -197,8 +197,8 @@ def insufficient_capacity(subject: Subject) -> Iterator[Finding]:
     Finds tables and indexes whose patterns use more units per second than are provisioned: an error on average, a
     warning at the peak.
 
-    Why is this bad? Requests above the capacity are throttled. Unused units of five minutes are kept for bursts, which
-    cover a short peak only.
+    Why is this bad? Requests above the capacity are throttled. DynamoDB keeps unused units of the last five minutes for
+    bursts, which cover only a short peak.
 
     Fix: provision for the peak at about 70 % use, let auto scaling follow slow changes, or use on-demand capacity.
 

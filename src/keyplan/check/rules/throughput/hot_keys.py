@@ -27,15 +27,14 @@ def hot_partition_key(subject: Subject) -> Iterator[Finding]:
 
     The load is the sum over all patterns of rate, units per call and the share of the most used value of the key's
     fields (`Volume(distinct=...)`, the choices of a type, or the bounds of an int, such as a shard from 0 to 7). A
-    constant key has the whole load. New items all use the current month, day, hour
-    or minute if it is part of the key (`ROOM#{room}#{sent_at:month}`). A write that changes an index key counts twice
-    in the index.
+    constant key has the whole load. All new items use the current month, day, hour or minute if it is part of the key
+    (`ROOM#{room}#{sent_at:month}`). A write that changes an index key counts twice in the index.
 
     Why is this bad? All items of one partition key share a partition. A key with more load is throttled, whatever
     capacity the table has, and a throttled index rejects writes of the table.
 
     Fix: use a field with more values in the key, or shard a hot value with `{user_id:shard(8)}` and read the shards
-    with `every_shard()`. Keep items that no query of an index needs out of it with `only_if=`.
+    with `every_shard()`. Use `only_if=` to keep items out of an index if its queries do not need them.
 
     Source: developer guide, "Best practices for designing and using partition keys effectively" and "Using write
     sharding to distribute workloads evenly".
@@ -267,6 +266,6 @@ def _time_key(subject: Subject, hot: HotKey | None, bound: BoundKey, entity: Ent
 
 
 def _is_time_of_writing(entity: EntitySpec, names: Sequence[str], *, counted: bool) -> bool:
-    """Return True if types say that a key is the time of writing, or a date whose number of values is declared."""
+    """Return True if, by its types, a key is the time of writing, or a date with a declared number of values."""
     fields = [entity.fields[name] for name in names]
     return all(field.write_time is not None or (counted and is_time_by_type(field)) for field in fields)
