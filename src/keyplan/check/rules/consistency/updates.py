@@ -31,8 +31,8 @@ incomplete_item = fault_rule(
     entity. This also happens if an update arrives after the item was deleted. Such a pattern fails when it is called.
 
     Fix: set each required field with `set_if_missing(...)`, give the fields defaults, or remove `upsert` so that the
-    update fails if the item does not exist. Key fields, counters that `add` starts and lists that `append` starts
-    exist anyway.
+    update fails if the item does not exist. Key fields are always set, and `add` and `append` create missing counters
+    and lists.
 
     Source: API reference, UpdateItem: adds a new item to the table if it does not already exist.
     """,

@@ -19,17 +19,18 @@ stale_index_key = fault_rule(
     "stale-index-key",
     """Update leaves a stale index key
 
-    Finds updates of a field in a template index key that do not know all other fields of the key. Of an update with
-    `.patch(...)`, every choice of given fields is examined, because a call may leave some out.
+    Finds updates that change a field of a template index key without knowing all other fields of the key. For an update
+    with `.patch(...)`, every combination of given fields is checked, because a call may omit some.
 
-    Why is this bad? The update must write the new key text, or remove it, in the same request. Otherwise the item
-    stays under its old key: a finished task among the open ones, without an error. This is the most frequent fault of
-    designs with composed keys.
+    Why is this bad? The update must write the new key text, or remove it, in the same request. Otherwise the item stays
+    under its old key: for example, a finished task is still listed among the open tasks, and no error is raised. This
+    is the most frequent fault of designs with composed keys.
 
     Fix: pass the missing fields with `.assuming(...)`: the update then writes the key if the item has these values. A
-    condition that keeps the item out of the index (`.condition(F.due.missing())`) or under its key is enough too. Or
-    set the fields as well, replace the whole item, or let the index read the fields. In a patch, require the fields of
-    one key together (`.set(...)`), or pass the stored values of those that a call may leave out.
+    condition that is true only for items that are not in the index (`.condition(F.due.missing())`), or whose key stays
+    the same, is enough too. Or set the fields as well, replace the whole item, or let the index read the fields. In a
+    patch, require the fields of one key together (`.set(...)`), or pass the stored values of the fields that a call may
+    omit.
 
     Source: developer guide, "Using Global Secondary Indexes in DynamoDB": index keys are plain attributes of items.
     """,

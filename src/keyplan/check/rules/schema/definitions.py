@@ -55,7 +55,7 @@ too_many_global_indexes = fault_rule(
     Finds tables with more than twenty global secondary indexes.
 
     Why is this bad? Twenty is the default quota: DynamoDB rejects a table with more until the account's quota is
-    raised. Each index adds a write for each of its items.
+    raised. Each index adds a write for each write of an item that it contains.
 
     Fix: drop indexes that no pattern reads, let entities share an index with generic key names (GSI1PK, GSI1SK), or
     send changes to a search service through the table's stream.
