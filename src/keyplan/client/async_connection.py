@@ -64,7 +64,7 @@ class AsyncConnection:
         if isinstance(self.context.clock, SystemClock):
             await asyncio.sleep(seconds)
         else:
-            self.context.clock.wait(self._never, seconds)  # the clock of a test does not wait
+            self.context.clock.wait(self._never, seconds)  # a test's clock returns without waiting
 
     @overload
     async def run(
@@ -211,7 +211,7 @@ class AsyncConnection:
         """
         return self._drive(query_program(self.context, terms, options))
 
-    # All pages, and several calls.
+    # Reading all pages, and running several calls together.
 
     @overload
     def iterate(
@@ -266,7 +266,7 @@ class AsyncConnection:
     ) -> AsyncIterator[T]:
         report, cursor = report_once(unreadable), None
         while True:
-            # A limit that the pattern itself states is how many are read at a time, not where it ends.
+            # A limit that the pattern declares is the size of each page, not the end of the iteration.
             page = await self.run(call, page_size=page_size, cursor=cursor, unreadable=report, segment=segment)
             for result in page.items:
                 yield result

@@ -33,14 +33,14 @@ def item_named(spec: EntitySpec, key: Mapping[str, Any]) -> str:
 
 
 class Reader:
-    """Converter from the items of one entity to objects."""
+    """Converter of an entity's stored items to objects."""
 
     def __init__(self, spec: EntitySpec, view: type[View[Any]] | None = None) -> None:
         """Create a reader for an entity, or for `view` if one is given."""
         self.spec = spec
         model: type[ReadModel] = spec.model if view is None else view
         fields = {name: stored for name, stored in spec.fields.items() if name in model.model_fields}
-        # A field that only the key's text holds is read from it, even if the key attribute has the field's name.
+        # A field that is stored only in a key string is read from it, even if the key attribute has the field's name.
         held = [field for field in fields.values() if field.name not in spec.is_in_key_only]
         self._fields = [
             (field.name, field.attribute, field.type_code, plain_decoder(field), field.decode) for field in held
@@ -77,7 +77,7 @@ class Reader:
                 self._recover(values, item)
             if self._times and not self._times <= values.keys():
                 missing = ", ".join(sorted(self._times - values.keys()))
-                raise ValueError(f"{missing}: Field required")  # its default is only for items before they are written
+                raise ValueError(f"{missing}: Field required")  # the default is only for unwritten items
             # Stored values have fewer types than Python: a strict model could not read its own timestamps.
             return self._validate(values, by_name=True, strict=False)
         except (ValidationError, ValueError, TypeError, ArithmeticError, KeyError) as error:
@@ -173,7 +173,7 @@ class Sorter:
         names = {attribute: f"key{number}" for number, attribute in enumerate(specs[0].schema.key)}
         lines.append("    try:")
         lines += [f"        {name} = item[{attribute!r}]['S']" for attribute, name in names.items()]
-        lines.append("    except KeyError:")  # a key of another type, or an index entry without it
+        lines.append("    except KeyError:")  # the key is not a String, or absent (index key)
         lines += [f"        {name} = item.get({attribute!r}, nothing).get('S')" for attribute, name in names.items()]
         for place, (spec, its) in enumerate(candidates):
             scope[f"reader{place}"] = its
@@ -259,7 +259,8 @@ def _repeats_agree(spec: EntitySpec) -> Callable[[Item], bool]:
     def agree(item: Item) -> bool:
         texts = [(template, item[attribute]["S"]) for attribute, template in parts]
         restored = [template.match(text) or {} for template, text in texts]
-        # A field may be written in two precisions: either text may be the more precise one.
+        # Two key attributes may contain the same timestamp with different precisions. Either can be the more precise
+        # one.
         return any(
             all(template.fits(text, values) for template, text in texts)
             for values in (ChainMap(*restored), ChainMap(*restored[::-1]))

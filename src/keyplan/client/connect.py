@@ -1,4 +1,4 @@
-"""Functions that open a connection to the engine, boto3 or aiobotocore from a URL.
+"""Functions that open a connection from a URL, to the embedded engine or through boto3 or aiobotocore.
 
     data.db, :memory:            an embedded engine with a database file or in memory
     http://127.0.0.1:8000        a server at this address that implements the DynamoDB API
@@ -204,7 +204,7 @@ def _client_options(target: Target) -> dict[str, Any]:
 
 
 def _local_defaults(target: Target, session: Any) -> dict[str, Any]:
-    """Return a region and credentials for an endpoint if none are configured, because local servers ignore them."""
+    """Return a placeholder region and credentials if none are configured. Local servers ignore their values."""
     if target.endpoint is None:
         return {}
     defaults: dict[str, Any] = {}
@@ -244,6 +244,6 @@ async def _aio_transport(target: Target) -> AioTransport:
         from botocore.session import Session  # noqa: PLC0415 - comes with aiobotocore
     except ModuleNotFoundError as missing:
         raise ImportError("aiobotocore is required for this database: install keyplan[async]") from missing
-    defaults = _local_defaults(target, Session())  # its own session awaits what is only looked up here
+    defaults = _local_defaults(target, Session())  # aiobotocore's session would need `await` here
     context = get_session().create_client("dynamodb", **{**defaults, **_client_options(target)})
     return AioTransport(await context.__aenter__(), context)

@@ -71,7 +71,7 @@ def run_call(
 ) -> Program[R]:
     """Run one call. Raises TypeError if the object is not a pattern call.
 
-    `arguments` are those of an attempt that was already sent.
+    `arguments` are the arguments of an attempt that was already sent.
     """
     try:
         plan = call.pattern.plan
@@ -136,7 +136,7 @@ def query_program(context: Context, terms: Sequence[Any], options: Mapping[str, 
 
 
 def pages_call(method: str, terms: Sequence[Any], options: Mapping[str, Any]) -> Call[Any]:
-    """Return the call to read pages of: a call that was passed, or an ad-hoc query of entities and a key condition."""
+    """Return the call whose pages to read: the given call, or an ad-hoc query of entities and a key condition."""
     if len(terms) != 1 or options:
         return query_call(terms, options, method=method)
     (call,) = terms
@@ -280,7 +280,7 @@ def _prepare(context: Context, plan: Plan) -> Program[None]:
             if context.creates_tables:
                 yield from tables.create_tables(context, [table], wait=True)
     if len(context.ready) >= _MOST_READY:
-        context.ready.clear()  # ad-hoc queries can have any number of shapes; plans in use are checked again
+        context.ready.clear()  # ad-hoc queries have any number of shapes; plans are checked again
     context.ready.add(plan)
 
 
@@ -455,7 +455,7 @@ class Connection:
         """
         return self._drive(query_program(self.context, terms, options))
 
-    # All pages, and several calls.
+    # Reading all pages, and running several calls together.
 
     @overload
     def iterate(

@@ -6,7 +6,7 @@
         ├── NotFoundError              update, replace, check: the item does not exist or has expired
         ├── ConditionFailedError       .condition(...) or .assuming(...) is false for the stored item
         ├── VersionConflictError       the stored item does not have the expected version
-        ├── UniqueTakenError           another item has these values
+        ├── UniqueTakenError           another item has the same unique values
         ├── TransactionFailedError     no write of a transaction was applied; `reasons` lists the errors
         ├── WriteConflictError         other clients kept writing the same items, after all retries
         ├── TokenReusedError           the token was used for another transaction
@@ -41,13 +41,13 @@ class FailedPart:
     """One part of a write condition that is false for the stored item."""
 
     origin: Origin
-    """The method of the pattern's body that states it, or the kind of pattern that requires it."""
+    """The method in the pattern's body that states the part, or the kind of pattern that requires it."""
     text: str
-    """The part as it is written in Python: "status == 'open'"; for a kind, its finding: "item already exists"."""
+    """The part as Python source, such as "status == 'open'", or for a kind its message: "item already exists"."""
     stored: Mapping[str, Any]
-    """The stored value of each field or member in the part, None for an absent one; empty without an item."""
+    """The stored value of each field or member in the part, or None if it is absent. Empty if no item exists."""
     message: str
-    """The part with its origin and the stored values, as in the error's text."""
+    """The part with its origin and the stored values, as shown in the error's text."""
 
     def __str__(self) -> str:
         return self.message

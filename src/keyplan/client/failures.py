@@ -61,7 +61,7 @@ def key_value_error(plan: Plan, error: Exception) -> KeyValueError:
 class FirstAttemptError(Exception):
     """Raised if the service rejected a call that was sent without a program. The program then handles the error.
 
-    `arguments` are the arguments of that attempt, if they include the time of the attempt.
+    `arguments` are the arguments of that attempt if they include the time of the attempt, or else None.
     """
 
     def __init__(self, error: ServiceError, arguments: Arguments | None) -> None:
@@ -218,7 +218,7 @@ def _read_stored(plan: Plan, item: Item | None, now_s: int) -> _StoredItem:
     values: dict[str, Any] = {}
     for name, stored in fields.items():
         if stored.attribute not in item:
-            values[name] = None  # also with a default, which the service does not know
+            values[name] = None  # even if the field has a default, which the service does not know
         elif entity is None or name in plan.entity.is_in_key_only:
             values[name] = _single_value(stored, item)
         else:
@@ -250,7 +250,7 @@ def _failed_in(
 
 
 def _in_stored_units(condition: Condition, fields: Mapping[str, StoredField]) -> Condition:
-    """Return the condition with timestamps rounded to the storage unit of their fields, as they are sent."""
+    """Return the condition with timestamps rounded to the storage unit of their fields, as requests send them."""
     if isinstance(condition, (AndCondition, OrCondition)):
         return type(condition)(tuple(_in_stored_units(part, fields) for part in condition.parts))
     if isinstance(condition, NotCondition):
@@ -335,7 +335,7 @@ _REASONS = {"ConditionalCheckFailed": CONDITION, "ValidationError": "ValidationE
 def step_failed(
     plan: Plan, arguments: Arguments, key: Mapping[str, Any], members: Mapping[str, Any], reason: Mapping[str, Any]
 ) -> RunError:
-    """Return the error for one action of a cancelled transaction. `members` are the members of its request."""
+    """Return the error for one action of a cancelled transaction. `members` are the members of the action's request."""
     code = str(reason.get("Code"))
     if code == "ConditionalCheckFailed":
         return condition_failed(plan, arguments, key, reason.get("Item") or None, _REASONS[code])

@@ -40,9 +40,9 @@ from keyplan.errors import ServiceError
 
 ItemKey = Mapping[str, AttributeValue]
 Position = ItemKey | None
-"""The last key returned; None at the beginning."""
+"""The key of the last returned item; None at the start."""
 DONE: ItemKey = {}
-"""The position of a partition of which everything was returned."""
+"""The position of a partition whose items were all returned."""
 _DIGEST_BYTES = 16
 
 
@@ -71,7 +71,7 @@ def read_cursor(key: bytes, bound_to: Sequence[Any], cursor: str, partitions: in
 
 
 def _digest(key: bytes, bound_to: Sequence[Any], payload: bytes) -> bytes:
-    # The length parts what the cursor is bound to from what it holds.
+    # The length separates the data that the cursor is bound to from the data that it contains.
     bound = repr(bound_to).encode()
     return blake2b(b"%d:" % len(bound) + bound + payload, key=key, digest_size=_DIGEST_BYTES).digest()
 
@@ -89,7 +89,7 @@ def _stored(plain: Mapping[str, Sequence[str]]) -> ItemKey:
 
 
 Unreadable = Callable[[UnreadableItemError], object]
-"""Called with the error of each item that cannot be read."""
+"""A function that is called with the error of each item that cannot be read."""
 
 
 def report_once(unreadable: Unreadable | None) -> Unreadable | None:
@@ -116,9 +116,9 @@ class PageOptions:
     """The maximum number of items that one request evaluates."""
     cursor: str | None = None
     unreadable: Unreadable | None = None
-    """Called with the error of each item that cannot be read, which is then left out; None raises the error."""
+    """Called with the error of each unreadable item, which is then left out. If None, the error is raised."""
     segment: tuple[int, int] | None = None
-    """The number of this part of a scan, from 0, and the number of parts."""
+    """The number of the segment that a scan reads, from 0, and the number of segments."""
 
     def __post_init__(self) -> None:
         if self.segment is not None:
@@ -170,14 +170,14 @@ class RangeReader:
         self.sorter = Sorter(plan.entities, entities_in_range(plan), plan.view)
         index = plan.index
         self.position_of = tuple(dict.fromkeys((*plan.schema.key, *(index.attributes if index is not None else ()))))
-        """The attributes that make an item's position in the range."""
+        """The attributes that form an item's position in the range."""
         sort = index.sort if index is not None else plan.schema.key[1:]
         self.sorted_by = sort if plan.operation == "Query" else ()
         self._whole = hydration_members(plan) if plan.hydrated else {}
         self._identifies = plan.schema.discriminator is None or index_holds(plan, plan.schema.discriminator)
 
     def entries(self, items: list[Item], arguments: Arguments) -> list[tuple[Item, Item]]:
-        """Return the index entries to hydrate, skipping entries that are known to be expired or of other entities."""
+        """Return the index entries to hydrate, skipping those known to be expired or to belong to other entities."""
         if not self._identifies:
             return [(item, item) for item in items]
         drops, now_s = self.plan.expired == "drop", arguments[NOW]
@@ -198,7 +198,7 @@ class RangeReader:
     def entities(
         self, items: list[Item], arguments: Arguments, unreadable: Unreadable | None = None
     ) -> list[tuple[Item, Any]]:
-        """Return the requested entities. Raises UnreadableItemError, or reports it if the call has `unreadable`."""
+        """Return the requested entities with their items. Raises UnreadableItemError, or passes it to `unreadable`."""
         drops, now_s = self.plan.expired == "drop", arguments[NOW]
         left, reader_of_item = self._left(arguments), self.sorter.reader
         read = []
@@ -304,7 +304,8 @@ class _Partition:
         if start is not None:
             request = {**request, "ExclusiveStartKey": start}
         if want is not None:
-            # If filters leave fewer results than requested, each request reads twice as much: few requests and reads.
+            # If filters leave fewer results than requested, the limit is doubled with each request. This keeps both the
+            # number of requests and the number of items read low.
             want = want if self._asked is None else max(want, self._asked * 2)
             self._asked = want
         sizes = [size for size in (want, page_size) if size is not None]
@@ -377,7 +378,7 @@ def page(context: Context, shared: RangeReader, arguments: Arguments, options: P
             some, gone = yield from shared.hydrate(context, some, arguments, options.unreadable)
             deleted += gone
         taken += some
-        # Only hydration gives fewer than were read: items may have been deleted since their entries were written.
+        # Continue only after hydration, which leaves out entries whose items were deleted.
         is_left = any(partition.is_left for partition in partitions)
         if once or not is_left or len(taken) == limit or (limit is None and taken) or not shared.plan.hydrated:
             break

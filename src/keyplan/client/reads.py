@@ -90,13 +90,13 @@ def get_several(context: Context, gets: Sequence[tuple[Plan, Arguments]]) -> Pro
 
 
 def members_of(plans: Sequence[Plan]) -> Request:
-    """Return the request members for a batch read of one table. The projection is included if only one plan reads."""
+    """Return the request members for a batch read of one table, with the projection if there is only one plan."""
     members: Request = {"ConsistentRead": True} if any(plan.consistent for plan in plans) else {}
     return members | get_request(plans[0]).projection if len(plans) == 1 else members
 
 
 Place = tuple[str, tuple[Any, ...]]
-"""A table's name, and the identity of a key."""
+"""A table's name, and the hashable form of a key."""
 
 
 def fetch(

@@ -1,4 +1,4 @@
-"""Report the figures of a meter to a web console while a program runs.
+"""Reports of a meter's figures to a web console while a program runs.
 
 meter = Meter()
 with connect("aws://eu-west-1", meter=meter) as db, reporting(meter, console_url, program="orders"):
@@ -28,9 +28,9 @@ _log = logging.getLogger("keyplan.reporting")
 def reporting(meter: Meter, console_url: str, *, program: str, every_s: float = 5.0) -> Iterator[None]:
     """Report a meter's figures every `every_s` seconds, in a thread, and once at the end of the block.
 
-    `console_url`: the link with the token that the console printed. `program`: the name that the console shows.
-    The figures are totals, so a report that fails loses nothing: a warning is logged, and the next one contains it.
-    Do not call `meter.take()` in the block. Raises ValueError for a URL without a token.
+    `console_url`: the link with the token that the console printed. `program`: the name that the console shows. If a
+    report fails, a warning is logged. No figures are lost, because the next report contains the new totals. Do not call
+    `meter.take()` in the block. Raises ValueError for a URL without a token.
     """
     url, token = _endpoint(console_url)
     run = secrets.token_hex(8)
@@ -51,7 +51,7 @@ def reporting(meter: Meter, console_url: str, *, program: str, every_s: float = 
 
 
 def document(usage: dict[str, Usage], program: str, run: str) -> dict[str, Any]:
-    """Return a report as the console accepts it."""
+    """Return a report in the console's format."""
     return {
         "program": program,
         "run": run,
@@ -78,7 +78,7 @@ def _endpoint(console_url: str) -> tuple[str, str]:
 
 
 class _NoRedirects(HTTPRedirectHandler):
-    """The token must not follow a redirect to another address."""
+    """Handler that refuses redirects, because they could send the token to another address."""
 
     def redirect_request(self, *_args: Any, **_kwargs: Any) -> None:
         return None
@@ -90,5 +90,5 @@ def _send(url: str, token: str, report: dict[str, Any]) -> None:
     try:
         with build_opener(_NoRedirects).open(request, timeout=_TIMEOUT_S):
             pass
-    except (URLError, OSError) as error:  # HTTPError, too
+    except (URLError, OSError) as error:  # includes HTTPError
         _log.warning("the console did not accept the report: %s", error)

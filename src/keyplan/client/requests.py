@@ -141,7 +141,7 @@ async def drive_async(
         return result
 
 
-_DOUBLINGS = 60  # beyond any bound, and still a number
+_DOUBLINGS = 60  # the maximum exponent, which exceeds every useful limit without overflow
 
 
 def jittered_s(attempt: int, first_s: float, most_s: float, clock: Clock) -> float:
@@ -169,7 +169,7 @@ class Retries:
         check_seconds(first_s=self.first_s, most_s=self.most_s)
 
     def wait_s(self, attempt: int, clock: Clock) -> float:
-        """Return the seconds to wait after the given number of attempts, with full jitter."""
+        """Return the number of seconds to wait after the given number of attempts, with full jitter."""
         return jittered_s(attempt, self.first_s, self.most_s, clock)
 
 
@@ -192,7 +192,7 @@ class Context:
     token_times: dict[str, float] = field(default_factory=dict)
     """The time of the first attempt of each transaction, by its token; seconds since 1970."""
     meter: Meter | None = None
-    """The meter of capacity units; None if requests do not ask for them."""
+    """The meter of capacity units. If None, requests do not ask for the capacity that they consume."""
     lock: threading.Lock = field(default_factory=threading.Lock)
     """Held while `token_times` changes, because threads share a connection."""
 
@@ -329,7 +329,7 @@ class Usage:
     throttled: int = 0
     """The number of throttled requests."""
     spent: Spent = field(default_factory=Spent)
-    """Capacity units by table, and table/index."""
+    """Capacity units by the name of a table, or "table/index" for an index."""
     failed: int = 0
     """The number of requests with another error, such as a failed condition."""
     elapsed_s: float = field(default=0.0, compare=False)
@@ -357,7 +357,7 @@ def _failed(error: ServiceError, elapsed_s: float) -> Usage:
 
 
 UNDECLARED = "undeclared "
-"""Start of a meter's names of ad-hoc calls."""
+"""The prefix of the names that a meter gives to ad-hoc calls."""
 
 
 class Meter:

@@ -156,7 +156,7 @@ def _settings(context: Context, schema: Schema, *, wait: bool) -> Program[None]:
         try:
             yield from send(context, "UpdateTimeToLive", {"TableName": name, "TimeToLiveSpecification": specification})
         except ServiceError:
-            if not (yield from _expires(context, schema)):  # another connection may have done it
+            if not (yield from _expires(context, schema)):  # another connection may have enabled it
                 raise
     if schema.point_in_time_recovery and wait and not context.creates_tables:
         yield from _keep_backups(context, name)
@@ -184,7 +184,7 @@ def _keep_backups(context: Context, name: str) -> Program[None]:
         try:
             yield from send(context, "UpdateContinuousBackups", request)
         except ServiceError as error:
-            if error.code != "ContinuousBackupsUnavailableException":  # a new table has none for some seconds
+            if error.code != "ContinuousBackupsUnavailableException":  # raised for a few seconds after creation
                 raise
         else:
             return

@@ -1,4 +1,4 @@
-"""The transaction actions of calls: the write of the item, and the writes of its unique-value sentinels.
+"""Transaction actions of write calls: the write of the item, and the writes of its unique-value sentinels.
 
 A sentinel is an item whose key contains unique values. It stores the key of the item that has these values, and expires
 together with it. A write of unique values puts their sentinel if no other item owns it, and a write that releases the
@@ -82,7 +82,7 @@ def actions_of(
     key = members.get("Key") or {name: members["Item"][name] for name in plan.schema.key}
     kind = ACTIONS[plan.operation]
     if kind == "Update" and "UpdateExpression" not in members:
-        kind = "ConditionCheck"  # a transaction has no update that changes nothing
+        kind = "ConditionCheck"  # a transaction cannot contain an update without changes
     own = Action(number, plan, arguments, "item", kind, members, key)
     if not plan.keeps_unique:
         return [own]
@@ -260,7 +260,7 @@ def _sentinel(own: Action, role: Role, rule: BoundUnique, values: Mapping[str, A
 
 
 def merged(actions: list[Action]) -> list[Action]:
-    """Return one action for each sentinel. If one call releases a value that another acquires, the owner changes."""
+    """Return one action for each sentinel. If calls release and acquire the same value, its owner changes."""
     released = {action.place: action for action in actions if action.role == "release"}
     taken = {action.place for action in actions if action.role == "take"}
     result = []
@@ -305,7 +305,7 @@ def remove_expired(context: Context, plan: Plan, arguments: Arguments, request: 
     try:
         yield from send(context, "DeleteItem", delete)
     except ServiceError as error:
-        if error.code != CONDITION:  # otherwise another client was first
+        if error.code != CONDITION:  # otherwise another client already deleted or replaced it
             raise
 
 

@@ -37,7 +37,7 @@ class EngineTransport:
         self.call = engine.call
 
     def prepared(self, operation: str) -> Callable[[str, Request], Answer]:
-        """Return the function that sends an operation's requests, for those that are compiled from a pattern."""
+        """Return the function that sends an operation's requests if they are compiled from a pattern."""
         return _prepared(self.engine, operation)
 
     def close(self) -> None:
@@ -76,7 +76,7 @@ class AsyncEngineTransport:
 
 
 def _prepared(engine: Embedded, operation: str) -> Callable[[str, Request], Answer]:
-    """Return the engine's call for compiled requests; of an object around an engine, the object's own call."""
+    """Return the engine's function for compiled requests, or the `call` method of an object that wraps an engine."""
     prepared = getattr(type(engine), "prepared", None)
     if prepared is None:
         return engine.call
@@ -98,7 +98,7 @@ async def _in_thread(call: Callable[[], Answer]) -> Answer:
 
     try:
         asyncio.get_running_loop().run_in_executor(None, make)
-    except RuntimeError:  # it is queued all the same, and an existing thread may run it, or have run it
+    except RuntimeError:  # no new thread; the call is queued anyway, and `make` runs it at most once
         make()
     return await asyncio.wrap_future(answer)
 
@@ -166,7 +166,7 @@ def snake(operation: str) -> str:
 
 
 def no_answer(error: Exception) -> NoAnswerError:
-    """Return the error for a failed exchange, with whether the service may have received the request."""
+    """Return the error for a failed exchange. It states whether the service may have received the request."""
     from botocore.exceptions import ConnectTimeoutError, EndpointConnectionError  # noqa: PLC0415 - an extra
 
     return NoAnswerError(str(error), sent=not isinstance(error, (ConnectTimeoutError, EndpointConnectionError)))
@@ -199,7 +199,7 @@ _UNSUPPORTED = frozenset(
         "NotImplementedException",
     }
 )
-"""Error codes of the service, and of servers in its place, for an unsupported operation."""
+"""Error codes of DynamoDB and of compatible servers for an unsupported operation."""
 _CHANGES = "consumers of changes"
 _EXPIRY = "the expiry (ttl=...)"
 _BACKUPS = "the backups (point_in_time_recovery=...)"
@@ -237,5 +237,5 @@ def _class(code: str, status: int) -> type[ServiceError]:
     for kind in ServiceError.__subclasses__():
         if kind.code == code and kind.__module__ == errors.__name__:
             return kind
-    # An unknown code keeps its name; the status decides whether the request is repeated.
+    # An unknown code keeps its name. The HTTP status decides whether the request is repeated.
     return type(code, (ServiceError,), {"code": code, "status": status})
