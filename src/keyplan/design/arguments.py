@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from keyplan.design.errors import DesignError, calling_place, refuse
 
 MAX_NUMBER = 10**18
-"""The maximum of every number in a declared load; arithmetic with greater ones would overflow to infinity."""
+"""The maximum for numbers in a declared load. Arithmetic with greater numbers would overflow to infinity."""
 
 
 def invalid_option(option: str, value: object, what: str, fix: str) -> DesignError:
@@ -74,7 +74,7 @@ def _misnamed(signature: inspect.Signature, options: Mapping[str, Any]) -> bool:
 def _call_error(
     name: str, signature: inspect.Signature, given: tuple[Any, ...], options: Mapping[str, Any]
 ) -> DesignError:
-    """Return the error for a call with an unknown, a missing or an unnamed argument."""
+    """Return the error for a call with an unknown or missing argument, or one that must be passed by name."""
     takes = [parameter for parameter in signature.parameters.values() if parameter.name not in {"self", "cls"}]
     if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in takes):
         known = [parameter.name for parameter in takes if parameter.kind is not parameter.VAR_POSITIONAL]

@@ -61,7 +61,7 @@ class View(ReadModel, Generic[E]):
 
 Enforcement = Literal["sentinel", "index", "nothing"]
 OWNER = "keyplan:owner"
-"""The attribute of a sentinel that holds the key of the item whose unique values it keeps."""
+"""The attribute of a sentinel that contains the key of the item that owns the unique values."""
 
 
 @dataclass(frozen=True)
@@ -114,16 +114,15 @@ class EntitySpec:
     fields: Mapping[str, StoredField]
     key: BoundKey
     indexes: tuple[BoundIndexKey, ...]
-    """Its keys in the indexes that it can be in."""
+    """The entity's keys in the indexes that can contain it."""
     version: str | None
     """The field that counts changes."""
     uniques: tuple[BoundUnique, ...]
     found_by: tuple[tuple[str, ...], ...]
-    """Fields by which the design must be able to find it."""
+    """Fields, or combinations of fields, by which the design must be able to find items."""
     volume: Volume | None
     store_key_fields: bool | tuple[str, ...]
-    """Whether fields in the templates of the primary key are stored as attributes too: all, none, or those named."""
-    """Whether fields in key templates are also stored as separate attributes."""
+    """Whether fields in primary key templates are also stored as attributes: all, none, or the named fields."""
     place: Place
     siblings: Sequence[EntitySpec] = ()
     """All entities of the table, including those declared later."""
@@ -354,7 +353,7 @@ def _check_version(name: str | None, fields: Mapping[str, StoredField], model: t
 
 
 def _check_write_times(fields: Mapping[str, StoredField], key: BoundKey, model: type[Entity]) -> None:
-    """Raise DesignError if the primary key contains the time of the last write: each write would add an item."""
+    """Raise DesignError if the primary key contains the time of the last write, as each write would add an item."""
     for name in key.fields:
         if fields[name].write_time == "updated":
             raise DesignError(
@@ -442,7 +441,7 @@ def _check_own_fields(
             continue
         is_stored = store_key_fields if isinstance(store_key_fields, bool) else name in store_key_fields
         if not is_stored and part.template is not None and part.template.reversible and name in part.fields:
-            continue  # the field is stored only in the key's text
+            continue  # the field is stored only in the key string
         raise DesignError(
             f"{part.attribute} is to hold the key {part.text}, and {model.__name__}.{name} is stored there",
             place=bound.place.at(part.text),
@@ -498,7 +497,7 @@ def _unique(
         _check_field(name, fields, model, place)
     spec = rule.key
     if spec is None:
-        # The last placeholder runs to the end, so only texts before it need their separators escaped.
+        # The last placeholder extends to the end, so separators are escaped only in the strings before it.
         texts = {name for name in rule.fields[:-1] if is_text(fields[name].declared)}
         placeholders = [f"{{{name}:quote}}" if name in texts else f"{{{name}}}" for name in rule.fields]
         text = "#".join(["UNIQUE", entity, *rule.fields, *placeholders])

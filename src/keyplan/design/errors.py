@@ -26,7 +26,7 @@ _OWN_FRAMES = (
     str(Path(pydantic.__file__).parent) + os.sep,
     "<string>",
 )
-"""Starts of file names whose frames are never the place of a declaration or call; dataclasses generate "<string>"."""
+"""Prefixes of files that never contain a declaration or call. Dataclasses generate code in "<string>"."""
 _LINES_OF_A_DECLARATION = 40
 
 
@@ -36,7 +36,7 @@ class CallSite:
 
     code: CodeType
     instruction: int
-    """Its offset in bytes."""
+    """The offset of the instruction in bytes."""
 
     def span(self) -> tuple[int, int, int, int] | None:
         """Return the first line, last line, first column and end column in bytes, or None if they are not available."""
@@ -61,7 +61,7 @@ class Place:
     offset: int = 0
     """The offset of the caret in `text`."""
     width: int = 0
-    """The number of characters that it marks; 0 for the rest of `text`."""
+    """The number of characters that the caret marks; 0 for the rest of `text`."""
     running: CallSite | None = field(default=None, compare=False, repr=False)
     """The call that made the declaration; used only when the place is shown."""
 
@@ -77,7 +77,7 @@ class Place:
         """The path of the file, relative to the current folder if the file is below it."""
         try:
             return str(Path(self.file).relative_to(Path.cwd()))
-        except (OSError, ValueError):  # in another folder, or the current one is deleted
+        except (OSError, ValueError):  # outside of the current folder, or that folder was deleted
             return self.file
 
 

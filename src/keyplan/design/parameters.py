@@ -28,7 +28,7 @@ _FIX_COMPUTE = "compute the value before the call and pass it as a parameter"
 
 
 class Param:
-    """A parameter of a pattern, or with a path an attribute of the parameter."""
+    """A parameter of a pattern or, with a path, an attribute of the parameter."""
 
     # Private names, so that every field of an entity is available under its own name.
     __slots__ = ("_annotation", "_name", "_path")
@@ -144,7 +144,7 @@ def every_shard() -> Any:
 
 
 Source = Any
-"""The source of a value at a call: a Param, an Each, an EveryShard, or a constant."""
+"""The source of a value in a call: a Param, an Each, an EveryShard, or a constant."""
 WRITE_TIME = Param("time of the write", datetime)
 """The source of fields that are declared with Created() or Updated(): a connection adds its value to the arguments."""
 CALL_SOURCES = (Param, Each, EveryShard)
@@ -194,7 +194,7 @@ def _is_always_stored(annotation: Any) -> bool:
 
 
 _ALWAYS_STORED = (str, bytes, int, float, Decimal, date, time, timedelta, UUID, Enum, list, tuple, dict)
-"""Types of which every value is stored; values of other types may be None or an empty set."""
+"""Types whose values are always stored. Values of other types may be None or an empty set."""
 
 
 def value_of(source: Source, arguments: Mapping[str, Any]) -> Any:

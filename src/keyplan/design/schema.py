@@ -14,7 +14,7 @@ from keyplan.design.errors import UNKNOWN_PLACE, Place, calling_place, refuse
 from keyplan.design.workload import Billing, OnDemand, Provisioned
 
 StreamView = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "UNSTATED"]
-"""UNSTATED: the design mentions a stream, but not the content of its records."""
+"""UNSTATED means that the design mentions a stream, but not the content of its records."""
 IMAGES: dict[str, frozenset[str]] = {
     "KEYS_ONLY": frozenset(),
     "NEW_IMAGE": frozenset({"new"}),
@@ -45,7 +45,7 @@ class Index:
     sort: tuple[str, ...]
     """The attributes of its sort key; empty if it has none."""
     project: Projection | tuple[str, ...] | None
-    """The attributes that it holds besides keys: all, none, or these; None if the design does not say."""
+    """The projected non-key attributes: all, none, or the listed ones. None if the design does not specify them."""
     billing: Provisioned | None = None
     place: Place = UNKNOWN_PLACE
 

@@ -152,9 +152,9 @@ class Claim:
 
     text: str
     source: str = ""
-    """The document and section that says so."""
+    """The document and section that contain the statement."""
     place: Place = field(default=UNKNOWN_PLACE, compare=False, repr=False)
-    """The place of its declaration."""
+    """The source location of the declaration."""
 
     def __post_init__(self) -> None:
         check_text("text", self.text)

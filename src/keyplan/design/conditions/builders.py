@@ -49,7 +49,7 @@ def refuse_positional(word: str, unnamed: Sequence[object]) -> None:
 
 
 def refuse_twice(twice: object, what: str) -> None:
-    """Raise DesignError if both sides state the same part."""
+    """Raise DesignError if a method chain states the same part twice."""
     if twice:
         refuse(f"the pattern states its {what} twice", "keep one of them")
 
@@ -76,7 +76,7 @@ def check_key_text(word: str, words: object) -> None:
 
 
 def merge_fields(one: dict[str, Source], other: dict[str, Source]) -> dict[str, Source]:
-    """Return the fields of both sides. Raises DesignError if both sides state a field."""
+    """Merge the fields of two parts of a method chain. Raises DesignError if both parts contain a field."""
     for name in other:
         if name in one:
             refuse(f"the pattern states {name} twice", "state it once")
@@ -98,7 +98,7 @@ class Range:
 
     op: RangeOp
     field: str
-    """Empty for the first field that the key condition does not fix."""
+    """The name of the field, or empty for the first sort key field without a value in the key condition."""
     low: Source
     high: Source = None
 
@@ -123,7 +123,7 @@ class KeyCondition:
     sort_text: KeyText | None = None
     filter_condition: Condition | None = None
     places: Mapping[str, Place] = field(default_factory=dict)
-    """The place where each field is named."""
+    """The source location where each field is named."""
 
     @property
     def sk(self) -> SortKey:
@@ -305,7 +305,7 @@ FieldUpdateName = Literal["set", "set_if_missing", "remove", "add", "append", "a
 
 @dataclass(frozen=True, eq=False)
 class FieldUpdate:
-    """A change of one field, or of a member of the field."""
+    """A change to one field, or to a member of the field."""
 
     name: FieldUpdateName
     path: FieldPath
@@ -313,7 +313,7 @@ class FieldUpdate:
     negative: bool = False
     """Whether the value of an addition is subtracted."""
     optional: bool = False
-    """Whether it is left out of calls whose value is UNSET."""
+    """Whether a call leaves out the change if its value is UNSET."""
 
     @property
     def word(self) -> str:
@@ -349,9 +349,9 @@ class ItemWrite:
     replaceable: Condition | None = None
     """The condition under which a create replaces an existing item."""
     places: Mapping[str, Place] = field(default_factory=dict)
-    """The place where each field is named."""
+    """The source location where each field is named."""
     nothing_given: bool = False
-    """Whether it stands for a call that gives no field of a patch and changes nothing else."""
+    """Whether the call provides no field of a patch and changes nothing else."""
 
     def set(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
         """Set fields, or a single member of a field. A value of None removes the field."""
@@ -447,7 +447,7 @@ class ItemWrite:
                 refuse(f"{method} is called with {path!r} without a value", f"write .{method}({path!r}, value)")
             pairs.insert(0, (path, value))
         changes = (FieldUpdate(name, path, source, negative, optional) for path, source in pairs)
-        # Returns the plain class: with a change it is not a key any more.
+        # Return an ItemWrite even for an ItemKey, because it is no longer only a key.
         return ItemWrite(**{**_parts_of(self), "actions": (*self.actions, *changes)})
 
     def __and__(self, other: object) -> NoReturn:

@@ -74,7 +74,7 @@ def _parts(kind: type[AndCondition] | type[OrCondition], condition: Condition) -
 class Operand:
     """An operand of a comparison."""
 
-    # Comparing makes a condition; the type of object.__eq__ is bool.
+    # Comparisons return a condition, although object.__eq__ is declared to return bool.
     def __eq__(self, other: object) -> Condition:  # type: ignore[override]
         return CompareCondition("=", self, _not_none(other, "missing"))
 
@@ -351,7 +351,7 @@ def _check_path_part(path: object, part: object) -> None:
 
 
 def join_conditions(one: Condition | None, other: Condition | None) -> Condition | None:
-    """Return the conditions of both sides joined by &, or None if neither has one."""
+    """Return two conditions joined by &, or None if both are None."""
     return other if one is None else one if other is None else one & other
 
 

@@ -1,7 +1,8 @@
 """Evaluation of conditions on Python values, with the results True, False, or None if the result is unknown.
 
-Values compare as DynamoDB compares attribute values. Values of two types are neither equal nor ordered, and True is not
-1. 0.1 is the exact decimal number 0.1, and a timestamp without a storage unit is a String.
+Values compare as DynamoDB compares attribute values. Values of different types are neither equal nor ordered, so True
+does not equal 1. The float 0.1 counts as the exact decimal number 0.1, and a timestamp without a storage unit counts as
+a String.
 """
 
 from __future__ import annotations
@@ -192,7 +193,7 @@ def _comparable(value: Any) -> tuple[str, Any]:
 
 
 def _timestamps(left: Any, right: Any) -> tuple[datetime, datetime] | None:
-    """Return two timestamps in UTC, so that they compare by time in any storage unit, or None if a value is not one.
+    """Return two timestamps in UTC, so that they compare by time in any unit, or None if either is not a timestamp.
 
     UTC is necessary because Python's comparisons ignore `fold` in the repeated hour at the end of daylight saving time.
     """
@@ -263,7 +264,7 @@ def _function(condition: FunctionCondition, values: Mapping[str, Any]) -> bool |
     if condition.name in {"attribute_exists", "attribute_not_exists"}:
         if value is UNKNOWN and len(condition.path.parts) == 1 and is_never_none(values.get(condition.path.field)):
             return condition.name == "attribute_exists"
-        # A parameter that gives the field its value may be None, and the field so be absent.
+        # The field's value may come from a parameter, which can be None. The attribute is then absent.
         return None if value is UNKNOWN else (value is MISSING) == (condition.name == "attribute_not_exists")
     argument = operand_value(condition.argument, values)
     if value is UNKNOWN or argument is UNKNOWN:

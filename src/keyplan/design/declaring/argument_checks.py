@@ -37,10 +37,10 @@ class ArgumentCheck(NamedTuple):
     expected: Any
     """The annotation that values are checked against."""
     exact: frozenset[type]
-    """Types whose values are all accepted, looked up first."""
+    """Types whose values are all accepted. They are looked up first."""
     accepts: TypeCheck
     instance_of: type | None = None
-    """The class whose objects are the only accepted values, of whole items and of parameters with used attributes."""
+    """The class that values must be instances of, for whole items and for parameters whose attributes are used."""
 
     def error(self, call: str, value: object) -> TypeError:
         """Return the error for an invalid value. `call` is the text of the call for messages."""
@@ -106,7 +106,7 @@ def has_validator(annotation: Any) -> bool:
 
 
 def with_validators(check: ArgumentCheck, annotation: Any) -> ArgumentCheck:
-    """Return a check that also runs an annotation's validators; they raise ValidationError for a refused value."""
+    """Return a check that also runs an annotation's validators, which raise ValidationError for rejected values."""
     adapter, accepts = TypeAdapter(annotation), check.accepts
 
     def validate(value: Any) -> bool:
@@ -187,7 +187,7 @@ def _of_changes(plan: Plan, fields: Mapping[str, StoredField]) -> Iterator[tuple
 
 
 def _one_or_several(collection: Any, several: Any) -> Any:
-    """Return the type of the members of a list or set, or of an iterable of members; `object` if it is unknown."""
+    """Return the type that accepts one or several members of a list or set, or `object` if it is unknown."""
     bare, _ = without_none(collection)
     parts = get_args(bare)
     return parts[0] | several[parts[0]] if len(parts) == 1 and type_check(parts[0]) is not None else object
@@ -213,7 +213,7 @@ def _of_key(value: KeyValue) -> Iterator[tuple[Source, Any]]:
     if value.field is not None:
         yield value.sources[value.field.name], value.field.annotation
         return
-    # The choices are the template's to refuse; as a prefix it accepts any text.
+    # The template itself rejects values that are not choices. A prefix can be any string.
     holes = {hole.name: hole for hole in value.template.placeholders} if value.template is not None else {}
     last = list(value.sources)[-1] if value.sources else None
     for name, source in value.sources.items():
@@ -356,7 +356,7 @@ _SCALARS: tuple[tuple[type, tuple[type, ...]], ...] = (
     *((kind, (kind,)) for kind in (UUID, datetime, date, time, timedelta)),
     *((kind, (BaseModel, Mapping)) for kind in (BaseModel, Mapping)),
 )
-"""Types with the types that are accepted for them, subclasses first."""
+"""Types, with the types whose values are accepted for them. Subclasses come first."""
 _WHOLE = (*(kind for kind, _ in _SCALARS if kind is not Mapping), *_NUMBERS, Enum)
 
 

@@ -22,12 +22,12 @@ EventName = Literal["inserted", "modified", "removed", "expired"]
 
 @dataclass(frozen=True)
 class ItemChange(Generic[E]):
-    """A change of one item in the stream."""
+    """A change to one item, as recorded in the stream."""
 
     sequence_number: str
-    """Increases with each change of an item; compare as numbers."""
+    """Increases with each change to an item. Compare sequence numbers as numbers, not as strings."""
     event_id: str
-    """Unique to the change: deliveries may repeat, the id does not change."""
+    """Identifies the change. If a change is delivered again, its ID is the same."""
     at_s: float
     """The approximate time of the change, in seconds since 1970."""
 
@@ -75,12 +75,12 @@ class Changed:
 
     field: str
     becomes: object = None
-    """The new value to filter for; None for any."""
+    """The new value to filter for, or None for any value."""
 
 
 @checked_call
 def changed(field: str, becomes: object = None) -> Changed:
-    """Filter for changes of a field, or with `becomes` for changes to that value. Inserts with that value match too."""
+    """Match changes to a field or, with `becomes`, changes and inserts that set the field to that value."""
     check_text("field", field)
     return Changed(field, becomes)
 
@@ -97,12 +97,12 @@ class Consumer:
     entities: tuple[EntitySpec, ...]
     events: frozenset[EventName]
     takes_list: bool
-    """Whether it is called with a list of changes."""
+    """Whether the function is called with a list of changes."""
     filter: ChangeFilter | None
     batch: int
     """The maximum number of records per read."""
     retries: int | None
-    """The number of retries of a failing batch; None until the stream drops it."""
+    """The number of retries of a failing batch. If None, it is retried until the stream drops its records."""
     on_failure: str | None
     """The name of the destination for records that failed permanently."""
     bisect: bool

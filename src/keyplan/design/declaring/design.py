@@ -1,4 +1,4 @@
-"""A design, which consists of a module's tables and transactions and everything declared on them."""
+"""Designs: the tables and transactions of a module, with everything that is declared on them."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from keyplan.design.workload import Claim
 
 T = TypeVar("T")
 COST_FLOOR = 10.0
-"""Dollars per month from which a cost is worth a finding by default."""
+"""The default of the minimum monthly cost, in dollars, of findings about cost."""
 _FILE_MODULE = "keyplan_design_file."
-"""The prefix of names of modules that are loaded from files."""
+"""The prefix of the names of modules that are loaded from files."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +57,11 @@ class Design:
     tables: tuple[Table, ...]
     transactions: tuple[Transaction[Any], ...] = ()
     claims: tuple[Claim, ...] = ()
-    """Statements of the design's document about the whole design: the module's `claims`."""
+    """Published statements about the whole design, from the module's variable `claims`."""
     suppressed: tuple[Suppression, ...] = ()
-    """Suppressed findings: the module's `suppressed`."""
+    """Suppressed findings, from the module's variable `suppressed`."""
     cost_floor: float = COST_FLOOR
-    """Dollars per month below which findings about cost are not reported: the module's `cost_floor`."""
+    """The minimum monthly cost, in dollars, of findings about cost, from the module's variable `cost_floor`."""
     doc: str = ""
 
     @classmethod

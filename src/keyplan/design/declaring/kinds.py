@@ -30,9 +30,9 @@ class ReadOptions(TypedDict, total=False):
     """Options of a read by key."""
 
     consistent: bool
-    """Whether it reads every write acknowledged before it; twice the price."""
+    """Whether the read is strongly consistent, at twice the price."""
     expired: bool
-    """Whether it also returns items whose expiry has passed."""
+    """Whether the read also returns items whose expiry time has passed."""
     rate: Rate
     claims: Claims
     decides: Literal["uniqueness", "quota", "state"]
@@ -40,7 +40,7 @@ class ReadOptions(TypedDict, total=False):
     guards: str | Sequence[str]
     """Names of the writing patterns that depend on this decision."""
     after: str | Sequence[str]
-    """Names of patterns whose writes it is expected to return immediately."""
+    """Names of patterns whose writes this read is expected to return immediately."""
     expected_items: float
     """The expected number of items per call."""
 
@@ -63,8 +63,8 @@ class ScanOptions(CountOptions, total=False):
     ordered_by: str
     """The field by which results are expected to be ordered; "-field" for descending order."""
     hydrate: bool
-    """Whether the items of index entries are then read from the table by key, in batches: for indexes that do not
-    project every field."""
+    """Whether to read the items of returned index entries from the table, in batches. For indexes that do not project
+    every field."""
 
 
 class QueryOptions(ScanOptions, total=False):
@@ -80,7 +80,7 @@ class WriteOptions(TypedDict, total=False):
     rate: Rate
     claims: Claims
     retried: bool
-    """Whether callers repeat it after a timeout."""
+    """Whether callers repeat the write after a timeout."""
 
 
 class BatchOptions(WriteOptions, total=False):
@@ -94,7 +94,7 @@ class UpdateOptions(WriteOptions, total=False):
     """Options of an update."""
 
     upsert: bool
-    """Whether it creates a missing item."""
+    """Whether the update creates a missing item."""
 
 
 class CheckOptions(TypedDict, total=False):
@@ -155,9 +155,9 @@ class KindSpec:
     terms: type[KeyCondition | ItemWrite]
     """The class of the terms that the body returns."""
     plan: Planner
-    """Completes the plan of a draft, which has the options that need no planning."""
+    """Completes a draft plan, which contains only the options that need no planning."""
     options: type
-    """The TypedDict of its options."""
+    """The TypedDict of the options of this kind."""
     exists: Literal["must", "must_not", "may"] = "may"
     returns: Literal["new", "old", "nothing"] = "nothing"
     select: Literal["all", "count"] = "all"
@@ -201,7 +201,7 @@ def build_pattern(
         )
     _check_single_values(pattern)
     _check_unset(pattern)
-    pattern.plan  # noqa: B018 - what has no meaning is refused where it is declared
+    pattern.plan  # noqa: B018 - planning raises DesignError at the declaration
     _check_returns(pattern)
     return pattern
 
@@ -236,7 +236,7 @@ def plan_maker(
             )
         draft = replace(_draft(form, declaration, siblings, options), view=view, undeclared=undeclared)
         plan = form.plan(declaration, terms, draft)
-        if pattern.declared is not pattern:  # no call of a faulty pattern is sent, whatever it leaves out
+        if pattern.declared is not pattern:  # a variant has the faults of the declared pattern too
             plan = replace(plan, faults=tuple(dict.fromkeys((*pattern.declared.plan.faults, *plan.faults))))
         _check_hydration(declaration, plan)
         check_expression_limits(declaration, plan)

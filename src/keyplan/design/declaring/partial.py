@@ -25,7 +25,7 @@ class Refusal:
     """A declaration that raised DesignError."""
 
     name: str
-    """The name that it would have bound."""
+    """The name that the declaration would have bound."""
     error: DesignError
 
 
@@ -51,7 +51,7 @@ def load_partially(target: str) -> PartialDesign:
         if path is None:
             raise
         module, refusals = _run(target, path)
-        if not refusals:  # the module as a whole is refused, such as one without a table
+        if not refusals:  # the error concerns the whole module, such as a missing table
             raise
         try:
             return PartialDesign(Design.of(module), refusals)
@@ -93,12 +93,12 @@ def _run(target: str, path: Path) -> tuple[ModuleType, tuple[Refusal, ...]]:
                 continue
             code = compile(ast.Module([statement], []), str(path), "exec", flags=flags, dont_inherit=True)
             try:
-                exec(code, vars(module))  # noqa: S102 - the design's own statements, as an import runs them
+                exec(code, vars(module))  # noqa: S102 - runs the design's statements like an import
             except DesignError as error:
                 names = list(_bound_names(statement))
                 refusals.append(Refusal(names[0] if names else "", error))
                 missing.update(names)
-            except Exception:  # noqa: BLE001 - it shows when the refused declarations are corrected
+            except Exception:  # noqa: BLE001 - raised again once the invalid declarations are fixed
                 missing.update(_bound_names(statement))
     finally:
         del sys.modules[module.__name__]

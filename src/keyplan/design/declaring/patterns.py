@@ -42,7 +42,7 @@ from keyplan.design.planning.sort_keys import optional_parameters, without_absen
 from keyplan.design.workload import Claim, Rate
 
 _ATTEMPTS = 100
-"""CPython before 3.11.8 counts the depth of a tree across threads, and may fail while other threads parse."""
+"""Maximum number of attempts to parse, because CPython before 3.11.8 may fail while other threads parse."""
 _VARYING_NAMES = frozenset(
     {"now", "utcnow", "today", "time_ns", "uuid1", "uuid4", "uuid7", "token_bytes", "token_hex", "token_urlsafe"}
 )
@@ -76,13 +76,14 @@ def _place(function: Callable[..., Any], source: str, node: ast.expr) -> tuple[P
 
 
 def _definition(function: Callable[..., Any]) -> tuple[str, ast.AST]:
-    """Return the source of a function and its syntax tree; an empty one if the source is not available."""
+    """Return the source of a function and its syntax tree, or an empty tree if the source is not available."""
     for find in (_compiled_lines, inspect.getsource):
         try:
             source = textwrap.dedent(find(function))
             return source, _parsed(source)
         except (OSError, TypeError, SyntaxError):
-            # Made by exec or at a prompt; lines end within an expression; a string is indented less than the function.
+            # No source exists (exec, a prompt), or its lines cannot be parsed: they end within an expression, or a
+            # string is indented less than the function.
             continue
     return "", ast.Module([], [])
 
@@ -103,7 +104,7 @@ def _compiled_lines(function: Callable[..., Any]) -> str:
 
 
 def _last_line(code: CodeType) -> int | None:
-    """Return the last line with code, also that of functions within the function; None if it is not known."""
+    """Return the last line with code, including the code of nested functions, or None if it is unknown."""
     ends = [end for _, end, _, _ in code.co_positions()]
     ends += [_last_line(inner) for inner in code.co_consts if isinstance(inner, CodeType)]
     return max((end for end in ends if end is not None), default=None)
@@ -183,7 +184,7 @@ class Page(Sequence[T]):
 
     items: tuple[T, ...]
     cursor: str | None = None
-    """Pass it to the next call of the same pattern with the same arguments; None at the end."""
+    """The cursor for the next call of the same pattern with the same arguments, or None on the last page."""
     deleted: int = 0
     """With `hydrate=True`: the number of index entries whose item no longer existed when it was read."""
 
@@ -226,13 +227,13 @@ class Facts:
     decides: str = ""
     """The decision that the program bases on the result: "uniqueness", "quota", "state"."""
     guards: tuple[str, ...] = ()
-    """Names of the writing patterns that the program calls, or does not call, because of this decision."""
+    """Names of the writing patterns that the program calls or skips depending on this decision."""
     after: tuple[str, ...] = ()
-    """Names of patterns whose writes it is expected to return immediately."""
+    """Names of patterns whose writes this read is expected to return immediately."""
     ordered_by: str | None = None
     """The field by which results are expected to be ordered; "-field" for descending order."""
     retried: bool = False
-    """Whether callers repeat it after a timeout."""
+    """Whether callers repeat the call after a timeout."""
 
     def __post_init__(self) -> None:
         """Raise DesignError for invalid options, at the line that declares the pattern."""
@@ -328,18 +329,18 @@ class Pattern(Generic[P, R]):
         self._call = self._first_call
         """The function that checks the values of all parameters, in order, and makes the call."""
         self.declared: Pattern[P, R] = self
-        """The pattern as it is declared, of which this may be a variant."""
+        """The declared pattern, if this pattern is a variant of it; otherwise this pattern."""
         self._terms = terms
         self.optional = optional
-        """Parameters that may be None, which leaves out the end of the sort key condition."""
+        """Parameters that may be None. If one is None, the sort key condition ends before its field."""
         self._patched = tuple(
             (number, action.source)
             for number, action in enumerate(terms.actions if isinstance(terms, ItemWrite) else ())
             if action.optional
         )
-        """The changes of a patch, by number."""
+        """The number and the source of each optional change of a patch."""
         self._variants: dict[frozenset[Any], Pattern[P, R]] = {}
-        """The pattern without the optional parts that a call omits, by those parts."""
+        """Variants of the pattern without some optional parts, by the omitted parts."""
 
     @cached_property
     def plan(self) -> Plan:
@@ -449,7 +450,7 @@ def _call_maker(pattern: Pattern[..., Any]) -> Callable[..., Any]:
             scope[f"exact{place}"], scope[f"accepts{place}"] = check.exact, check.accepts
             scope[f"error{place}"] = check.error
             scope[f"kind{place}"] = next((kind for kind in check.exact if kind is not type(None)), None)
-            # Most values are of the one class of the annotation.
+            # The class of most values is the class in the annotation.
             tests = (f"a{place}.__class__ is not kind{place}", f"type(a{place}) not in exact{place}")
             lines += [
                 f"    if {' and '.join(tests)} and not accepts{place}(a{place}):",
@@ -458,11 +459,11 @@ def _call_maker(pattern: Pattern[..., Any]) -> Callable[..., Any]:
     arguments = f"{{{', '.join(members)}}}"
     if pattern.optional or pattern._patched:
         lines.append(f"    return call_with({arguments})")
-    else:  # takes half the time of a call of the class
+    else:  # takes half the time of calling the class
         lines += ["    call = new(call_type)", "    call.pattern = pattern", f"    call.arguments = {arguments}"]
         lines.append("    return call")
     head = f"def made({', '.join(f'a{place}' for place in range(len(pattern.parameters)))}):"
-    exec("\n".join([head, *lines]), scope)  # noqa: S102 - the source has names of parameters, written by repr
+    exec("\n".join([head, *lines]), scope)  # noqa: S102 - the source contains only parameter names, formatted by repr
     made: Callable[..., Any] = scope["made"]
     return made
 

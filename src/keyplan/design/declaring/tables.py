@@ -140,7 +140,7 @@ class Table:
             else as_tuple("store_key_fields", store_key_fields, str, 'write True, False or store_key_fields=["field"]')
         )
         uniques = as_tuple("unique", unique, (str, Unique), 'write unique=["field"], or unique("field", "other")')
-        several = list(found_by) if isinstance(found_by, tuple) else found_by  # a tuple within is fields taken together
+        several = list(found_by) if isinstance(found_by, tuple) else found_by  # a nested tuple names a combination
         lookups = as_tuple("found_by", several, (str, tuple), 'write found_by=["field", ("one", "other")]')
 
         def declare_entity(model: M) -> M:
@@ -389,7 +389,7 @@ class Table:
     ) -> Callable[[Callable[..., Any]], Any]:
         facts = check_facts(kind, entities, options)
 
-        # What it makes is typed by the signature of the method that calls it.
+        # The signature of the calling method declares the type of the result.
         def declare_pattern(function: Callable[..., Any]) -> Pattern[..., Any]:
             pattern = build_pattern(
                 kind, function, entities, options, facts=facts, schema=self.schema, siblings=self.entities

@@ -45,9 +45,9 @@ class FindCountOptions(TypedDict, total=False):
 
     index: str
     consistent: bool
-    """Whether it reads every write acknowledged before it; twice the price."""
+    """Whether the read is strongly consistent, at twice the price."""
     expired: bool
-    """Whether it also finds items whose expiry has passed."""
+    """Whether the read also returns items whose expiry time has passed."""
 
 
 class FindOptions(FindCountOptions, total=False):
@@ -56,7 +56,7 @@ class FindOptions(FindCountOptions, total=False):
     descending: bool
     """Whether results start with the highest sort key."""
     hydrate: bool
-    """Whether the items of index entries are then read from the table by key."""
+    """Whether to read the items of returned index entries from the table."""
 
 
 class UndeclaredPattern(Pattern[..., Any]):
@@ -135,7 +135,7 @@ def put_call(kind: Literal["create", "put"], item: E) -> WriteCall[E]:
 
 
 _MODEL_CLASS = type(Entity)
-"""The class of every entity and view class: a quick test, before the thorough ones of each new pattern."""
+"""The metaclass of entities and views, for a quick check before the full checks of each new pattern."""
 
 
 def _check_class(method: str, entity: object, of: type[ReadModel]) -> None:

@@ -80,7 +80,7 @@ class Unset:
 
 
 UNSET: Final = Unset()
-"""The default of parameters of a patch: their fields are not written. It is false."""
+"""The default for parameters of a patch whose fields are then not written. Its truth value is False."""
 
 
 def without_none(annotation: Any) -> tuple[Any, bool]:
@@ -296,7 +296,7 @@ def _limits(metadata: list[Any]) -> Iterator[tuple[str, Any]]:
         for name in ("min_length", "max_length", "pattern"):
             value = getattr(entry, name, None)
             if value is not None:
-                yield name, getattr(value, "pattern", value)  # a compiled expression holds its text
+                yield name, getattr(value, "pattern", value)  # a compiled expression contains its source
         yield from _number_limits(entry)
 
 
@@ -326,9 +326,8 @@ class Attribute:
     ISO 8601 text with microseconds by default.
     """
     kind: Kind | None = None
-    """What the values are, for `keyplan check`, if the type does not say it: generated IDs ("id"), points in time
-    ("timestamp"), the customer whose data must be isolated ("tenant"), or the one that an item is assigned to
-    ("holder").
+    """The meaning of the values for `keyplan check`, if the type does not show it: generated IDs ("id"), points in time
+    ("timestamp"), the customer whose data must be isolated ("tenant"), or the owner of a lock or task ("holder").
     """
 
 
@@ -396,7 +395,7 @@ def attribute_of(info: FieldInfo) -> Attribute:
     """Return the Attribute in a field's annotation, or in the non-None part of an optional type."""
     marks = [mark for mark in info.metadata if isinstance(mark, Attribute)] or list(_attributes_in(info.annotation))
     mark = marks[-1] if marks else Attribute()
-    # A model with serialization aliases is stored under them.
+    # Fields with serialization aliases are stored under their aliases.
     return replace(mark, name=info.serialization_alias) if mark.name is None and info.serialization_alias else mark
 
 
@@ -469,13 +468,13 @@ _READ_AS: tuple[tuple[tuple[type, ...], type], ...] = (
 )
 """Types whose stored values are read back as values of another type."""
 _MAP_KEY_TYPES = (str, int, float, bool, Decimal, UUID, datetime, date, time, timedelta, Enum)
-"""Types whose text can be converted back, for the keys of a dict."""
+"""Types of dict keys that can be restored from strings."""
 _DECODING: tuple[tuple[type, str, str], ...] = (
     (EncodedBytes, "encoded bytes, as Base64Bytes, are", "use bytes, which are stored as they are"),
     (EncodedStr, "encoded text, as Base64Str, is", "use str, which is stored as it is"),
     (Json, "a Json is", "use the type of what its text holds"),
 )
-"""Annotations of types whose input has another form than their values; stored values no longer have it."""
+"""Annotations of types that decode their input, with an error and its fix. Stored values are already decoded."""
 
 
 def check_decoding_types(annotation: Any, marks: Sequence[Any] = ()) -> None:

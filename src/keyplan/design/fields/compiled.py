@@ -34,7 +34,7 @@ ItemDecoder = Callable[[Mapping[str, Any]], dict[str, Any]]
 ItemEncoder = Callable[[Mapping[str, Any]], dict[str, AttributeValue]]
 ItemReader = Callable[[Mapping[str, Any]], Any]
 IRREGULAR = (KeyError, TypeError, ValueError, ArithmeticError, AttributeError)
-"""The exceptions of a decoder for an item that it does not decode."""
+"""The exceptions that a decoder raises for an item that it cannot decode."""
 
 
 def item_decoder(fields: Sequence[StoredField]) -> ItemDecoder:
@@ -155,7 +155,7 @@ _SETTINGS = frozenset(
         "validate_by_name",
     }
 )
-"""Settings of a model that change nothing about values of exactly the declared types."""
+"""Settings of a model that do not affect values that already have the declared types."""
 
 
 def _constructs_plainly(model: type[BaseModel]) -> bool:
@@ -271,13 +271,13 @@ class _Absent(NamedTuple):
     """The value of a field whose attribute is absent."""
 
     value: str
-    """The expression that makes it."""
+    """The expression that creates the value."""
     is_given: bool
-    """Whether pydantic counts the field as set; a default is not."""
+    """Whether pydantic counts the field as set. A field with its default value is not set."""
 
 
 def _absent(field: StoredField, place: int, scope: dict[str, Any]) -> _Absent | None:
-    """Return the value for an absent attribute; None if such an item must be decoded in another way."""
+    """Return the value for an absent attribute, or None if generated code cannot decode such an item."""
     info = field.info
     if field.is_set and not field.optional:
         return _Absent("frozenset()" if get_origin(field.annotation) is frozenset else "set()", is_given=True)
@@ -347,9 +347,9 @@ _SIMPLE_ENCODINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "L": (("value.__class__ is list", f"{{'L': {_MEMBERS}}}"),),
     "SS": (("value.__class__ is set and value", "encode_set(value)"),),
 }
-"""By attribute type: the tests of values that are encoded in place, and the attribute values."""
+"""Tests for values that generated code can encode, with their attribute values, by attribute type."""
 
 
 def _made(head: str, lines: Sequence[str], scope: dict[str, Any]) -> Any:
-    exec("\n".join([head, *lines]), scope)  # noqa: S102 - the source has names and types of declared fields only
+    exec("\n".join([head, *lines]), scope)  # noqa: S102 - the source contains only names and types of declared fields
     return scope["made"]

@@ -64,7 +64,7 @@ class KeyPartError(ValueError):
         self.delimiter = delimiter
 
 
-class MissingField(KeyError):  # noqa: N818  named for the state it reports, as LookupErrors of a key are read
+class MissingField(KeyError):  # noqa: N818  named after the state that it reports
     """Raised if a field of a key has no value."""
 
     def __init__(self, field: str, template: str = "") -> None:
@@ -81,7 +81,7 @@ class Inline(NamedTuple):
     """An encoding as a source code expression, with `v` as the value."""
 
     condition: str
-    """True of the values that `text` encodes; `encode` encodes or refuses all others."""
+    """True for values that `text` encodes. `encode` encodes or rejects all other values."""
     text: str
     """The replacement field of an f-string."""
     is_number: bool = False
@@ -179,7 +179,7 @@ def wrong_type(field: DeclaredField, value: Any, wanted: str) -> Exception:
     return KeyPartError(field.name, value, f"it is {type(value).__name__}, and {wanted} is needed")
 
 
-_MAX_DIGITS = 38  # the precision of a Number; more digits could be stored nowhere else
+_MAX_DIGITS = 38  # the maximum precision of a DynamoDB Number
 _NOT_ZERO = CharSet.between("1", "9")
 _HEX = DIGITS | CharSet.between("a", "f")
 _UUID_PARTS = (8, 4, 4, 4, 12)
@@ -258,7 +258,7 @@ def _choice_of_number(field: DeclaredField, number: int) -> Any:
 
 
 def _digits_between(minimum: int | None, maximum: int | None) -> Language:
-    """Return the language of all ints in the range by number of digits. It may contain more, but never fewer."""
+    """Return the language of all ints in the range by number of digits. It may contain more ints, but never fewer."""
     options: list[Language] = []
     if (minimum is None or minimum <= 0) and (maximum is None or maximum >= 0):
         options.append(Word("0"))
@@ -329,7 +329,7 @@ _SECOND_PATTERN = _DAY_PATTERN + "T[0-9]{2}:[0-9]{2}:[0-9]{2}"
 def _iso_unit(decimals: int, name: str, rounds_to: str | None) -> TimeUnit:
     """Return an ISO 8601 unit with the given decimals of a second. Manual formatting is twice as fast as isoformat."""
     shape = "%04d-%02d-%02dT%02d:%02d:%02d" + (f".%0{decimals}d" if decimals else "") + "Z"
-    unit = 10 ** (6 - decimals)  # microseconds of the last decimal
+    unit = 10 ** (6 - decimals)  # microseconds per unit of the last decimal
 
     def write_seconds(m: datetime) -> str:
         return shape % (m.year, m.month, m.day, m.hour, m.minute, m.second)

@@ -22,7 +22,7 @@ from keyplan.design.keys.languages import CharSet, Run, Word
 from keyplan.design.keys.placeholders import BoundPart, BoundPlaceholder, Text
 from keyplan.design.keys.templates import BoundTemplate
 
-_BETWEEN = "\ud800"  # separates the attributes of a key: no text holds a surrogate
+_BETWEEN = "\ud800"  # separates key attributes; no key string contains a surrogate
 _CANDIDATES = 300
 _NOTHING = CharSet(())
 
@@ -33,8 +33,8 @@ Prefix = BoundTemplate | str
 class Overlap:
     """A key that two templates share, with the values that produce it on each side.
 
-    `plain` is True if no value contains punctuation. Otherwise, values without the other side's delimiters rule the
-    overlap out. `certain` is True if the values were verified to render to the key.
+    `plain` is True if no value contains punctuation. Otherwise, the overlap cannot occur if values do not contain the
+    other side's delimiters. `certain` is True if the values were verified to render to the key.
     """
 
     texts: tuple[str, ...]
@@ -156,7 +156,7 @@ def _values_of_prefix(asked: BoundTemplate, text: str) -> Mapping[str, Any] | No
 def _first_shared(
     left: Automaton, right: Automaton, made: Callable[[tuple[str, ...]], Overlap | None]
 ) -> Overlap | None:
-    """Return the first shared key that is produced by values, or an uncertain one if no candidate is."""
+    """Return the first shared key that values produce, or an uncertain one if no candidate can be verified."""
     first = None
     few = shared_words(left, right)
     more = shared_words(left, right, visits=12, variety=3)

@@ -244,7 +244,7 @@ class BoundPlaceholder:
     field: DeclaredField
     spec: str
     position: int
-    encoding: Encoding = dataclasses.field(compare=False, repr=False)  # follows from the others
+    encoding: Encoding = dataclasses.field(compare=False, repr=False)  # determined by the other fields
     delimiter: str
     last: bool
     guarded: bool
@@ -297,7 +297,7 @@ class BoundPlaceholder:
             refused = _ambiguous(encoding.choices, self.delimiter)
             kept = sorted((text for text in encoding.choices if text not in refused), key=len, reverse=True)
             return "|".join(map(re.escape, kept)) or _NEVER
-        # Any character up to the delimiter, which alone marks the end of the text.
+        # Any characters up to the delimiter, because nothing else marks the end of the string.
         stop = re.escape(self.delimiter)
         character = f"[^{stop}]" if len(self.delimiter) == 1 else rf"(?:(?!{stop})[\s\S])"
         return character + ("*" if encoding.may_be_empty else "+")

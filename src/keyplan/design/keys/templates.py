@@ -9,17 +9,17 @@ UTF-8 bytes, and BETWEEN includes both ends, so a bound must not be a key itself
 is the string up to the last given field, and L is the literal text after it:
 
 * lower is P + L: every key of the value starts with it.
-* upper is P + L with its last character replaced by the next one ("#" becomes "$"). All texts that start with P + L
-  sort before it; a key that continues with another character belongs to a greater value and sorts after it. If the
-  next field only makes certain characters, upper is P + L and the character after the greatest of them (":" after
-  digits), and lower adds the least of them: that excludes other keys of the partition.
-* after is upper (all keys of the value sort before it, those of greater values after it).
-* before is P without L: keys of a lesser value sort before it, those of the value after it.
+* upper is P + L with its last character replaced by the next one ("#" becomes "$"). All strings that start with P + L
+  sort before it. A key that continues with a greater character belongs to a greater value and sorts after it. If the
+  next field produces only certain characters, upper is P + L and the character after the greatest of them (":" after
+  digits), and lower is P + L and the least of them. This excludes other keys of the partition.
+* after is upper (all keys of the value sort before it, and keys of greater values sort after it).
+* before is P without L: keys of smaller values sort before it, and keys of the value sort after it.
 
-If only literal text follows the last given field, the only key of the value is P + L itself: lower and upper are
-that key, and after is that key and U+0000. If no literal text follows either, before is the text just below P. A
-value finer than the unit of its spec shares its text with values on both sides of it, so those keys are included:
-bounds may return a few more keys than requested, never fewer.
+If only literal text follows the last given field, the only key of the value is P + L itself: lower and upper are that
+key, and after is that key and U+0000. If no literal text follows either, before is the string just below P. A value
+that is more precise than the unit of its spec has the same string as smaller and greater values. The bounds include
+their keys too, so they may return a few more keys than requested, but never fewer.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from keyplan.design.keys.placeholders import (
     parse_parts,
 )
 
-# The greatest character of so many UTF-8 bytes.
+# The greatest character with 0 to 3 UTF-8 bytes, by the number of bytes.
 _GREATEST_OF_BYTES = ("", "\x7f", "\u07ff", "\uffff")
 
 
@@ -110,7 +110,7 @@ def _generated(templates: Sequence[BoundTemplate], result: str, otherwise: Calla
         f"            return {result}",
         "    return otherwise(values)",
     ]
-    exec("\n".join(lines), scope)  # noqa: S102 - the source has names of fields, and literals written by repr
+    exec("\n".join(lines), scope)  # noqa: S102 - the source contains only field names, and literals formatted by repr
     return scope["made"]
 
 
@@ -163,9 +163,9 @@ class _Cut:
     """A key string that is cut off after the last given field."""
 
     known: str
-    """The text up to the last given field."""
+    """The key string up to the last given field."""
     literal: str
-    """The literal text after it."""
+    """The literal text after the last given field."""
     next: BoundPlaceholder | None
     """The first placeholder whose field is not given."""
     last: int | None
@@ -490,7 +490,7 @@ class BoundTemplate:
 
 
 def _just_past(text: str) -> str:
-    """Return a string just after all strings that start with this one, by incrementing the last character possible."""
+    """Return a string just after all strings that start with this one, by incrementing its last possible character."""
     for end in range(len(text), 0, -1):
         character = next_character(text[end - 1])
         if character is not None:

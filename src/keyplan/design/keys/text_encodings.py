@@ -32,7 +32,7 @@ from keyplan.design.keys.languages import (
     words,
 )
 
-_TRIES = 200_000  # enough to find a value of each of up to 9,999 shards
+_TRIES = 200_000  # enough to find a value for each of 9,999 shards
 
 
 def choice_encoding(field: DeclaredField, name: str, spell: Callable[[str], str] = str) -> Encoding:
@@ -176,7 +176,7 @@ def _examples(field: DeclaredField) -> Any:
 _UNRESERVED = LETTERS | DIGITS | CharSet.of("-._~")  # RFC 3986, 2.3
 _HEX = DIGITS | CharSet.between("A", "F")
 _ESCAPES = 4  # a character has at most four bytes, each escaped by three characters
-# The longest a character can get when its case is folded, bytes: U+0390 becomes three characters of two bytes.
+# The maximum number of bytes of a character after case folding. U+0390 becomes three characters of two bytes each.
 _FOLDED_BYTES = {"upper": 6, "lower": 4}
 _FOLDED_CHARS = 3
 
@@ -261,7 +261,7 @@ def quote_encoding(field: DeclaredField, delimiter: str) -> Encoding:
     escape = Chain((Word("%"), Run(_HEX, 2, 2)))
     language = Repeat(OneOf((Run(kept, 1, 1), escape)), low, None if high is None else high * _ESCAPES)
     encoding = _open_encoding("quote", field, encode, decode, language)
-    # The text after it may hold the delimiter: only the characters of a quoted text mark its end.
+    # The following text may contain the delimiter, so only the set of quoted characters marks the end of the string.
     pattern = f"(?:{_class_of(kept)}|%[0-9A-F]{{2}}){encoding.pattern[-1]}"
     return replace(encoding, pattern=pattern, keeps_order=False, reachable=chars_of(language))
 

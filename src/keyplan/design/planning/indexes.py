@@ -104,7 +104,7 @@ def patch_faults(pattern: PatternDeclaration, change: ItemWrite, *, creates: boo
             _, found = index_effects(pattern, passed, creates=creates, indexes=(bound,), left_out=left_out)
             stale = [fault for fault in found if fault.code == "KP401"]
             if stale:
-                faults += stale if left_out else []  # otherwise the caller found it
+                faults += stale if left_out else []  # otherwise the caller already reported it
                 break
     return faults
 
@@ -371,7 +371,7 @@ def _view_attributes(plan: Plan) -> Iterator[str]:
         for part in bound.attributes:
             of_view = part.template is not None and part.template.reversible and read.intersection(part.template.fields)
             if of_view and index_holds(plan, part.attribute):
-                yield part.attribute  # an item written elsewhere may hold a field only in the text of this key
+                yield part.attribute  # another program may store a field only in this key
 
 
 def drops_expired(plan: Plan) -> bool:

@@ -105,7 +105,7 @@ class IndexEffect:
 
     key: BoundIndexKey
     sources: Mapping[str, Source]
-    """The source of each field that the key depends on; UNKNOWN for a field that has a value, but an unknown one."""
+    """The source of each field that the key depends on; UNKNOWN for a field whose value exists but is not known."""
     only_if_missing: bool = False
     """Whether the attributes are set only if the item does not have them: the key of an upsert's new item."""
 
@@ -126,14 +126,14 @@ class Plan:
     view: type[View[Any]] | None = None
     """The view that is returned in place of its entity."""
     hydrated: bool = False
-    """Whether the items of the index entries that a range returns are then read from the table by key."""
+    """Whether to read the items of the index entries that a range returns from the table."""
     siblings: Sequence[EntitySpec] = ()
     """All entities of the table, including those declared after the pattern."""
     index: Index | None = None
     key: KeySelection | None = None
     """The range of a read, or the primary key of one item (all '=')."""
     walk: tuple[str, Source] | None = None
-    """The key field that has several values, and their source: one request, or key, for each value."""
+    """The key field with several values, and the source of these values. Each value needs one request or one key."""
     filter: Condition | None = None
     residue: Condition | None = None
     """The condition that is evaluated on returned items, because the key condition cannot express it."""
@@ -142,13 +142,13 @@ class Plan:
     exists: Literal["must", "must_not", "may"] = "may"
     """Whether the written item must exist, must not exist, or may exist."""
     replaceable: Condition | None = None
-    """With exists="must_not": an existing item is replaced if this is true of it."""
+    """With exists="must_not": the condition under which an existing item is replaced."""
     version: Source = None
-    """The version that the item must have; for a whole item its own."""
+    """The version that the stored item must have. For a whole item, this is the item's own version."""
     item: Source = None
     """The item that is put, or the list of items of a batch."""
     actions: tuple[FieldUpdate, ...] = ()
-    """The changes of an update; those of a patch are optional."""
+    """The changes of an update. The changes of a patch are optional."""
     changes_nothing: bool = False
     """Whether an update only checks its condition and returns the item, because no field of a patch is given."""
     assumed: Mapping[str, Source] = field(default_factory=dict)
@@ -159,18 +159,18 @@ class Plan:
     consistent: bool = False
     select: Literal["all", "count"] = "all"
     expired: Literal["drop", "keep"] = "drop"
-    """Whether expired items are dropped; the service may keep them for days."""
+    """Whether reads drop expired items, which the service may keep for days."""
     limit: int | None = None
     page_size: int | None = None
     returns: Literal["new", "old", "nothing"] = "nothing"
     steps: tuple[Plan, ...] = ()
     """The steps of a transaction."""
     repeats: tuple[Source, ...] = ()
-    """The each(...) for which each step of a transaction is repeated, or None."""
+    """For each step of a transaction, the each(...) for whose values it is repeated, or None."""
     faults: tuple[Fault, ...] = ()
-    """Reasons why it cannot work."""
+    """Reasons why the pattern cannot work."""
     notes: tuple[str, ...] = ()
-    """Assumptions under which its results are correct."""
+    """Assumptions under which the pattern's results are correct."""
     undeclared: str = ""
     """The meter's name of an ad-hoc call, such as "undeclared get Task"; empty for a declared pattern."""
 
@@ -207,7 +207,7 @@ class PatternDeclaration:
     schema: Schema
     entities: tuple[EntitySpec, ...]
     index: str | None
-    """The name of the index that it uses; None for the table."""
+    """The name of the index that the pattern uses, or None for the table."""
     parameters: Mapping[str, Param]
     place: Place
 
@@ -226,7 +226,7 @@ class PatternDeclaration:
 
     def written(self, attribute: str, words: str, part: TextPart = "whole") -> KeyValue:
         """Return a key value that is written as a string with parameters as placeholders."""
-        # A parameter without annotation has the type of the field with its name, or is text.
+        # A parameter without annotation has the type of the field with its name, or else str.
         own = declared_fields(self.entities[0].fields)
         fields = {name: own.get(name, DeclaredField(name, str)) for name in self.parameters}
         annotated = {name: param for name, param in self.parameters.items() if annotation_of(param) is not None}

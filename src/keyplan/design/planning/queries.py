@@ -222,7 +222,7 @@ def read_faults(pattern: PatternDeclaration, index: Index | None, draft: Plan) -
 
 
 def _attribute_of(pattern: PatternDeclaration, path: FieldPath) -> str:
-    entity = next(entity for entity in pattern.entities if path.field in entity.fields)  # fields are checked before
+    entity = next(entity for entity in pattern.entities if path.field in entity.fields)  # fields were already checked
     return entity.fields[path.field].attribute
 
 

@@ -358,7 +358,8 @@ def _exact(
         return SortCondition(*ends[range_.op]), None
     floor, ceiling = key_value(part, cond.sort, "lower"), key_value(part, cond.sort, "upper")
     if range_.op == "<" and placeholder.last and placeholder.encoding.width is None:
-        # BETWEEN includes its bounds, and the text just below one of varying width has the maximum length of a key.
+        # BETWEEN includes its bounds, and the string just below a bound of variable width would be as long as a key can
+        # be.
         return SortCondition("BETWEEN", floor, upper), CompareCondition("<", FieldPath(range_.field), range_.low)
     between = {
         "<": (floor, replace(low, part="before")),
@@ -394,7 +395,7 @@ def _stored_range(pattern: PatternDeclaration, part: BoundKeyAttribute, range_: 
     high = key_value(part, {range_.field: range_.high}) if range_.op == "between" else None
     numeric = range_.op == "begins_with" and part.type_code == "N"
     faults = _number_prefix(pattern, range_, int) if numeric else []
-    # Stored values are whole units: those from a finer timestamp on start with the next unit.
+    # Stored values are whole units, so values that are not below a more precise timestamp start at the next unit.
     rounds = part.field is not None and part.field.stored is not None and op in {"<", ">=", "BETWEEN"}
     low = key_value(part, {range_.field: range_.low}, "rounded_up" if rounds else "whole")
     return SortKeyPlan((SortCondition(op, low, high),), faults)

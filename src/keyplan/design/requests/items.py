@@ -86,7 +86,7 @@ class WrittenFields:
         written: dict[str, Any] = {}
         if self._version is not None:
             own = int(getattr(entity, self._version))
-            # A new item without a version has the first.
+            # A new item without a version gets version 1.
             written[self._version] = own + 1 if self._counts else own or 1
         if self._times or self._kept:
             time = self._time(arguments)
@@ -134,7 +134,7 @@ class EntityIndexKey:
     def __init__(self, bound: BoundKey, spec: EntitySpec) -> None:
         self.fields, self._when = bound.fields, bound.only_if
         self.made = [(part.attribute, key_attribute_maker(part)) for part in spec.made_in(bound)]
-        """The attributes that exist only for the index key, with a function that makes each."""
+        """The attributes that exist only for the index key, each with the function that computes its value."""
 
     def holds(self, values: Values) -> bool:
         """Return True if an entity with these values is in the index."""
@@ -208,7 +208,7 @@ def _stored_key_value(field: StoredField, encode: Encode, read: Reader) -> Value
 
 
 def _begins_with_text(template: BoundTemplate) -> Callable[[Mapping[str, Any]], str]:
-    """Return a function that renders the key up to and within the last given field, without the text after it."""
+    """Return a function that renders the prefix of a key that ends within its last given field."""
 
     def text(values: Mapping[str, Any]) -> str:
         pieces: list[str] = []

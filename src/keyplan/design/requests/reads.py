@@ -243,7 +243,7 @@ def service_can_count(plan: Plan) -> bool:
         return True
     if index_holds_discriminator(plan):
         if not index_holds(plan, plan.schema.discriminator):
-            return False  # a local index fetches it, but is not filtered by it
+            return False  # a local index fetches it, but cannot filter by it
         own = [stored.attribute for spec in plan.entities for stored in spec.fields.values()]
         return plan.schema.discriminator not in own
     if plan.key is None or len(plan.entities) > 1:

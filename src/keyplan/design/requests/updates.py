@@ -39,7 +39,7 @@ from keyplan.design.requests.writer import (
 )
 
 NewWriter = Callable[[], ExpressionWriter]
-"""Makes a new writer, because a clause may have several forms."""
+"""Creates a writer for each form of a clause."""
 
 
 @dataclass
@@ -137,7 +137,7 @@ def _adding(encode_amount: Encoder) -> Callable[[NewWriter, FieldPath, Source, E
         value = writer.value(_value_name(path), amount)
         if len(path.parts) == 1:
             return fixed_clause("adds", writer.fragment(f"{name} {value}"))
-        # ADD accepts attributes only, not members of them.
+        # ADD accepts only attributes, not their members.
         zero = writer.value("zero", lambda _arguments: {"N": "0"})
         return fixed_clause("sets", writer.fragment(f"{name} = if_not_exists({name}, {zero}) + {value}"))
 
@@ -290,7 +290,7 @@ def _key_sources(plan: Plan) -> dict[str, Source]:
 
 
 def _known_indexes(plan: Plan) -> list[IndexEffect]:
-    """Return the index keys that an upsert knows completely although it does not change their fields."""
+    """Return the index keys that an upsert can compute although it does not change their fields."""
     known = _key_sources(plan)
     for action in plan.actions:
         if action.name in {"set", "add"} and len(action.path.parts) == 1:
@@ -333,7 +333,7 @@ class _IndexEffects:
 
     @property
     def sure(self) -> list[str]:
-        """The clauses that every call with all values contains. Index conditions depend on the values."""
+        """The clauses that do not depend on an index condition. Every call that provides all values contains them."""
         return [" = ".join(self._places[attribute]) for attribute in dict.fromkeys(self._sure)]
 
     def bind(self, arguments: Arguments, clauses: UpdateClauses) -> None:

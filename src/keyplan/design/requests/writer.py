@@ -79,9 +79,10 @@ def is_argument(source: Source, name: str) -> bool:
 ValueMaker = Callable[[Arguments], AttributeValue]
 _CLEAN = re.compile(r"[^A-Za-z0-9_]")
 _NAMED_PLACEHOLDERS, _NAME_CHARACTERS = 48, 40
-"""The number of placeholders in a request that are called after their attributes, and their maximum length.
+"""The number of placeholders in a request that are named after their attributes, and their maximum length.
 
-The service accepts 255 characters for each, and 4 KB for an expression, which a hundred long names would exceed.
+The service accepts 255 characters for each placeholder, but only 4 KB for an expression, which a hundred long names
+would exceed.
 """
 _LISTED_CHARACTERS = 20
 _MEMBER_NAMES = (str, int, Enum, UUID, date)
@@ -92,9 +93,9 @@ class ListedValues:
     """Values whose number is known only when the call is made."""
 
     place: str
-    """The text that stands for them."""
+    """The text that represents the values in an expression."""
     placeholders: tuple[str, ...]
-    """The maximum number of placeholders."""
+    """The placeholders for the maximum number of values."""
     make: Callable[[Arguments], list[AttributeValue]]
 
 
@@ -107,9 +108,9 @@ class Fragment:
     values: tuple[tuple[str, ValueMaker], ...]
     lists: tuple[ListedValues, ...] = ()
     found: tuple[tuple[str, Callable[[Arguments], Any]], ...] = ()
-    """Parts of paths that are known only at the call: placeholders of names, or of list positions ("[...]")."""
+    """The placeholders of path parts that only the call determines: names, or list positions ("[...]")."""
     is_choice: bool = False
-    """Whether it is a condition of the form a OR b, which needs parentheses next to others."""
+    """Whether the fragment is a condition `a OR b`, which needs parentheses in a longer condition."""
 
     def bind(self, arguments: Arguments, names: dict[str, str], values: dict[str, AttributeValue]) -> str:
         """Return the text of the fragment, and add its names and values."""
@@ -329,7 +330,7 @@ def part_name(part: object) -> str:
 
 
 def _compare(writer: ExpressionWriter, condition: CompareCondition) -> str:
-    # Stored values are whole units: those less than a finer timestamp are less than the next unit.
+    # Stored values are whole units, so values below a more precise timestamp are below the next whole unit.
     left = writer.operand(condition.left, condition.right, up=condition.op in {">", "<="})
     right = writer.operand(condition.right, condition.left, up=condition.op in {"<", ">="})
     return f"{left} {condition.op} {right}"
@@ -340,7 +341,7 @@ def _between(writer: ExpressionWriter, condition: BetweenCondition) -> str:
     high = writer.operand(condition.high, condition.operand)
     operand = writer.operand(condition.operand, condition.low)
     if writer.rounds(condition.operand):
-        # Rounded towards each other, the bounds of a range within one unit change places: BETWEEN would be refused.
+        # If both bounds are within one unit, rounding reverses their order, and the service would reject BETWEEN.
         return f"{operand} >= {low} AND {operand} <= {high}"
     return f"{operand} BETWEEN {low} AND {high}"
 
@@ -364,7 +365,7 @@ def _function(writer: ExpressionWriter, condition: FunctionCondition) -> str:
     argument = condition.argument
     if isinstance(argument, (FieldPath, FieldSize)):
         return f"{condition.name}({path}, {writer.operand(argument, condition.path)})"
-    # A member or a part of a text, which is not encoded as the whole field.
+    # The argument is a member or a substring, which is not encoded like the whole field.
     return f"{condition.name}({path}, {writer.source(_operand_name(condition.path), argument, encode_value)})"
 
 
