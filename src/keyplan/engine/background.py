@@ -26,7 +26,7 @@ LONGEST_S, FEWEST_ROWS = 0.003, 10
 
 
 class Pace:
-    """The number of rows that a background transaction changes, chosen so that writers wait only a few milliseconds."""
+    """The number of rows per background transaction, adapted so that writers wait only a few milliseconds."""
 
     def __init__(self, clock: Clock, most: int) -> None:
         self._clock = clock
@@ -35,7 +35,7 @@ class Pace:
 
     @contextmanager
     def measured(self) -> Iterator[None]:
-        """Measure the duration of one transaction. If it was too long, the next one changes half as many rows."""
+        """Measure the duration of a transaction. If it was too long, the next transaction changes half as many rows."""
         begun_s = self._clock.monotonic()
         yield
         took_s = self._clock.monotonic() - begun_s
@@ -53,11 +53,11 @@ class Worker(ABC, Generic[T]):
         self._stop = threading.Event()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
-        self._latest: threading.Thread | None = None  # running, or out of its loop but not ended yet
+        self._latest: threading.Thread | None = None  # running, or about to end
 
     @abstractmethod
     def _pending(self) -> Sequence[T]:
-        """Return the pending work in the order in which it is done."""
+        """Return the pending work in processing order."""
 
     @abstractmethod
     def _run(self) -> None:
@@ -119,7 +119,7 @@ class Maintained(Protocol):
         ...
 
     def settle(self) -> None:
-        """Apply the index writes that are due."""
+        """Apply the delayed index writes that are due."""
         ...
 
     def sweep(self, stopped: Callable[[], bool]) -> int:
@@ -192,6 +192,6 @@ def _attempt(work: Callable[[], object]) -> None:
         work()
     except EngineClosedError:
         raise
-    except Exception:  # noqa: BLE001 - the thread must go on: nothing else does its work
-        # Nothing is lost: pending work is still due. A writer meets the same failure and reports it to its caller.
+    except Exception:  # noqa: BLE001 - the thread must continue, because no other code does its work
+        # The work stays pending and is tried again. A writer that has the same failure reports it to its caller.
         _log.exception("background work failed")

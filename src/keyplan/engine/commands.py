@@ -56,7 +56,7 @@ UNSUPPORTED: dict[str, str] = {
     "UpdateKinesisStreamingDestination": "Kinesis",
     "UpdateTableReplicaAutoScaling": "replicas in other regions",
 }
-"""Operations of the service that this engine does not have, and the feature that each belongs to.
+"""Operations of the service that this engine does not support, and the feature that each belongs to.
 
 Source: botocore's service model of dynamodb, version 2012-08-10.
 """

@@ -5,7 +5,7 @@ changed since an operation looked it up. Operations and parts depend on a databa
 is the public interface and connects a database to background threads.
 
 This class implements the code path without faults. `faults.injector.FaultyDatabase` wraps it and overrides `answer`,
-`write`, `write_all`, `view`, `snapshot` and the methods under "What faults change".
+`write`, `write_all`, `view`, `snapshot` and the methods under "Methods that fault injection overrides".
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Run: TypeAlias = "Callable[[Database, dict[str, Any], Form], dict[str, Any]]"
 
 _MOST_RESTARTS = 20
 _OUTDATED = (CatalogChanged, Failure, DecodeError)
-"""Errors of an operation during which tables change, among other errors."""
+"""Errors that an operation can raise because tables changed during the operation, or for other reasons."""
 _NONE: frozenset[int] = frozenset()
 
 
@@ -59,11 +59,11 @@ class Settings:
     region: str = "us-east-1"
     account: str = "123456789012"
     state_delay_s: float = 0.0
-    """Seconds that tables and indexes stay CREATING, UPDATING or DELETING."""
+    """The number of seconds for which tables and indexes stay CREATING, UPDATING or DELETING."""
     stream_shards: int | None = 1
-    """Shards of a new stream; None: one for each partition that the service would start with."""
+    """The number of shards of a new stream. None means one for each initial partition of the service."""
     ttl_delay_s: float = 0.0
-    """Seconds that items stay after they have expired."""
+    """The number of seconds for which expired items remain."""
 
     def __post_init__(self) -> None:
         check_seconds(state_delay_s=self.state_delay_s, ttl_delay_s=self.ttl_delay_s)
@@ -105,17 +105,17 @@ class Database:
         self.clock = clock
         self.settings = settings
         self.buckets = buckets
-        """Storage of exports and imports."""
+        """The storage for exports and imports."""
         self.counts = TreeCounts(clock, store.view)
         self.catalog = Catalog(store.view(), observed=observed)
         self.view: Callable[[], StoreView] = store.view
-        """View for reads of items, each as of the time of the read."""
+        """Returns a view for reads of items, in which each read sees the data as of its own time."""
         self.snapshot: Callable[[], AbstractContextManager[StoreView]] = store.snapshot
-        """Views for reads of items that are all as of one point in time."""
+        """Returns a context manager for a view in which all reads see the data as of one point in time."""
         self.wake_backfiller: Callable[[], None] = _do_nothing
         self.wake_jobs: Callable[[], None] = _do_nothing
         self.start_background: Callable[[], None] = _do_nothing
-        """The engine's threads: each call starts one if it has work."""
+        """These functions start the engine's threads: each call starts one thread, if the thread has work."""
         self.closed = False
 
     # Operations.
@@ -127,14 +127,14 @@ class Database:
         """
         _, _, quick_check, run = command
         quick_check(request, form.wire)
-        try:  # the first run without the frame and the loop of restarts, which are rare
+        try:  # `start_over`, with its loop, is needed only after the first run
             return run(self, request, form)
         except _OUTDATED as error:
             self._reload(error)
         return self.start_over(run, self, request, form)
 
     def start_over(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run an operation, or a part of one, again from its start as long as tables change concurrently."""
+        """Run an operation, or part of an operation, from its start until no table changes concurrently."""
         for _ in range(_MOST_RESTARTS):
             try:
                 return work(*args, **kwargs)
@@ -181,8 +181,8 @@ class Database:
     def write(self, table: Table, work: Callable[[Transaction], T]) -> T:
         """Run work in a write transaction that fails if the table has changed.
 
-        Validation happens before the first row is written. Only the size of an item collection is known afterwards.
-        Writes to tables that track these sizes can therefore be undone within a group.
+        Validation happens before the first row is written, except that the size of an item collection is known only
+        afterwards. Writes to tables that track these sizes can therefore be undone within a group.
         """
         check = self.catalog.check
 
@@ -217,7 +217,7 @@ class Database:
 
         self.store.write(checked, settled=True)
 
-    # What faults change.
+    # Methods that fault injection overrides.
 
     def admit(self, table: Table, key: bytes, old: Version | None, new: Version | None, *, by_service: bool) -> None:
         """Check a change of an item before its first row is written. Raises ServiceError to reject it."""

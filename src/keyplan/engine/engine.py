@@ -43,9 +43,9 @@ class Engine:
     * `clock=SystemClock()`: the time source; a `keyplan.clock.ManualClock` advances only when a test advances it.
     * `region="us-east-1"`, `account="123456789012"`: Region and account in ARNs.
     * `state_delay_s=0.0`: number of seconds for which tables and indexes are CREATING, UPDATING or DELETING.
-    * `stream_shards=1`: number of shards of a new stream; None: one for each initial partition of the service.
+    * `stream_shards=1`: number of shards of a new stream. None means one for each initial partition of the service.
     * `ttl_delay_s=0.0`: number of seconds for which expired items remain.
-    * `ttl_sweep_s=1.0`: seconds between background sweeps of expired items; None: only calls of `sweep` remove them.
+    * `ttl_sweep_s=1.0`: number of seconds between background sweeps. If None, only `sweep` deletes expired items.
     * `faults=None`: a `Faults` object that specifies the faults to inject.
     * `buckets=None`: a folder, "s3://" or `S3Buckets` for exports and imports.
 
@@ -81,9 +81,9 @@ class Engine:
         self.region = region
         self.account = account
         self.buckets = None if buckets is None else _open_buckets(buckets)
-        """Buckets for exports and imports, if any."""
+        """The buckets for exports and imports, or None."""
         self.faults: Injector | None = None
-        """Decision maker for injected faults, if any."""
+        """The source of fault decisions, or None if no faults are injected."""
         if faults is None:
             self.database = Database(store, self.clock, settings, self.buckets)
         else:
@@ -142,10 +142,11 @@ class Engine:
         return self._answer(command(operation), request, PYTHON)
 
     def prepared(self, operation: str) -> Callable[[str, dict[str, Any]], dict[str, Any]]:
-        """Return `call` for requests that a program compiled, whose shape is right.
+        """Return a variant of `call` for compiled requests, which are known to have a valid shape.
 
-        A read of one item omits the check of the shape, a tenth of its time. If it fails in any way, `call` checks the
-        request and runs it again. With injected faults, and in a subclass with another `call`, it is `call` itself.
+        A read of one item then omits the check of the request shape, which takes a tenth of its time. If the read fails
+        in any way, `call` checks the request and runs it again. With injected faults, and in a subclass that overrides
+        `call`, the result is `call` itself.
         """
         if operation != "GetItem" or self.faults is not None or type(self).call is not Engine.call:
             return self.call
@@ -166,17 +167,18 @@ class Engine:
         return self._answer(command(operation), request, WIRE)
 
     def observe(self, observer: Observer | None, *, most_per_s: float = 200.0) -> None:
-        """Report data operations, with their consumed capacity or error, to an observer; None ends this.
+        """Report data operations, with their consumed capacity or error, to an observer, or stop if it is None.
 
-        The observer runs in the thread of the call, after the operation, and must not raise. Of more than `most_per_s`
-        operations per second it gets a sample. An engine without an observer does nothing for this.
+        The observer runs in the thread of the call, after the operation, and must not raise. At a rate of more than
+        `most_per_s` operations per second, only a sample of them is reported. Without an observer, operations have no
+        additional cost.
         """
         answer = self.database.answer
         self._answer = answer if observer is None else observed(answer, observer, most_per_s)
         self._is_observed = observer is not None
 
     def sweep(self, stopped: Callable[[], bool] = lambda: False) -> int:
-        """Delete expired items and return their number.
+        """Delete expired items and return the number of deleted items.
 
         The background thread does the same every `ttl_sweep_s` seconds. If an item is unreadable, DatabaseCorruptError
         is raised after all other items have been deleted.
@@ -184,7 +186,7 @@ class Engine:
         return self._maintain(lambda: sweep(self.database, stopped))
 
     def trim_streams(self, stopped: Callable[[], bool] = lambda: False) -> int:
-        """Remove stream records older than 24 hours and return their number. The background thread does the same."""
+        """Remove stream records older than 24 hours and return their number. The background thread also does this."""
         return self._maintain(lambda: trim_streams(self.database, stopped))
 
     def trim_history(self) -> int:
@@ -198,7 +200,7 @@ class Engine:
             raise self.database.public_error(error) from error
 
     def settle(self) -> None:
-        """Apply the index writes that are due. If index lag is not enabled, apply all of them."""
+        """Apply the delayed index writes that are due. If index lag is not enabled, apply all delayed index writes."""
         if self.faults is None:
             lag.settle(self.database, everything=True)
         else:
@@ -229,14 +231,14 @@ class Engine:
     def copy(self, **options: Any) -> Engine:
         """Return an in-memory engine that starts with a copy of this engine's data, for example one per test.
 
-        The copy has the same options, except for those that are given. `faults` and `buckets` are not copied, so that
-        reads of the copy are reliable and a running export is not written to the same bucket twice.
+        The copy has the same options, except for the options passed here. `faults` and `buckets` are not copied, so
+        that reads of the copy are reliable and a running export is not written to the same bucket twice.
         """
         return Engine(self.store.copy(), **{"clock": self.clock, **self._options, **options})
 
     def close(self) -> None:
         """Close the database. Calling it twice has no effect."""
-        if self.store.left_behind:  # its threads belong to the parent, and locks that they held stay locked here
+        if self.store.left_behind:  # threads exist only in the parent; locks that they held stay locked here
             return
         self.backfiller.close()
         self.jobs.close()

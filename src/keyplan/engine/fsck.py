@@ -52,7 +52,7 @@ class FsckProblem:
 def check(database: _Checked, progress: Callable[[str, int], None] | None = None) -> list[FsckProblem]:
     """Return all inconsistencies of a database. The list is empty if the database is consistent.
 
-    `progress` is called with the name of a table and the number of its rows checked so far.
+    `progress` is called with a table's name and the number of its rows that have been checked.
     """
     pages = Progress(database.clock, "checking the pages of the file")
     problems = [
@@ -103,7 +103,7 @@ def _check_backup(view: StoreView, document: dict[str, Any]) -> Iterator[FsckPro
 
 
 def _check_copies(table: Table, where: str, rows: Iterator[Row]) -> Iterator[FsckProblem]:
-    """Check that rows stored outside the table are readable and match their keys."""
+    """Check that rows of backups and recovery records are readable and match their keys."""
     for key, size, body in rows:
         try:
             version = Version(encoding.decode(body), size, body)

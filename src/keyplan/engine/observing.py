@@ -45,12 +45,12 @@ class Observation(NamedTuple):
     request: Request
     """The request as the client sent it."""
     receipts: Any
-    """ConsumedCapacity with indexes; None after an error."""
+    """The ConsumedCapacity of the response, with indexes, or None after an error."""
     error: ServiceError | None
     elapsed_s: float
     """Duration in seconds."""
     weight: int
-    """Number of operations that it stands for."""
+    """The number of operations that this observation represents."""
 
 
 Observer: TypeAlias = Callable[[Observation], None]
@@ -60,8 +60,9 @@ Observer: TypeAlias = Callable[[Observation], None]
 def observed(answer: Answer, observer: Observer, most_per_s: float) -> Answer:
     """Return a function that answers like `answer`, and reports data operations to the observer.
 
-    Up to `most_per_s` operations per second, and one second's worth at once, each operation is reported. Of more, a
-    sample is: an operation then stands for those before it, and the others cost nothing but a look at the clock.
+    At a rate of up to `most_per_s` operations per second, with bursts of up to one second, each operation is reported.
+    At a higher rate, only a sample is reported. Each reported operation then also represents the unreported operations
+    before it, whose only cost is to read the clock.
     """
     interval_s = 1 / most_per_s
     burst_s = _BURST_S
@@ -73,16 +74,16 @@ def observed(answer: Answer, observer: Observer, most_per_s: float) -> Answer:
         operation = command.operation
         if operation not in DATA_OPERATIONS:
             return answer(command, request, form)
-        unseen += 1  # threads may lose a count here, which a lock would cost more than it is worth
+        unseen += 1  # without a lock, threads may lose a count, which is cheaper than a lock
         start = perf_counter()
         if start < due_at:
             return answer(command, request, form)
         due_at = max(due_at, start - burst_s) + interval_s
         weight, unseen = unseen, 0
         wanted = request.get(_DETAIL)
-        # A token belongs to the client's parameters: it must not depend on whether someone observes.
+        # A token is bound to the client's parameters, so the added parameter must not be part of them.
         detail: str = _ADDED if "ClientRequestToken" in request else "INDEXES"
-        # An invalid value stays, so that the engine refuses it.
+        # An invalid value is kept, so that the engine rejects it.
         is_counted = wanted not in (None, "NONE", "TOTAL") or (wanted == "TOTAL" and detail is _ADDED)
         counted = request if is_counted else {**request, _DETAIL: detail}
         try:

@@ -2,7 +2,7 @@
 
 A backup consists of a document named `backup:` plus its ARN, and a separate tree with the rows as of the transaction
 that created it (see `copies`). Users create and delete backups. When a table with point-in-time recovery is deleted, a
-system backup is created, which takes over the tree of the table and is dropped after 35 days. Members of a document:
+system backup is created, which keeps the tree of the table for 35 days. Members of a document:
 
     arn, name, type    USER or SYSTEM
     created_at         time of the rows in the backup; the backup is CREATING until `ready_at`,
@@ -49,7 +49,7 @@ _ARN = re.compile(
 )
 
 
-# Create and drop.
+# Creation and removal.
 
 
 def create(database: Database, transaction: Transaction, table: Table, name: str) -> Document:
@@ -97,7 +97,7 @@ def _create(database: Database, transaction: Transaction, table: Table, about: D
 def _new_arn(database: Database, view: StoreView, table: Table, kind: str, created_at: float) -> str:
     """Return the ARN of a new backup.
 
-    It ends in the creation time in milliseconds and eight digits, which are zeros for a SYSTEM backup.
+    It ends with the creation time in milliseconds and eight digits, which are zeros for a SYSTEM backup.
     """
     number = round(created_at * 1000)
     while True:
@@ -105,7 +105,7 @@ def _new_arn(database: Database, view: StoreView, table: Table, kind: str, creat
         arn = f"{descriptions.table_arn(database, table.name)}/backup/{number:014d}-{end}"
         if view.document(DOCUMENT_PREFIX + arn) is None:
             return arn
-        number += kind == SYSTEM  # also a deleted table of the same name
+        number += kind == SYSTEM  # a deleted table of the same name may have this ARN
 
 
 def drop(transaction: Transaction, document: Document) -> None:
@@ -122,7 +122,7 @@ def purge(transaction: Transaction, now: float) -> int:
     return len(over)
 
 
-# Find.
+# Lookup.
 
 
 def stored(view: StoreView) -> list[Document]:
@@ -202,11 +202,11 @@ def tree_of(document: Document) -> Tree:
     return statements.tree(document["tree"])
 
 
-# Describe.
+# Descriptions.
 
 
 def details(document: Document, at: float) -> dict[str, Any]:
-    """Return BackupDetails as of a timestamp, or as of `tables.PENDING` while the backup is being created."""
+    """Return BackupDetails as of a timestamp. For `descriptions.PENDING`, the backup is still being created."""
     details = {
         "BackupArn": document["arn"],
         "BackupName": document["name"],

@@ -43,11 +43,11 @@ Document = dict[str, Any]
 DOCUMENT_PREFIX = "copy:"
 
 NOT_BEFORE_END = 1e12
-"""The `ready_at` of a backup or table that is being copied: later than any time."""
+"""The `ready_at` of a backup or table that is being copied, which is later than any current time."""
 
 CHUNK_ROWS = 500
 CHUNK_BYTES = limits.MIB
-"""Size at which a chunk ends, after the row that exceeds it."""
+"""The size limit of a chunk. A chunk ends with the row that exceeds it."""
 
 
 class Past(NamedTuple):
@@ -57,7 +57,7 @@ class Past(NamedTuple):
     time_s: float
 
 
-# Begin and end.
+# Start and end of copies.
 
 
 def begin(
@@ -70,11 +70,11 @@ def begin(
     past: Past | None = None,
     notified: str | None = None,
 ) -> None:
-    """Start filling a new tree with the rows as of this `Database.alter` transaction.
+    """Start copying the rows as of this `Database.alter` transaction into a new tree.
 
-    `owner` is the name or ARN of the table or backup that the copy is for. An owner can have only one copy. `source` is
-    a table or a read-only tree. `notified` is the name of a document that receives `items`, `size_bytes` and `ready_at`
-    when the copy is complete.
+    `owner` is the name of the restored table or the ARN of the backup that receives the rows. An owner can have only
+    one copy. `source` is a table or a read-only tree. `notified` is the name of a document that receives `items`,
+    `size_bytes` and `ready_at` when the copy is complete.
     """
     former = None
     if isinstance(source, Table):
@@ -98,7 +98,7 @@ def begin(
 
 
 def end(database: Database, transaction: Transaction, owner: str) -> None:
-    """Delete the document and trees of a complete copy, if they exist, in a `Database.alter` transaction."""
+    """Delete a copy's document and the trees that are no longer needed, in a `Database.alter` transaction."""
     document = _find(transaction, owner)
     if document is None:
         return
@@ -119,7 +119,7 @@ def _stop_noting(database: Database, transaction: Transaction, document: Documen
     former = document["former"]
     table = stored_table(transaction, document["table"])
     noted = [] if table is None else table.document.get("copies", [])
-    if table is not None and former in noted:  # otherwise it was dropped, and another table of that name may exist
+    if table is not None and former in noted:  # otherwise the table was dropped, and may exist again
         rest = {name: value for name, value in table.document.items() if name != "copies"}
         others = [number for number in noted if number != former]
         database.catalog.save(transaction, {**rest, "copies": others} if others else rest)
@@ -233,7 +233,7 @@ def _put_back(transaction: Transaction, document: Document) -> None:
             transaction.delete(target, key)
         else:
             transaction.put(target, key, *content)
-    # Otherwise an item that changes faster than its records are read would keep the copy from ending.
+    # Skip later records of the same item. An item that changes faster than its records are read would delay the end.
     document["put_back"] = None if last is None else history.next_place(last, past["time_s"]).hex()
 
 

@@ -2,8 +2,8 @@
 
 A record contains the version of an item before a change, or states that the item did not exist. Records are stored in a
 separate tree, keyed by the item's key and the timestamp of the change. The first record of a key after a timestamp
-therefore contains the item as of that timestamp. An item without such a record has not changed since. To read rows as
-of a timestamp, two trees are merged in key order, in bounded memory, however much has changed.
+therefore contains the item as of that timestamp. An item without such a record has not changed since that timestamp. To
+read rows as of a timestamp, two trees are merged in key order, in bounded memory, however much has changed.
 
 Changes with the same timestamp belong together: a read sees either all or none of them. All changes of a transaction
 have the same timestamp.
@@ -29,14 +29,14 @@ Content: TypeAlias = tuple[int, bytes]
 """An item's size as the service counts it, and its stored body."""
 
 ABSENT: Content = (0, b"")
-"""The stored body for an item that did not exist; no item has an empty body."""
+"""The content that stands for an item that did not exist. No item has an empty body."""
 
 _TIME = struct.Struct(">d")  # bytes of non-negative numbers sort as the numbers do
 _ABOVE_TIMES = b"\x80"
 
 
 class Former(NamedTuple):
-    """The key of an item, the time of a change, and the version before it, or None if the item did not exist."""
+    """An item's key, the time of a change, and the version before the change, or None if the item did not exist."""
 
     key: bytes
     changed_at: float
@@ -44,7 +44,7 @@ class Former(NamedTuple):
 
 
 class RecordedChange(NamedTuple):
-    """One item at two timestamps, with stored bodies, or None if the item did not exist."""
+    """The stored bodies of one item at two timestamps. A body is None if the item did not exist."""
 
     key: bytes
     old: Content | None
@@ -73,7 +73,7 @@ def rows_at(view: StoreView, table: Table, time_s: float, low: bytes = b"") -> I
 
 
 def changed_since(view: StoreView, recovery: Recovery, time_s: float, low: bytes = b"") -> Iterator[Former]:
-    """Yield the items that changed after a timestamp, as of that timestamp, in key order, starting at a key."""
+    """Yield the versions as of a timestamp of all items that changed later, in key order, starting at a key."""
     return first_after(view.span(recovery.tree, escaped(low), None), time_s)
 
 
@@ -97,8 +97,8 @@ def changes_between(
 ) -> Iterator[RecordedChange]:
     """Yield the items that were written between two timestamps, as of both, in key order, starting at a key.
 
-    Both versions are equal, or both are None, if an item was changed back in between. The requirements for timestamps
-    and view are those of `rows_at`. Without recovery, nothing is yielded.
+    Both versions are equal, or both are None, if an item was changed back in between. `rows_at` explains the
+    requirements for timestamps and view. Without recovery, nothing is yielded.
     """
     if table.recovery is None:
         return
@@ -128,7 +128,7 @@ def note(transaction: Transaction, recovery: Recovery, key: bytes, old: Content 
 
 
 def is_trimmable(recovery: Recovery, now: float) -> bool:
-    """Return True if recovery is older than its period, so that some records may be obsolete."""
+    """Return True if recovery was enabled before the start of its period, so that some records may be obsolete."""
     return now - recovery.days * DAY_S >= recovery.since_s
 
 

@@ -28,7 +28,7 @@ BATCH_RECORDS = 250
 def find_source(database: Database, name_or_arn: str, message: str | None = None) -> Table:
     """Return the source table for a backup or for recovery settings, as of the last reload of the catalog.
 
-    Raises TableNotFoundError with the given message, including while the table is being created or deleted.
+    Raises TableNotFoundError with the given message if the table does not exist, or is being created or deleted.
     """
     try:
         table = descriptions.find_known(database, name_or_arn)
@@ -103,7 +103,7 @@ def _trim(database: Database, table: Table, recovery: Recovery) -> int:
                 break
             low = rows[-1][0] + b"\x00"
     except CatalogChanged:
-        pass  # the table was changed or dropped: the next trim reads its new state
+        pass  # the table was changed or dropped, and the next trim reads its new state
     except Failure as error:
         if not is_missing_tree(error):
             raise

@@ -32,20 +32,20 @@ class Restored(NamedTuple):
 
     table: Table
     description: dict[str, Any]
-    """The description in the response: the table as created, without items yet, as the service returns it."""
+    """The description for the response. Like the service, it shows the new table before its items are copied."""
 
 
 class Origin(NamedTuple):
     """The source of a restored table."""
 
     description: dict[str, Any]
-    """Result of DescribeTable for the source, now or when it was backed up."""
+    """The result of DescribeTable for the source, now or at the time of its backup."""
     rows: Tree | Table
     """A tree that nobody writes to, or a table."""
     summary: dict[str, Any]
     """RestoreSummary of the new table."""
     past: copies.Past | None = None
-    """Time as of which the rows are copied; None: now."""
+    """The earlier time as of which the rows are copied, or None for the current rows."""
 
 
 def check_target(database: Database, name: str) -> None:
@@ -130,7 +130,7 @@ def _check_maxima(maxima: dict[str, Any] | None, mode: str, index: str | None) -
 
 
 def _capacity(source: Description, request: Request, mode: str) -> Request:
-    """Return the capacity of the table, or of an index without overrides, if it applies to the billing mode."""
+    """Return the source's capacity, for the table or for an index without overrides, if the billing mode uses it."""
     if mode == throughput.PROVISIONED:
         units = request.get("ProvisionedThroughputOverride")
         own = throughput.only_units(source["ProvisionedThroughput"])

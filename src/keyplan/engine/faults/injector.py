@@ -65,13 +65,13 @@ class Injector:
     def __init__(self, database: Database, faults: Faults) -> None:
         self.faults = faults
         self.lags = faults.lag_range[1] > 0
-        """Whether global indexes lag."""
+        """Whether writes to global indexes are delayed."""
         self._database = database
-        # Seeded, so that runs repeat: no secret depends on these numbers.
+        # Seeded, so that runs are repeatable. These numbers protect no secret.
         self._random = {field.name: random.Random(f"{faults.seed}/{field.name}") for field in fields(Faults)}  # noqa: S311
         self._history = History(faults.stale_s) if faults.stale_reads else None
         self.throttle = Throttle(self._random["throttle"], database.catalog.known) if faults.throttle else None
-        """Throughput of all tables and indexes; None if it is unlimited."""
+        """The throughput model of all tables and indexes, or None if throughput is unlimited."""
         self._local = threading.local()
 
     def _draw(self, kind: str, probability: float) -> bool:
@@ -80,7 +80,7 @@ class Injector:
     # Calls.
 
     def meets(self, operation: str) -> bool:
-        """Return True if this is an outermost data operation, not one inside another call."""
+        """Return True for a data operation that is not called by another operation."""
         return self._call is None and (operation in READS or operation in WRITES or operation in _STREAMS)
 
     def answer(self, operation: str, request: dict[str, Any], run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
@@ -111,7 +111,7 @@ class Injector:
         return answer
 
     def carried(self, work: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
-        """Bind work to the current call, because grouped commits may run it in another thread."""
+        """Bind work to the current call, because group commit may run the work in another thread."""
         call = self._call
         if call is None:
             return work
@@ -138,11 +138,11 @@ class Injector:
     # Writes.
 
     def settle(self) -> None:
-        """Apply the index writes that are due."""
+        """Apply the delayed index writes that are due."""
         lag.settle(self._database, everything=False, wrap=self._recorded)
 
     def admit(self, table: Table, key: bytes, old: Version | None, new: Version | None, *, by_service: bool) -> None:
-        """Inject a conflict, or charge for the change of an item, and remember its former content.
+        """Inject a conflict, or charge for a change to an item and record its former content.
 
         Raises TransactionConflictError, ProvisionedThroughputExceededError or ThrottlingError.
         """
@@ -182,12 +182,12 @@ class Injector:
         return self._database.clock.now() - self._random["stale_reads"].random() * self.faults.stale_s
 
     def view(self) -> StoreView:
-        """Return a view in which each read has its own time, as seen by the current call."""
+        """Return a view for the current call, in which each read sees the data as of its own time."""
         return self._seen(self._database.store.view())
 
     @contextmanager
     def snapshot(self) -> Iterator[StoreView]:
-        """Yield a view in which all reads have the same time, as seen by the current call."""
+        """Yield a view for the current call, in which all reads see the data as of the same time."""
         with self._database.store.snapshot() as view:
             yield self._seen(view)
 
@@ -240,7 +240,7 @@ class FaultyDatabase(Database):
     def __init__(
         self, store: SqliteStore, clock: Clock, settings: Settings, buckets: Buckets | None, faults: Faults
     ) -> None:
-        """Load the catalog. `faults.ttl_delay` is added to the delay in the settings."""
+        """Load the catalog. `faults.ttl_delay` is added to `settings.ttl_delay_s`."""
         delayed = replace(settings, ttl_delay_s=settings.ttl_delay_s + faults.ttl_delay)
         super().__init__(store, clock, delayed, buckets, observed=True)
         self.injector = Injector(self, faults)
@@ -274,7 +274,7 @@ class FaultyDatabase(Database):
         self.injector.admit(table, key, old, new, by_service=by_service)
 
     def index_writer(self, transaction: Transaction, index: Index, key: bytes) -> IndexWriter:
-        """Return a writer that lags or that records former entries."""
+        """Return a writer that delays its writes or records former entries."""
         return self.injector.index_writer(transaction, index, key)
 
     def unprocessed(self, count: int) -> frozenset[int]:

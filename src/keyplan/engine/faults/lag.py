@@ -4,12 +4,12 @@ A pending write is stored in the transaction of the change that causes it, so it
 writes are stored in two trees. The document that names these trees is created when an index lags for the first time:
 
     waiting   due time, number -> the index entry and its content at that time
-    latest    index, entry     -> number and due time of the last write that waits for the entry
+    latest    index, entry     -> number and due time of the last pending write of the entry
 
-Writes of one entry are applied in order. All but the last show the entry as of the time of their write. The last one
-derives the entry from the current item, even if an engine without lag has written since. So indexes agree with their
-table once no write waits, also after a crash. An engine without lag applies all waiting writes when it opens the
-database.
+Writes of one entry are applied in order. Each of them, except for the last, writes the entry as of the time when it was
+scheduled. The last write derives the entry from the current item, even if an engine without lag has changed the item
+since. Therefore indexes agree with their table when no write is pending, also after a crash. An engine without lag
+applies all pending writes when it opens the database.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def waits(view: StoreView, trees: Trees | None, tree: Tree, entry: bytes) -> boo
 
 
 def awaited(view: StoreView, trees: Trees | None, tree: Tree) -> Iterator[bytes]:
-    """Yield the keys of index entries with a pending write."""
+    """Yield the keys of the index entries that have a pending write."""
     if trees is not None:
         low, high = _LATEST.pack(tree.number), _LATEST.pack(tree.number + 1)
         for key, _, _ in view.span(trees.latest, low, high):
@@ -136,7 +136,7 @@ def settle(database: Database, *, everything: bool, wrap: Callable[[Transaction]
             return applied
         done = database.store.write(partial(_apply_some, database, end=end, wrap=wrap))
         if not done:
-            return applied  # inside a group: applied writes are visible once the group has ended
+            return applied  # inside a group, whose writes become visible only at its end
         applied += done
 
 

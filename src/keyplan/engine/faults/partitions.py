@@ -34,28 +34,28 @@ PARTITION_UNITS: dict[Kind, float] = {
     "Write": limits.PARTITION_WRITE_UNITS,
 }
 HEAT_S = 60.0
-"""Seconds that a partition must be hot before it is split."""
+"""The number of seconds for which a partition must be hot before it is split."""
 HOT_SHARE = 0.9
 """A partition that uses more than this share of its throughput, or throttles, is hot."""
 PEAK_S = 60.0
-"""The time over which a peak of on-demand traffic is averaged."""
+"""The number of seconds over which a peak of on-demand traffic is averaged."""
 GROWTH_S = 1800.0
-"""The least time between two rises of an on-demand ceiling."""
+"""The minimum number of seconds between two increases of an on-demand limit."""
 _SAMPLE_KEYS = 256
 _LEAST_SAMPLE = 16
-_LEAST_SHARE = 0.05  # a split that moves less than this share of the load is not worth making
+_LEAST_SHARE = 0.05  # the minimum share of the load that a split must move
 
 
 class Bucket:
-    """A token bucket, in which units arrive at a steady rate and expire after a while."""
+    """A token bucket, in which units arrive at a steady rate up to a maximum number."""
 
     __slots__ = ("_at", "_keep_s", "rate", "units")
 
     def __init__(self, rate: float, since: float, keep_s: float = limits.BURST_S) -> None:
         self.rate = rate
-        """Units a second."""
+        """The rate in units per second."""
         self.units = rate
-        """Available units: initially those of one second."""
+        """The available units. Initially, these are the units of one second."""
         self._keep_s = keep_s
         self._at = since
 
@@ -130,7 +130,7 @@ class Partition:
     def __init__(self, low: bytes, high: bytes | None, buckets: dict[Kind, Bucket], heat: _Heat) -> None:
         self.low = low
         self.high = high
-        """The first key above the range; None: the range has no upper end."""
+        """The first key above the range, or None if the range has no upper end."""
         self.buckets = buckets
         self.heat = heat
 
@@ -148,7 +148,7 @@ class Partition:
         # Try both sides of the median key: almost no load may lie below it.
         for boundary in (middle, *earlier[above : above + 1]):
             below = sum(key < boundary for key in later) / len(later)
-            # The sample may be older than the partition's last split.
+            # The sample may be from before the partition's last split.
             if _LEAST_SHARE <= below <= 1 - _LEAST_SHARE and (self.high is None or boundary < self.high):
                 return boundary
         return None
@@ -164,7 +164,7 @@ class Partitions:
         source: random.Random,
         collection: Callable[[bytes], bytes] = lambda key: key,
     ) -> None:
-        """Create `count` partitions. `collection` maps a key to the first key of rows that must stay together."""
+        """Create `count` partitions. `collection` maps a key to the first key of rows that splits must not separate."""
         self._random = source
         self._collection = collection
         self._parts: list[Partition] = []
@@ -178,7 +178,7 @@ class Partitions:
         return len(self._parts)
 
     def admits(self, kind: Kind, key: bytes, units: float, now: float) -> bool:
-        """Return True if the key's partition has the units. The request counts as load in either case."""
+        """Return True if the key's partition has the units available. The request counts as load in either case."""
         part = self._parts[self._number_of(key)]
         if now - part.heat.since >= HEAT_S:
             self._end_window(part, now)
@@ -267,7 +267,7 @@ class ProvisionedCeiling:
 
 
 class OnDemandCeiling:
-    """A limit of twice the previous peak of on-demand traffic, without burst capacity."""
+    """A throughput limit of twice the previous peak of on-demand traffic, without burst capacity."""
 
     cause: Cause = "KeyRangeThroughputExceeded"
 
@@ -297,7 +297,7 @@ class OnDemandCeiling:
 
     def _follow_peak(self, now: float) -> None:
         if now - self._window_since >= PEAK_S:
-            # Units used in the window were used in its first minute: a later request ends it first.
+            # All units of the window were used in its first minute, because any later request first ends the window.
             self._peak = max(self._peak, self._window_units / PEAK_S)
             self._window_since, self._window_units = now, 0.0
         if now - self._risen_at >= GROWTH_S and 2 * self._peak > self.units_per_s:

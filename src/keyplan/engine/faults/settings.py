@@ -22,27 +22,27 @@ class Faults:
     """Settings of the faults to inject. All faults are off by default. Raises ValueError for an invalid setting."""
 
     seed: int = 0
-    """Runs with the same seed and the same calls get the same faults."""
+    """The seed of fault decisions. Runs with the same seed and the same calls get the same faults."""
     gsi_lag: float | tuple[float, float] = 0.0
-    """Seconds until a write is visible in global indexes; a pair: a random number between the two."""
+    """Seconds until a write is visible in global indexes, or the minimum and maximum of a random delay."""
     stale_reads: float = 0.0
     """Probability that an eventually consistent read sees an earlier state."""
     stale_s: float = 1.0
-    """Largest age of the state that a stale read sees, seconds."""
+    """Maximum age of the state that a stale read sees, in seconds."""
     throttle: bool = False
-    """Whether requests beyond the limits of partitions, provisioned and on-demand capacity are throttled."""
+    """Whether requests that exceed partition limits, or provisioned or on-demand capacity, are throttled."""
     unprocessed: float = 0.0
-    """Probability that a batch leaves one of its keys or writes unprocessed; never all of them."""
+    """Probability for each key or write of a batch to stay unprocessed. At least one is always processed."""
     conflicts: float = 0.0
-    """Probability that a write, alone or in a transaction, conflicts with a transaction; so for transactional reads."""
+    """Probability that a write, or a read in a transaction, fails because of a conflict with another transaction."""
     internal_errors: float = 0.0
-    """Probability that a request fails with InternalServerError; of writes half do so after they were applied."""
+    """Probability that a request fails with InternalServerError. Half of the failing writes are still applied."""
     duplicate_stream_records: float = 0.0
     """Probability that GetRecords delivers a record twice."""
     reorder_stream_records: float = 0.0
-    """Probability that GetRecords swaps a record with its successor, if that is of another item."""
+    """Probability that GetRecords swaps a record with the next record, if they belong to different items."""
     ttl_delay: float = 0.0
-    """Seconds that expired items stay."""
+    """The number of seconds for which expired items remain."""
 
     def __post_init__(self) -> None:
         for name in _PROBABILITIES:

@@ -1,9 +1,9 @@
 """Stale reads: eventually consistent reads that return slightly outdated rows.
 
-While an engine injects stale reads, every change of a row saves the former content here, with the time of the change,
-for the maximum staleness. A stale read chooses a time and sees each row as of that time, so it never sees a state that
-did not exist. The history is stored in memory and belongs to one engine. Reads always see the current writes of other
-processes.
+While an engine injects stale reads, the former content of each changed row is saved in `History`, with the time of the
+change, for the maximum staleness. A stale read chooses a time and sees each row as of that time, so it never sees a
+state that did not exist. The history is stored in memory and belongs to one engine. Writes of other processes are not
+in the history, so reads always see them at once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Content = tuple[int, bytes]
 class _Former(NamedTuple):
     changed_at: float
     content: Content | None
-    """Content before the change; None: the row did not exist."""
+    """The content before the change, or None if the row did not exist."""
 
 
 class History:
@@ -55,7 +55,7 @@ class History:
         return current
 
     def changed(self, tree: Tree, low: bytes, high: bytes | None, time_s: float) -> dict[bytes, Content | None]:
-        """Return the rows in a span that changed after a time, with their contents at that time."""
+        """Return the rows in a span that changed after a time, with their content as of that time."""
         with self._lock:
             rows = self._rows.get(tree.number, {})
             found = {}

@@ -1,9 +1,9 @@
-"""Throttling: the partition model for the tables and indexes of an engine, and the charges of calls.
+"""Throttling: the partition model for the tables and indexes of an engine, and the capacity that calls are charged.
 
 A write must fit the capacity of its table and of every global index that it changes, or it has no effect. Local indexes
-share the partitions of their table: the key of an entry starts like the key of its item, and rows with the same prefix
-are never separated. The model is kept in memory. After a database is reopened, the number of partitions is derived from
-the table settings.
+share the partitions of their table: an entry's key starts with the partition key of its item, and in such tables, rows
+with the same partition key are never separated. The model is kept in memory. After a database is reopened, the number
+of partitions is derived from the table settings.
 
 A single item is charged when it is read. The sizes of the rows of a Query or Scan are summed and rounded once, at the
 end, and each partition is charged for its share of the bytes.
@@ -36,7 +36,7 @@ _SETTINGS: dict[Kind, tuple[str, str]] = {
 
 
 class CapacityCharge(NamedTuple):
-    """Requested capacity units for a key's partition."""
+    """Capacity units that a request needs from the partition of a key."""
 
     resource: ThrottledResource
     kind: Kind
@@ -72,7 +72,7 @@ class ThrottledResource:
             self._configure(now)
 
     def refusal(self, charge: CapacityCharge, now: float) -> Cause | None:
-        """Return the reason why the units are not available, or None if they are."""
+        """Return the reason why the units are not available, or None if they are available."""
         ceiling = self.ceilings[charge.kind]
         if not ceiling.admits(charge.units, now):
             return ceiling.cause
@@ -86,7 +86,7 @@ class ThrottledResource:
         return None
 
     def take(self, charge: CapacityCharge) -> None:
-        """Consume the units."""
+        """Consume the units of a charge."""
         self.ceilings[charge.kind].take(charge.units)
         self.partitions.take(charge.kind, charge.key, charge.units)
         if charge.kind in self._maxima:
@@ -215,7 +215,8 @@ class Throttle:
                     self._charge([charge], now)
                     taken.append(charge)
             except (ProvisionedThroughputExceededError, ThrottlingError):
-                # A refused page costs nothing; otherwise a caller that retries would never let enough units gather.
+                # A rejected page costs nothing. Otherwise, enough units for the page would never accumulate while a
+                # caller retries.
                 for charge in taken:
                     resource.take(charge._replace(units=-charge.units))
                 raise
@@ -276,7 +277,7 @@ class MeteredCall:
 
     @property
     def factor(self) -> int:
-        """Return the factor by which the call multiplies capacity units."""
+        """Return the factor by which the call multiplies capacity units, such as 2 for transactions."""
         return units.TRANSACTIONAL if self.operation in _TRANSACTIONS else 1
 
     def learn(self, tables: Iterable[Table]) -> None:

@@ -1,4 +1,4 @@
-"""Actions on one item that single operations and transactions share.
+"""Actions on one item, used by both single-item operations and transactions.
 
 An action is built from its part of a request and validated without the table. `locate` then finds its key in the table,
 and `outcome` computes the new version of the stored item.
@@ -76,7 +76,7 @@ class ItemUpdate(NamedTuple):
         return key
 
     def check_charge(self) -> None:
-        """Raise ValidationError if an expression writes more than an item can contain, whatever the resulting size."""
+        """Raise ValidationError if an expression writes more than an item can contain, even if the result is small."""
         if self.update is not None and self.update.charge.exceeds(limits.ITEM_BYTES, self.values or {}):
             raise ValidationError(messages.UPDATED_ITEM_TOO_LARGE)
 
@@ -91,7 +91,7 @@ class ItemUpdate(NamedTuple):
             changed = self.update.attributes
             item = self.update.apply(item, self.values, exists=old is not None)
             for path in self.update.paths:
-                if len(path) > 1:  # a value put into a document may be nested too deep there
+                if len(path) > 1:  # a value may be nested too deep inside a document
                     check_depth(item.get(str(path[0]), {}), self.too_deep)
             if old is None and len(item) == len(self.key):
                 return None
@@ -120,7 +120,7 @@ class ItemDelete(NamedTuple):
         return table.key.of_key(self.key)
 
     def outcome(self, _table: Table, _old: versions.Version | None) -> versions.Version | None:
-        """Return None."""
+        """Return None, because the item no longer exists."""
         return None
 
 
@@ -145,13 +145,13 @@ Action: TypeAlias = ItemPut | ItemUpdate | ItemDelete | ItemCheck
 
 
 def put(request: dict[str, Any], form: Form) -> ItemPut:
-    """Return a put action. Raises ValidationError for values, size and condition, in this order."""
+    """Return a put action. Raises ValidationError for invalid values, size or condition, in this order."""
     new = versions.given(request["Item"], wire=form.wire)
     return ItemPut(write_guard(request, form), new)
 
 
 def delete(request: dict[str, Any], form: Form) -> ItemDelete:
-    """Return a delete action. Raises ValidationError for condition and key values, in this order."""
+    """Return a delete action. Raises ValidationError for an invalid condition or key value, in this order."""
     guard = write_guard(request, form)
     key, size = normalise_item(request["Key"], wire=form.wire)
     return ItemDelete(key, guard, size + _values_bytes(guard))
@@ -167,7 +167,7 @@ def _values_bytes(guard: WriteCondition | None) -> int:
 
 
 def update(request: dict[str, Any], form: Form) -> ItemUpdate:
-    """Return an update action. Raises ValidationError for key values and expressions, in this order."""
+    """Return an update action. Raises ValidationError for an invalid key value or expression, in this order."""
     return update_of(normalise_item(request["Key"], wire=form.wire), request, form)
 
 

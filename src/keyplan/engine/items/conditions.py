@@ -1,4 +1,4 @@
-"""Compiled conditions of requests in either form, with canonical values."""
+"""Compiled conditions of requests, with values in canonical form."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def measured_values(request: dict[str, Any], form: Form) -> tuple[Item | None, i
 
 
 def request_values_older(request: dict[str, Any], form: Form) -> Item | None:
-    """Return canonical values for operations with the older validation, whose errors name the placeholder."""
+    """Return canonical values for operations whose older validation names the placeholder in error messages."""
     given = request.get("ExpressionAttributeValues")
     if given is None:
         return None
@@ -66,7 +66,7 @@ def request_values_older(request: dict[str, Any], form: Form) -> Item | None:
 
 
 def older_wording(error: ValidationError) -> str:
-    """Return the message of the older validation for an invalid value."""
+    """Return an error's message in the wording of the older validation."""
     return error.older if isinstance(error, InvalidValueError) else error.message
 
 
@@ -105,7 +105,7 @@ def _normalised(given: dict[str, Any], form: Form) -> dict[str, Any]:
 def check_placeholders_wanted(
     request: Mapping[str, Any], given: Sequence[str], *, value_expressions: Sequence[str]
 ) -> None:
-    """Raise ValidationError for placeholders if the request has no expression that could use them."""
+    """Raise ValidationError if the request has placeholders but no expression that could use them."""
     if request.get("ExpressionAttributeNames") is not None and not given:
         raise ValidationError(request_messages.only_with_expressions("ExpressionAttributeNames"))
     if request.get("ExpressionAttributeValues") is not None and not any(name in given for name in value_expressions):

@@ -1,6 +1,6 @@
 """Time to live, which determines when items expire.
 
-Only a Number counts, as epoch seconds. `sweep` removes expired items.
+The TTL attribute counts only if it is a Number, which contains epoch seconds. `sweep` removes expired items.
 
 Source: developer guide, "Using time to live (TTL)".
 """
@@ -42,7 +42,7 @@ def span(low: int, high: int) -> tuple[bytes, bytes]:
 
 
 def change(transaction: Transaction, expiry: Expiry, key: bytes, old: Item | None, new: Item | None) -> None:
-    """Update the tree of expiry entries for a change of an item."""
+    """Update the tree of expiry entries for a change to an item."""
     old_at, new_at = expires_at(expiry, old), expires_at(expiry, new)
     if old_at == new_at:
         return

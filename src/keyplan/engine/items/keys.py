@@ -17,7 +17,7 @@ from keyplan.errors import ValidationError
 class EmptyKeyError(ValidationError):
     """Raised for an empty string or binary key.
 
-    It fails the whole transaction request, while other invalid keys cancel the transaction.
+    In a transaction, this error rejects the whole request, while other invalid keys cancel the transaction.
     """
 
 
@@ -30,7 +30,7 @@ class KeyAttribute(NamedTuple):
 
 @dataclass(frozen=True)
 class KeySchema:
-    """The partition and sort attributes of a table or index. A multi-attribute index has several of either kind."""
+    """The partition and sort attributes of a table or index. An index can have several attributes of each kind."""
 
     partition: tuple[KeyAttribute, ...]
     sort: tuple[KeyAttribute, ...]
@@ -86,7 +86,7 @@ class PrimaryKey:
         return stored
 
     def of_item(self, item: Item) -> bytes:
-        """Return the stored bytes of the key in a canonical item. Raises ValidationError as PutItem does."""
+        """Return the stored bytes of the key in a canonical item. Raises ValidationError like PutItem."""
         try:
             content = item[self._partition][self._partition_kind]
             if self._sort is None:
@@ -135,7 +135,7 @@ def _sort_bytes(name: str, kind: str, content: str) -> bytes:
     return part
 
 
-# A character has at most four bytes in UTF-8: this many characters, in each attribute of a role, always fit.
+# A UTF-8 character has at most four bytes, so strings of up to this many characters always fit into a key.
 _SURELY_SHORT = limits.SORT_KEY_BYTES // 4 // limits.KEY_ATTRIBUTES_PER_ROLE
 
 
@@ -207,8 +207,8 @@ class IndexKey:
     def place(self, item: Item) -> bytes | None:
         """Return the prefix of the stored key of the item's entry, or None if a key attribute is missing.
 
-        An attribute counts as missing if it has another type, is empty or is too long, because it is older than the
-        index.
+        An attribute that was written before the index was created may have the wrong type, be empty or be too long. It
+        then counts as missing.
         """
         parts = []
         longest = 0
@@ -236,5 +236,5 @@ class IndexKey:
 
     @staticmethod
     def sort_bytes(values: list[AttributeValue] | tuple[AttributeValue, ...]) -> bytes:
-        """Return the sort part of an entry's key, or the part for its leading attributes."""
+        """Return the sort part of an entry's key, or its start if only leading attributes are given."""
         return b"".join(escaped(scalar_key(*next(iter(value.items())))) for value in values)

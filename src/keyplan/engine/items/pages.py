@@ -1,4 +1,4 @@
-"""Pages of Query and Scan: rows of one span, filtered, projected and counted like the service does.
+"""Pages of Query and Scan: the rows of one span, filtered, projected and counted as in the service.
 
 Limit counts rows before the filter. A page evaluates up to 1 MB and ends with the row that exceeds it. If a page ends
 because of Limit or size, it returns the key of its last row, whether or not more rows follow. The cost of a page is the
@@ -24,7 +24,7 @@ from keyplan.engine.tables.catalog import Index, Table
 if TYPE_CHECKING:
     from keyplan.engine.database import Database
 
-SMALL_LIMIT = 100  # up to this limit all rows are fetched at once: at most 40 MB, mostly far less
+SMALL_LIMIT = 100  # pages with at most this Limit are fetched at once: up to 40 MB, usually far less
 
 
 @dataclass(slots=True)
@@ -54,11 +54,11 @@ class ItemPage:
     evaluated_bytes: int = 0
     fetched_units: float = 0.0
     last: bytes | None = None
-    """Body of the row at which the page was full; None if the span ended before."""
+    """The body of the row at which the page was full, or None if the span ended first."""
     bodies: list[bytes] = field(default_factory=list)
-    """Returned items as stored; empty where a projection cuts them."""
+    """Stored bodies of the returned items; empty if a projection is applied."""
     items: list[Item] = field(default_factory=list)
-    """Returned items, as far as they had to be decoded."""
+    """The returned items that had to be decoded."""
     count: int = 0
 
 

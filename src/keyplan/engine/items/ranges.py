@@ -61,8 +61,8 @@ def condition_span(index: Index | None, selected: KeyRange) -> Span:
     if operator is None:
         return Span(prefix, successor(prefix))
     parts = _sort_parts(selected)
-    behind: Callable[[bytes], bytes] = _next  # in a table the sort key is the end of the stored key, unchanged
-    if index is not None:  # in an index it is escaped and terminated, and more bytes follow
+    behind: Callable[[bytes], bytes] = _next  # in a table, the stored key ends with the unchanged sort key
+    if index is not None:  # in an index, the sort key is escaped and more bytes follow
         parts, behind = [escaped(part) for part in parts], after_value
     first = prefix + parts[0]
     match operator:
@@ -189,7 +189,7 @@ def check_query_start(table: Table, index: Index | None, selected: KeyRange, spa
 
 
 def _other_partition(span: Span, whole: Span, key: bytes) -> str:
-    """Return the service's message for a start key in another partition, which depends on the sort key."""
+    """Return the service's error message for a start key in another partition. The message depends on the sort key."""
     moved = whole.low + key[len(partition_bytes_of(key)) :]
     return messages.START_KEY_SINGLE_ROW if span.holds(moved) else messages.START_KEY_PREDICATE
 

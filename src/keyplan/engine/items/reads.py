@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 QUERY_EXPRESSIONS = ("ProjectionExpression", "FilterExpression", "KeyConditionExpression")
 QUERY_VALUE_EXPRESSIONS = ("FilterExpression", "KeyConditionExpression")
-"""Expression parameters of a Query, and those that use values."""
+"""The expression parameters of a Query, and the parameters that can contain value placeholders."""
 
 _FAULTS_OF_START = frozenset(
     (
@@ -50,7 +50,7 @@ _attributes_to_get = lru_cache(maxsize=1024)(compile_attributes_to_get)
 
 
 class Filter(NamedTuple):
-    """A filter with the values of its placeholders and the name of its parameter."""
+    """A filter with its placeholder values and the name of the request parameter that contains it."""
 
     condition: CompiledCondition
     values: Item | None
@@ -116,7 +116,7 @@ def compile_single_read_projection(request: dict[str, Any]) -> CompiledProjectio
 
 
 def compile_read_projection(request: dict[str, Any]) -> CompiledProjection | None:
-    """Compile the projection of a request, in either form."""
+    """Compile the projection of a request, given as an expression or as legacy AttributesToGet."""
     text = request.get("ProjectionExpression")
     if text is not None:
         return compile_projection(text, request.get("ExpressionAttributeNames"))
@@ -144,7 +144,7 @@ def find_index(database: Database, table: Table, request: dict[str, Any]) -> Ind
 
 
 def check_key_types(schema: KeySchema, key_condition: KeyCondition | LegacyKeyCondition, values: Item | None) -> None:
-    """Raise ValidationError for key attributes with another type or an empty value. The service checks this first."""
+    """Raise ValidationError for key values with a wrong type or an empty value. The service checks this first."""
     for name, kind in (*schema.partition, *schema.sort):
         for value in _values_of(key_condition, name, values or {}):
             if kind not in value:

@@ -1,4 +1,4 @@
-"""Capacity that an operation consumed, by table and index."""
+"""Capacity consumed by an operation, by table and index."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Receipt:
     def __init__(self) -> None:
         self.table_units = 0.0
         self.refused_units = 0.0
-        """Units of refused writes, which count in the total but for no table or index."""
+        """Units of rejected writes, which are included in the total but not in the units of the table or an index."""
         self.global_units: dict[str, float] = {}
         self.local_units: dict[str, float] = {}
 
@@ -41,8 +41,8 @@ class Receipt:
     def render(self, detail: str, name: str, kind: str | None = None) -> dict[str, Any]:
         """Return ConsumedCapacity for ReturnConsumedCapacity TOTAL or INDEXES.
 
-        `name` is the name or ARN of the table, as given in the request. `kind` "Read" or "Write" adds ReadCapacityUnits
-        or WriteCapacityUnits, as in transactions.
+        `name` is the name or ARN of the table, as given in the request. With `kind` "Read" or "Write", add
+        ReadCapacityUnits or WriteCapacityUnits, as in responses of transactions.
         """
         answer: dict[str, Any] = {"TableName": name, **_units(self.total, kind)}
         if detail == "INDEXES":

@@ -2,8 +2,8 @@
 
 The sweep uses small write transactions and pauses for the same time after each of them, so that writers wait only
 briefly. Items are read before a transaction, so that their pages are in memory and the transaction does not wait for
-the disk. The transaction reads each item again, because its expiry may have been extended. An unreadable item stays,
-and the sweep raises an error after all other items have been processed. Deletions update indexes and streams like other
+the disk. The transaction reads each item again, because its expiry time may have changed. An unreadable item stays, and
+the sweep raises an error after all other items have been processed. Deletions update indexes and streams like other
 deletions, are marked there as made by the service, and consume no capacity. Items that expired more than five years ago
 are kept, because the service treats such times as mistakes.
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from keyplan.engine.database import Database
 
 BATCH_ITEMS = 100
-"""Maximum number of items that a transaction removes; fewer if writers would wait long."""
+"""Maximum number of items that a transaction removes. The number is reduced if writers would wait too long."""
 
 
 def sweep(database: Database, stopped: Callable[[], bool] = lambda: False) -> int:
@@ -65,14 +65,14 @@ def _sweep_table(database: Database, table: Table, stopped: Callable[[], bool], 
             begun = clock.monotonic()
             removed += database.write(table, _removal(database, table, due, damage, pace))
         except CatalogChanged:
-            break  # the table was changed or dropped: the next sweep reads its new state
+            break  # the table was changed or dropped, and the next sweep reads its new state
         except Failure as error:
             if not is_missing_tree(error):
                 raise
             break
         progress.at(partial("{:,} items".format, removed))
         clock.wait(never, clock.monotonic() - begun)
-        low = due[-1] + b"\x00"  # after these too: items that got a later expiry, or cannot be read
+        low = due[-1] + b"\x00"  # also skips items with a changed expiry, and unreadable items
     progress.end()
     return removed
 

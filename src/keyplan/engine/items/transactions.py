@@ -52,7 +52,7 @@ CODES: dict[type[ServiceError], str] = {
 }
 
 CANCELLING = tuple(CODES)
-"""Errors with which an action cancels its transaction."""
+"""Errors of an action that cancel its transaction."""
 
 
 class Reasons:
@@ -123,7 +123,7 @@ def _reason(error: ServiceError | None) -> dict[str, Any]:
 
 
 DOCUMENT = "idempotency"
-"""The document that names the tree of tokens; it does not exist before the first token."""
+"""The document that names the tree of tokens. It is created with the first token."""
 
 _MEMBER = "ClientRequestToken"
 _BY_TOKEN = b"t"
@@ -149,13 +149,13 @@ class IdempotencyToken(NamedTuple):
 
 
 class AddedDetail(str):
-    """ReturnConsumedCapacity that the engine added to observe a request: not a parameter of the client."""
+    """A ReturnConsumedCapacity value that the engine, not the client, added to observe a request."""
 
     __slots__ = ()
 
 
 def token_of(request: dict[str, Any]) -> IdempotencyToken | None:
-    """Return the token of a request in either form. The order of request members does not matter."""
+    """Return the token of a request, or None. The order of request members does not affect the digest."""
     text = request.get(_MEMBER)
     if text is None:
         return None
@@ -208,7 +208,7 @@ def _remove_expired(transaction: Transaction, tree: Tree, now: float) -> None:
     for key, _, _ in expired:
         token_key = key[len(_BY_EXPIRY) + _TIME_BYTES :]
         row = transaction.point(tree, token_key)
-        if row is not None and row[0] <= now_ms:  # used again since: that use has its own expiry
+        if row is not None and row[0] <= now_ms:  # otherwise it was used again
             transaction.delete(tree, token_key)
         transaction.delete(tree, key)
 

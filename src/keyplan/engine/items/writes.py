@@ -39,11 +39,11 @@ def apply(
     by_service: bool = False,
     time_s: float | None = None,
 ) -> None:
-    """Replace the version of the item with a key. None means that the item does not exist.
+    """Replace the old version of the item with a key by the new version. None means that the item does not exist.
 
-    `receipt` receives the units of indexes. The units of the table depend on the operation. `by_service` marks the
-    stream record as an expiry. Changes of several items pass the same `time_s`, so that a reader of `history` sees all
-    or none of them.
+    The units of indexes are added to `receipt`. The caller adds the units of the table, which depend on the operation.
+    With `by_service`, the stream record shows that the item expired. Changes that belong together pass the same
+    `time_s`, so that a reader of `history` sees all or none of them.
     """
     database.admit(table, key, old, new, by_service=by_service)
     if new is not None:
@@ -155,7 +155,7 @@ def _change_collection(
 
 
 def add_to_collection(transaction: Transaction, table: Table, key: bytes, version: Version) -> None:
-    """Count an item that was stored before collection sizes were tracked."""
+    """Add an item that was stored before collection sizes were tracked to the size of its collection."""
     _change_collection(transaction, table, key, None, version)
 
 
@@ -171,7 +171,7 @@ def collection_bytes(table: Table, version: Version | None) -> int:
 
 
 def check_assigned_types(table: Table, assigned: Sequence[tuple[str, str]]) -> None:
-    """Raise ValidationError if an assignment gives an index key attribute a type that keys do not support."""
+    """Raise ValidationError if an update sets an index key attribute to a type that the index does not accept."""
     for index in table.indexes.values():
         for name, kind in assigned:
             index.key.check_type(name, kind)
