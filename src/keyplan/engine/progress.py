@@ -39,7 +39,7 @@ class Progress:
             _log.info("%s: done after %s", self._job, self.elapsed())
 
     def elapsed(self) -> str:
-        """Return how long the job has taken, for a job without another measure of progress."""
+        """Return the elapsed time of the job as text, for jobs without another measure of progress."""
         return f"{self._clock.monotonic() - self._begun_s:.0f} s"
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from keyplan.dynamodb.messages import requests as messages
 from keyplan.errors import SerializationError
 
-_FIRST_S, _LAST_S = -62_135_596_800, 253_402_300_799  # of the years 1 and 9999, the range of printable timestamps
+_FIRST_S, _LAST_S = -62_135_596_800, 253_402_300_799  # years 1 to 9999, the range of printable timestamps
 
 
 def epoch_s(given: datetime | float) -> float:
@@ -18,7 +18,7 @@ def epoch_s(given: datetime | float) -> float:
     """
     try:
         at_s = given.timestamp() if isinstance(given, datetime) else float(given)
-    except (OverflowError, ValueError):  # an int beyond all floats, or the year 0 where local time is ahead
+    except (OverflowError, ValueError):  # an int too large for a float, or a time before year 1 in UTC
         at_s = math.nan
     if not math.isfinite(at_s):
         raise SerializationError(messages.not_convertible("DECIMAL_VALUE", "Date"))

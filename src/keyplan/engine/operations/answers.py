@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 UNPROCESSED_ERRORS = (ProvisionedThroughputExceededError, ThrottlingError, TransactionConflictError)
-"""Errors of one read or write of a batch that leave it unprocessed."""
+"""Errors after which a read or write of a batch is returned as unprocessed."""
 
 
 def enveloped(prepare: Callable[[dict[str, Any], Form], T]) -> Callable[[dict[str, Any], Form], T]:
-    """Wrap a function of checks without a table, so that its errors have the message envelope of single writes."""
+    """Wrap a function whose checks need no table, so that its errors have the message envelope of single writes."""
 
     @functools.wraps(prepare)
     def with_envelope(request: dict[str, Any], form: Form) -> T:

@@ -67,7 +67,7 @@ class _Asked(NamedTuple):
     given: dict[str, Any]
     """The statement's element of the request."""
     place: tuple[str, bytes] | None = None
-    """Table and stored key of its item; None if the statement is going to fail on its own."""
+    """Table and stored key of the statement's item, or None if only this statement will fail."""
     located: Located | None = None
     """The located action of a writing statement."""
 
@@ -89,7 +89,7 @@ class _Costs:
             self.receipts[name] = attempt.receipt
 
     def render(self, detail: str) -> list[dict[str, Any]]:
-        """Return ConsumedCapacity. A rejected write counts only if another statement on its table succeeded."""
+        """Return ConsumedCapacity. A rejected write is included only if another statement on its table succeeded."""
         for name, receipt in self.receipts.items():
             receipt.refused_units = self._refused.get(name, 0.0)
         return [receipt.render(detail, name) for name, receipt in self.receipts.items()]
@@ -145,7 +145,7 @@ def _answer(database: Database, asked: _Asked, form: Form, costs: _Costs) -> dic
         return _failed(prepared)
     name = prepared.source.table
     try:
-        # One by one: if the table has changed, earlier statements must not run again.
+        # Run the statements one by one. If a table has changed, earlier statements must not run again.
         attempt = database.start_over(_execute, database, prepared, asked, form)
     except ItemCollectionSizeLimitExceededError as error:
         return {**_failed(error), "TableName": name}
@@ -168,7 +168,7 @@ def _execute(database: Database, prepared: Prepared, asked: _Asked, form: Form) 
 def _failed(error: ServiceError) -> dict[str, Any]:
     code = next(code for kind, code in _CODES.items() if isinstance(error, kind))
     described = {"Code": code, "Message": error.message}
-    if "Item" in error.members:  # BatchStatementError has it where ReturnValuesOnConditionCheckFailure requests it
+    if "Item" in error.members:  # set if ReturnValuesOnConditionCheckFailure requests it
         described["Item"] = error.members["Item"]
     return {"Error": described}
 

@@ -81,7 +81,7 @@ def _check_one_style(blocks: Any) -> None:
 
 
 class _Block(NamedTuple):
-    """The request for one table, checked as far as possible without the table."""
+    """The part of the request for one table, checked as far as possible without the table."""
 
     request: dict[str, Any]
     keys: list[Item]
@@ -89,7 +89,7 @@ class _Block(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """The request for one table, with the table and the stored keys."""
+    """The part of the request for one table, with the table and the stored keys."""
 
     block: _Block
     table: Table
@@ -116,7 +116,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 def _block(block: dict[str, Any], form: Form) -> _Block:
     projection = reads.compile_single_read_projection(block)
     keys = [normalise_item(key, wire=form.wire)[0] for key in block["Keys"]]
-    # Before the table is known: texts of the same key differ only in the order of its members.
+    # Find duplicates without the table: with sorted members, equal keys have the same JSON.
     if len({orjson.dumps(key, option=orjson.OPT_SORT_KEYS) for key in keys}) < len(keys):
         raise ValidationError(item_messages.DUPLICATE_KEYS)
     return _Block(block, keys, projection)
@@ -174,7 +174,7 @@ class _Reading:
             receipt.table_units += table_units
 
     def check_progress(self) -> None:
-        """Raise the error of the keys if no key could be read."""
+        """Raise the error of the unprocessed keys if no key could be read."""
         if self._refused is not None and not self._done:
             raise self._refused
 

@@ -75,7 +75,7 @@ def check(request: dict[str, Any]) -> None:
 
 
 _Write: TypeAlias = tuple[bytes, Item, versions.Version | None]
-"""One put or, without a new version, one delete: its stored key, the item that holds the key, the new version."""
+"""A put: the stored key, an item that contains the key, and the new version. For a delete, the version is None."""
 _Part: TypeAlias = tuple[Table, list[_Write]]
 """The writes of one table."""
 
@@ -90,7 +90,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
         database.write_all(tables.values(), lambda transaction: _write_blindly(transaction, parts))
         return _answer(request, {}, Collections(form), [])
     batch = [(table, *write) for table, part in parts for write in part]
-    # Draw faults here, not below: the work may run again.
+    # Decide on faults before the transaction, because its work may run again.
     skipped = database.unprocessed(len(batch))
 
     def work(transaction: Transaction) -> tuple[dict[str, Receipt], Collections, list[int]]:
@@ -132,7 +132,7 @@ def _located(wanted: dict[str, list[tuple[Item, versions.Version | None]]], tabl
     seen: dict[str, set[bytes]] = {}
     for name, each_wanted in wanted.items():
         table = tables[name]
-        keys = seen.setdefault(table.name, set())  # a table may be named twice: by its name and by its ARN
+        keys = seen.setdefault(table.name, set())  # a request may name a table twice, by its name and by its ARN
         part: list[_Write] = []
         for item, new in each_wanted:
             key = table.key.of_key(item) if new is None else _key_of(table, item)

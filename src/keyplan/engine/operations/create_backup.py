@@ -1,4 +1,4 @@
-"""CreateBackup: copy a table as of now. Small tables are copied immediately."""
+"""CreateBackup: copy the current rows of a table. Small tables are copied immediately."""
 
 from __future__ import annotations
 

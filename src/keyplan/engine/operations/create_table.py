@@ -155,7 +155,7 @@ def _check_free(database: Database, name: str) -> None:
 
 
 def _leave_out(answer: dict[str, Any], request: dict[str, Any]) -> None:
-    """Remove members that the service returns only after the table has become active."""
+    """Remove members that the service does not return before the table is active."""
     for member in descriptions.MODE_SUMMARIES:
         answer.get(member, {}).pop("LastUpdateToPayPerRequestDateTime", None)
     asked = {index["IndexName"]: index for index in request.get("GlobalSecondaryIndexes") or ()}

@@ -34,7 +34,7 @@ _RETURNED = (
     "TableClassSummary",
     "WarmThroughput",
 )
-"""Members that the service returns of a table that it is about to delete: neither keys nor indexes."""
+"""Members in the service's description of a table that is being deleted. Keys and indexes are not included."""
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""DescribeContinuousBackups: return whether, and to which times, a table can be restored."""
+"""DescribeContinuousBackups: return whether a table can be restored, and the range of restorable times."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ SHAPE = Structure(
         "StreamArn": shapes.STREAM_ARN,
         "Limit": shapes.LISTING_LIMIT,
         "ExclusiveStartShardId": shapes.SHARD_ID,
-        # The API reference calls neither member required; the service refuses a filter without one of them.
+        # In the API reference, both members are optional, but the service rejects a filter without them.
         "ShardFilter": Structure(
             "ShardFilter",
             {"Type": String(enum=("CHILD_SHARDS",)), "ShardId": shapes.SHARD_ID},
@@ -55,7 +55,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
 
 def _add_shards(description: dict[str, Any], shards: list[dict[str, Any]], request: dict[str, Any]) -> None:
     if request.get("ShardFilter") is not None:
-        shards = []  # a filter asks for the children of a shard; shards here are never split
+        shards = []  # a filter requests the children of a shard, but the engine never splits shards
     start = request.get("ExclusiveStartShardId") or ""
     limit = request.get("Limit") or limits.SHARD_LISTING
     wanted = [shard for shard in shards if shard["ShardId"] > start]

@@ -88,7 +88,7 @@ def _numbered(number: int, work: Callable[[], T]) -> T:
 
 
 def _tables(database: Database, prepared: Sequence[Prepared]) -> list[Table]:
-    """Return the tables of the statements.
+    """Return the table of each statement.
 
     A missing table cancels the transaction, unless a statement is malformed.
     """

@@ -37,7 +37,7 @@ _WITHOUT_RULES = frozenset(("TableName", "Key", "ConsistentRead", "ReturnConsume
 
 
 def is_plain(request: dict[str, Any]) -> bool:
-    """Return True if the request has no members with rules between them."""
+    """Return True if no rules between members apply to the request."""
     return request.keys() <= _WITHOUT_RULES
 
 
@@ -55,7 +55,7 @@ def check_late(request: dict[str, Any]) -> None:
 
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
     """Check the request, find the table, and read the item."""
-    plain = len(request) == 2 or is_plain(request)  # a table and a key: nothing to check beyond their shape
+    plain = len(request) == 2 or is_plain(request)  # a table and a key, which need only the shape check
     if not plain:
         check(request)
     key, _ = normalise_item(request["Key"], wire=form.wire)

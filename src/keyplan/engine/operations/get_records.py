@@ -28,7 +28,7 @@ SHAPE = Structure(
 
 
 Stored = tuple[int, float, bytes]
-"""A record of a log: sequence, time of the write (epoch seconds), body."""
+"""A record of a log: its sequence, the time of the write in epoch seconds, and its body."""
 
 _CHUNK = 50
 _IMAGES = ("Keys", "NewImage", "OldImage")
@@ -56,7 +56,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
 
 def _placed(document: dict[str, Any], iterator: ShardIterator) -> ShardIterator:
-    """Return the iterator, moved past trimmed records.
+    """Return the iterator, with its position moved past trimmed records.
 
     Raises TrimmedDataAccessError or ResourceNotFoundError.
     """

@@ -39,7 +39,7 @@ _START = {
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError if a start position is missing, or given for a type that does not use it."""
+    """Raise ValidationError if a start position is missing, or is given for an iterator type that does not use it."""
     kind = request["ShardIteratorType"]
     needed = _START.get(kind)
     for member in ("SequenceNumber", "Timestamp"):
@@ -86,6 +86,6 @@ def _position(view: StoreView, document: dict[str, Any], shard: int, kind: str, 
 
 
 def _written_from(view: StoreView, document: dict[str, Any], shard: int, at_s: float) -> int:
-    """Return the first position that was written at a time or later."""
+    """Return the position of the first record that was written at or after a time."""
     older = retention.last_before(view, records.log_of(document), shard, at_s)
     return max(older, records.trimmed(document, shard)) + 1

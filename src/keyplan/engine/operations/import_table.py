@@ -73,7 +73,7 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Check the constraints between request parameters, and those of the new table. Raises ValidationError."""
+    """Check the constraints between request parameters and the settings of the new table. Raises ValidationError."""
     input_format = request["InputFormat"]
     options = request.get("InputFormatOptions") or {}
     if options.get("Csv") is not None and input_format != "CSV":

@@ -40,7 +40,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
 
 
 def _of_table(database: Database, documents: list[Document], arn: str) -> list[Document]:
-    """Return the exports of the current table, without those of an earlier table with the same name."""
+    """Return the exports of the current table, without exports of an earlier table with the same name."""
     table = database.catalog.find(table_name(arn), database.store.view())
     if table is None:
         return []

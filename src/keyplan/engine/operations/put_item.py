@@ -29,7 +29,7 @@ SHAPE = Structure(
 
 
 def is_plain(request: dict[str, Any]) -> bool:
-    """Return True if the request has no members with rules between them."""
+    """Return True if no rules between members apply to the request."""
     return request.keys() <= rules.WITHOUT_RULES
 
 

@@ -80,7 +80,7 @@ def _replaced(request: dict[str, Any]) -> tuple[str, ...]:
 
 def check_key_conditions(request: dict[str, Any]) -> None:
     """Raise ValidationError for too many KeyConditions, each of which is already validated."""
-    # An index may have several key attributes per role; their number is known later.
+    # An index may have several key attributes per role. Their number is known only after the index lookup.
     if len(request["KeyConditions"]) > _MOST_KEY_CONDITIONS and request.get("IndexName") is None:
         raise ValidationError(expression_messages.KEY_CONDITION_COUNT)
 
@@ -122,7 +122,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
         index,
         span,
         reverse=reverse,
-        # A query that cannot continue after its row must not return that row as its last key.
+        # A query for a complete key cannot continue, so Limit must not make it return a LastEvaluatedKey.
         limit=None if ranges.finds_one_row(table, index) else request.get("Limit"),
         consistent=bool(request.get("ConsistentRead")),
         test=condition.tester() if condition is not None else None,

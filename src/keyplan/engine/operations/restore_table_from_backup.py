@@ -26,7 +26,8 @@ SHAPE = Structure(
         **shapes.OVERRIDES,
     },
     required=("BackupArn",),
-    # A target name of a wrong length was observed on the service in October 2026; a missing one is treated alike.
+    # The message for a name of invalid length was observed on the service in October 2026. A missing name is assumed to
+    # be treated alike.
     demanded=Demanded("TargetTableName", messages.TABLE_NAME_REQUIRED, messages.TABLE_NAME_LENGTH),
     unsupported=("VectorIndexOverride",),
 )

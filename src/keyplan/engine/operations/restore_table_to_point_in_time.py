@@ -91,7 +91,7 @@ def _source(database: Database, request: dict[str, Any]) -> Table:
     if arn.split(":")[4] != database.settings.account:
         raise ValidationError(messages.FOREIGN_ACCOUNT)
     if arn != descriptions.table_arn(database, table_name(arn)):
-        raise TableNotFoundError(messages.TABLE_NOT_FOUND)  # tables of other Regions do not exist here
+        raise TableNotFoundError(messages.TABLE_NOT_FOUND)  # the engine has no tables of other Regions
     return recovery.find_source(database, arn, messages.TABLE_NOT_FOUND)
 
 

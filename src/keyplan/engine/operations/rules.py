@@ -59,7 +59,7 @@ def check_select(request: Mapping[str, Any]) -> None:
 
 
 def check_conditional_operator(request: Mapping[str, Any], conditions: str) -> None:
-    """Raise ValidationError for a ConditionalOperator without several conditions."""
+    """Raise ValidationError for a ConditionalOperator with fewer than two conditions."""
     if request.get("ConditionalOperator") is None:
         return
     combined = request.get(conditions)
@@ -80,7 +80,7 @@ WITHOUT_RULES = frozenset(
         "ReturnValuesOnConditionCheckFailure",
     )
 )
-"""Members of PutItem and DeleteItem that no rule concerns."""
+"""Members of PutItem and DeleteItem to which no rules between members apply."""
 
 _OLDER = ("AttributeUpdates", "Expected", "ConditionalOperator")
 

@@ -24,7 +24,7 @@ SHAPE = Structure(
     {
         "TableName": shapes.TABLE_NAME,
         "IndexName": shapes.INDEX_NAME,
-        # Before AttributesToGet: both share one place in the order of faults (see shapes.order).
+        # Limit precedes AttributesToGet, because both have the same position in the order of errors (see shapes.order).
         "Limit": Integer(min=1),
         "AttributesToGet": shapes.ATTRIBUTES_TO_GET,
         "Select": shapes.SELECT,

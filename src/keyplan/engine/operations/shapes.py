@@ -20,9 +20,9 @@ from keyplan.dynamodb.shapes.model import (
 )
 
 NAME_PATTERN = "[a-zA-Z0-9_.-]+"
-"""The characters of names of tables, indexes and backups, as messages show them."""
+"""The pattern of names of tables, indexes and backups, as shown in error messages."""
 
-# The data plane first requires one character, as for an ARN, and then a valid table name.
+# Item operations first require at least one character, as for an ARN, and then a valid table name.
 TABLE_NAME = String(min=1, max=limits.TABLE_NAME_MAX, pattern=NAME_PATTERN, arn=True)
 NEW_TABLE_NAME = String(min=limits.TABLE_NAME_MIN, max=limits.TABLE_NAME_MAX, pattern=NAME_PATTERN, arn=True)
 DEMANDED_TABLE_NAME = Demanded("TableName", messages.TABLE_NAME_REQUIRED)
@@ -42,7 +42,7 @@ CLIENT_REQUEST_TOKEN = String(min=1, max=36)
 RETURN_CONSUMED_CAPACITY = String(enum=("INDEXES", "TOTAL", "NONE"))
 RETURN_ITEM_COLLECTION_METRICS = String(enum=("SIZE", "NONE"))
 RETURN_ON_CONDITION_FAILURE = String(enum=("ALL_OLD", "NONE"))
-# The newer list is the service's, with its own misspelling in the third word.
+# The newer list repeats the service's message, including its misspelling UPDATE_NEW.
 RETURN_VALUES = String(
     enum=("ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW"),
     newer_enum=("ALL_OLD", "UPDATED_OLD", "ALL_NEW", "UPDATE_NEW", "NONE"),
@@ -110,7 +110,7 @@ _KEY_ELEMENT = Structure(
     "KeySchemaElement", {"AttributeName": _KEY_NAME, "KeyType": KEY_TYPE}, required=("AttributeName", "KeyType")
 )
 KEY_SCHEMA = List(_KEY_ELEMENT, min=1, max=2)
-# A global index may have up to four attributes in each role: that rule has a separate message.
+# A global index may have up to four attributes in each role. A rule with a separate message checks this.
 GLOBAL_KEY_SCHEMA = List(_KEY_ELEMENT, min=1)
 
 ATTRIBUTE_DEFINITIONS = List(
@@ -191,7 +191,7 @@ GLOBAL_INDEX_UPDATES = List(
 
 
 BACKUP_NAME = String(min=3, max=255, pattern=NAME_PATTERN)
-BACKUP_ARN = String(max=1024)  # a text that is too short gets the message of any other invalid backup ARN
+BACKUP_ARN = String(max=1024)  # no minimum: a short string gets the message for an invalid ARN
 TARGET_TABLE_NAME = LISTED_TABLE_NAME
 
 OVERRIDES: dict[str, Shape] = {

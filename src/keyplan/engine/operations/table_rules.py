@@ -24,7 +24,7 @@ def check_table_keys(schema: Sequence[dict[str, Any]], definitions: Sequence[str
     undefined = any(key not in definitions for key in keys)
     if len(keys) == 1 and undefined and definitions:
         raise ValidationError(messages.keys_undefined(keys, definitions))
-    # A single definition for a name that occurs twice counts as a missing one.
+    # If a name occurs twice in the schema but is defined only once, a definition counts as missing.
     doubled = len(keys) > 1 and keys[0] == keys[1] and len(definitions) == 1
     if undefined or doubled:
         raise ValidationError(messages.KEY_UNDEFINED)
@@ -90,7 +90,7 @@ def check_global_index(index: dict[str, Any]) -> None:
 
 
 def check_projection(projection: dict[str, Any]) -> None:
-    """Raise ValidationError unless attribute names are given exactly for the projection type INCLUDE."""
+    """Raise ValidationError unless attribute names are given if, and only if, the projection type is INCLUDE."""
     kind: str | None = projection.get("ProjectionType")
     named: list[str] | None = projection.get("NonKeyAttributes")
     if kind is None:
@@ -107,7 +107,7 @@ def check_projection(projection: dict[str, Any]) -> None:
 
 
 def check_stream(specification: dict[str, Any] | None, *, of_new_table: bool) -> None:
-    """Raise ValidationError unless a view type is given exactly for an enabled stream."""
+    """Raise ValidationError unless a view type is given if, and only if, the stream is enabled."""
     if specification is None:
         return
     enabled, view = specification["StreamEnabled"], specification.get("StreamViewType")
@@ -123,7 +123,7 @@ def check_table_class(table_class: str | None) -> None:
         raise ValidationError(messages.TABLE_CLASS_UNKNOWN)
 
 
-_MOST_UNITS = 1_000_000_000_000  # the service's own limit, far above any quota
+_MOST_UNITS = 1_000_000_000_000  # the service's technical limit, far above any quota
 _UNITS = ("ReadCapacityUnits", "WriteCapacityUnits")
 
 
@@ -151,7 +151,7 @@ def check_table_capacity(request: dict[str, Any], billing_mode: str) -> None:
 
 
 def check_switch(request: dict[str, Any], billing_mode: str) -> None:
-    """Raise ValidationError unless a change of the billing mode has capacity units exactly for PROVISIONED."""
+    """Raise ValidationError unless a new billing mode has capacity units if, and only if, it is PROVISIONED."""
     throughput = request.get("ProvisionedThroughput")
     if billing_mode == PROVISIONED and throughput is None:
         raise ValidationError(messages.SWITCH_UNITS_MISSING)
@@ -161,7 +161,7 @@ def check_switch(request: dict[str, Any], billing_mode: str) -> None:
 
 
 def check_index_capacity(index: dict[str, Any], billing_mode: str) -> None:
-    """Raise ValidationError unless an index of a new table has capacity units exactly if the table has them."""
+    """Raise ValidationError unless an index of a new table has capacity units if, and only if, the table has them."""
     throughput, name = index.get("ProvisionedThroughput"), index["IndexName"]
     if billing_mode == PROVISIONED:
         if throughput is None:
@@ -187,7 +187,7 @@ def check_bounds(throughput: dict[str, Any] | None, index: str | None = None) ->
 
 
 def check_known_index(throughput: dict[str, Any] | None) -> None:
-    """Check the capacity units of an existing index, after the table lookup and with another message."""
+    """Raise ValidationError if an existing index gets too many capacity units. Call this after the table lookup."""
     if _beyond_bounds(throughput) is not None:
         raise ValidationError(messages.INDEX_UPDATE_BLOCKED)
 

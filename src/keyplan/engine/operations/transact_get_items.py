@@ -50,7 +50,7 @@ SHAPE = Structure(
 
 
 def check_action(get: dict[str, Any]) -> None:
-    """Check the members of one Get. Names are accepted without a projection.
+    """Check the members of one Get. Name placeholders are accepted without a projection.
 
     Raises ValidationError.
     """
@@ -116,7 +116,7 @@ def _prepare(get: dict[str, Any], form: Form) -> _Get:
 
 
 def _response(read: TransactionRead, row: tuple[int, bytes] | None, form: Form) -> dict[str, Any]:
-    """Return the response for a read, without Item if nothing matches the key or the projection."""
+    """Return the response for a read. It has no Item if the item, or every projected attribute, is missing."""
     if row is None:
         return {}
     if read.project is None:

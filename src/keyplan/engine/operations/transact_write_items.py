@@ -1,4 +1,4 @@
-"""TransactWriteItems: run up to 100 puts, updates, deletes and checks, in one or more tables, all or none.
+"""TransactWriteItems: run up to 100 puts, updates, deletes and checks, in one or more tables, either all or none.
 
 The service checks the actions one at a time, in the order of the request: the rules, values and expressions of an
 action are checked before those of the next.
@@ -65,7 +65,7 @@ _ACTION = Structure(
 SHAPE = Structure(
     "TransactWriteItemsInput",
     {
-        # The token comes first: if the list is too long as well, only the token is reported.
+        # The token precedes the list, because the service reports only an invalid token if both are invalid.
         "ClientRequestToken": shapes.CLIENT_REQUEST_TOKEN,
         "TransactItems": List(_ACTION, min=1, max=limits.TRANSACTION_ACTIONS),
         "ReturnConsumedCapacity": shapes.RETURN_CONSUMED_CAPACITY,
@@ -151,7 +151,7 @@ def write_together(
 ) -> dict[str, Any]:
     """Check and write all steps in one transaction, and return the response."""
     work = _Work(database, form, steps, token, asked)
-    # Not one table for each name: a table may have changed between the look-ups of two steps.
+    # Pass the table of every step, because a table may have changed between the lookups of two steps.
     return database.write_all([step.table for step in steps], work.run)
 
 
@@ -167,7 +167,7 @@ def prepare(request: dict[str, Any], form: Form) -> list[tuple[Action, dict[str,
 
 
 def check_payload(prepared: Sequence[Action]) -> None:
-    """Raise ValidationError for requests of more than 4 MB, whatever is stored."""
+    """Raise ValidationError for requests of more than 4 MB, regardless of the stored items."""
     total = sum(action.payload for action in prepared)
     if total > limits.TRANSACTION_BYTES:
         raise ValidationError(item_messages.payload_too_large(total))
@@ -218,14 +218,14 @@ class _Work:
         return self._answer(transaction, receipts, "Write")
 
     def _decide(self, transaction: Transaction) -> list[_Change]:
-        """Return the change of each step. Raises TransactionCanceledError with all reasons."""
+        """Return the change that each step makes. Raises TransactionCanceledError with all reasons."""
         reasons = Reasons(len(self._steps))
         changes: list[_Change] = []
         for number, step in enumerate(self._steps):
             try:
                 changes.append(self._change(transaction, step))
             except EmptyKeyError:
-                raise  # refuses the request, whatever other faults it has
+                raise  # rejects the request before all other errors
             except CANCELLING as error:
                 reasons.add(number, error)
         reasons.raise_any()
@@ -272,8 +272,8 @@ class _Work:
     def _read_again(self, sizes: Sequence[int]) -> dict[str, Receipt]:
         """Return the capacity of a repeated request, which is a transactional read of every item at its charged size.
 
-        The first request was measured in the same way, or else its parameters would differ. Therefore it read the items
-        that it replaced.
+        The first request asked for the consumed capacity too, or else its parameters would differ. Therefore it read
+        the items that it replaced.
         """
         receipts: dict[str, Receipt] = {}
         if not self._counted:
@@ -300,7 +300,7 @@ class _Work:
 
 
 def _replace(transaction: Transaction, step: WriteStep, new: versions.Version | None) -> None:
-    """Put or delete the row of a plain table without reading it."""
+    """Put or delete the row of a step on a plain table without reading it."""
     if new is not None:
         transaction.put(step.table.tree, step.key, new.size, new.body)
     else:

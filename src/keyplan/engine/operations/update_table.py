@@ -53,7 +53,7 @@ _KINDS = ("Update", "Create", "Delete")
 
 def check(request: dict[str, Any]) -> None:
     """Check the constraints between request parameters. Raises ValidationError."""
-    # An empty list of index changes changes nothing; every other given member does.
+    # A request without changes is rejected. An empty list of index updates is not a change.
     if not any(request.get(name) not in (None, []) for name in _CHANGES):
         raise ValidationError(messages.UPDATE_NOTHING)
     table_rules.check_table_class(request.get("TableClass"))
@@ -99,7 +99,7 @@ def _is_empty(structure: dict[str, Any] | None) -> bool:
 
 
 def check_late(request: dict[str, Any]) -> None:
-    """Run the checks after the table lookup: only one index at a time can be created or deleted.
+    """Run the checks that follow the table lookup: only one index at a time can be created or deleted.
 
     Raises LimitExceededError for more than one index, and ValidationError if the capacity of an index is too high.
     """
@@ -136,7 +136,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
 
 
 def _show_lifted(description: dict[str, Any], maxima: dict[str, Any]) -> None:
-    """Show a removed maximum as -1, as in the request. Later responses omit it."""
+    """Show a removed maximum throughput as -1, as in the request. Later responses omit the maximum."""
     lifted = {member: maximum for member, maximum in maxima.items() if maximum == throughput.NO_MAXIMUM}
     if lifted:
         description["OnDemandThroughput"] = {**description.get("OnDemandThroughput", {}), **lifted}

@@ -61,7 +61,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
 
 
 def _check_state(table: Table, now: float) -> None:
-    # A table that is being deleted accepts the change, as in the service.
+    # Like in the service, a table that is being deleted accepts the change.
     if descriptions.status(table, now) == "CREATING":
         raise ResourceInUseError(messages.expiry_of_new_table(table.name))
 

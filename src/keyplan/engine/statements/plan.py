@@ -44,7 +44,7 @@ _TURNED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 class ReadStep(NamedTuple):
-    """A query or scan, with its span of stored keys and the filter of its rows."""
+    """A query or scan, with the span of stored keys to read and the filter for its rows."""
 
     span: ranges.Span
     filter: translate.StatementCondition | None
@@ -71,7 +71,7 @@ class _Part(NamedTuple):
     rest: tuple[Term, ...]
     whole: Term
     negated: bool
-    """True if it has a sort key condition that is not a key range."""
+    """True if the branch has a sort key condition that is not a key range."""
 
 
 def make(table: Table, index: Index | None, select: SelectStatement, values: Values) -> ReadPlan:
@@ -117,7 +117,7 @@ def _parts(branch: Term, partition: KeyAttribute, sort: KeyAttribute | None, val
     found: list[tuple[_Range | None, list[Term]]] = [(None, rest)]
     if sort is not None:
         found = _alternatives(rest, (partition.name, sort), values) or [_ranged(rest, sort, values)]
-    reads = islice(product(wanted, found), limits.STATEMENT_READS + 1)  # more than the limit need not be counted
+    reads = islice(product(wanted, found), limits.STATEMENT_READS + 1)  # enough to report an error
     return [
         _Part(value, condition, tuple(left), branch, any(_is_negated(term, sort and sort.name) for term in left))
         for value, (condition, left) in reads
@@ -258,10 +258,10 @@ def _filter(rest: Sequence[Term], values: Values) -> translate.StatementConditio
 
 
 def _check_filter(index: Index | None, partition: KeyAttribute, steps: Sequence[ReadStep]) -> None:
-    """Raise ValidationError for filters by unprojected attributes, for keyed reads in partition order.
+    """Raise ValidationError if queries filter by unprojected attributes. The queries must be in partition order.
 
-    As recorded, the service reports the attributes of the last read. If all attributes are projected in one read, or
-    its filter names a partition again, all filters are accepted.
+    In recorded responses, the service reports the attributes of the last read. If all filter attributes of one read are
+    projected, or its filter contains the partition key again, all filters are accepted.
     """
     if index is None or index.projection == "ALL":
         return
@@ -300,7 +300,7 @@ def _check_order(select: SelectStatement, partition: KeyAttribute, sort: KeyAttr
 
 
 def _ordered(keys: Iterable[bytes], select: SelectStatement, partition: KeyAttribute) -> Iterable[bytes]:
-    """Return the keys of the partitions in the order of the statement or of ORDER BY."""
+    """Return the keys of the partitions in statement order, or in the order of ORDER BY."""
     for each in select.order:
         if _name(each) == partition.name:
             return sorted(keys, reverse=each.descending)

@@ -45,7 +45,7 @@ class Prepared(NamedTuple):
 
     @property
     def source(self) -> FromClause:
-        """Return the table or index of the statement, with the name in the statement."""
+        """Return the FROM clause of the statement, which names its table or index."""
         return self.statement.select.source if isinstance(self.statement, ExistsStatement) else self.statement.source
 
 
@@ -55,7 +55,7 @@ def prepare(text: str, given: Sequence[AttributeValue]) -> Prepared:
     statement, values = parsed.statement, Values(given, parsed.parameters)
     read = statement.select if isinstance(statement, ExistsStatement) else statement
     if isinstance(read, SelectStatement) and (read.source.index is None or isinstance(statement, ExistsStatement)):
-        check_call(read)  # for an index it comes after the refusal of multi-attribute keys
+        check_call(read)  # for an index, the service checks multi-attribute keys first
     if not isinstance(read, InsertStatement) and read.where is not None:
         translate.condition(read.where, values)
     if isinstance(read, SelectStatement) and read.shown is not None:

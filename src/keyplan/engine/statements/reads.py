@@ -134,13 +134,13 @@ def _find_index(database: Database, table: Table, statement: SelectStatement) ->
 
 
 def whole_key(table: Table, prepared: Prepared, statement: SelectStatement) -> Item | None:
-    """Return the key of a SELECT that specifies nothing but a complete key, as batches require, or None."""
+    """Return the key if the WHERE clause of a SELECT contains only a complete key, as batches require, or None."""
     if statement.source.index is not None:
         return None
     terms = () if statement.where is None else nodes.joined(statement.where, "and")
     try:
         equal, rest = nodes.equalities(nodes.together([nodes.single(term) for term in terms]), table.key.names)
-    except ValidationError:  # two values of one key attribute
+    except ValidationError:  # two conditions on the same key attribute
         return None
     if len(equal) < len(table.key.names) or rest is not None:
         return None
@@ -148,7 +148,7 @@ def whole_key(table: Table, prepared: Prepared, statement: SelectStatement) -> I
 
 
 def check_several(table: Table, prepared: Prepared, statement: SelectStatement) -> None:
-    """Raise ValidationError for too many or overlapping reads, which are reported before a missing key."""
+    """Raise ValidationError for too many or overlapping reads. The service reports these before a missing key."""
     if statement.source.index is not None:
         return
     try:
@@ -159,7 +159,7 @@ def check_several(table: Table, prepared: Prepared, statement: SelectStatement) 
 
 
 def projection(table: Table, shown: Sequence[PathTerm]) -> Callable[[Item], Item]:
-    """Return a function that projects an item to the selected attributes, named by the ends of their paths.
+    """Return a function that projects an item to the selected paths. Results are named after the end of each path.
 
     Raises ValidationError for a path below a key attribute.
     """
@@ -228,7 +228,7 @@ def _token_of(place: _Place, digest: bytes) -> str:
 def _place_of(token: str, digest: bytes, steps: int) -> _Place:
     try:
         token_digest, step, key = orjson.loads(urlsafe_b64decode(token))
-    except (TypeError, ValueError) as error:  # a number, for example, cannot be unpacked
+    except (TypeError, ValueError) as error:  # for example, a number cannot be unpacked
         raise ValidationError(messages.TOKEN_INVALID) from error
     if token_digest != digest.hex():
         raise ValidationError(messages.TOKEN_OTHER_REQUEST)

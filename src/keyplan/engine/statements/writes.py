@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Attempt(NamedTuple):
-    """The result of a statement: the returned items, the cost, and the error, if any."""
+    """The result of a statement: the returned items, the consumed capacity, and the error, if any."""
 
     items: list[Any]
     receipt: Receipt
@@ -43,7 +43,7 @@ class Attempt(NamedTuple):
 
 
 class Located(NamedTuple):
-    """The action of a writing statement with its item, valid as long as the table does not change."""
+    """The action of a writing statement with its table and key, valid as long as the table does not change."""
 
     table: Table
     change: actions.Action
@@ -128,7 +128,7 @@ def _update(table: Table, prepared: Prepared, statement: UpdateStatement) -> act
     key, rest = _key(table, prepared, statement.where)
     update = prepared.update
     assert update is not None
-    # UPDATE changes existing items: it does not create items.
+    # UPDATE changes only existing items and never creates an item.
     guard = _guard(WriteCondition, _is_there(table, rest), prepared)
     payload = attribute.item_bytes(key) + attribute.item_bytes(update.values)
     return actions.ItemUpdate(key, update.compiled, guard, update.values, payload, messages.TOO_DEEP)
@@ -160,7 +160,7 @@ def _key(table: Table, prepared: Prepared, where: Term | None) -> tuple[Item, Te
 
 
 def key_of(table: Table, prepared: Prepared, found: Mapping[str, Term]) -> Item:
-    """Return the key from the terms. Raises ValidationError if a type differs from that of the table."""
+    """Return the key from the terms. Raises ValidationError if a value's type differs from the table's key schema."""
     key = {name: prepared.values.of(found[name]) for name in table.key.names}
     for name, kind in (*table.key.schema.partition, *table.key.schema.sort):
         if kind not in key[name]:
@@ -190,8 +190,8 @@ def attempt(
 ) -> Attempt:
     """Run one writing statement and return its result, including a failed condition.
 
-    A failed condition costs as much as a write of the stored or the given item, whichever is larger. `located` is an
-    earlier result of `locate`, which is computed again if the table has changed.
+    A failed condition consumes the capacity of a write of the stored or the given item, whichever is larger. `located`
+    is an earlier result of `locate`, which is computed again if the table has changed.
     """
     if located is None or database.table(prepared.source.table) is not located.table:
         located = locate(database, prepared)

@@ -6,11 +6,12 @@ log has grown far beyond its threshold, a RESTART checkpoint waits until no read
 a continuous writer, or a disk slower than the writer, the log would still grow. Beyond a second threshold, writers
 therefore wait until the checkpoint is complete.
 
-A PASSIVE checkpoint syncs the log, so the next one comes only when the log has grown by as much again. SQLite syncs the
-file only where a checkpoint moves the whole log, which a RESTART does while writers wait. The file is therefore synced
-before; otherwise RESTART would write all pages of the log to the disk, hundreds of milliseconds of work. While a
-RESTART waits for readers it blocks writers, so it is not tried while a long read holds the log: the log grows, and
-writers do not wait. The last mark doubles each time that a RESTART fails.
+A PASSIVE checkpoint syncs the log, so the next one runs only when the log has grown by the same amount again. SQLite
+syncs the database file only when a checkpoint moves the whole log, which a RESTART checkpoint does while writers wait.
+This thread therefore syncs the file first. Otherwise, the RESTART checkpoint would write all pages of the log to the
+disk, which takes hundreds of milliseconds. A RESTART checkpoint also blocks writers while it waits for readers. It is
+therefore not tried while a long read holds the log: the log grows, and writers do not wait. The second threshold
+doubles each time that a RESTART checkpoint fails.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import apsw
 from keyplan.engine.store.files import sync_file
 from keyplan.engine.store.threads import started
 
-PASSIVE_PAGES = 4000  # each checkpoint syncs twice and moves a page once, however often it was written since
+PASSIVE_PAGES = 4000  # a checkpoint syncs twice, and moves a page once even if it was written often
 RESTART_PAGES = 4 * PASSIVE_PAGES
 CROWDED_PAGES = 12 * PASSIVE_PAGES
 FEW_PAGES, MOST_ROUNDS = 200, 4
@@ -41,7 +42,7 @@ class Checkpointer:
         self._connection.set_busy_timeout(BUSY_MS)
         self._wake = threading.Event()
         self.pages = 0
-        """Length of the log after this process's last commit."""
+        """The length of the log in pages after this process's last commit."""
         self._checkpoint_at, self._crowded_at = PASSIVE_PAGES, CROWDED_PAGES
         self.crowded = False
         """True if the next writer must call `wait_for_room` before it begins."""
@@ -54,14 +55,14 @@ class Checkpointer:
         self._thread: threading.Thread | None = None
 
     def committed(self, _connection: apsw.Connection, _schema: str, pages: int) -> int:
-        """Handle the hook that SQLite calls after each commit with the length of the log in pages."""
-        if pages < self.pages:  # the log has restarted
+        """Start or wake the thread if the log is long. SQLite calls this hook after each commit."""
+        if pages < self.pages:  # the log was restarted
             self._begin_anew()
         self.pages = pages
         if pages >= self._checkpoint_at:
             if self._thread is None:
                 self._thread = started(self._run, "keyplan-checkpoint")
-            if self._thread is None:  # the commit is valid, and the log grows
+            if self._thread is None:  # the commit is valid, but the log keeps growing
                 self._checkpoint_at = pages + PASSIVE_PAGES
                 return apsw.SQLITE_OK
             if pages >= self._crowded_at and not self._held:
@@ -79,11 +80,11 @@ class Checkpointer:
         return self.pages < RESTART_PAGES or self._calm.wait(CALM_S)
 
     def wait_for_room(self) -> None:
-        """Wait for the running checkpoint, so that the log can restart."""
+        """Wait until the running checkpoint is complete, so that the log can be restarted."""
         self._room.wait(2 * BUSY_MS / 1000)
 
     def _have_writers_wait(self) -> None:
-        """Block writers until this checkpoint is complete, and then wake them. SQLite would make them poll."""
+        """Block writers until this checkpoint is complete, and then wake them. SQLite itself would make them poll."""
         self._room.clear()
         self.crowded = True
 
@@ -114,23 +115,24 @@ class Checkpointer:
             log, moved = self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
             self._held = log - moved >= PASSIVE_PAGES
             if pages >= RESTART_PAGES and not self._held:
-                # Move most of the pages committed since first, so that writers are blocked for less time.
+                # First move most of the pages that were committed in the meantime, so that writers are blocked for less
+                # time.
                 self._catch_up(moved)
                 self._have_writers_wait()
                 self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
                 self.pages = 0
                 self._begin_anew()
         except (apsw.BusyError, apsw.LockedError):
-            # Another process runs a checkpoint, a long read holds the log, or writers did not let it in.
+            # Another process runs a checkpoint, a long read holds the log, or writers kept the write lock.
             self._give_up_for_now(writers_wait)
         except apsw.Error:
-            # Nothing is lost: the log keeps the commits. The writer meets the same failure on its own connection and
-            # reports it to its caller.
+            # The commits remain in the log. The writer gets the same error on its own connection and reports it to its
+            # caller.
             self._give_up_for_now(writers_wait)
             _log.exception("checkpoint failed")
 
     def _catch_up(self, moved: int) -> None:
-        """Sync the file, and checkpoint pages committed since, until that takes little time."""
+        """Sync the file, and checkpoint newly committed pages, until only a few pages are new."""
         for _ in range(MOST_ROUNDS):
             sync_file(self._connection)
             before, (_, moved) = moved, self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)

@@ -1,9 +1,9 @@
 """Group commit, which combines the writes of many threads.
 
 A thread that finds no leader becomes the leader. It runs all queued calls, including its own, in one transaction. While
-its commit is written to disk, the next thread in the queue leads the calls that were queued since. A call costs its
-thread one wake-up. No lock is passed between the calls of a batch, which in Python would cost more than the calls
-themselves.
+its commit is written to disk, the next thread in the queue leads the calls that were queued since. Each call requires
+one wake-up of its thread. No lock is passed between the calls of a batch, because in Python this would take longer than
+the calls themselves.
 
 Threads that received their results together tend to call again one after another. The leader lets them run first, as
 long as this adds more calls, because the other calls would otherwise have to wait for a separate commit.
@@ -25,7 +25,7 @@ from typing import Any
 from keyplan.errors import StorageError
 
 LOOKS_IN_VAIN = 4
-"""Number of turns given to other threads without a new call, after which a batch starts."""
+"""The number of times that the leader lets other threads run without getting a new call before a batch starts."""
 
 
 class CombinedCall:
@@ -41,9 +41,9 @@ class CombinedCall:
         self.done = False
         self.leads = False
         self.batch: Sequence[CombinedCall] = ()
-        """The calls that wait for this call's thread, which leads."""
+        """If this call's thread is the leader, the calls of its batch."""
         self.ticket: int | None = None
-        """The batch that its thread must settle itself, because the leader was interrupted."""
+        """The number of the batch that this call's thread must settle itself, because the leader was interrupted."""
         self.wake = threading.Lock()
         self.wake.acquire()
 
@@ -62,7 +62,7 @@ class Combiner:
         self._mutex = threading.Lock()
         self._queue: list[CombinedCall] = []
         self._led = False
-        self._company = 0  # how many calls may be expected to come together
+        self._company = 0  # the expected number of concurrent calls
 
     def submit(self, work: Callable[..., Any], settled: bool) -> Any:
         """Run the work in a batch. Return its result, or raise the exception of the work or of the batch."""
@@ -73,14 +73,15 @@ class Combiner:
                 call.leads = not self._led
                 self._led = True
             if not call.leads:
-                call.wake.acquire()  # until the call is done, or this thread has to lead
+                call.wake.acquire()  # released when the call is done or this thread must lead
             if not call.done:
                 self._await_company()
                 self._lead(call)
             elif call.ticket is not None:
                 self._settle([call], call.ticket)
         except BaseException:
-            # A signal handler raised, for example on Ctrl-C: nobody must wait for a thread that has left.
+            # A signal handler raised an exception, for example on Ctrl-C. No thread may wait for this thread any
+            # longer.
             self._withdraw(call)
             raise
         if call.error is not None:
@@ -96,7 +97,7 @@ class Combiner:
         _wake(call)
 
     def _hand_on(self, own: CombinedCall) -> None:
-        """Make the first thread in the queue the leader, if this thread still is. Requires the mutex."""
+        """If this thread is the leader, make the first thread in the queue the leader. Requires the mutex."""
         others = bool(self._queue)
         if own.leads:
             own.leads, self._led = False, others
@@ -117,7 +118,7 @@ class Combiner:
             self._settle(own.batch, ticket)
         except BaseException as error:
             for call in own.batch:
-                if ticket is not None:  # the batch ran all the same
+                if ticket is not None:  # the batch ran despite the exception
                     call.ticket = ticket
                 else:
                     call.error = StorageError("the thread that wrote was interrupted: this may be written or not")

@@ -16,9 +16,9 @@ from keyplan.errors import DatabaseCorruptError, DatabaseVersionError
 
 BUSY_MS = 30_000
 CACHED_STATEMENTS = 512
-_X_SYNC = 5  # the place of xSync in sqlite3_io_methods, counted in pointers
+_X_SYNC = 5  # the position of xSync in sqlite3_io_methods, counted in pointers
 CACHE_KIB = 64 * 1024
-"""The most pages that a connection keeps in memory."""
+"""The maximum size of a connection's page cache in KiB."""
 
 
 def connect(path: str) -> apsw.Connection:
@@ -31,7 +31,7 @@ def connect(path: str) -> apsw.Connection:
     try:
         connection.pragma("cache_size", -CACHE_KIB)
         connection.pragma("synchronous", "NORMAL")
-        connection.pragma("temp_store", "MEMORY")  # savepoints keep little data, for a short time
+        connection.pragma("temp_store", "MEMORY")  # savepoints store little data, and only briefly
         connection.wal_autocheckpoint(0)
     except apsw.Error as error:
         connection.close()
@@ -46,11 +46,12 @@ def prepare(connection: apsw.Connection, path: str) -> None:
     """
     if _is_ours(connection, path) and connection.pragma("journal_mode") == "wal":
         return
-    # A keyplan file without a log is a copy made by SQLite's VACUUM. A database in memory stays as it is.
+    # A keyplan file that is not in WAL mode is a copy made by SQLite's VACUUM. An in-memory database ignores this
+    # pragma.
     connection.pragma("journal_mode", "wal")
     connection.execute(statements.BEGIN)
     try:
-        if not _is_ours(connection, path):  # another process may have laid it out first
+        if not _is_ours(connection, path):  # another process may have initialized it first
             connection.execute(statements.CREATE_SCHEMA)
             connection.pragma("application_id", statements.APPLICATION_ID)
             connection.pragma("user_version", statements.SCHEMA_VERSION)
@@ -110,7 +111,7 @@ def new_file(path: str) -> Iterator[apsw.Connection]:
         connection.pragma("journal_mode", "wal")
         connection.close()
         check_free(path)  # another process may have created the file since
-        for left in ("-wal", "-shm"):  # left by a deleted database of that name: SQLite would read it as this one's
+        for left in ("-wal", "-shm"):  # left over from a deleted database; SQLite would use them
             Path(f"{path}{left}").unlink(missing_ok=True)
         unfinished.replace(path)
     except BaseException:

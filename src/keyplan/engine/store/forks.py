@@ -22,7 +22,7 @@ class Store(Protocol):
     """A store that may be open when the process forks."""
 
     def leave_behind(self) -> object:
-        """Mark the store as closed. Return its connections, which must not be freed: that would close them."""
+        """Mark the store as closed. Return its connections, which must not be freed because this would close them."""
 
 
 class LeftBehind:

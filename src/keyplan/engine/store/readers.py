@@ -2,13 +2,13 @@
 
 Each thread has its own connection. The thread that wrote last also reads through the write connection.
 
-A connection drops all the pages it holds when it sees another connection's commit. A thread that reads its own recent
-write would fetch every page again; through the write connection it need not. Only that connection maps the file into
-memory, for the same reason: SQLite also drops the mapping after another connection's commit. Where other processes
-commit all the time, a mapping costs more than it saves, and is ended. The same holds for a large file. Most reads
-access its pages for the first time, which costs a page fault, more than a read's system call. For a page that is not in
-memory, the kernel fetches all pages around it, up to the disk's read-ahead (often 128 KiB, 8 MiB on some disks), where
-a read fetches that page alone.
+A connection drops all its cached pages when it sees another connection's commit. A thread that reads its own recent
+write through its own connection would therefore fetch every page again. With the write connection, this is not
+necessary. Only the write connection maps the file into memory, for the same reason: SQLite also drops the mapping after
+another connection's commit. If other processes commit frequently, a mapping costs more than it saves, so it is ended.
+This also applies to large files. Most reads access their pages for the first time, which causes a page fault, and this
+takes longer than the system call of a read. For a page that is not in memory, the kernel fetches all pages around it,
+up to the disk's read-ahead (often 128 KiB, 8 MiB on some disks), while a read fetches only that page.
 
 If a disk fails under a mapped page, or a program truncates the file, a SIGBUS signal ends the process, while an
 ordinary read would raise an error. Acknowledged writes are not lost.
@@ -36,15 +36,15 @@ from keyplan.errors import EngineClosedError
 
 LEAST_CACHE_KIB = 4 * 1024
 LEAST_GROWTH_BYTES = 1024 * 1024
-BRIEF_ROWS = 100  # to fetch more would keep writers waiting
-FIRST_ROWS = 25  # of a span: most are shorter, and a page of large rows may need only a few
+BRIEF_ROWS = 100  # the maximum for reads that block writers
+FIRST_ROWS = 25  # rows fetched first: most spans are shorter, and a page of large rows needs few
 READS_PER_LOOK = 64
 MOST_MAPPED_BYTES = 2 * 1024 * 1024 * 1024
-"""Length of a file from which on it is not mapped."""
-FOREIGN_WEIGHT, MOST_WEIGHT = 8, 80  # one check in eight may find another connection's commit
+"""Files of at least this size are not mapped."""
+FOREIGN_WEIGHT, MOST_WEIGHT = 8, 80  # a mapping is kept if at most one check in eight finds a foreign commit
 CHUNK_ROWS = 256
 COUNTED_ROWS = 20_000
-"""Rows that one statement counts: some milliseconds of work where they are in memory."""
+"""The number of rows that one statement counts, which takes a few milliseconds if the rows are in memory."""
 
 
 def rest(low: bytes, high: bytes | None, last: bytes, *, reverse: bool) -> tuple[bytes, bytes | None]:
@@ -59,7 +59,7 @@ class Connected:
         self.connection = connection
         self._cursor = connection.cursor()
         self.execute = self._cursor.execute
-        """Run a statement that ends before the next one starts."""
+        """Runs a statement, which must end before the next statement starts."""
 
     def point(self, tree: Tree, key: bytes) -> tuple[int, bytes] | None:
         """Return the size and body of the row with a key, or None."""
@@ -107,7 +107,7 @@ class Connected:
     def count_part(self, tree: Tree, last: int) -> tuple[int, int, int, bool]:
         """Count some rows after a row number.
 
-        Returns their number, the sum of their sizes, the last row number, and whether it was the end of the tree.
+        Returns the number of rows, the sum of their sizes, the last row number, and True if the tree has no more rows.
         """
         part, size, last = self._get(tree.part_totals, last, COUNTED_ROWS)
         return part, size, last or 0, part < COUNTED_ROWS
@@ -158,7 +158,7 @@ class Writing(Connected):
         self.thread: int | None = None
         """The thread that wrote last. Its reads may use this connection too."""
         self.seen = connection.data_version()
-        """The version of the data after this connection's last commit; -1: other connections may have committed."""
+        """The data version after this connection's last commit, or -1 if other connections may have committed."""
 
     def put(self, tree: Tree, key: bytes, size: int, body: bytes) -> None:
         """Write a row, replacing any existing row."""
@@ -230,7 +230,7 @@ class Writing(Connected):
 
 
 class Locked(Connected):
-    """Reads of an in-memory database in chunks, through its only connection and protected by its lock."""
+    """Reads of an in-memory database in chunks, through the database's only connection and under its lock."""
 
     def __init__(self, connection: apsw.Connection, lock: threading.RLock) -> None:
         super().__init__(connection)
@@ -266,7 +266,7 @@ class Locked(Connected):
 
 
 class MemoryReaders:
-    """Views of an in-memory database, all through its only connection."""
+    """Views of an in-memory database, which all use its only connection."""
 
     def __init__(self, connection: apsw.Connection, lock: threading.RLock) -> None:
         self._lock = lock
@@ -286,7 +286,7 @@ class MemoryReaders:
         """Do nothing, because there is only one connection."""
 
     def leave_behind(self) -> object:
-        """Return nothing to keep, because each process has its own memory."""
+        """Return None, because each process has its own copy of the memory."""
         return None
 
 
@@ -314,14 +314,14 @@ class FileReaders:
         own = self._own()
         try:
             with failures(self._path):
-                _end(own)  # of a read that a signal handler interrupted at its end
+                _end(own)  # ends a read that a signal handler interrupted
                 own.execute(statements.BEGIN_READ)
             yield own
         finally:
             _end(own)
 
     def _new_view(self) -> Connected:
-        if self._writing.thread is None:  # nobody has written yet: the first reader uses it
+        if self._writing.thread is None:  # before the first write, the first reader uses it
             self._writing.thread = threading.get_ident()
         view = self._local.view = Borrowing(self._own().connection, self._writing, self._lock, self._mapping)
         return view
@@ -334,7 +334,7 @@ class FileReaders:
                     raise EngineClosedError(f"{self._path} {self._closed}")
                 connection = connect(self._path)
                 self._connections.add(connection)
-                # The more threads exist, the less memory each keeps.
+                # The more threads exist, the smaller is the page cache of each connection.
                 connection.pragma("cache_size", -max(LEAST_CACHE_KIB, CACHE_KIB // len(self._connections)))
             own = self._local.own = Connected(connection)
         return own
@@ -363,7 +363,7 @@ def _close(connection: apsw.Connection) -> None:
     while True:
         try:
             connection.close()
-        except apsw.ThreadingViolationError:  # its thread is inside SQLite now
+        except apsw.ThreadingViolationError:  # its thread is executing SQLite code
             connection.interrupt()
             give_way()
         else:
@@ -412,7 +412,7 @@ class Mapping:
         """Map the whole file again by changing its limit, because SQLite does not extend a mapping by itself."""
         try:
             size = self._path.stat().st_size
-        except FileNotFoundError:  # removed while it is open, on systems that permit it
+        except FileNotFoundError:  # some systems can remove an open file
             return
         if size >= MOST_MAPPED_BYTES:
             self._give_up()
@@ -439,7 +439,7 @@ class Borrowing(Connected):
         row: tuple[int, bytes] | None
         if self._writing.thread == self._thread and self._acquire(False):
             try:
-                if not self._lent.in_transaction:  # otherwise it is this thread's own: not committed
+                if not self._lent.in_transaction:  # otherwise this thread's own transaction is not committed yet
                     self._reads += 1
                     if self._reads >= READS_PER_LOOK:
                         self._look()

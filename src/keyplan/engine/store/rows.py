@@ -40,7 +40,7 @@ class StoreView(Protocol):
     def count_part(self, tree: Tree, last: int) -> tuple[int, int, int, bool]:
         """Count some rows after a row number, or 0 to start at the beginning.
 
-        Returns their number, the sum of their sizes, the last row number, and whether it was the end of the tree.
+        Returns the number of rows, the sum of their sizes, the last row number, and True if the tree has no more rows.
         """
 
     def newest(self, tree: Tree) -> int:

@@ -31,7 +31,7 @@ Durability = Literal["normal", "full"]
 
 MEMORY = ":memory:"
 INTEGRITY_STEPS = 10_000
-"""Pages read, or steps of SQLite's virtual machine, between two progress reports: some milliseconds."""
+"""The number of steps of SQLite's virtual machine between two progress reports, which take a few milliseconds."""
 
 
 class SqliteStore:
@@ -63,11 +63,11 @@ class SqliteStore:
             MemoryReaders(connection, self._lock) if self.in_memory else FileReaders(path, self._writing, self._lock)
         )
         self.view = self._readers.view
-        """View of committed rows for the calling thread, each as of the time of its read."""
+        """Returns the calling thread's view of committed rows, in which each read sees the data as of its own time."""
         self.snapshot = self._readers.snapshot
-        """Views whose reads are all as of one point in time."""
+        """Returns a context manager for a view in which all reads see the data as of one point in time."""
         self.sync = LogSync(path) if durability == "full" and not self.in_memory else None
-        """The sync of commits; None if commits are acknowledged without it."""
+        """The sync of commits, or None if commits are acknowledged before they are synced."""
         self._combiner = Combiner(self._run_batch, self._settle_batch) if self.sync is not None else None
         self._checkpointer: Checkpointer | None = None
         if not self.in_memory:
@@ -81,7 +81,7 @@ class SqliteStore:
         """Run the work in one transaction and commit it, or roll back if the work raises an exception.
 
         With `settled`, the work never raises an exception after its first write, so that it needs no savepoint within a
-        group. If SQLite fails in it, the whole group fails.
+        group. If SQLite raises an error during the work, the whole group fails.
         """
         if self._group_thread == threading.get_ident():
             return self._write_in_group(work, settled)
@@ -108,7 +108,7 @@ class SqliteStore:
             writing.thread = threading.get_ident()
             writing.execute(tree.upsert_while, (*row, sequence, value))
             written = writing.connection.changes() > 0
-            if written:  # other connections' commits did not change that sequence
+            if written:  # so no foreign commit has changed the sequence
                 writing.seen = writing.connection.data_version()
             return written
 
@@ -162,7 +162,7 @@ class SqliteStore:
                 self._commit()
 
     def _write_alone(self, work: Callable[[Transaction], T]) -> T:
-        # The common path of every write: no context manager, one try.
+        # Every write takes this path, so it uses a single `try` and no context manager.
         try:
             self._begin()
             result = work(self._writing)
@@ -186,7 +186,7 @@ class SqliteStore:
             if not self._group_begun:
                 try:
                     self._begin()
-                finally:  # also if a signal handler interrupts
+                finally:  # even if a signal handler interrupts
                     self._group_begun = self._writing.connection.in_transaction
             return work(self._writing) if settled else self._write_at_savepoint(work)
         except apsw.Error as error:
@@ -227,7 +227,7 @@ class SqliteStore:
             if len(calls) > 1 and not isinstance(error, KeyplanError):
                 raise
             for call in calls:
-                call.error = error  # nothing of the batch is kept, whatever the result of each call
+                call.error = error  # the whole batch is rolled back, whatever the result of each call
         return self.sync.committed if self.sync is not None else 0
 
     def _run_in_one(self, calls: list[CombinedCall]) -> None:
@@ -250,7 +250,7 @@ class SqliteStore:
                 call.result = call.work(self._writing) if call.settled else self._write_at_savepoint(call.work)
             except apsw.Error:
                 raise
-            except Exception as error:  # noqa: BLE001 - this call's own; the savepoint undid what it wrote
+            except Exception as error:  # noqa: BLE001 - belongs to this call, whose savepoint was rolled back
                 call.error = error
 
     def _settle_batch(self, calls: list[CombinedCall], commit: int) -> None:
@@ -276,7 +276,7 @@ class SqliteStore:
         except (apsw.ConnectionClosedError, apsw.CursorClosedError):
             raise EngineClosedError(f"{self.path} is closed") from None
         if writing.connection.data_version() != writing.seen:
-            writing.foreign = True  # and stays so: this transaction may be one that does not check
+            writing.foreign = True  # keep it set, because this transaction may not check it
 
     def _commit(self) -> None:
         writing = self._writing
@@ -290,7 +290,8 @@ class SqliteStore:
 
     def _rollback(self) -> None:
         connection = self._writing.connection
-        # SQLite rolls back by itself on some failures (a full disk); roll back only if a transaction is left.
+        # SQLite itself rolls back after some failures, such as a full disk. Roll back only if a transaction is still
+        # open.
         if connection.in_transaction:
             connection.execute(statements.ROLLBACK)
         self._writing.seen = -1
@@ -344,7 +345,7 @@ class SqliteStore:
     def leave_behind(self) -> object:
         """Mark the store as closed in a child process. Return objects that must not be freed there."""
         left = self._writing, self._checkpointer, self._readers.leave_behind()
-        self._lock = threading.RLock()  # a thread that does not exist here may hold it
+        self._lock = threading.RLock()  # a thread of the parent may hold it
         self._writing = cast(Writing, LeftBehind(self.path))
         self._checkpointer = self._combiner = self._group_thread = None
         self._closed = self.left_behind = True

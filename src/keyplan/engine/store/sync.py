@@ -1,14 +1,15 @@
 """Durable group commit, in which one sync of the log covers all earlier commits.
 
-SQLite appends commits to the write-ahead log without waiting for the disk (synchronous=NORMAL); `durability="full"`
-adds a sync of that log before a commit is acknowledged. Because that call is made here and not inside SQLite's COMMIT,
-the next transactions run while the disk works, and one sync covers all of them. A log frame counts only with its
-checksum and its commit mark, so a crash before the sync leaves the state before the commit, never a part of it. When a
-checkpoint moves frames into the database file, SQLite syncs the log first and the file after, at this setting too.
+SQLite appends commits to the write-ahead log without waiting for the disk (synchronous=NORMAL). `durability="full"`
+adds a sync of the log before a commit is acknowledged. Because this sync is not part of SQLite's COMMIT, later
+transactions run while the disk works, and one sync covers all of them. A log frame is valid only with its checksum and
+its commit mark, so a crash before the sync leaves the state before the commit, and never a part of the commit. When a
+checkpoint moves frames into the database file, SQLite first syncs the log and then the file, also with
+synchronous=NORMAL.
 
-File systems need two or three times as long to sync bytes that extend a file as to sync overwritten bytes. So the log's
-file is extended ahead of the commits, a large piece at a time, with zeros: they are not a frame, and SQLite still sees
-the log end where it did.
+Syncing bytes that extend a file takes two or three times as long as syncing overwritten bytes. Therefore the log file
+is extended with zeros ahead of the commits, by a large piece at a time. Zeros are not a valid frame, so SQLite still
+finds the end of the log at the same position.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from keyplan.errors import StorageError
 _sync_data = getattr(os, "fdatasync", os.fsync)
 
 FRAME_BYTES = 24 + 4096
-"""A page in the log, with its header."""
+"""The size of a page in the log, with its frame header."""
 LEAST_PIECE_BYTES, MOST_PIECE_BYTES = 256 * 1024, 1024 * 1024
 
 
@@ -36,18 +37,18 @@ class LogSync:
         self._descriptor: int | None = None
         self._failure: OSError | None = None
         self.committed = 0
-        """Number of commits appended to the log; counted by the writer, under its lock."""
+        """The number of commits in the log, counted by the writer under its lock."""
         self.synced = 0
-        """Number of commits known to be on the disk."""
-        self._reach = 0  # a lower bound of the file's length
+        """The number of commits that are known to be on disk."""
+        self._reach = 0  # a lower bound of the log file's length
 
     def make_room(self, pages: int) -> None:
         """Extend the log file well beyond a number of pages.
 
-        Call it in a write transaction: no other process writes the log then, so the bytes after its end are unused. If
-        it fails, the next commit extends the file itself or reports why it cannot.
+        Call this method in a write transaction, when no other process writes to the log and the bytes after its end are
+        unused. If the method fails, the next commit extends the file itself or reports the error.
         """
-        used, descriptor = pages * FRAME_BYTES, self._descriptor  # opened by the first sync, which reports a failure
+        used, descriptor = pages * FRAME_BYTES, self._descriptor  # the first sync opens the file and reports errors
         if used + LEAST_PIECE_BYTES > self._reach and descriptor is not None and hasattr(os, "pwrite"):
             with suppress(OSError):
                 self._lengthen(descriptor, used)
@@ -60,14 +61,15 @@ class LogSync:
             os.pwrite(descriptor, bytes(self._reach - end), end)
 
     def wait(self, commit: int) -> None:
-        """Wait until that many commits are on disk. Raises StorageError if the disk fails."""
+        """Wait until the given number of commits are on disk. Raises StorageError if the disk fails."""
         while self.synced < commit:
             with self._lock:
                 if self.synced < commit:
                     self._sync()
 
     def _sync(self) -> None:
-        # A failed sync may have dropped the pages that it could not write: a later sync would succeed wrongly.
+        # A failed sync may have dropped the pages that it could not write, so the success of a later sync would be
+        # wrong.
         if self._failure is not None:
             raise StorageError(f"{self._path}: an earlier sync failed, reopen the database ({self._failure})")
         covered = self.committed
@@ -85,9 +87,9 @@ class LogSync:
         return self._descriptor
 
     def _sync_folder(self) -> None:
-        """Sync the folder once, to make the names of the files of a new database durable."""
+        """Sync the folder once, so that the file names of a new database are durable."""
         if os.name == "nt":
-            return  # Windows keeps names and content together
+            return  # on Windows, syncing a file also syncs its name
         folder = os.open(Path(self._path).resolve().parent, os.O_RDONLY)
         try:
             os.fsync(folder)

@@ -52,7 +52,7 @@ def begin(database: Database, transaction: Transaction, document: dict[str, Any]
 
 
 def end(transaction: Transaction, document: dict[str, Any], now: float) -> None:
-    """End the stream in the document of a table, if there is one. Its records remain."""
+    """End the stream in the document of a table, if the table has a stream. The stream's records remain."""
     stream = document.pop("stream", None)
     if stream is None:
         return
@@ -98,7 +98,7 @@ def purge(transaction: Transaction, now: float) -> None:
 
 
 def _name(transaction: Transaction, table_arn: str, now: float) -> tuple[str, str]:
-    """Return the ARN and label of a new stream. The label is the time, made unique within the table."""
+    """Return the ARN and label of a new stream. The label is the time, made unique among the table's streams."""
     while True:
         label = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
         arn = f"{table_arn}/stream/{label}"

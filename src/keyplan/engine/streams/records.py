@@ -5,7 +5,7 @@ writes the member `trimmed`, which contains the last removed sequence of each sh
 
 A shard iterator is an opaque string with the position of the next records in a shard:
 
-    <stream ARN>|1|<base64 of: shard, position, issued at, from the horizon or not, check>
+    <stream ARN>|1|<base64 of: shard, position, creation time, whether it is at the horizon, check>
 
 The check is a digest of the ARN and the content, which detects truncated or altered strings. It is not secret, because
 a client with access to the stream can read all of it.
@@ -44,7 +44,7 @@ SERVICE = {"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"}
 _SERVICE_MEMBER = b'"userIdentity":' + orjson.dumps(SERVICE) + b","
 _NEW = frozenset(("NEW_IMAGE", "NEW_AND_OLD_IMAGES"))
 _OLD = frozenset(("OLD_IMAGE", "NEW_AND_OLD_IMAGES"))
-_NUMBER_BASE = 10**20  # makes the shortest sequence number 21 digits, the minimum of the service
+_NUMBER_BASE = 10**20  # makes sequence numbers at least 21 digits long, as in the service
 
 
 # Documents.
@@ -110,7 +110,7 @@ def sequence_of(number: str) -> int:
 
 
 def event_id(arn: str, sequence: int) -> bytes:
-    """Return the eventID of a record, 32 hexadecimal digits that are the same for each read."""
+    """Return the eventID of a record: 32 hexadecimal digits, which are the same in each read."""
     return hashlib.md5(b"%b|%d" % (arn.encode(), sequence), usedforsecurity=False).hexdigest().encode()
 
 
@@ -129,8 +129,8 @@ def record(
 ) -> None:
     """Append the record of a change to the table's stream, unless nothing has changed.
 
-    The body is the middle part of the record as GetRecords returns it. The log knows the members around it: time and
-    sequence number.
+    The body is the middle part of the record as GetRecords returns it. The time and the sequence number come from the
+    log.
     """
     stream = table.stream
     assert stream is not None
@@ -171,9 +171,9 @@ class ShardIterator(NamedTuple):
     position: int
     """The first sequence that may be returned."""
     issued_at: float
-    """Creation time, epoch seconds."""
+    """The creation time of the iterator in epoch seconds."""
     at_horizon: bool
-    """True if it denotes the oldest record, even after trimming."""
+    """Whether the iterator points to the oldest record, even after trimming."""
 
 
 def render_iterator(iterator: ShardIterator) -> str:

@@ -2,8 +2,8 @@
 
 The background thread trims regularly. If records are due, a read of a stream trims it first, so that clients never see
 records that are too old, even if the thread is late. Records are removed only from the start of a shard. If the clock
-was set back, a record that seems old stays as long as the record before it. Trims use small write transactions, so that
-writers never wait long.
+was set back, a record that is due stays until the record before it is removed. Trims use small write transactions, so
+that writers never wait long.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 TRIM_RECORDS = 1_000
-"""Records of each shard in one transaction: some milliseconds."""
+"""The number of records per shard that one transaction removes, which takes a few milliseconds."""
 
 
 def trim_streams(database: Database, stopped: Callable[[], bool] = lambda: False) -> int:
-    """Remove records older than 24 hours and streams that ended before then. Return the number of records.
+    """Remove records older than 24 hours and streams that ended earlier. Return the number of removed records.
 
     `stopped` is called between transactions. If it returns True, the rest is left for the next call.
     """
@@ -68,13 +68,13 @@ def _trim(database: Database, arn: str, stopped: Callable[[], bool]) -> int:
         removed += trimmed
         if is_done:
             break
-        # Writers wait for the same lock, those of other processes too: they get half of the time.
+        # Writers of all processes wait for the same lock. Pause for as long as the trim took, so that they can run.
         clock.wait(never, clock.monotonic() - begun)
     return removed
 
 
 def _trim_some(transaction: Transaction, arn: str, now: float) -> tuple[int, bool]:
-    """Remove some due records of a stream. Return their number, and whether none is left."""
+    """Remove some due records of a stream. Return their number, and True if none is left."""
     document = logs.find(transaction, arn)
     if document is None:
         return 0, True

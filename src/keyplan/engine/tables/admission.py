@@ -31,8 +31,8 @@ def check_state(table: Table, now: float) -> None:
 def check_change(table: Table, wanted: set[str], deleted: str | None, now: float) -> None:
     """Raise the error for the state that prevents the requested kinds of change.
 
-    Kinds are those of `tables` and ON_DEMAND. `deleted` is the index to delete. Raises ResourceInUseError, or
-    LimitExceededError for a second index.
+    Kinds of change are defined in `descriptions`, plus ON_DEMAND. `deleted` is the index to delete. Raises
+    ResourceInUseError, or LimitExceededError for a second index.
     """
     if deleted is not None and descriptions.allocated_at(table.document, deleted) > now:
         raise ResourceInUseError(messages.index_allocating(table.name, deleted))

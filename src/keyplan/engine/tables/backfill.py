@@ -39,13 +39,13 @@ EXPIRY = ":expiry"
 """Name of the tree of expiries among a table's backfills; no index can have this name."""
 
 ROWS = ":rows"
-"""Name of the backfill of a restored table's rows, which comes first. A backup has only this one, under its ARN."""
+"""Name of the backfill that copies rows, which comes first. A backup, identified by its ARN, has only this backfill."""
 
 COLLECTIONS = ":collections"
-"""Name of the backfill of item collection sizes, for a table that clients cannot write yet."""
+"""Name of the backfill of item collection sizes, for a table to which clients cannot write yet."""
 
 CHUNK_ROWS = 250
-"""Maximum number of rows in a chunk; fewer if writers would wait long."""
+"""Maximum number of rows in a chunk. The number is reduced if writers would wait too long."""
 
 CHUNKS_AT_ONCE = 8
 """Number of chunks that `begin` fills, so that small tables are ready at once."""
@@ -65,7 +65,8 @@ def _progress_name(tree: Tree) -> str:
 def pending(database: Database) -> list[tuple[str, str]]:
     """Return unfinished backfills.
 
-    An entry is a table and an index, EXPIRY or COLLECTIONS, or a table or backup and ROWS.
+    Each entry contains the name of a table and the name of an index, EXPIRY, COLLECTIONS or ROWS. For a backup, it
+    contains the ARN and ROWS.
     """
     return [(owner, ROWS) for owner in copies.pending(database.store.view())] + [
         (table.name, name)
@@ -76,11 +77,11 @@ def pending(database: Database) -> list[tuple[str, str]]:
 
 
 def begin(database: Database, owner: str, *names: str) -> None:
-    """Fill each tree for as long as an operation can wait. The engine's thread does the rest."""
+    """Fill the first chunks of each tree. If rows are left, the engine's thread continues."""
     for name in names:
         if not fill_some(database, owner, name, CHUNKS_AT_ONCE):
             database.wake_backfiller()
-            if name == ROWS:  # they come first
+            if name == ROWS:  # rows come first
                 return
 
 
@@ -183,7 +184,7 @@ def _fill_chunk(transaction: Transaction, owner: str, name: str, limit: int) -> 
     rows = _next_rows(transaction, table, target, limit)
     for row in rows:
         _fill_entry(transaction, table, name, row)
-    if rows:  # after the last chunk too: sums must not be added twice if the end is interrupted
+    if rows:  # also after the last chunk, so that sums are not added twice if the end is interrupted
         transaction.put_document(_progress_name(target), rows[-1][0] + b"\x00")
     return len(rows) < limit
 
@@ -251,10 +252,10 @@ class Backfiller(Worker[tuple[str, str]]):
                 self._database.store.wait_for_calm()
                 begun = clock.monotonic()
                 fill_some(self._database, *work, 1, self._pace)
-                # Writers wait for the same lock: they get half of the time.
+                # Writers wait for the same lock. Pause for as long as the chunk took, so that they can run.
                 clock.wait(self._stop, clock.monotonic() - begun)
         except EngineClosedError:
             return
         except (StorageError, Failure, DecodeError):
-            # Filled rows stay. The next access to the table, or the backup, wakes a new thread.
+            # Filled rows are kept. The next access to the table or backup wakes a new thread.
             _log.exception("filling %s of %s was interrupted", work[1], work[0])

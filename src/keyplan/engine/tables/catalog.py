@@ -27,10 +27,10 @@ DOCUMENT_PREFIX = "table:"
 CHANGES = "catalog"
 
 WHOLE_TABLE_NAME = f"[a-zA-Z0-9_.-]{{{limits.TABLE_NAME_MIN},{limits.TABLE_NAME_MAX}}}"
-"""Pattern of a table's name, its characters and length, to be matched as part of a longer text."""
+"""Pattern of the characters and the length of a table's name, for use in a longer pattern."""
 
 
-class CatalogChanged(Exception):  # noqa: N818 - a signal to start over, never seen outside the engine
+class CatalogChanged(Exception):  # noqa: N818 - a signal to start over, never raised outside the engine
     """Raised if the table has changed since the operation looked it up. The operation starts over."""
 
 
@@ -44,10 +44,10 @@ class Index:
     projection: str
     """ALL, KEYS_ONLY or INCLUDE."""
     attributes: frozenset[str]
-    """Attributes of an entry, keys included; empty for ALL."""
+    """Attributes of an entry, including keys; empty for ALL."""
     tree: Tree
     backfilling: bool = False
-    """Whether a backfill is running: writes maintain the index, reads must not use it yet."""
+    """Whether a backfill is running. Writes already maintain the index, but reads must not use it yet."""
 
     def project(self, item: Item) -> Item:
         """Return the attributes of an item that the index projects."""
@@ -103,18 +103,18 @@ class Table:
     tree: Tree
     indexes: dict[str, Index]
     collections: Tree | None
-    """Sizes of item collections, kept for tables with local indexes."""
+    """The tree of item collection sizes, which exists for tables with local indexes."""
     expiry: Expiry | None
     stream: Stream | None
     recovery: Recovery | None
     copies: tuple[Tree, ...]
     """Trees in which changes record earlier versions of items, for unfinished copies of the table."""
     ready_at: float
-    """When the table becomes ACTIVE, epoch seconds; 0: already."""
+    """The time in epoch seconds when the table becomes ACTIVE, or 0 if it is already ACTIVE."""
     gone_at: float | None
-    """When the deletion of a table ends."""
+    """The time in epoch seconds when the deletion of the table ends."""
     settles_at: float
-    """When the next index may become readable, epoch seconds; 0: at any time."""
+    """The time in epoch seconds when the next index may become readable, or 0 for any time."""
     plain: bool
     """Whether a write changes only the table's own tree."""
     blind: bool
@@ -129,7 +129,7 @@ def parse(document: dict[str, Any], *, observed: bool = False) -> Table:
     }
     primary = _schema(description["KeySchema"], kinds)
     indexes: dict[str, Index] = {}
-    # Global ones first: where several indexes refuse an item, the service names one of those.
+    # Global indexes come first, because the service names a global index if several indexes reject an item.
     for member, is_global in (("GlobalSecondaryIndexes", True), ("LocalSecondaryIndexes", False)):
         for each in description.get(member, ()):
             index = _index(each, is_global, kinds, primary, document)
@@ -217,7 +217,7 @@ def _settles_at(document: dict[str, Any], after: float) -> float:
 
 
 def _settled(table: Table, now: float) -> Table:
-    """Return the table with all indexes marked readable that are ready by now."""
+    """Return the table, with each index marked readable that is ready by now."""
     due = (name for name, at in table.document.get("index_ready_at", {}).items() if at <= now)
     ready = {name for name in due if table.indexes[name].backfilling}
     if not ready:
@@ -290,7 +290,7 @@ class Catalog:
         """
         table = self.find(name, view)
         if table is not None and table.ready_at == math.inf:
-            self.reload(view)  # another process may have filled it
+            self.reload(view)  # another process may have completed its backfill
             table = self._tables.get(table.name)
         if table is None or table.ready_at > now or table.gone_at is not None:
             raise ResourceNotFoundError(messages.NOT_FOUND)
@@ -331,7 +331,7 @@ class Catalog:
 
     def as_of(self, table: Table) -> int:
         """Return the change count at which the table is current. Raises CatalogChanged if it is not current."""
-        changes = self._changes  # read first: a reload in another thread counts up last
+        changes = self._changes  # read the count first, because a reload in another thread changes it last
         if self._tables.get(table.name) is not table:
             raise CatalogChanged
         return changes

@@ -3,8 +3,8 @@
 The store counts a tree by reading all of it. The result for more than a few rows is therefore cached for twenty times
 the duration of the count. The caller counts a tree of up to 100,000 rows. A larger tree takes seconds, so a thread
 counts it and the caller gets the previous result. Before the first count has ended, the result is an estimate based on
-the number of the newest row. A write transaction accepts results of any age, because other writers wait for it. The
-service updates its counts about every six hours.
+the number of the newest row. A write transaction accepts cached results of any age, because other writers would wait
+for a count. The service updates its counts about every six hours.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class TreeCounts(Worker[Tree]):
 def _counted(view: StoreView, tree: Tree, goes_on: Callable[[int], bool]) -> _Count:
     """Count a tree in parts, each of which sees its own point in time.
 
-    Counting continues as long as `goes_on` returns True for the number of rows counted.
+    Counting continues as long as `goes_on` returns True for the number of rows counted so far.
     """
     rows = size_bytes = last = 0
     complete = False
@@ -120,6 +120,6 @@ def _counted(view: StoreView, tree: Tree, goes_on: Callable[[int], bool]) -> _Co
 
 
 def _estimate(view: StoreView, tree: Tree, count: _Count, begun: float) -> _Known:
-    """Estimate the count of a tree from its first rows and its newest row number. The result counts as outdated."""
+    """Estimate the count of a tree from its first rows and its newest row number. The result is marked as outdated."""
     rows = count.rows + max(0, view.newest(tree) - count.last)
     return _Known(begun, 0.0, rows, count.size_bytes * rows // count.rows)

@@ -33,16 +33,16 @@ if TYPE_CHECKING:
     from keyplan.engine.database import Database
 
 PENDING = 0.0
-"""A time before every state's end: the time that responses to changes describe, as in the service."""
+"""A time before the end of every state. Like in the service, responses to changes show the state as of this time."""
 
 CAPACITY, STREAM, CLASS, INDEXES = "capacity", "stream", "class", "indexes"
 """Changes during which a table is UPDATING."""
 
 ENCRYPTION, WARM = "encryption", "warm"
-"""Changes that show only in their own part of the description."""
+"""Changes that are visible only in their own part of the description."""
 
 MODE_SUMMARIES = ("BillingModeSummary", "TableThroughputModeSummary")
-"""The members for the billing mode; the second has the same value under a newer name.
+"""The members for the billing mode. The second member has the same value under a newer name.
 
 Source: AWS SDK for Java developer guide, "Deserialization differences", which shows a DescribeTable response.
 """
@@ -56,7 +56,7 @@ def table_arn(database: Database, name: str) -> str:
 
 
 def find(database: Database, name_or_arn: str) -> Table:
-    """Return the table in any state, for reading.
+    """Return the table in any state, for operations that only read.
 
     Raises ResourceNotFoundError with the message of table operations.
     """
@@ -100,7 +100,7 @@ def status(table: Table, at: float) -> str:
 
 
 def changes(document: dict[str, Any], at: float) -> list[dict[str, Any]]:
-    """Return the changes in progress at a time."""
+    """Return the changes that are in progress at a time."""
     return [change for change in document.get("changes", ()) if change["until"] > at]
 
 
@@ -157,7 +157,7 @@ def settle(document: dict[str, Any], now: float) -> dict[str, Any]:
 
 
 def keep(holder: dict[str, Any], member: str, rest: list[Any] | dict[str, Any]) -> None:
-    """Set a member to its remaining entries, or remove it if there are none."""
+    """Set a member to the remaining entries, or remove the member if no entries remain."""
     if rest:
         holder[member] = rest
     else:
@@ -173,7 +173,7 @@ def count(database: Database, name_or_arn: str) -> None:
 
 
 def describe(database: Database, view: StoreView, table: Table, at: float, *, writing: bool = False) -> dict[str, Any]:
-    """Return the TableDescription at a timestamp. For PENDING, show every state that is not settled.
+    """Return the TableDescription at a timestamp. For PENDING, show every state that was not settled yet.
 
     A change is described inside its own transaction (`writing`), because the table may be dropped after the commit.
     Other writers wait for that transaction, so call `count` before it.
@@ -233,7 +233,7 @@ def _complete_throughput(database: Database, answer: dict[str, Any], mode: str) 
 
 
 def _show(answer: dict[str, Any], pending: list[dict[str, Any]]) -> None:
-    """Restore the former values of changes that are still in progress."""
+    """Replace new values by former values for changes that are still in progress."""
     for change in pending:
         for member, value in change.get("shown", {}).items():
             if value is None:

@@ -1,6 +1,6 @@
-"""Stored documents of tables: created by CreateTable, removed by DeleteTable.
+"""Stored documents of tables, which are created by CreateTable and removed by DeleteTable.
 
-`catalog` parses a document, and `tables` defines which of its members are states. Members:
+`catalog` parses a document, and `descriptions` documents the members that are states. Members:
 
     description        DescribeTable result without states and counts
     tree               number of the table's tree; `index_trees`: the numbers for indexes, by name
@@ -67,7 +67,7 @@ def drop(database: Database, transaction: Transaction, table: Table) -> None:
         trees.append(table.recovery.tree)
     for tree in trees:
         drop_tree(database, transaction, tree)
-    # A copy: the document belongs to the cached table, which stays if this transaction does not commit.
+    # Copy the document, because the cached table, which uses it, must not change if this transaction is rolled back.
     document = {**table.document, "description": dict(table.document["description"])}
     logs.end(transaction, document, database.clock.now())
     database.catalog.remove(transaction, table.name)
@@ -180,8 +180,8 @@ def encryption(database: Database, given: dict[str, Any]) -> dict[str, Any] | No
 def _key_arn(database: Database, key: str) -> str:
     """Return the ARN of a key given by ARN, alias or ID.
 
-    The service resolves an alias when it is written. The engine has no key management service, so each alias represents
-    a separate, fixed key.
+    The service resolves an alias when the table is created or changed. The engine has no key management service, so
+    each alias represents a separate, fixed key.
     """
     base = f"arn:aws:kms:{database.settings.region}:{database.settings.account}:"
     key_arn = key if key.startswith("arn:") else base + (key if key.startswith("alias/") else f"key/{key}")

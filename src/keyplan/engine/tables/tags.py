@@ -48,9 +48,9 @@ class TaggedResource:
 
 
 def merged(tags: dict[str, str], given: list[dict[str, Any]]) -> dict[str, str]:
-    """Return the existing tags together with the new tags.
+    """Return the existing tags, updated with the new tags.
 
-    Raises ValidationError for an invalid tag, or if there are too many or too large tags.
+    Raises ValidationError for an invalid tag, or if the tags are too many or too large.
     """
     seen: set[str] = set()
     for tag in given:

@@ -1,4 +1,4 @@
-"""Throughput of tables and indexes in descriptions: provisioned, on-demand and warm throughput.
+"""Provisioned, on-demand and warm throughput in the descriptions of tables and indexes.
 
 Every function accepts the description of a table or of one of its global indexes, and the billing mode of the table.
 The name of an index is passed for messages.
@@ -24,7 +24,7 @@ Description = dict[str, Any]
 
 MAXIMA = ("MaxReadRequestUnits", "MaxWriteRequestUnits")
 NO_MAXIMUM = -1
-_LEAST_DELAY_S = 0.001  # the resolution of dates
+_LEAST_DELAY_S = 0.001  # the resolution of timestamps in descriptions
 _DATES = ("LastIncreaseDateTime", "LastDecreaseDateTime")
 _UNITS_OF_WARM = {"ReadUnitsPerSecond": "ReadCapacityUnits", "WriteUnitsPerSecond": "WriteCapacityUnits"}
 
@@ -36,7 +36,7 @@ def billing_mode(table: Description) -> str:
 
 
 def new(request: dict[str, Any], mode: str, index: str | None = None) -> Description:
-    """Return the throughput members of a new table's or index's description. Raises ValidationError."""
+    """Return the throughput members for the description of a new table or index. Raises ValidationError."""
     described: Description = {"ProvisionedThroughput": provisioned(request.get("ProvisionedThroughput"))}
     asked = request.get("WarmThroughput") or {}
     for member, units in _UNITS_OF_WARM.items():
@@ -72,8 +72,8 @@ def set_provisioned(
 ) -> Description:
     """Change the provisioned throughput, and return the values to show until the change is complete.
 
-    Until then, the change has the time of the request. Afterwards, it has its completion time, which is always later.
-    Raises ValidationError if nothing changes.
+    Until the change is complete, its time is the time of the request. Afterwards, it is the completion time, which is
+    always later. Raises ValidationError if nothing changes.
     """
     current = described["ProvisionedThroughput"]
     before, after = units(current), units(given)
@@ -157,7 +157,7 @@ def set_maxima(
 
 
 def set_warm(described: Description, given: dict[str, Any], mode: str, index: str | None) -> Description | None:
-    """Raise the warm throughput, and return the values to show until then, or None without a request.
+    """Raise the warm throughput, and return the values to show until this is complete, or None if `given` is empty.
 
     A request for the current value also takes time. Raises ValidationError for a decrease.
     """

@@ -1,7 +1,7 @@
 """Changes that UpdateTable makes to a table and to its indexes.
 
-A change takes effect at once. If the service needs seconds or minutes for it, only the description shows this: the
-change leaves a pending entry with the values to show until it is complete.
+A change takes effect at once. If the service needs seconds or minutes for it, only the description shows this. The
+change adds a pending entry, with the values to show until it is complete.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def change_table(database: Database, transaction: Transaction, document: Documen
 def pend(
     database: Database, document: Document, what: str, shown: dict[str, Any] | None = None, **details: str
 ) -> None:
-    """Mark a change as pending for the engine's delay. A None in `shown` means that the member is absent until then."""
+    """Mark a change as pending for the engine's delay. A None in `shown` means that the member is absent meanwhile."""
     change: dict[str, Any] = {"what": what, "until": database.clock.now() + database.settings.state_delay_s}
     if shown:
         change["shown"] = shown
@@ -136,7 +136,7 @@ def pend(
 
 
 def _pend_nothing(database: Database, document: Document, what: str) -> None:
-    """Mark a request that changes nothing as pending only in its response, which shows UPDATING."""
+    """Mark a request without changes as pending in its own response only, which shows UPDATING."""
     document.setdefault("changes", []).append({"what": what, "until": database.clock.now()})
 
 
@@ -149,7 +149,7 @@ def _change_capacity(database: Database, document: Document, request: Request) -
         _check_every_index_has_units(description, mode, request)
         now = database.clock.now()
         shown: dict[str, Any] = {
-            # The new mode shows at once, its date only when the switch is done.
+            # The new mode is visible at once, but its date only when the switch is complete.
             "BillingModeSummary": {**description.get("BillingModeSummary", {}), "BillingMode": mode},
             **throughput.switch(description, mode, units, now),
         }
@@ -225,15 +225,15 @@ def _change_encryption(database: Database, document: Document, given: dict[str, 
         raise ValidationError(messages.ALREADY_ENCRYPTED)
     else:
         description["SSEDescription"] = after
-    # Until then it names the previous key, and none if that was the service's own.
+    # Until then, the description shows the previous key, or no key if that was the service's own.
     pend(database, document, descriptions.ENCRYPTION, {"SSEDescription": {**before, "Status": "UPDATING"}})
 
 
-_MEMBER = "GlobalSecondaryIndexes"  # of descriptions: the kind of change is `tables.INDEXES`
+_MEMBER = "GlobalSecondaryIndexes"  # the member of descriptions; the kind of change is `descriptions.INDEXES`
 
 
 def check_names(table: Table, request: Request, now: float) -> None:
-    """Raise the error of the first update of an index that does not exist or cannot be updated."""
+    """Raise the error for the first update of an index that does not exist or cannot be updated."""
     for update in request.get("GlobalSecondaryIndexUpdates") or ():
         for kind in ("Update", "Delete"):
             if update.get(kind) is not None:

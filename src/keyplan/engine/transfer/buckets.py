@@ -106,7 +106,7 @@ class FolderBuckets:
 
     @contextmanager
     def writing(self, bucket: str, key: str, headers: dict[str, str]) -> Iterator[BinaryIO]:  # noqa: ARG002 - for S3
-        """Yield a file next to the key's path, moved there at the end."""
+        """Yield a temporary file next to the key's path, which is moved to this path at the end."""
         self._bucket(bucket)
         path = self._place(bucket, key)
         aside = path.with_name(f"{_ASIDE}{path.name}.{os.getpid()}.{threading.get_ident()}")
@@ -147,7 +147,7 @@ class FolderBuckets:
             path /= part
             try:
                 is_link = path.is_symlink()
-            except OSError as error:  # the name is too long for a file
+            except OSError as error:  # too long for a file name
                 raise _bucket_error(error) from error
             if is_link:
                 raise BucketError(ACCESS_DENIED, f"{path} is a symbolic link, which buckets do not follow")

@@ -1,17 +1,18 @@
 """The files of an export, in the format of the service.
 
-    PREFIX/AWSDynamoDB/EXPORT/_started               empty; shows that the bucket is writable and the export has begun
-    PREFIX/AWSDynamoDB/EXPORT/data/NAME.json.gz      a full export: lines {"Item": {...}}
-    PREFIX/AWSDynamoDB/data/NAME.json.gz             an incremental export: lines with keys and images
-    PREFIX/AWSDynamoDB/EXPORT/manifest-files.json    a line for each data file
-    PREFIX/AWSDynamoDB/EXPORT/manifest-summary.json  the export as a whole; each manifest has its MD5 next to it
+    PREFIX/AWSDynamoDB/EXPORT/_started empty; proves that the bucket is writable and the export has started
+    PREFIX/AWSDynamoDB/EXPORT/data/NAME.json.gz a full export: lines {"Item": {...}}
+    PREFIX/AWSDynamoDB/data/NAME.json.gz an incremental export: lines with keys and images
+    PREFIX/AWSDynamoDB/EXPORT/manifest-files.json a line for each data file
+    PREFIX/AWSDynamoDB/EXPORT/manifest-summary.json a summary of the export; a file with its MD5 is next to each
+    manifest
 
-At least one data file, possibly empty, exists for each partition that the service would have. A new file starts when
-the current file would become too large. Names depend only on the export, so an export that restarts after a crash
-overwrites its earlier files.
+For each partition that the table would have in the service, at least one data file exists, which may be empty. A new
+file starts when the current file would become too large. Names depend only on the export, so an export that restarts
+after a crash overwrites its earlier files.
 
-Sources: developer guide, "DynamoDB table export output format"; `.md5` for the checksums, where the guide has
-`.checksum`, and metadata as `{"N": "..."}`, as reported for files of the service.
+Sources: developer guide, "DynamoDB table export output format"; `.md5` for the checksums (`.checksum` in the guide) and
+metadata as `{"N": "..."}`, as users report for files of the service.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from keyplan.dynamodb.values import encoding, keybytes
 from keyplan.engine.transfer.buckets import Buckets
 
 FILE_BYTES = 128 * 1024 * 1024
-"""Size before compression at which the next data file starts."""
+"""The uncompressed size of a data file at which the next data file starts."""
 
 _GZIP = 31  # zlib's code for a gzip header and trailer
 _LEVEL = 6
@@ -39,14 +40,14 @@ _BUFFER_BYTES = 64 * 1024
 _NAME_BYTES = 16
 
 Line = tuple[bytes, int, bytes]
-"""Key of an item, its size as the service counts it, and its line in a file."""
+"""An item's key, its size as the service counts it, and its line in a data file."""
 
 Beat = Callable[[], None]
 
 
 @dataclass
 class ExportFolder:
-    """Destination of an export: the bucket, the folder of the export, and the folder of its data."""
+    """Destination of an export: the bucket, the folder of the export, and the folder of its data files."""
 
     buckets: Buckets
     bucket: str
@@ -90,7 +91,7 @@ def change_line(keys: dict[str, Any], written_at_s: float, new: bytes | None, ol
 
 @dataclass
 class DataFile:
-    """The result of writing data: item count, billed bytes, and a manifest line for each file."""
+    """The written data files: item count, billed bytes, and a manifest line for each file."""
 
     items: int = 0
     size: int = 0
@@ -191,7 +192,7 @@ class Compressed:
         return True
 
     def end(self) -> None:
-        """Write the rest of the buffer."""
+        """Write the rest of the buffered data."""
         self._write(self._zlib.compress(b"".join(self._buffer)) + self._zlib.flush())
 
     def _write(self, content: bytes) -> None:

@@ -49,13 +49,13 @@ BOTH_IMAGES = "NEW_AND_OLD_IMAGES"
 
 PIECE_ROWS = 250
 PIECE_BYTES = 4 * limits.MIB
-"""Size at which a piece ends, after the row that exceeds it."""
+"""The size limit of a piece. A piece ends with the row that exceeds it."""
 
 _VERSIONS = {FULL: "2020-06-30", INCREMENTAL: "2023-08-01"}
 
 
 def run(database: Database, document: Document, hold: Hold) -> None:
-    """Write the files of the export and end it. Raises TransferError and the errors of `buckets` and `jobs`."""
+    """Write all files and complete the export. Raises TransferError and the errors of `buckets` and `jobs`."""
     described = document["description"]
     incremental = described["ExportType"] == INCREMENTAL
     export_id = described["ExportArn"].rpartition("/")[2]
@@ -92,7 +92,7 @@ def fail(database: Database, hold: Hold, code: str, message: str) -> None:
 
 
 def _table(view: StoreView, document: Document) -> Table:
-    """Return the table with its recovery, as stored in a view. Raises TransferError if either no longer exists."""
+    """Return the stored table with its recovery settings. Raises TransferError if either no longer exists."""
     described = document["description"]
     table = stored_table(view, document["table"])
     if table is None or table.document["description"]["TableId"] != described["TableId"] or table.recovery is None:
@@ -131,7 +131,7 @@ def _items(database: Database, document: Document, progress: Progress) -> Iterat
 
 
 def _piece(found: Iterable[T], bytes_of: Callable[[T], int]) -> list[T]:
-    """Return as many rows as should be in memory at once."""
+    """Return the next rows, up to the number of bytes that should be in memory at once."""
     piece: list[T] = []
     size = 0
     for each in islice(found, PIECE_ROWS):
@@ -169,7 +169,7 @@ def _changes(database: Database, document: Document, progress: Progress) -> Iter
             piece = _piece(history.changes_between(view, table, before_s, last_s, low), _change_bytes)
         for change in piece:
             images = [image for image in (change.new, change.old) if image is not None]
-            if images:  # an item created and deleted within the period leaves no line
+            if images:  # an item that was created and deleted in the period has no line
                 item = encoding.decode(images[0][1])
                 line = export_files.change_line(
                     table.key.extract(item),
@@ -279,7 +279,7 @@ def compiled(given: dict[str, Any], form: Form) -> Selection:
 
 
 def to_be_kept(given: dict[str, Any], selection: Selection) -> dict[str, Any]:
-    """Return the specification with its values in wire format, in which it is described and stored."""
+    """Return the specification with its values in wire format, which is used for storage and descriptions."""
     kept = {name: value for name, value in given.items() if value is not None}
     if selection.values is not None:
         kept["ExpressionAttributeValues"] = selection.values

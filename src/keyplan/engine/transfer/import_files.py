@@ -32,7 +32,7 @@ from keyplan.dynamodb.shapes.wire import canonical_base64
 from keyplan.errors import SerializationError, ValidationError
 
 LINE_BYTES = 16 * limits.MIB
-"""The longest form of an item; a row of CSV may have several lines."""
+"""The maximum size of an item's text. A CSV row can span several lines."""
 
 _BLANKS = re.compile(r"\s*")
 _CHUNK_BYTES = 256 * 1024
@@ -40,7 +40,7 @@ _GZIP = 31  # zlib's code for a gzip header and trailer
 _ZSTD_MODULES = ("compression.zstd", "backports.zstd")
 
 check_item: shapes.Check = shapes.compile(Structure("Import", {"Item": ITEM}, required=("Item",)))
-"""Decoder of a line with an Item of attribute values: it checks their types, not their rules."""
+"""Decoder of a line with an Item. It checks the types of attribute values, but not the rules for values."""
 
 
 class MalformedError(Exception):
@@ -68,7 +68,7 @@ class Csv:
 
 @dataclass
 class Count:
-    """Counter of the uncompressed bytes read so far, for a file or a row."""
+    """Counter of the uncompressed bytes that have been read from a file or a row."""
 
     size: int = 0
 
@@ -205,7 +205,7 @@ def _item(read: Any) -> dict[str, Any]:
 
 
 def _csv_items(lines: Iterator[bytes], how: Csv) -> Iterator[Entry]:
-    # The csv module's field limit applies to the whole process, so it is only ever raised.
+    # The csv module's field limit applies to the whole process, so the limit is only raised and never lowered.
     csv.field_size_limit(max(csv.field_size_limit(), LINE_BYTES))
     length = Count()
     rows = csv.reader(_text(lines, length), delimiter=how.delimiter, strict=True)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from keyplan.engine.database import Database
 
 NOT_BEFORE_END = 1e12
-"""The `ready_at` of a table that is being imported: later than any time."""
+"""The `ready_at` of a table that is being imported, which is later than any current time."""
 
 BATCH_ITEMS = 500
 BATCH_BYTES = limits.MIB
@@ -50,7 +50,7 @@ _log = logging.getLogger(__name__)
 
 
 def run(database: Database, document: Document, hold: Hold) -> None:
-    """Import all objects and end the import. Raises TransferError and the errors of `buckets` and `jobs`."""
+    """Import all objects and complete the import. Raises TransferError and the errors of `buckets` and `jobs`."""
     buckets = database.buckets
     assert buckets is not None
     source = document["description"]["S3BucketSource"]
@@ -104,7 +104,7 @@ def _importing(view: StoreView, document: Document) -> Table | None:
 
 @dataclass
 class ImportProgress:
-    """Progress of an import: all objects before `key` are complete, plus a number of entries of that object."""
+    """Progress of an import: all objects before `key`, and the first `entries` entries of `key`, are complete."""
 
     key: str = ""
     entries: int = 0
@@ -156,7 +156,7 @@ class _Import:
         except (OSError, BucketError) as error:
             self._reject(messages.object_unreadable(str(error)))
         progress.size += count.size
-        progress.key, progress.entries = key + "\x00", 0  # all of this object, none of the next
+        progress.key, progress.entries = key + "\x00", 0  # this object is complete
 
     def _take(self, entry: import_files.Entry) -> None:
         if isinstance(entry, Rejected):
@@ -219,7 +219,7 @@ def _csv_of(described: dict[str, Any], table: Table) -> Csv:
 
 
 def _checked(table: Table, given: dict[str, Any]) -> _Write:
-    """Return an item in the form in which it is written. Raises ValidationError if it is invalid for the table."""
+    """Return an item as a row to write. Raises ValidationError if it is invalid for the table."""
     new = versions.given(given, wire=True)
     key = table.key.of_item(new.item)
     writes.check_index_keys(table, new.item)
@@ -236,7 +236,7 @@ def _write(transaction: Transaction, table: Table, batch: list[_Write]) -> None:
 
 
 def _olds(transaction: Transaction, table: Table, keys: dict[bytes, _Write]) -> Iterator[tuple[bytes, Item]]:
-    """Yield the existing items that will be overwritten."""
+    """Yield the stored items that the batch will overwrite."""
     for key in keys:
         old = versions.load(transaction, table, key)
         if old is not None:

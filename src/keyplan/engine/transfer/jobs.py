@@ -72,7 +72,7 @@ def find(view: StoreView, kind: str, arn: str) -> Document | None:
 
 
 def save(transaction: Transaction, document: Document) -> None:
-    """Write a job."""
+    """Write the document of a job."""
     transaction.put_document(f"{document['kind']}:{arn_of(document)}", orjson.dumps(document))
 
 
@@ -92,7 +92,7 @@ def _purge(transaction: Transaction, kind: str, now: float) -> None:
 
 
 def check_number(documents: list[Document], kind: str) -> None:
-    """Raise LimitExceededError if the maximum number of jobs of this kind is running."""
+    """Raise LimitExceededError if the maximum number of jobs of a kind is already running."""
     most = limits.EXPORTS_AT_ONCE if kind == EXPORT else limits.IMPORTS_AT_ONCE
     if sum(status_of(document) == IN_PROGRESS for document in documents) >= most:
         raise LimitExceededError(messages.too_many_jobs(f"{kind}s", most))
@@ -157,7 +157,7 @@ class Hold:
 _DIGEST_BYTES = 8
 _GROUP_BYTES = 8
 _DEFAULT_PAGE = 10
-_LEAST_BYTES = 56  # a token has at least 112 hexadecimal digits, and a multiple of 16
+_LEAST_BYTES = 56  # tokens have at least 112 hexadecimal digits, in groups of 16
 
 Order = Callable[[str], Any]
 """Function that computes a job's sort key from its ARN. Jobs are listed in descending order."""

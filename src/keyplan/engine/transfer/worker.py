@@ -36,7 +36,7 @@ class Jobs(Worker[Document]):
     def __init__(self, database: Database) -> None:
         super().__init__("keyplan-jobs")
         self._database = database
-        # Processes in containers may have the same number, and share a file.
+        # Processes in different containers can share a file and have the same process ID.
         self._runner = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
 
     def _pending(self) -> list[Document]:
@@ -52,7 +52,7 @@ class Jobs(Worker[Document]):
         except EngineClosedError:
             return
         except (StorageError, Failure):
-            # The job stays as it is. The next access to it, or to the list, wakes a new thread.
+            # The job stays pending. The next request that describes or lists jobs wakes a new thread.
             _log.exception("exports and imports were interrupted")
 
     def _next(self) -> Document | None:
@@ -66,7 +66,7 @@ class Jobs(Worker[Document]):
                 taken = self._database.store.write(partial(self._take, document))
                 if taken is not None:
                     return taken
-            if isinstance(clock, ManualClock):  # its time would not pass by waiting
+            if isinstance(clock, ManualClock):  # a wait would not advance its time
                 return None
             clock.wait(self._stop, jobs.BEAT_S)
         return None
@@ -94,7 +94,7 @@ class Jobs(Worker[Document]):
                 fail(self._database, hold, error.code, error.message)
             except (StoppedError, LostError, EngineClosedError, StorageError, Failure):
                 raise
-            except Exception:  # noqa: BLE001 - logged below; the job must not seem to be running
+            except Exception:  # noqa: BLE001 - logged below, because the job must not stay in progress
                 _log.exception("%s failed", jobs.arn_of(document))
                 fail(self._database, hold, INTERNAL, messages.INTERRUPTED)
         except StoppedError:
