@@ -280,7 +280,7 @@ def _prepare(context: Context, plan: Plan) -> Program[None]:
             if context.creates_tables:
                 yield from tables.create_tables(context, [table], wait=True)
     if len(context.ready) >= _MOST_READY:
-        context.ready.clear()  # ad-hoc queries have any number of shapes; plans are checked again
+        context.ready.clear()  # limits memory use; plans are then checked again
     context.ready.add(plan)
 
 

@@ -54,7 +54,7 @@ def write_cursor(key: bytes, bound_to: Sequence[Any], positions: Sequence[Positi
 
 
 def read_cursor(key: bytes, bound_to: Sequence[Any], cursor: str, partitions: int) -> list[Position]:
-    """Return the positions that a cursor holds. Raises CursorError."""
+    """Return the positions that a cursor contains. Raises CursorError."""
     try:
         raw = urlsafe_b64decode(cursor.encode("ascii") + b"=" * (-len(cursor) % 4))
     except (ValueError, AttributeError) as error:

@@ -55,7 +55,7 @@ class Action:
     members: Request
     key: Item
     pinned: Mapping[str, Any] | None = None
-    """For an item with unique values: its attributes as they were read; None if it was not read."""
+    """The attributes of an item with unique values, as they were read, or None if the item was not read."""
     rule: BoundUnique | None = None
     """For a sentinel: its unique rule."""
     values: tuple[Any, ...] = ()
@@ -317,7 +317,7 @@ def transact(
     *,
     now_s: float | None = None,
 ) -> Program[None]:
-    """Apply all writes in one transaction, or none of them.
+    """Apply all writes in one transaction, or apply none of them.
 
     `pattern` is the name that errors use. `now_s` is the time of the call, if it is known.
 

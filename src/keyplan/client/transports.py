@@ -166,7 +166,7 @@ def snake(operation: str) -> str:
 
 
 def no_answer(error: Exception) -> NoAnswerError:
-    """Return the error for a failed exchange. It states whether the service may have received the request."""
+    """Return the error for a request without a response. It states whether the service may have received it."""
     from botocore.exceptions import ConnectTimeoutError, EndpointConnectionError  # noqa: PLC0415 - an extra
 
     return NoAnswerError(str(error), sent=not isinstance(error, (ConnectTimeoutError, EndpointConnectionError)))

@@ -63,7 +63,7 @@ class Place:
     width: int = 0
     """The number of characters that the caret marks; 0 for the rest of `text`."""
     running: CallSite | None = field(default=None, compare=False, repr=False)
-    """The call that made the declaration; used only when the place is shown."""
+    """The call that made the declaration. It is used only when the location is shown in a message."""
 
     def at(self, text: str, offset: int = 0, width: int = 0) -> Place:
         """Return the same location, marking a text within it."""

@@ -148,7 +148,7 @@ Source = Any
 WRITE_TIME = Param("time of the write", datetime)
 """The source of fields that are declared with Created() or Updated(): a connection adds its value to the arguments."""
 CALL_SOURCES = (Param, Each, EveryShard)
-"""Sources that a call fills in; others are constants."""
+"""Types of sources whose values come from a call. All other sources are constants."""
 
 
 def annotation_of(source: Source) -> Any:

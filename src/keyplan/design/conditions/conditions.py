@@ -108,7 +108,7 @@ class Operand:
         return BetweenCondition(self, low, high)
 
     def is_in(self, *choices: object) -> Condition:
-        """Match any of up to 100 values, given as arguments or as a list parameter in `each(values)`."""
+        """Match any of up to 100 values, passed as arguments or as a list parameter in `each(values)`."""
         _check_not_list("is_in", choices)
         values = tuple(chain.from_iterable(map(_choices_in, choices)))
         if sum(isinstance(choice, Each) for choice in values) > 1:

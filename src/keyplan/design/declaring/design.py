@@ -21,7 +21,7 @@ from keyplan.design.workload import Claim
 
 T = TypeVar("T")
 COST_FLOOR = 10.0
-"""The default of the minimum monthly cost, in dollars, of findings about cost."""
+"""The default minimum monthly cost, in dollars, of findings about cost."""
 _FILE_MODULE = "keyplan_design_file."
 """The prefix of the names of modules that are loaded from files."""
 

@@ -91,7 +91,7 @@ def _definition(function: Callable[..., Any]) -> tuple[str, ast.AST]:
 def _compiled_lines(function: Callable[..., Any]) -> str:
     """Return the lines that a function was compiled from. Raises OSError if they are not known.
 
-    `inspect.getsource` tokenizes the lines to find the last one, which takes a third of the time to declare a pattern.
+    `inspect.getsource` tokenizes the lines to find the last line, which takes a third of the time to declare a pattern.
     """
     function = inspect.unwrap(function)
     code = function.__code__

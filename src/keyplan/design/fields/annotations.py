@@ -55,7 +55,7 @@ class UnstorableTypeError(TypeError):
 class Unset:
     """The type of UNSET, the default of an argument that is not provided, as in `title: str | Unset = UNSET`."""
 
-    # Not an Enum: pydantic converts members of an Enum to text where a model expects a str.
+    # Not an Enum, because pydantic converts members of an Enum to strings if a model expects a str.
     __slots__ = ()
 
     def __bool__(self) -> Literal[False]:

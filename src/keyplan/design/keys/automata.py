@@ -179,7 +179,7 @@ def without_empty(machine: Automaton) -> Automaton:
 
 
 def _without(machine: Automaton, delimiter: str) -> Automaton:
-    """Return an automaton of the words that contain the delimiter only at the end, where it is appended."""
+    """Return an automaton of words followed by the delimiter, which occurs only at the end."""
     width = len(delimiter)
     singles = [CharSet.of(character) for character in dict.fromkeys(delimiter)]
     rest = ANY

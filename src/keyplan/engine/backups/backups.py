@@ -7,7 +7,7 @@ system backup is created, which keeps the tree of the table for 35 days. Members
     arn, name, type    USER or SYSTEM
     created_at         time of the rows in the backup; the backup is CREATING until `ready_at`,
                        which is unknown until all rows are copied
-    expires_at         time at which the backup expires; None: never
+    expires_at         time at which the backup expires, or None if it never expires
     description        the DescribeTable result for the table, without states and item counts
     expiry             the time to live attribute, or None
     tree               number of the tree with the rows; `items` and `size_bytes`: their number and size, once ready

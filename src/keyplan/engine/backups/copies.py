@@ -14,11 +14,11 @@ Members of a document, which is named `copy:` plus the owner:
     target, source    numbers of the trees
     former            number of the tree of earlier versions; None for a read-only source
     table             name of the table that writes to `former`
-    past              None, or `tree` and `time_s`: the recovery records and the earlier time
-    done              the last copied key in hex, "" at the start; None: all rows are copied
-    put_back          where in the records to continue; None: all changes are put back, or none exist
+    past              None, or a map of `tree` (the recovery records) and `time_s` (the earlier time)
+    done              the last copied key in hex, "" at the start, or None when all rows are copied
+    put_back          position in the records at which to continue, or None if no changes are left to revert
     items, size_bytes number and size of the copied rows
-    notified          name of the document that gets the result; None: none
+    notified          name of the document that receives the result, or None
     dropped           numbers of the trees to be dropped at the end
 """
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 DOCUMENT = "index lag"
 BATCH_WRITES = 100
 _NUMBERS = "index lag"
-_WAITING = struct.Struct(">QQ")  # due, microseconds; number
+_WAITING = struct.Struct(">QQ")  # due time in microseconds, and number
 _LATEST = struct.Struct(">Q")  # tree of the index
 _MICROSECONDS = 1_000_000
 

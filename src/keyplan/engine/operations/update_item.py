@@ -100,7 +100,7 @@ def prepare(request: dict[str, Any], form: Form) -> actions.ItemUpdate:
 
 
 def _attributes(returned: str, update: CompiledUpdate | None, version: versions.Version, form: Form) -> dict[str, Any]:
-    """Return Attributes for the response: all attributes of this version, or those in the update."""
+    """Return Attributes for the response: all attributes of a version of the item, or only the updated attributes."""
     if returned.startswith("ALL"):
         return {"Attributes": form.stored(version.body)}
     touched = {} if update is None else update.updated(version.item)

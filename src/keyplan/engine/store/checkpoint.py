@@ -148,7 +148,7 @@ class Checkpointer:
     def _give_up_for_now(self, writers_wait: bool) -> None:
         """Raise the second threshold if writers waited in vain, so that they do not wait repeatedly.
 
-        If writers are only too fast, they must wait, and the threshold stays the same.
+        If the log grew only because writers are faster than the disk, they must wait, and the threshold stays the same.
         """
         if writers_wait:
             self._crowded_at = max(self._crowded_at, 2 * self.pages)

@@ -435,7 +435,7 @@ class Borrowing(Connected):
         self._reads = 0
 
     def point(self, tree: Tree, key: bytes) -> tuple[int, bytes] | None:
-        # Every read of one item takes this path: calls are inlined.
+        # Every read of one item takes this path, so function calls are inlined.
         row: tuple[int, bytes] | None
         if self._writing.thread == self._thread and self._acquire(False):
             try:

@@ -11,10 +11,10 @@ from typing import Protocol
 from keyplan.engine.store.statements import LogStatements, TreeStatements
 
 Tree = TreeStatements
-"""A sorted tree of rows (key bytes, size, body), named by its statements."""
+"""A sorted tree of rows (key bytes, size, body), identified by its SQL statements."""
 
 Log = LogStatements
-"""An append-only log of records in commit order, named by its statements."""
+"""An append-only log of records in commit order, identified by its SQL statements."""
 
 Row = tuple[bytes, int, bytes]
 """Key, the item's size as the service counts it, stored body."""
@@ -66,7 +66,7 @@ class Transaction(StoreView, Protocol):
     """Reads and writes of one transaction, which has exclusive access to the database."""
 
     foreign: bool
-    """True if another process or connection has committed since the last reset; the reader of this flag resets it."""
+    """True if another process or connection has committed since the flag was reset. Code that reads it resets it."""
 
     def put(self, tree: Tree, key: bytes, size: int, body: bytes) -> None:
         """Write a row, replacing any existing row."""

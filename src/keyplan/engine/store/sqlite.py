@@ -97,7 +97,7 @@ class SqliteStore:
         return self._combiner is None and self._group_thread != threading.get_ident()
 
     def put_while(self, tree: Tree, row: Row, sequence: str, value: int) -> bool:
-        """Write a row in its own transaction if a named sequence has a given value. Return True if it was written.
+        """Write a row in its own transaction if a named sequence has a given value. Return True if the row was written.
 
         A single statement does this, which is faster than a begin, a write and a commit. Raises SQLite errors: a failed
         statement leaves nothing to undo, and the caller handles a dropped tree.

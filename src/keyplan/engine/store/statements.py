@@ -1,8 +1,8 @@
 """SQL statements and the database layout of the store.
 
-    keyplan_document (name, body) table descriptions and settings, as JSON tree_N (id, k, size, body) one sorted tree,
-    such as a table's items or an index's entries log_N (sequence, written_at, shard, body) one stream's records, in
-    order of commit
+    keyplan_document (name, body)             table descriptions and settings, as JSON
+    tree_N (id, k, size, body)                one sorted tree, such as a table's items or an index's entries
+    log_N (sequence, written_at, shard, body) one stream's records, in order of commit
 
 A tree is an ordinary rowid table with a unique index on its key. At these row sizes, this is faster than WITHOUT ROWID,
 whose interior pages would contain whole bodies. Rows are written by UPSERT instead of INSERT OR REPLACE, which deletes

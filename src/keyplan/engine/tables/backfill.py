@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 DOCUMENT_PREFIX = "backfill:"
 EXPIRY = ":expiry"
-"""Name of the tree of expiries among a table's backfills; no index can have this name."""
+"""Name of the backfill of a table's expiry entries. No index can have this name."""
 
 ROWS = ":rows"
 """Name of the backfill that copies rows, which comes first. A backup, identified by its ARN, has only this backfill."""

@@ -107,7 +107,7 @@ class TreeCounts(Worker[Tree]):
 
 
 def _counted(view: StoreView, tree: Tree, goes_on: Callable[[int], bool]) -> _Count:
-    """Count a tree in parts, each of which sees its own point in time.
+    """Count a tree in parts. Each part sees the rows as of the time of its read.
 
     Counting continues as long as `goes_on` returns True for the number of rows counted so far.
     """

@@ -1,7 +1,7 @@
 """Changes that UpdateTable makes to a table and to its indexes.
 
-A change takes effect at once. If the service needs seconds or minutes for it, only the description shows this. The
-change adds a pending entry, with the values to show until it is complete.
+A change takes effect at once. If the service needs seconds or minutes for the change, only the description shows this.
+The change adds a pending entry, with the values to show until it is complete.
 """
 
 from __future__ import annotations

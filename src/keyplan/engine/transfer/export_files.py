@@ -1,11 +1,12 @@
 """The files of an export, in the format of the service.
 
-    PREFIX/AWSDynamoDB/EXPORT/_started empty; proves that the bucket is writable and the export has started
-    PREFIX/AWSDynamoDB/EXPORT/data/NAME.json.gz a full export: lines {"Item": {...}}
-    PREFIX/AWSDynamoDB/data/NAME.json.gz an incremental export: lines with keys and images
-    PREFIX/AWSDynamoDB/EXPORT/manifest-files.json a line for each data file
-    PREFIX/AWSDynamoDB/EXPORT/manifest-summary.json a summary of the export; a file with its MD5 is next to each
-    manifest
+    PREFIX/AWSDynamoDB/EXPORT/_started               empty; proves that the bucket is writable and the export started
+    PREFIX/AWSDynamoDB/EXPORT/data/NAME.json.gz      a full export: lines {"Item": {...}}
+    PREFIX/AWSDynamoDB/data/NAME.json.gz             an incremental export: lines with keys and images
+    PREFIX/AWSDynamoDB/EXPORT/manifest-files.json    a line for each data file
+    PREFIX/AWSDynamoDB/EXPORT/manifest-summary.json  a summary of the export
+
+Each manifest has a file with its MD5 next to it.
 
 For each partition that the table would have in the service, at least one data file exists, which may be empty. A new
 file starts when the current file would become too large. Names depend only on the export, so an export that restarts
