@@ -222,7 +222,7 @@ def _configured_region(session: Any) -> Any:
 def boto_client(target: Target, **settings: Any) -> Any:
     """Return a boto3 client for an endpoint or Region, without its own retries.
 
-    `settings` are those of botocore's Config. Raises ImportError without boto3.
+    `settings` are options of botocore's Config. Raises ImportError without boto3.
     """
     try:
         import boto3  # noqa: PLC0415 - an extra

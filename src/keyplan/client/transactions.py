@@ -260,7 +260,7 @@ def _sentinel(own: Action, role: Role, rule: BoundUnique, values: Mapping[str, A
 
 
 def merged(actions: list[Action]) -> list[Action]:
-    """Return one action for each sentinel. If calls release and acquire the same value, its owner changes."""
+    """Return one action for each sentinel. If calls release and acquire a value, one action changes its owner."""
     released = {action.place: action for action in actions if action.role == "release"}
     taken = {action.place for action in actions if action.role == "take"}
     result = []

@@ -132,7 +132,7 @@ class EntitySpec:
 
     @property
     def expiry_attribute(self) -> str | None:
-        """The attribute that contains the expiry time of its items, or None if they do not expire."""
+        """The attribute that contains the expiry time of the entity's items, or None if they do not expire."""
         ttl = self.schema.ttl
         return ttl if any(stored.attribute == ttl for stored in self.fields.values()) else None
 

@@ -108,7 +108,7 @@ class Param:
 
 
 class Each:
-    """Several values, with one request or key for each of them. In `is_in`, all of them are used together."""
+    """Several values, each with its own request or key. In `is_in`, a single condition contains all values."""
 
     __slots__ = ("values",)
 
@@ -146,7 +146,7 @@ def every_shard() -> Any:
 Source = Any
 """The source of a value in a call: a Param, an Each, an EveryShard, or a constant."""
 WRITE_TIME = Param("time of the write", datetime)
-"""The source of fields that are declared with Created() or Updated(): a connection adds its value to the arguments."""
+"""The source of fields that are declared with Created() or Updated(): a connection adds the time to the arguments."""
 CALL_SOURCES = (Param, Each, EveryShard)
 """Types of sources whose values come from a call. All other sources are constants."""
 

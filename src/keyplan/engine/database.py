@@ -165,7 +165,7 @@ class Database:
         return table if table is not None else self.catalog.active(name, self.store.view(), self.clock.now())
 
     def alter(self, work: Callable[[Transaction], T]) -> T:
-        """Run a change of tables in a separate transaction. All later writes see the changed tables."""
+        """Run a change to tables in a separate transaction. All later writes see the changed tables."""
 
         def current(transaction: Transaction) -> T:
             self.catalog.reload(transaction)
@@ -220,7 +220,7 @@ class Database:
     # Methods that fault injection overrides.
 
     def admit(self, table: Table, key: bytes, old: Version | None, new: Version | None, *, by_service: bool) -> None:
-        """Check a change of an item before its first row is written. Raises ServiceError to reject it."""
+        """Check a change to an item before its first row is written. Raises ServiceError to reject the change."""
 
     def index_writer(self, transaction: Transaction, _index: Index, _key: bytes) -> IndexWriter:
         """Return the writer for the index entries of the item with a key."""

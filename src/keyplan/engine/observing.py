@@ -74,7 +74,7 @@ def observed(answer: Answer, observer: Observer, most_per_s: float) -> Answer:
         operation = command.operation
         if operation not in DATA_OPERATIONS:
             return answer(command, request, form)
-        unseen += 1  # without a lock, threads may lose a count, which is cheaper than a lock
+        unseen += 1  # no lock: it would cost more than an occasional lost count
         start = perf_counter()
         if start < due_at:
             return answer(command, request, form)

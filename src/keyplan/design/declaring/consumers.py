@@ -1,4 +1,4 @@
-"""Consumers of change streams: functions that receive the changes of entities."""
+"""Consumers of change streams: functions that receive the changes to items of entities."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ ChangeFilter = Condition | Changed
 
 @dataclass(frozen=True, eq=False)
 class Consumer:
-    """A function that receives the changes of entities."""
+    """A function that receives the changes to items of entities."""
 
     name: str
     function: Callable[[Any], Any]
@@ -225,7 +225,7 @@ def _annotation(function: Callable[..., Any], place: Place) -> Any:
 def _check_entities(
     function: Callable[..., Any], parts: tuple[Any, ...], entities: tuple[EntitySpec, ...], place: Place
 ) -> None:
-    """Raise DesignError if the consumer accepts changes of an undeclared entity, because they are never delivered."""
+    """Raise DesignError if the consumer accepts changes to an undeclared entity, which are never delivered."""
     for part in parts:
         for model in typing.get_args(part):
             if not isinstance(model, type) or model is Any:

@@ -41,7 +41,7 @@ KEY_TYPES = ("S", "N", "B")
 
 
 class UnstorableTypeError(TypeError):
-    """Raised for a type that has no attribute value, or whose values cannot be read back as they were written."""
+    """Raised for a type whose values cannot be stored, or cannot be read back as they were written."""
 
     def __init__(self, problem: str, fix: str = "") -> None:
         super().__init__(problem)

@@ -128,7 +128,7 @@ class BoundKey:
 
     @property
     def depends_on(self) -> tuple[str, ...]:
-        """The fields that determine the key and whether it exists."""
+        """The fields that determine the value of the key and whether the key exists."""
         return tuple(dict.fromkeys((*self.fields, *(path.field for path in paths_of(self.only_if)))))
 
 

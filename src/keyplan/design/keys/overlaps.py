@@ -102,7 +102,7 @@ def range_captures(template: BoundTemplate, other: BoundTemplate, known: Collect
 
 
 def extends_template(short: BoundTemplate, long: BoundTemplate) -> bool:
-    """Return True if `long` starts with the text, fields and specs of `short`, so that it serves the same prefixes."""
+    """Return True if `long` starts with the text, fields and specs of `short`, so that both have the same prefixes."""
     ours, theirs = [_part_text(part) for part in short.parts], [_part_text(part) for part in long.parts]
     if not isinstance(short.parts[-1], Text) or len(ours) > len(theirs):
         return ours == theirs[: len(ours)]

@@ -396,7 +396,7 @@ def index_holds_discriminator(plan: Plan) -> bool:
 
 
 def entities_in_range(plan: Plan) -> Sequence[EntitySpec]:
-    """Return the entities of the table whose items can be in the range of a plan, including its own."""
+    """Return the entities of the table whose items can be in the range of a plan, including the plan's own entities."""
     declared = plan.siblings or plan.entities
     if plan.index is None:
         return declared

@@ -107,7 +107,7 @@ class IndexEffect:
     sources: Mapping[str, Source]
     """The source of each field that the key depends on; UNKNOWN for a field whose value exists but is not known."""
     only_if_missing: bool = False
-    """Whether the attributes are set only if the item does not have them: the key of an upsert's new item."""
+    """Whether to set the attributes only if the item does not have them, as for a new item of an upsert."""
 
     def __repr__(self) -> str:
         return f"<{self.key!r} with {', '.join(f'{name}={source!r}' for name, source in self.sources.items())}>"
@@ -118,7 +118,7 @@ class Plan:
     """The requests that a pattern sends."""
 
     pattern: str
-    """The pattern's name; for an ad-hoc call its form, such as get(Task)."""
+    """The pattern's name, or for an ad-hoc call its form, such as get(Task)."""
     operation: Operation
     schema: Schema
     entities: tuple[EntitySpec, ...]
@@ -136,7 +136,7 @@ class Plan:
     """The key field with several values, and the source of these values. Each value needs one request or one key."""
     filter: Condition | None = None
     residue: Condition | None = None
-    """The condition that is evaluated on returned items, because the key condition cannot express it."""
+    """The condition to evaluate on returned items, because it cannot be part of the key condition."""
     condition: Condition | None = None
     """The pattern's own condition on the written item; `exists` and `version` add others."""
     exists: Literal["must", "must_not", "may"] = "may"

@@ -336,7 +336,7 @@ Planned = tuple[SortCondition, Condition | None]
 
 
 def _open(part: BoundKeyAttribute, cond: KeyCondition) -> bool:
-    """Return True if nothing precedes the field of the range in its key, so that a single bound is enough."""
+    """Return True if the key starts with the field of the range, so that a single bound is enough."""
     assert part.template is not None, "the caller looked"
     return not part.template.literal_prefix and not any(name in cond.sort for name in part.fields)
 

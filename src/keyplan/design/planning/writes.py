@@ -257,7 +257,7 @@ def _write_times(entity: EntitySpec, *, creates: bool) -> list[FieldUpdate]:
 
 
 def _touches_unique(entity: EntitySpec, change: ItemWrite) -> bool:
-    """Return True if unique values change, or the expiry time that they share with their sentinels."""
+    """Return True if an update changes unique values, or the expiry time that is copied to their sentinels."""
     changed = {action.path.field for action in change.actions}
     expires = any(entity.fields[name].attribute == entity.expiry_attribute for name in changed)
     return any(expires or changed.intersection(rule.fields) for rule in entity.sentinels)
@@ -389,7 +389,7 @@ _TYPE_NAMES = {
 }
 
 _ADDING_METHODS = {"N": "add", "L": "append", "SS": "add_to_set", "NS": "add_to_set", "BS": "add_to_set"}
-"""The function that adds to a field, by its stored type."""
+"""The name of the method that adds to a field, by the field's stored type."""
 _ALLOWED_TYPES: dict[str, frozenset[str]] = {
     "add": frozenset({"N", "ANY"}),
     "append": frozenset({"L", "ANY"}),

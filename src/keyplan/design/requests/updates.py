@@ -364,12 +364,12 @@ class _IndexEffects:
 
 
 def _as_stored(stored: StoredField) -> Callable[[Any], Any]:
-    """Return a function that converts a value to the form in which it is read back, which index keys contain."""
+    """Return a function that converts a value to the form in which it is read back. Index keys contain this form."""
     return validator(stored) if stored.write_time is None else partial(round_down, stored.stored)
 
 
 def _unknown(effect: IndexEffect, spec: EntitySpec) -> list[str]:
-    """Return the fields of an index key that the update does not know. The plan makes the item leave the index."""
+    """Return an index key's fields with unknown values. The plan ensures that the item then leaves the index."""
     made_of = dict.fromkeys(name for part in spec.made_in(effect.key) for name in part.fields)
     return [name for name in made_of if effect.sources.get(name) is UNKNOWN]
 

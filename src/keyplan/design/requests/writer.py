@@ -166,7 +166,7 @@ class RequestPlaceholders:
         return self.free(":" + (_CLEAN.sub("_", called) or "v"))
 
     def values(self, called: str, number: int) -> tuple[str, ...]:
-        """Return short placeholders for several values. There may be a hundred, of which a call uses only a few."""
+        """Return short placeholders for several values. There can be a hundred, although a call may use only a few."""
         wanted = ":" + (_CLEAN.sub("_", called) or "v")[:_LISTED_CHARACTERS]
         names = (f"{wanted}_{place}" for place in count(1))
         found = tuple(islice((name for name in names if not self._is_taken(name)), number))

@@ -167,7 +167,7 @@ def _save(transaction: Transaction, owner: str, document: Document) -> None:
 
 
 def note(transaction: Transaction, tree: Tree, key: bytes, old: history.Content | None) -> None:
-    """Save the version of an item as of the start of a running copy, or None if the item did not exist."""
+    """Save an item's version as of the start of a running copy. `old` is None if the item did not exist."""
     if transaction.point(tree, key) is None:
         transaction.put(tree, key, *(history.ABSENT if old is None else old))
 

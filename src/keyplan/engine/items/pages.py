@@ -107,7 +107,7 @@ def _evaluated_at_once(page: ItemPage, rows: list[Row], limit: int, traces: tupl
 
 
 def _evaluated(page: ItemPage, rows: Iterable[Row], limit: int | None, traces: tuple[bytes, ...]) -> Iterator[bytes]:
-    """Yield the bodies that contain the traces, and count all rows of the page.
+    """Yield the bodies that contain all of `traces`, and count all rows of the page.
 
     Searching for bytes takes a fraction of the time of decoding. In bodies of up to a few kilobytes, a search from the
     end is faster. A damaged body is detected when it is decoded.

@@ -1,11 +1,11 @@
 """The sweep, which removes expired items in the background like the service does.
 
-The sweep uses small write transactions and pauses for the same time after each of them, so that writers wait only
-briefly. Items are read before a transaction, so that their pages are in memory and the transaction does not wait for
-the disk. The transaction reads each item again, because its expiry time may have changed. An unreadable item stays, and
-the sweep raises an error after all other items have been processed. Deletions update indexes and streams like other
-deletions, are marked there as made by the service, and consume no capacity. Items that expired more than five years ago
-are kept, because the service treats such times as mistakes.
+The sweep uses small write transactions, and pauses after each transaction for as long as it took, so that writers wait
+only briefly. Items are read before a transaction, so that their pages are in memory and the transaction does not wait
+for the disk. The transaction reads each item again, because its expiry time may have changed. An unreadable item stays,
+and the sweep raises an error after all other items have been processed. Deletions update indexes and streams like other
+deletions and consume no capacity. Stream records show that the service made them. Items that expired more than five
+years ago are kept, as in the service, because such times are probably mistakes.
 
 Source: developer guide, "Using time to live (TTL) in DynamoDB".
 """

@@ -66,7 +66,7 @@ def delete_blindly(transaction: Transaction, table: Table, key: bytes, item: Ite
 def change_blindly(
     transaction: Transaction, table: Table, changes: Sequence[tuple[bytes, Item, Version | None]]
 ) -> None:
-    """Write changes of different items of a `blind` table.
+    """Write changes to different items of a `blind` table.
 
     A change consists of the stored key, an item that contains at least the key, and the new version, or None to delete
     the item.

@@ -1,4 +1,4 @@
-"""A change of one item, with every dependent change in the same transaction.
+"""A change to one item, with every dependent change in the same transaction.
 
 The table row, the index entries, the stream record, the expiry entry and the size of the item collection are written
 together or not at all, and only if they change.

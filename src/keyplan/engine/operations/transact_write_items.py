@@ -187,7 +187,7 @@ def _locate(database: Database, prepared: list[tuple[Action, dict[str, Any]]]) -
 
 
 class _Work:
-    """The work inside the write transaction. It can be run again from the start."""
+    """The work inside the write transaction. The work can be run again from the start."""
 
     def __init__(
         self,

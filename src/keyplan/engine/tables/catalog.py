@@ -1,7 +1,7 @@
 """Tables and indexes in the engine, and the cache of their definitions.
 
 A table is a JSON document in the store, which contains the DescribeTable result and the location of the rows. It is
-parsed into an immutable `Table`. A change of a table writes a new document, and a new Table replaces the old one. A
+parsed into an immutable `Table`. A change to a table writes a new document, and a new Table replaces the old one. A
 sequence in the store counts the changes, so that other processes can detect them.
 """
 
@@ -238,7 +238,7 @@ def table_name(name_or_arn: str) -> str:
 class Catalog:
     """Cache of parsed tables, as of a change count of the store.
 
-    In an observed catalog, every change of an item must include the earlier version of the item. Therefore none of its
+    In an observed catalog, every change to an item must include the item's earlier version. Therefore none of its
     tables is `plain` or `blind`.
     """
 

@@ -96,7 +96,7 @@ def set_provisioned(
 
 
 def changed_at(capacity: dict[str, Any], now: float) -> float:
-    """Return the time of the last change of a ProvisionedThroughput, which is never later than now."""
+    """Return the time of the last change to a ProvisionedThroughput, which is never later than now."""
     dates = [capacity[name] for name in _DATES if name in capacity]
     return min(now, max(dates, default=now))
 

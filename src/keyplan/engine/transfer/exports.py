@@ -1,6 +1,6 @@
 """Exports of tables to files, which an operation starts and the engine's job thread writes.
 
-A full export contains the items of a table as of one point in time. An incremental export contains the changes of the
+A full export contains the items of a table as of one point in time. An incremental export contains the changes to the
 items that were written in a period. Both read the records of point-in-time recovery in chunks, so that writers can
 continue and memory use is bounded. A filter has the same parameters as a query, applied to the whole table: a key
 condition, a filter and a projection, each of which is optional.
