@@ -325,7 +325,7 @@ class Usage:
 
     calls: int = 0
     requests: int = 0
-    """The number of requests: pages, reads before and after a write, and retries included."""
+    """The number of requests, including all pages, reads before and after a write, and retries."""
     throttled: int = 0
     """The number of throttled requests."""
     spent: Spent = field(default_factory=Spent)

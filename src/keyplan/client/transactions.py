@@ -57,7 +57,7 @@ class Action:
     pinned: Mapping[str, Any] | None = None
     """The attributes of an item with unique values, as they were read, or None if the item was not read."""
     rule: BoundUnique | None = None
-    """For a sentinel: its unique rule."""
+    """The unique rule of a sentinel, or None for an item."""
     values: tuple[Any, ...] = ()
 
     @property
@@ -342,7 +342,7 @@ def transact(
         for action, reason in zip(actions, reasons, strict=False):
             if action.role == "item" and blocks_update(action.plan, action.arguments, reason.get("Item")):
                 yield from remove_expired(context, action.plan, action.arguments, action.members)
-        # An item has changed since it was read: read again, and send another transaction with another token.
+        # An item has changed since it was read. Read the items again, and send a new transaction with a new token.
         sent_token = str(uuid.uuid5(uuid.NAMESPACE_OID, sent_token))
         yield Wait(context.retries.wait_s(attempt, context.clock))
     raise WriteConflictError(

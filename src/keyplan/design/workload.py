@@ -73,7 +73,7 @@ class Distinct:
 
     count: int
     hottest: float | None = None
-    """The share of the load that goes to the most used value, 0 to 1; even use by default."""
+    """The share of the load that goes to the most used value, from 0 to 1. By default, all values are used equally."""
 
     def __post_init__(self) -> None:
         if not _is_whole(self.count) or not (self.hottest is None or is_number(self.hottest, 0, 1)):

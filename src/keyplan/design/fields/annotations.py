@@ -223,7 +223,7 @@ def _set_code(annotation: Any) -> TypeCode:
     return sets[code]
 
 
-# bool before int: a bool is an int to Python. A list of pairs, because subclasses count too.
+# bool precedes int, because a bool is an int in Python. This is a list of pairs, because subclasses match too.
 _CODES: tuple[tuple[tuple[type, ...], TypeCode], ...] = (
     ((bool,), "BOOL"),
     ((int, float, Decimal, timedelta), "N"),

@@ -138,7 +138,7 @@ class Plan:
     residue: Condition | None = None
     """The condition to evaluate on returned items, because it cannot be part of the key condition."""
     condition: Condition | None = None
-    """The pattern's own condition on the written item; `exists` and `version` add others."""
+    """The pattern's own condition on the written item; `exists` and `version` add further conditions."""
     exists: Literal["must", "must_not", "may"] = "may"
     """Whether the written item must exist, must not exist, or may exist."""
     replaceable: Condition | None = None

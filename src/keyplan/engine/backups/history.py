@@ -122,7 +122,7 @@ def note(transaction: Transaction, recovery: Recovery, key: bytes, old: Content 
     place = escaped(key)
     newest = transaction.rows(recovery.tree, place, place + _ABOVE_TIMES, reverse=True, limit=1)
     if newest and _written_s(newest[0][0]) >= now:
-        return  # changed twice at one timestamp, or the clock was set back: the version before the first change counts
+        return  # keep the version from before the first change at this time
     place += _TIME.pack(now)
     transaction.put(recovery.tree, place, *(ABSENT if old is None else old))
 
