@@ -27,7 +27,7 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The system time."""
+    """The clock of the operating system."""
 
     def __init__(self, seed: int | None = None) -> None:
         self.random = random.Random(seed)  # noqa: S311 - for ids and faults, not for secrets
@@ -53,7 +53,7 @@ class ManualClock:
         self._now = now
 
     def now(self) -> float:
-        """Return the current setting in seconds since the Unix epoch."""
+        """Return the time that the clock is set to, in seconds since the Unix epoch."""
         return self._now
 
     def monotonic(self) -> float:

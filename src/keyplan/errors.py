@@ -32,11 +32,11 @@ class KeyplanError(Exception):
 
 
 class StorageError(KeyplanError):
-    """The database file cannot be used. Nothing of the request was applied."""
+    """The database file cannot be used. The request had no effect."""
 
 
 class DatabaseLockedError(StorageError):
-    """Another process holds the write lock for longer than the engine waits."""
+    """Another process has held the write lock for longer than the engine waits."""
 
 
 class DatabaseFullError(StorageError):
@@ -195,7 +195,7 @@ class InvalidExportTimeError(ServiceError):
 
 
 class ExportConflictError(ServiceError):
-    """The client token of an export was used with other parameters."""
+    """The client token of an export was already used with different parameters."""
 
     code = "ExportConflictException"
 
@@ -207,7 +207,7 @@ class ExportNotFoundError(ServiceError):
 
 
 class ImportConflictError(ServiceError):
-    """The client token of an import was used for another table."""
+    """The client token of an import was already used for a different table."""
 
     code = "ImportConflictException"
 
@@ -251,7 +251,7 @@ class TransactionInProgressError(ServiceError):
 
 
 class IdempotentParameterMismatchError(ServiceError):
-    """The client request token was used with other parameters."""
+    """The client request token was already used with different parameters."""
 
     code = "IdempotentParameterMismatchException"
 
@@ -263,14 +263,14 @@ class DuplicateItemError(ServiceError):
 
 
 class ProvisionedThroughputExceededError(ServiceError):
-    """The throughput of the table, index or partition is exceeded. SDKs back off and retry."""
+    """The request exceeds the throughput of the table, index or partition. SDKs back off and retry."""
 
     code = "ProvisionedThroughputExceededException"
     retryable = True
 
 
 class RequestLimitExceededError(ServiceError):
-    """The throughput quota of the account is exceeded."""
+    """The request exceeds the throughput quota of the account."""
 
     code = "RequestLimitExceeded"
     retryable = True

@@ -1,7 +1,7 @@
 """A mypy plugin that lets patterns omit the return annotation, which `--strict` requires for every function.
 
-The decorator of a pattern determines what its body returns. Enable the plugin with `plugins = ["keyplan.mypy"]` in
-mypy's settings.
+The decorator of a pattern determines its return type. Enable the plugin with `plugins = ["keyplan.mypy"]` in mypy's
+settings.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _KINDS: Final = frozenset(
         "batch_put", "batch_delete",
     }
 )  # fmt: skip
-"""The decorators of a table that declare a pattern."""
+"""The methods of a table that, used as decorators, declare a pattern."""
 
 
 def _declares_pattern(decorator: Expression) -> bool:

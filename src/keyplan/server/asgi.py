@@ -38,7 +38,7 @@ class _Waiter:
         self.future: asyncio.Future[Answer] = loop.create_future()
 
     def answered(self, answer: Answer) -> None:
-        """Wake the request, if it is still waiting."""
+        """Pass the answer to the request, unless it was cancelled."""
         if not self.future.done():
             self.future.set_result(answer)
 
@@ -46,8 +46,8 @@ class _Waiter:
 class DynamoDBApplication:
     """An ASGI application that serves one engine. The caller closes the engine.
 
-    Without `signatures`, requests to a loopback address must have such an address, or one of `hosts`, in their Host and
-    Origin headers. See `keyplan.server.hosts`.
+    Without `signatures`, the Host and Origin headers of requests to a loopback address must contain a loopback address
+    or one of `hosts`. See `keyplan.server.hosts`.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ def _head_bytes(target: bytes, headers: dict[bytes, bytes]) -> int:
 
 
 def _target(scope: Message) -> bytes:
-    """Return the path and query as sent, including the mount path, because clients sign it."""
+    """Return the path and query as sent, including the mount path, because clients sign this form."""
     path: bytes = scope.get("raw_path") or scope["path"].encode()
     query: bytes = scope.get("query_string", b"")
     return path + b"?" + query if query else path

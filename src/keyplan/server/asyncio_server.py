@@ -19,7 +19,7 @@ GRACE_S = 5.0  # requests in flight when the server stops
 
 
 class WebPages(Protocol):
-    """Web pages next to the protocol: an HTTP server for the connections of browsers."""
+    """An HTTP server for browsers, on the same port as the DynamoDB protocol."""
 
     def protocol(self) -> asyncio.Protocol:
         """Return the protocol of one connection."""
@@ -42,7 +42,7 @@ class Server:
         request_s: float = REQUEST_S,
         pages: WebPages | None = None,
     ) -> None:
-        """Serve a protocol. `pages` gets the connections whose first request is a GET or one of the console's."""
+        """Serve a protocol. `pages` serves connections whose first request is a GET or a request of the console."""
         self.protocol = protocol
         self.loop = asyncio.get_running_loop()
         self.turns = Turns(protocol, self.loop)
@@ -108,11 +108,11 @@ class Server:
             self._empty.set()
 
     def pages(self) -> asyncio.Protocol | None:
-        """Return a protocol for a connection of a browser, or None if no pages are served."""
+        """Return a protocol for a browser's connection, or None if no pages are served."""
         return None if self._pages is None else self._pages.protocol()
 
     def date(self) -> bytes:
-        """Return the value of the current Date header."""
+        """Return the current value of the Date header."""
         now_s = int(self._clock.now())
         if now_s != self._date_s:
             self._date_s = now_s

@@ -1,8 +1,8 @@
 """Compression of answers, and decompression of requests up to a size limit, with gzip or deflate.
 
-A public test suite that runs against the service recorded how it chooses a coding. The tests contain these cases. The
-service parses quality values leniently: invalid values and values above 1 count as 1, and `q` followed by a space is
-invalid (ScyllaDB's test/alternator/test_compressed_response.py, which also runs against AWS).
+The choice of a coding is that of the service, as recorded by a public test suite. The service parses quality values
+leniently: invalid values and values above 1 count as 1, and `q` followed by a space is invalid (ScyllaDB's
+test/alternator/test_compressed_response.py, which also runs against AWS).
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def compress(body: bytes, coding: bytes) -> bytes:
 
 @lru_cache(maxsize=256)
 def negotiate(accept: bytes) -> bytes | None:
-    """Return the coding to use for an answer, based on Accept-Encoding: gzip, deflate, or None.
+    """Return the coding of an answer, gzip or deflate, according to Accept-Encoding; or None for no coding.
 
-    The coding with the highest quality wins, then the first one. A star matches codings that are not listed. Identity
-    is ignored, whatever its quality, as in the service.
+    The coding with the highest quality is used. Of equal codings, the first one is used. A star matches codings that
+    are not listed. Identity is ignored, whatever its quality, as in the service.
     """
     named: list[tuple[bytes, float]] = []
     star = 0.0

@@ -61,7 +61,7 @@ class ConnectionOwner(Protocol):
         """Remove a lost connection."""
 
     def pages(self) -> asyncio.Protocol | None:
-        """Return a protocol for a connection of a browser, or None if no pages are served."""
+        """Return a protocol for a browser's connection, or None if no pages are served."""
 
 
 class HttpConnection(asyncio.Protocol):
@@ -129,7 +129,7 @@ class HttpConnection(asyncio.Protocol):
                 self._transport.pause_reading()
 
     def _handed_over(self, data: bytes) -> bool:
-        """Hand the connection to the pages' protocol if its first request is a browser's."""
+        """Return True after passing the connection to the web pages, if a browser sent its first request."""
         self._is_new = False
         pages = self._server.pages() if data.startswith(PAGES) else None
         if pages is None:
@@ -176,7 +176,7 @@ class HttpConnection(asyncio.Protocol):
         self._read_on()
 
     def _read_on(self) -> None:
-        """Resume reading unless there is a reason to pause."""
+        """Resume reading from the client, unless there is a reason to pause."""
         if self._full and len(self.works) <= FEW_WORKS and self._waiting_bytes <= MOST_BYTES:
             self._full = False
         if not (self._full or self.stalled or self._transport.is_closing()):
@@ -185,7 +185,7 @@ class HttpConnection(asyncio.Protocol):
     # The parser's side
 
     def on_message_begin(self) -> None:
-        """Start a request at its first byte."""
+        """Start collecting a new request."""
         self._stage = _HEAD
         self._begun += 1
         self._target = b""
@@ -312,7 +312,7 @@ class HttpConnection(asyncio.Protocol):
         return b"\r\n".join(lines) + b"\r\n\r\n"
 
     def _refuse_for(self, cause: BaseException | None) -> None:
-        """Reject a request with the answer for an exception of a callback."""
+        """Reject a request after a callback of the parser raised an exception."""
         if isinstance(cause, _BodyTooLongError):
             self._refuse(self._protocol.too_large(self._headers))
         else:  # the service also answers 400 to a head that is too long
@@ -371,7 +371,7 @@ class HttpConnection(asyncio.Protocol):
         self._transport.abort()
 
     def tick(self, now_s: float, idle_s: float, request_s: float) -> None:
-        """Close a connection that has waited too long, either idle, within a request, or for its client to read."""
+        """Close the connection if it has been idle, or has waited for its client to send or read, for too long."""
         waited = now_s - self.since_s
         if self.stalled:
             if waited > request_s:

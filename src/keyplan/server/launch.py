@@ -128,10 +128,10 @@ def launch(
     hints: Callable[[str], list[str]] | None = None,
     pages: Callable[[Engine, DynamoDBApplication], WebPages] | None = None,
 ) -> None:
-    """Serve until SIGINT or SIGTERM. `say` receives each line for the user. Raises LaunchError.
+    """Serve until SIGINT or SIGTERM. `say` is called with each line of output. Raises LaunchError.
 
-    `prepare` receives the engine before any client connects. `hints` returns further lines to print for the URL.
-    `pages` returns the server for browsers, which passes all paths that are not its own to the given application.
+    `prepare` receives the engine before any client connects. `hints` returns additional lines to print for a URL.
+    `pages` returns the server for browsers, which passes requests for unknown paths to the given application.
     """
     signatures = known_keys(credentials)
     if signatures is None and not force_open and not is_loopback(host):
@@ -188,7 +188,7 @@ def bound_socket(host: str, port: int) -> socket.socket:
 
 
 def opened(db: str, durability: Literal["full", "normal"], buckets: str | None = None) -> Engine:
-    """Return an engine for a file or in memory. Raises LaunchError."""
+    """Open a database file, or a database in memory, and return its engine. Raises LaunchError."""
     try:
         if db == MEMORY:
             return Engine.memory(buckets=buckets)

@@ -1,4 +1,4 @@
-"""The DynamoDB JSON protocol without sockets, which turns a request into an answer.
+"""The DynamoDB JSON protocol, which converts requests to answers without using sockets.
 
 `answer` does everything in one step. Servers that let several requests share a commit use three steps: `read` checks
 everything that needs no engine and returns a `ProtocolCall` or an `Answer`, `run` calls the engine, and `render`
@@ -153,7 +153,7 @@ class DynamoDBProtocol:
         return self.render(work, self.run(work)) if isinstance(work, ProtocolCall) else work
 
     def run(self, call: ProtocolCall) -> dict[str, Any] | Exception:
-        """Return the engine's response, or its exception."""
+        """Run a call. Return the engine's response, or the exception that the engine raised."""
         try:
             return self._call(call.operation, call.request)
         except Exception as error:  # noqa: BLE001 - every exception is an answer
@@ -188,7 +188,7 @@ class DynamoDBProtocol:
         return InternalServerError(texts.INTERNAL)
 
     def too_large(self, headers: dict[bytes, bytes]) -> Answer:
-        """Return the answer to a body over 16 MB, which is a 413 without a length, as in the service."""
+        """Return the answer to a body over 16 MB, a 413 response without Content-Length, like that of the service."""
         return Answer(413, b"", JSON, self._ids.next(), _cors(headers), unsized=True)
 
     def forbidden(self, reason: str) -> Answer:
@@ -219,7 +219,7 @@ class DynamoDBProtocol:
         return {**result, "Endpoints": [{**endpoint, "Address": host} for endpoint in result["Endpoints"]]}
 
     def _page(self, request: Request) -> Answer:
-        """Return the answer to methods other than POST. Only health checks and preflight requests are supported."""
+        """Return the answer to requests without POST. Only health checks and preflight requests are supported."""
         headers = request.headers
         if request.method in (b"GET", b"HEAD"):
             if request.path in _HEALTH_PATHS:

@@ -57,7 +57,7 @@ class Signatures(Protocol):
     """Interface of signature checkers."""
 
     def check(self, request: Request) -> None:
-        """Return if the client is authorized, or else raise the service's error."""
+        """Raise the service's error unless the client is authorized."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class WellFormed:
 
 @lru_cache(maxsize=256)
 def _is_usual(beginning: bytes) -> bool:
-    """Return True if a header starts with a known prefix, which a client repeats for a day."""
+    """Return True if a header starts with a known prefix. Each client sends the same prefix for a day."""
     return _USUAL.fullmatch(beginning) is not None
 
 

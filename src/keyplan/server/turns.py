@@ -1,4 +1,4 @@
-"""Processing of requests from many connections together, in iterations of the event loop.
+"""Processing of requests from all connections together, once per iteration of the event loop.
 
 Each connection or ASGI request has a queue, whose requests are answered in the order of arrival. Requests that arrive
 while the event loop polls its sockets run in the next iteration, one request of each queue at a time. Reads run first
@@ -7,9 +7,9 @@ it. If the commit fails, each of them gets the error. A read after a write in th
 Operations on tables run alone, because they may wait for other threads of the engine.
 
 If commits must be on disk before they are acknowledged, the event loop itself waits for the disk. A separate thread
-would cost more, in switches of the GIL, than the event loop could do concurrently. Therefore as many writes as possible
-should share a commit. Clients that received their answers together tend to send their next requests one after another.
-An iteration waits for them as long as polling the sockets yields more requests.
+would lose more time to GIL switches than the event loop would gain. Therefore as many writes as possible should share a
+commit. Clients that received their answers together tend to send their next requests one after another. An iteration
+waits for them as long as polling the sockets yields more requests.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class TurnQueue(Protocol):
 
 
 Work: TypeAlias = ProtocolCall | Answer | Request
-"""A request; it may wait unparsed, if other requests of its lane are large."""
+"""A checked call, an answer, or a request that is not parsed yet because other requests of its queue are large."""
 Entry: TypeAlias = tuple[TurnQueue, ProtocolCall | Answer]
 
 
@@ -164,8 +164,8 @@ def _send(done: list[tuple[TurnQueue, Answer]]) -> None:
 def stretch(batch: list[Entry], start: int) -> tuple[int, list[Entry], list[Entry]]:
     """Return the requests from `start` that one group can contain.
 
-    The result consists of their end, the requests to run before the group, and the requests in the group. Answers that
-    already exist keep their place in their queue.
+    The result consists of the index after these requests, the requests to run before the group, and the requests in the
+    group. Answers that already exist keep their place in their queue.
     """
     early: list[Entry] = []
     late: list[Entry] = []

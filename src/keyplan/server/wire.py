@@ -91,7 +91,7 @@ class Answer:
         return zlib.crc32(self.body)
 
     def headers(self) -> list[tuple[bytes, bytes]]:
-        """Return all headers except connection headers, for servers that write these themselves."""
+        """Return all headers except connection headers, for servers that write connection headers themselves."""
         pairs = [(b"content-type", self.content_type)]
         if not self.unsized:
             pairs.append((b"content-length", b"%d" % len(self.body)))
