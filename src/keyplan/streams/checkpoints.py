@@ -1,4 +1,4 @@
-"""Checkpoints, which store the position of each consumer in each shard, and the runner that reads the shard.
+"""Checkpoints, which store, for each consumer and shard, the position and the runner that reads the shard.
 
 A lane is the progress of one consumer through one shard. A runner acquires a lane for a limited time, the lease. Every
 acquisition increments the lane's fencing token, and only the holder of the current token can move the checkpoint. A
@@ -31,10 +31,10 @@ class Lane:
     """True if the shard has ended, and all its records were handled."""
     owner: str | None = None
     until_s: float = 0.0
-    """When the owner's lease ends, seconds since 1970."""
+    """The end of the owner's lease, in seconds since 1970."""
     fence: int = 0
     starts: int | None = None
-    """The shard's first sequence when the lane was first acquired, or None if unknown.
+    """The first sequence of the shard when the lane was first acquired, or None if it is unknown.
 
     If nothing was read and the shard now starts later, records were lost.
     """
@@ -49,7 +49,7 @@ class Board:
     """The stored state of one consumer."""
 
     begins_at_s: float | None = None
-    """For a consumer that began with the latest changes: the time at which it began.
+    """The time at which the consumer began, if it began with the latest changes, or None.
 
     Older records are not delivered.
     """
@@ -58,7 +58,7 @@ class Board:
     lanes: Mapping[str, Lane] = field(default_factory=dict)
     """Lanes by shard."""
     runners: Mapping[str, float] = field(default_factory=dict)
-    """Runners with the time until which each counts as alive, seconds since 1970."""
+    """For each runner, the time until which it counts as alive, in seconds since 1970."""
 
 
 class Checkpoints(Protocol):
@@ -147,7 +147,7 @@ class FileCheckpoints:
         self._keep(lane, replace(lane, owner=None, until_s=0.0))
 
     def _keep(self, held: Lane, then: Lane) -> None:
-        """Replace a lane if its fencing token is current, or else raise LeaseLostError."""
+        """Replace the lane `held` by `then`. Raises LeaseLostError if its fencing token is outdated."""
 
         def change(kept: dict[str, Any]) -> None:
             there = _lane(held.consumer, held.shard, kept.get("lanes", {}).get(held.shard, {}))

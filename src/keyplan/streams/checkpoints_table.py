@@ -1,4 +1,4 @@
-"""Small tables for runners, with the consumer name as partition key."""
+"""Tables in which runners store their data, with the consumer name as partition key."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Item = dict[str, Any]
 
 
 class OwnTable:
-    """A runner table, accessed by its physical name.
+    """A table in which runners store data, accessed by its physical name.
 
     Raises ServiceError for rejected requests, and RunError if the service cannot be reached.
     """
@@ -38,8 +38,8 @@ class OwnTable:
     ) -> None:
         """Prepare access to the table.
 
-        `remedy` says what to do if the table is missing. `create` determines whether to create a missing table; by
-        default, it is created only for an engine in this process.
+        `remedy` is the advice in the error message for a missing table. `create` determines whether to create a missing
+        table; by default, it is created only for an engine in this process.
         """
         self._remedy = remedy
         self.service = Service(db, clock=clock)
@@ -187,7 +187,7 @@ class TableCheckpoints:
         self._keep(lane, {}, gone=("owner", "until"))
 
     def _keep(self, lane: Lane, lease: Item, *, gone: tuple[str, ...] = ()) -> None:
-        """Set attributes of a lane, including its lease, and remove others."""
+        """Set a lane's attributes, including its lease, and remove the attributes in `gone`."""
         sets: Item = {"done": {"BOOL": lane.done}, **lease}
         if lane.position is not None:
             sets["position"] = {"S": str(lane.position)}

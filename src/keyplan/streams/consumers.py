@@ -1,8 +1,8 @@
 """Consumers with their filters, which are evaluated on entities before delivery.
 
-`changed("status")` is true for a modification that changes the field, for an insert with a value, and for the removal
-of a value. `changed("status", "done")` is true only if "done" is the new value. A condition is evaluated on the current
-item, or on the last version of a removed item.
+`changed("status")` is true for a modification that changes the field, and for the insertion or removal of an item that
+has a value in this field. `changed("status", "done")` is true only if "done" is the new value. A condition is evaluated
+on the current item, or on the last version of a removed item.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class BoundConsumer:
     """A consumer with its name in checkpoints."""
 
     name: str
-    """The table's real name and the consumer's: orders/notify."""
+    """The real table name and the consumer name, such as orders/notify."""
     declared: Consumer
     entities: frozenset[EntitySpec]
     passes: Filter | None
@@ -183,7 +183,7 @@ _MAKE: dict[EventName, Callable[[StreamRecord, Reader | None, Reader | None, str
 
 
 def bind(table: Table, real_name: str, wanted: Sequence[Callable[..., Any] | str] | None) -> list[BoundConsumer]:
-    """Return the consumers of a table to run: all consumers, or those of the given functions or names."""
+    """Return the table's consumers to run: all of them, or those with the given functions or names."""
     declared = table.consumers if wanted is None else [_named(table, name) for name in wanted]
     if not declared:
         raise ConsumerSetupError(f"table {table.name} has no consumer: declare one with @table.on_change(...)")

@@ -2,7 +2,7 @@
 
 A page of records is divided into segments: single records, or batches for a consumer that accepts lists. Only the first
 segment is delivered, and the position of the lane moves past it only after it has been handled. This module never
-sleeps. A failed segment has a time before which it is not retried, and the caller must call again.
+sleeps. A failed segment has a time before which it is not retried. The caller must call again after that time.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from keyplan.streams.records import Failure, error_text, trace_of
 
 @dataclass(frozen=True)
 class Backoff:
-    """Waits between retries of failed deliveries. Each wait is drawn uniformly between 0 and an upper bound."""
+    """Delays between retries of failed deliveries. Each delay is random, uniformly between 0 and an upper bound."""
 
     first_s: float = 0.2
-    """The bound of the first wait in seconds; each later bound is twice the previous one."""
+    """The bound of the first delay in seconds. Each later bound is twice the previous one."""
     most_s: float = 60.0
-    """The bound of every wait in seconds."""
+    """The highest bound of a delay in seconds."""
 
     def wait_s(self, attempt: int, clock: Clock) -> float:
-        """Return the wait in seconds after a number of consecutive failures, with full jitter."""
+        """Return the delay in seconds after a number of consecutive failures, with full jitter."""
         return jittered_s(attempt, self.first_s, self.most_s, clock)
 
 
@@ -46,13 +46,13 @@ class Counts:
     skipped: int = 0
     """Records that a consumer filtered out, counted for each consumer."""
     retried: int = 0
-    """Deliveries that failed and are retried, halved ones included."""
+    """Deliveries that failed and are retried, including those that are retried in two halves."""
     failed: int = 0
     """Records sent to a destination."""
     gaps: int = 0
-    """Shards of which records were trimmed unread."""
+    """Shards in which records were trimmed before a consumer read them."""
     waiting: int = 0
-    """Consumers' shards that wait for a retry at the end of the run."""
+    """Shards that wait for a retry at the end of the run, counted for each consumer."""
 
 
 @dataclass
@@ -61,17 +61,17 @@ class Segment:
 
     records: list[Sorted]
     changes: list[Changes] | None
-    """The changes of each record for the consumer; None: to be created again, as handlers may have altered them."""
+    """The changes of each record, or None if they must be created again because handlers may have altered them."""
     upto: int
     """The lane's position once this segment is handled."""
     error: Exception | None = None
-    """The error because of which it cannot be delivered at all."""
+    """The error that prevents any delivery, such as an image that does not match its entity, or None."""
     attempts: int = 0
     """Number of attempts with exactly these records."""
     before: int = 0
     """Number of attempts as part of a larger segment."""
     failures: list[Failure] = field(default_factory=list)
-    """The failures for the destination, once the segment has been given up."""
+    """The failures to send to the destination, after the last attempt."""
 
 
 @dataclass(eq=False)
@@ -89,13 +89,13 @@ class Track:
     unsaved: int = 0
     """Records handled since the last checkpoint."""
     stopped: Failure | None = None
-    """The record that stopped it."""
+    """The failed record because of which the lane is stopped, or None."""
     is_lost: bool = False
     """True if another runner has taken over the lane."""
     is_at_tip: bool = False
-    """True if it has handled all records as of the last poll."""
+    """True if the consumer had handled all records of the shard at the last poll."""
     last_at_s: float | None = None
-    """When the present or last record was written."""
+    """The time when the current or last record was written."""
 
     @property
     def is_idle(self) -> bool:

@@ -66,7 +66,7 @@ class JsonLinesFolder:
 
 
 def _append(path: Path, lines: bytes) -> None:
-    """Append complete lines in one write, after ending any truncated line."""
+    """Append complete lines in one write. If the file ends with a truncated line, terminate it first."""
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
     try:
         size = os.fstat(file).st_size
@@ -81,7 +81,7 @@ def _append(path: Path, lines: bytes) -> None:
 
 DEFAULT_NAME = "keyplan-failures"
 _MOST_BYTES = 390_000
-"""Maximum size of the JSON text; the service's limit for an item is 400 KB, and its other attributes are small."""
+"""Maximum size of the JSON text. The service's limit for an item is 400 KB, and the other attributes are small."""
 _MOST_TEXT = 4000
 _REMEDY = "for failed records: create it (consumer, event_id: both String), or use TableDestination(db, create=True)"
 

@@ -37,7 +37,7 @@ class Leases:
         self._kept.prepare()
 
     def board(self, consumer: BoundConsumer, *, latest: bool) -> tuple[Board, bool]:
-        """Return the state of a consumer and whether it is new. A new consumer starts at `latest` if it is set."""
+        """Return the state of a consumer, and True if it is new. With `latest`, a new consumer skips older changes."""
         self._announce(consumer.name)
         board = self._kept.board(consumer.name)
         if board.is_known:
@@ -52,7 +52,7 @@ class Leases:
             self._kept.announce(consumer, self.runner, now_s + self.lease_s)
 
     def settle(self, consumer: BoundConsumer, board: Board, streams: Sequence[TableStream]) -> int:
-        """Release lanes above the fair share or acquire free lanes up to it. Return the number of acquired gaps."""
+        """Release lanes above the fair share or acquire free lanes up to it. Return the number of new gaps."""
         ready = ready_shards(streams, lambda key: key in board.lanes and board.lanes[key].done)
         now_s = self._clock.now()
         alive = {name for name, until_s in board.runners.items() if until_s > now_s} | {self.runner}

@@ -79,7 +79,7 @@ class GivenUp:
 
 @dataclass(frozen=True)
 class LeaseLost:
-    """Another runner has acquired a shard. Records handled since the last checkpoint are delivered again there."""
+    """Another runner has acquired a shard. It receives the records since the last checkpoint again."""
 
     consumer: str
     shard: str
@@ -105,5 +105,5 @@ Notify = Callable[[Notice], None]
 
 
 def log_notice(notice: Notice) -> None:
-    """Log a notice. Lost records and records that were given up are errors, and all other notices are warnings."""
+    """Log a notice, as an error if records were lost or given up, or else as a warning."""
     _log.log(logging.ERROR if isinstance(notice, (Gap, GivenUp, StreamReplaced)) else logging.WARNING, "%s", notice)

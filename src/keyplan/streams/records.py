@@ -31,7 +31,7 @@ class StreamRecord:
     old: Item | None
     new: Item | None
     by_service: bool
-    """True if expiry deleted the item, not a program."""
+    """True if the service deleted the item because it had expired."""
 
     @property
     def sequence_number(self) -> str:
@@ -143,7 +143,7 @@ class Failure:
     """A record that a consumer could not handle."""
 
     consumer: str
-    """The table's name and the consumer's: orders/notify."""
+    """The table name and the consumer name, such as orders/notify."""
     record: StreamRecord
     error: str
     """The type and text of the last error."""
@@ -152,7 +152,7 @@ class Failure:
     attempts: int
     """Number of attempts, alone or in a batch."""
     failed_at_s: float
-    """When the record was given up, seconds since 1970."""
+    """The time when the record was given up, in seconds since 1970."""
 
     @property
     def key_text(self) -> str:

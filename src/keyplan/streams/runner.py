@@ -43,7 +43,7 @@ from keyplan.streams.streams import ShardCursor, StreamService, TableStream, lab
 
 Start = Literal["horizon", "latest"]
 _PASSING = (ThrottledError, UnavailableError, WriteConflictError, DatabaseLockedError)
-"""Errors through which a runner continues: a service or file that could not be reached or written."""
+"""Errors after which a runner continues, because the service or a file may become available again."""
 _UNLIMITED = 1 << 60
 
 
@@ -76,9 +76,9 @@ class Runner:
         """Prepare a runner. Raises ConsumerSetupError for a consumer that cannot run.
 
         `consumers` are functions or their names, by default all consumers of the table. `checkpoints` are stored by
-        default in the table keyplan-checkpoints of the same database. `destinations` maps the names that consumers give
-        as `on_failure` to destinations. `handlers` maps consumers to functions to call instead of the declared ones,
-        such as methods of an object with a connection. `start` determines whether a new consumer starts with the oldest
+        default in the table keyplan-checkpoints of the same database. `destinations` maps the `on_failure` names of
+        consumers to destinations. `handlers` maps consumers to functions to call instead of the declared ones, such as
+        methods of an object with a connection. `start` determines whether a new consumer starts with the oldest
         existing records or only with later ones. `runner` is the name of this runner. A runner that restarts with the
         same name resumes its shards at once.
 
@@ -136,7 +136,7 @@ class Runner:
     def run_once(self, limit: int | None = None) -> Counts:
         """Deliver existing records, at most `limit`, and return the counts.
 
-        Failed deliveries that must be retried later are not waited for but counted in `waiting`. Raises
+        The call does not wait for deliveries that must be retried later, but counts them in `waiting`. Raises
         ConsumerStoppedError after all other work is done, and RunError if the service cannot be reached.
         """
         return self._pass(limit, refresh=True)
@@ -287,7 +287,7 @@ class Runner:
         self._refreshed_s = self.clock.monotonic()
 
     def _give_up_unlisted(self, consumer: BoundConsumer, streams: Sequence[TableStream]) -> None:
-        """Drop tracks from a failed refresh that are no longer listed, because their shards may not exist any more."""
+        """Release tracks that a failed refresh left unread, if their shards are no longer listed."""
         listed = {shard.key for stream in streams for shard in stream.shards}
         for track in self._reading.unread(consumer):
             if track.lane.shard not in listed:

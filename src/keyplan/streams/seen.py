@@ -1,4 +1,4 @@
-"""Exactly-once effects for repeated deliveries, by means of a marker that is written with the effect of each change.
+"""Exactly-once effects despite repeated deliveries, with a marker that is written with the effect of each change.
 
 A handler writes the marker and the effect in one transaction. If the marker already exists, the change has already been
 applied and nothing is written.
@@ -40,8 +40,8 @@ class Seen:
         """Declare the markers.
 
         `table` is a table with a TTL, by default the separate table keyplan-seen. `kept` is how long a marker is kept.
-        It must be longer than a change can be redelivered; a stream keeps records for a day. Declare the markers next
-        to the tables of the design, so that `create_tables` includes their table.
+        It must be longer than the time in which a change can be delivered again. A stream keeps records for a day.
+        Declare the markers next to the tables of the design, so that `create_tables` includes their table.
         """
         self.kept = kept
         self.table = table if table is not None else Table(DEFAULT_NAME, pk="pk", ttl="expires_at")

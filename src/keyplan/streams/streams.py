@@ -22,7 +22,7 @@ STREAM_OPERATIONS = frozenset({"ListStreams", "DescribeStream", "GetShardIterato
 
 
 class Service:
-    """A database. Raises ServiceError for rejected requests, and RunError if it cannot be reached."""
+    """Access to a database. Raises ServiceError for rejected requests, and RunError if it cannot be reached."""
 
     def __init__(self, db: Connection | Transport, *, clock: Clock | None = None) -> None:
         self._db = db
@@ -56,7 +56,7 @@ class Service:
 
 
 class StreamService(Service):
-    """A database with its streams."""
+    """Access to a database and its streams."""
 
     def __init__(self, db: Connection | Transport, *, streams: Any = None, clock: Clock | None = None) -> None:
         """Prepare access to the streams of a database.
@@ -85,9 +85,10 @@ def _streams_transport(transport: Transport, client: Any) -> Transport:
 
 
 def streams_client(client: Any) -> Any:
-    """Return a client of the streams that belong to a client's tables: same region, endpoint and settings.
+    """Return a client for the streams of a client's tables, with the same region, endpoint and settings.
 
-    It does not validate parameters: botocore refuses ShardIds of under 28 characters, which other engines have.
+    The returned client does not validate parameters, because botocore rejects ShardIds of fewer than 28 characters,
+    which other engines use.
     """
     import boto3  # noqa: PLC0415 - an extra; here is a client of it
     from botocore.config import Config  # noqa: PLC0415 - comes with it
@@ -115,7 +116,7 @@ class Shard:
     parent: str | None
     starts: int | None
     ends: int | None
-    """The last sequence of a closed shard; None while it is open."""
+    """The last sequence of a closed shard, or None for an open shard."""
 
     @property
     def key(self) -> str:
@@ -125,7 +126,7 @@ class Shard:
 
 @dataclass(frozen=True)
 class TableStream:
-    """A stream of a table with its shards. If a stream is re-enabled, the table has several for a day."""
+    """A stream of a table with its shards. Re-enabling it adds a stream, and both exist for a day."""
 
     arn: str
     view: str
@@ -222,7 +223,7 @@ class RecordsPage:
     ended: bool
     """True if the shard has no further records, now and later."""
     gap: bool = False
-    """True if records before these were trimmed unread."""
+    """True if earlier records were trimmed before they were read."""
 
 
 @dataclass
@@ -236,7 +237,7 @@ class ShardCursor:
     from_latest: bool = False
     """True if reading begins at the end instead of the start.
 
-    Only for the first iterator: one that replaces an expired iterator must not skip records written since.
+    This applies only to the first iterator. An iterator that replaces an expired one must not skip newer records.
     """
     iterator: str | None = None
 
@@ -287,7 +288,7 @@ class ShardCursor:
         return self.shard.ends is None or self.position is None or self.position < self.shard.ends
 
     def _page(self, answer: dict[str, Any], *, gap: bool) -> RecordsPage:
-        """Return a complete page in order and without duplicates, whatever order the service returned."""
+        """Return the records of a response as a page, sorted and without duplicates."""
         by_sequence: dict[int, StreamRecord] = {}
         for raw in answer["Records"]:
             record = record_of(self.shard.arn, self.shard.name, raw)
