@@ -27,12 +27,12 @@ TARGET_USE = 0.7
 
 @dataclass(frozen=True)
 class Load:
-    """Change of the declared rates, numbers and sizes, for a what-if estimate."""
+    """Changes to the declared rates, numbers and sizes, for a what-if estimate."""
 
     scale: float = 1.0
     """Factor of all declared rates."""
     rates: Mapping[str, Rate] = field(default_factory=dict)
-    """Rates of patterns, by name, instead of the declared ones. They are not scaled."""
+    """Rates by pattern name, which replace the declared rates. `scale` does not apply to them."""
     growth: Growth = SIZES_AS_DECLARED
     """Factors of the declared numbers and sizes of items."""
 
@@ -56,7 +56,7 @@ class PatternCost:
     calls: float
     """Monthly calls; 0 if no rate is declared."""
     requests: float
-    """Monthly price of its requests at on-demand rates."""
+    """Monthly price of the pattern's requests at on-demand rates."""
 
     @property
     def per_million(self) -> float:
@@ -77,7 +77,7 @@ class PartCost:
     on_demand: float
     """Monthly price of requests on demand."""
     provisioned: float
-    """Monthly price of provisioned capacity: as declared, or as much as the peak needs."""
+    """Monthly price of provisioned capacity, either as declared or as required for the peak load."""
     storage_bytes: float
     storage: float
     """Monthly price of storage before the free tier."""
@@ -227,7 +227,7 @@ def _part(design: Design, table: Table, index: Index | None, book: PriceBook, ra
 
 
 def _capacity(design: Design, table: Table, index: Index | None, book: PriceBook, rates: Load) -> float:
-    """Return the monthly price of the declared or required capacity. Local indexes use that of their table."""
+    """Return the monthly price of the declared or required capacity. Local indexes use the capacity of their table."""
     klass = table.schema.table_class
     bought = table.schema.provisioned if index is None else index.billing
     if bought is None:

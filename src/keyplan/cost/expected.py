@@ -37,12 +37,12 @@ class Expected:
     """Items read or written."""
     returned: float
     guesses: tuple[str, ...]
-    """Assumptions for what the design does not declare."""
+    """Assumptions about numbers that the design does not declare."""
     hydrated: float = 0.0
-    """Of the read units, those of whole items that are read from the table for index entries."""
+    """The part of the read units that is spent on reading whole items from the table for index entries."""
 
     def read_from(self, plan: Plan, index: Index | None) -> float:
-        """Return the read units of a call on the table (None) or an index. Fetches of a local index are separate."""
+        """Return the read units of a call on the table (None) or an index, without fetches of a local index."""
         read = self.units.read - self.hydrated if plan.index is index else 0.0
         return read + self.hydrated if index is None else read
 
@@ -137,7 +137,7 @@ def _filtered(plan: Plan, found: float) -> tuple[float, float]:
 
 
 def read_for(limit: int, kept: float) -> float:
-    """Return how many items are read to fill a limit through a filter that keeps this share.
+    """Return how many items are read until `limit` items pass a filter that keeps the share `kept`.
 
     Each request asks for twice as many items as the previous one.
     """
@@ -166,7 +166,7 @@ def fetches(plan: Plan, evaluated: float) -> float:
 
 
 def _whole_item(plan: Plan) -> float:
-    """Return the read units of one whole item in a range."""
+    """Return the read units of one whole item of average size."""
     sizes = [item_size(entity).average for entity in plan.entities]
     return read_units(int(sum(sizes) / len(sizes)), consistent=plan.consistent)
 
@@ -261,7 +261,7 @@ def _in_batch(plan: Plan, facts: Facts) -> tuple[float, tuple[str, ...]]:
 
 
 def _write(plan: Plan, *, enclosed: bool = False) -> Units:
-    """Return the cost of a single write. `enclosed` is True in a transaction, as for checks and sentinel writes."""
+    """Return the cost of a single write. `enclosed` is True in a transaction."""
     entity = plan.entity
     size = item_size(entity).average
     if plan.operation in {"PutItem", "BatchWriteItem", "DeleteItem"}:
@@ -291,7 +291,7 @@ def _reads(plan: Plan, *, enclosed: bool) -> int:
 
 
 def sentinel_writes(plan: Plan) -> int:
-    """Return the number of sentinel writes: for each changed value, one for the old value and one for the new."""
+    """Return the number of sentinel writes: two for each unique value that changes."""
     if not plan.keeps_unique:
         return 0
     changed = {action.path.field for action in plan.actions if action.name not in {"set_if_missing", "remove"}}
@@ -304,7 +304,7 @@ def sentinel_writes(plan: Plan) -> int:
 
 
 def _may_move(bound: BoundKey, entity: EntitySpec) -> bool:
-    """Return True if a replacement can change the index key, which is impossible if it consists of the primary key."""
+    """Return True if a replacement can change the index key. It cannot change primary key attributes."""
     return not set(bound.depends_on) <= set(entity.key.fields)
 
 
@@ -433,5 +433,5 @@ def _is_inside(entity: EntitySpec, bound: BoundKey, values: Mapping[str, Any]) -
 
 
 def _is_value(source: object) -> bool:
-    """Return True if a source is certainly not None."""
+    """Return True if the value of a source is certainly not None."""
     return is_never_none(source) if isinstance(source, Param) else source is not UNKNOWN

@@ -18,7 +18,7 @@ def wrapped(text: str, indent: str = "") -> str:
 
 
 def figure_table(head: Row, groups: Mapping[str, Sequence[Row]], *, left: Sequence[int] = (0,)) -> str:
-    """Format rows below the table or index that they share, which has its own line.
+    """Format rows in groups. Each group has a line with the name of its table or index above its rows.
 
     The columns in `left` are aligned to the left, others to the right. A first cell that is too long has its own line.
     A row's cells beyond the columns of the head are notes, each on its own line below the row.

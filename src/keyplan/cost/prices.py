@@ -25,7 +25,7 @@ class PriceDataError(KeyplanError):
 
 @dataclass(frozen=True)
 class Price:
-    """A price in the currency of its book."""
+    """A price in the currency of its price book."""
 
     price: float
     per: str

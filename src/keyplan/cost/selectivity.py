@@ -31,11 +31,11 @@ from keyplan.design.parameters import Each, EveryShard, Param, Source
 from keyplan.design.planning.plan import KeyValue, Plan, SortCondition
 
 ASSUMED = 20.0
-"""Items that a read finds of an entity without a declared number."""
+"""The assumed number of items that a read returns, if the design does not declare the entity's number of items."""
 
 
 def share_in_index(entity: EntitySpec, bound: BoundKey) -> float:
-    """Return the share of an entity's items in an index, which have all key fields and satisfy `only_if`.
+    """Return the share of an entity's items that are in an index, having all key fields and satisfying `only_if`.
 
     Undeclared fields are assumed to be present, and optional fields of one key to be present together.
     """
@@ -167,7 +167,8 @@ _BY_KIND: dict[type, Callable[[Any, EntitySpec], float | None]] = {
 def matching(plan: Plan, entity: EntitySpec, guesses: list[str]) -> float:
     """Return how many items of an entity a read finds in its partitions and range.
 
-    A sort key range is assumed to contain everything. Assumptions for undeclared numbers are added to `guesses`.
+    A sort key range is assumed to contain all items of the partition. Assumptions for undeclared numbers are added to
+    `guesses`.
     """
     items = entity.volume
     if items is None:
@@ -224,7 +225,7 @@ def stated_values(plan: Plan, entity: EntitySpec) -> dict[str, Source]:
 
 
 def _values_written(values: Sequence[KeyValue], parts: Sequence[BoundKeyAttribute]) -> dict[str, Source]:
-    """Return the field values in a key string that a pattern writes out, such as STATE#open."""
+    """Return the field values that a literal key string in a pattern contains, such as STATE#open."""
     sources: dict[str, Source] = {}
     for value, part in zip(values, parts, strict=False):
         if value.template is not None and not value.template.fields:
@@ -373,7 +374,7 @@ def _number_of(name: str, entity: EntitySpec, plan: Plan) -> tuple[float | None,
 
 
 def _number_of_ids(name: str, entity: EntitySpec) -> tuple[float | None, str]:
-    """Return an ID's number of distinct values without a declaration, with the assumption.
+    """Return the assumed number of distinct values of an undeclared ID, with a text about the assumption.
 
     An entity's own ID is different in each item. For another ID, each value is assumed to occur in a typical number of
     items.
@@ -419,8 +420,8 @@ def same_field(spec: EntitySpec, other: EntitySpec, name: str) -> bool:
 def _combinations(alike: Mapping[str, ValueCounts], entity: EntitySpec, plan: Plan, guesses: list[str]) -> float:
     """Return the number of combinations of field values.
 
-    Values are combined freely. However, fields that form an entity's whole key have at most as many combinations as the
-    entity has items. For example, repositories have an owner and a name, and most names exist once.
+    All combinations are assumed to occur. However, fields that form an entity's whole key have at most as many
+    combinations as the entity has items. For example, repositories have an owner and a name, and most names exist once.
     """
     left, product = dict(alike), 1.0
     for owner in sorted((entity, *plan.siblings), key=lambda spec: -len(spec.key.fields)):

@@ -24,7 +24,7 @@ class ItemSize:
     average: int
     p99: int
     most: int | None
-    """None if unbounded or undeclared."""
+    """The maximum size, or None if it is unbounded or undeclared."""
     declared: bool
     """True if declared; False if guessed from the fields' types."""
 
@@ -34,7 +34,7 @@ class Growth:
     """Factors of the declared numbers and sizes of items, for a what-if estimate."""
 
     items: float = 1.0
-    """Factor of the number of items of each entity; declared numbers of distinct values stay."""
+    """Factor of the number of items of each entity. Declared numbers of distinct values do not change."""
     size: float = 1.0
     """Factor of the sizes of items."""
 
@@ -45,7 +45,7 @@ _GROWTH: ContextVar[Growth] = ContextVar("growth", default=AS_DECLARED)
 
 @contextmanager
 def grown(growth: Growth) -> Iterator[None]:
-    """Let estimates within the block use the declared numbers and sizes times these factors."""
+    """Multiply the declared numbers and sizes by these factors in all estimates within the block."""
     token = _GROWTH.set(growth)
     try:
         yield
@@ -54,7 +54,7 @@ def grown(growth: Growth) -> Iterator[None]:
 
 
 def count_of(volume: Volume) -> float:
-    """Return the number of items: as declared, or within `grown` times its factor."""
+    """Return the declared number of items, multiplied by the factor of an enclosing `grown` block."""
     return volume.count * _GROWTH.get().items
 
 

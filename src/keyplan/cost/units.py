@@ -67,7 +67,7 @@ def page_read(sizes_bytes: Sequence[int], *, consistent: bool) -> Units:
 
 
 def item_write(schema: Schema, old: Item | None, new: Item | None, *, transactional: bool = False) -> Units:
-    """Return the units of a write that replaces one item by another, or None for a missing item.
+    """Return the units of a write that replaces an item by another one. None stands for a missing item.
 
     A failed write costs as much as a write of the existing item, without its indexes.
     """
