@@ -20,15 +20,16 @@ from keyplan.diff.fields import Entities
 from keyplan.dynamodb.values.units import TRANSACTIONAL, index_write_units, read_units, write_units
 
 _SENTINEL_BYTES = 200
-"""Approximate bytes of a sentinel, its own key and its owner's: one write unit, like any item up to 1 KB."""
+"""Approximate size of a sentinel, which contains its own key and its owner's. Its write costs one unit."""
 
 
 def seconds_of(
     written: float, indexes: Mapping[str, float], schema: Schema, month: Estimate, before: Schema | None = None
 ) -> float | None:
-    """Return how many seconds it takes to write units to a table and its indexes, or None without spare capacity.
+    """Return how many seconds these writes to a table and its indexes take, or None without spare capacity.
 
-    Local indexes use the capacity of the table. `before` is the table in the old design, if it had more capacity.
+    Local indexes use the capacity of the table. `before` is the table in the old design, whose capacity is used if it
+    is higher.
     """
     of_table, of_indexes = written, {}
     for name, units in indexes.items():
@@ -88,7 +89,7 @@ class Backfill:
     """The cost of one pass over stored items."""
 
     by: str
-    """the service or a program"""
+    """Who runs the backfill: "the service" or "a program"."""
     what: str
     """The index to fill, the entity to rewrite or the table to copy."""
     table: str
@@ -100,11 +101,11 @@ class Backfill:
     indexes: Mapping[str, float] = field(default_factory=dict)
     """Write units by index."""
     checks: float = 0.0
-    """Write units of a copied table, whose items are checked in the transactions that copy them."""
+    """Write units of the checks in the original table, which are part of the transactions that copy its items."""
     seconds: float | None = None
-    """Time at the capacity that the declared load leaves, or None if none is left or no load is declared."""
+    """Duration with the spare capacity, or None if there is no spare capacity or no declared load."""
     price: float = 0.0
-    """Dollars; provisioned capacity costs nothing more."""
+    """Price in dollars. Provisioned capacity has no additional cost."""
     unknown: tuple[str, ...] = ()
     """Entities without a declared number of items."""
     is_cleaning: bool = False
@@ -141,7 +142,7 @@ def estimate_backfill(
 
 
 def build(work: Build, month: Estimate) -> Backfill | None:
-    """Return the backfill of an index, which the service does."""
+    """Return the backfill of a new index, which the service performs."""
     units, items, unknown = 0.0, 0, []
     for spec in work.entities:
         bound, count = spec.key_in(work.index), count_of(spec)
@@ -162,7 +163,7 @@ def build(work: Build, month: Estimate) -> Backfill | None:
 
 
 def rewrite(works: list[Rewrite], month: Estimate, tables: Mapping[str, Table]) -> Backfill:
-    """Return one pass over the stored items of an entity that makes all of its changes."""
+    """Return the backfill of an entity, a single pass over its stored items that makes all of its changes."""
     old, new = works[0].old, _new(works)
     sized, count = _sized(old, new), count_of(old, new)
     table = tables[old.schema.name]
@@ -217,7 +218,7 @@ def _entries(works: list[Rewrite], stored: int) -> dict[str, float]:
 
 
 def _touching(works: list[Rewrite], name: str) -> list[Rewrite]:
-    """Return the changes that affect the entries of an index, or all changes if none of them does alone."""
+    """Return the changes that affect the entries of an index, or all changes if no single change affects them."""
     old, new = works[0].old, _new(works)
     bound = (None if new is None else new.key_in(name)) or old.key_in(name)
     assert bound is not None, "one of the two is in it"

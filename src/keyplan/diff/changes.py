@@ -12,11 +12,11 @@ from keyplan.design.errors import Place
 from keyplan.design.schema import Index, Request, Schema, index_request
 
 Verdict = Literal["new table", "backfill", "online", "code"]
-"""new table: the service cannot change it. backfill: stored items must be written. online: the service changes it
-while the table is in use. code: only programs change.
+"""new table: the service cannot change it. backfill: stored items must be written. online: the service changes it while
+the table is in use. code: only programs change.
 """
 VERDICTS: tuple[Verdict, ...] = ("new table", "backfill", "online", "code")
-"""From the most work to the least."""
+"""The verdicts, from the most work to the least."""
 
 Kind = Literal[
     "table added",
@@ -50,14 +50,16 @@ Kind = Literal[
     "pattern changed",
     "consumer changed",
 ]
-"""The subject of a change; rules select changes by kind."""
+"""The kind of a change, by which rules select changes."""
 
 Phase = Literal["prepare", "accept", "write", "backfill", "switch", "read", "remove"]
-"""The phase of a roll-out. While a version is deployed, the previous one still runs: each must read what the other
-writes. So a version that reads both forms (accept) precedes one that writes the new form (write); stored items are
-rewritten when nothing writes the old form any more (backfill); the final version reads only the new form (read). A
-version that reads the copy of a table and still writes the original precedes it (switch). Tables are changed before
-all of that (prepare) or after it (remove).
+"""The phase of a roll-out.
+
+While a version is deployed, the previous version still runs, and each must read the items that the other writes.
+Therefore a version that reads both forms (accept) precedes a version that writes the new form (write). Stored items are
+rewritten when no program writes the old form any more (backfill). The final version reads only the new form (read). If
+a table is copied, a version that reads the copy and still writes the original (switch) precedes the final version.
+Tables are changed before all these phases (prepare) or after them (remove).
 """
 
 
@@ -89,7 +91,7 @@ class Rewrite:
 
     old: EntitySpec
     new: EntitySpec | None
-    """None if the items are deleted."""
+    """The entity in the new design, or None if the items are deleted."""
     rekeyed: bool = False
     """True if the primary key changes: each item is put under the new key and deleted under the old in one
     transaction.
@@ -101,9 +103,9 @@ class Rewrite:
     sentinels: int = 0
     """The number of sentinels to put or delete with each item."""
     items: bool = True
-    """True if the items are written; False if only their sentinels are."""
+    """True if the items are written, or False if only their sentinels are written."""
     share: float = 1.0
-    """The share of items, as far as the declared numbers say."""
+    """The share of items to rewrite, according to the declared numbers."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,7 @@ class DesignChange:
     work: Rewrite | Build | Move | None = None
     steps: tuple[RolloutStep, ...] = ()
     facts: Mapping[str, object] = field(default_factory=dict)
-    """Additional values for rules: removed values, the rate of a pattern."""
+    """Additional values for rules, such as removed values or the rate of a pattern."""
 
 
 def copy_steps(old: Table, new: Table) -> tuple[RolloutStep, ...]:

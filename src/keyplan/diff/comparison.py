@@ -28,9 +28,9 @@ _PHASES: dict[Phase, str] = {
     "read": "deploy the new version",
     "remove": "clean up",
 }
-"""In order."""
+"""The titles of the phases, in order."""
 _SEPARATE_FROM_COPIES: tuple[Kind, ...] = ("entity moved", "consumer changed")
-"""Changes with their own steps although the table is copied; the copy makes every other change."""
+"""Changes that need their own steps even if the table is copied. The copy makes all other changes."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Comparison:
         return tuple(sorted(changes, key=lambda change: VERDICTS.index(change.verdict)))
 
     def with_uses(self, module: str, programs: Iterable[Path], without: Iterable[Path]) -> Comparison:
-        """Return the comparison with the uses of removed patterns in programs added. Raises UnreadableProgramError."""
+        """Return the comparison with additional uses of removed patterns in programs. Raises UnreadableProgramError."""
         names = {str(change.facts["pattern"]) for change in self.of("pattern removed", "pattern renamed")}
         return replace(self, uses=uses_of(module, names, programs, without))
 
@@ -97,7 +97,7 @@ class Comparison:
 
     @cached_property
     def prices(self) -> tuple[PriceChange, ...]:
-        """Return the prices of each table in either design."""
+        """Return the monthly cost of each table that is in either design."""
         tables = matched(self.old_month.tables, self.new_month.tables)
         return (
             *(PriceChange(after.name, before.total, after.total) for before, after in tables.kept),

@@ -299,7 +299,7 @@ def _is_stored(pair: Entities, bound: BoundKey, part: BoundKeyAttribute) -> bool
 
 
 def missing_attributes(pair: Entities, bound: BoundKey) -> list[str]:
-    """Return the index key attributes that stored items do not have. Type changes are reported for fields."""
+    """Return the index key attributes that stored items do not have. Changes of types are reported as field changes."""
     return [
         part.attribute
         for part in bound.attributes
@@ -335,7 +335,7 @@ def never_stored(pair: Entities, bound: BoundKey) -> bool:
 
 
 def own_attributes(pair: Entities, bound: BoundKey) -> list[str]:
-    """Return the key attributes that nothing else writes."""
+    """Return the attributes of an index key that are neither fields nor part of another key."""
     kept = {stored.attribute for stored in _attributes(pair.new)}
     kept |= {part.attribute for key in (pair.new.key, *pair.new.indexes) for part in key.attributes}
     return [part.attribute for part in bound.attributes if part.attribute not in kept]

@@ -21,10 +21,10 @@ from keyplan.design.planning.plan import KeySelection, KeyValue, Plan
 
 Form = Hashable
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
-"""The memory address in a default repr, which differs between the designs."""
+"""The memory address in a default repr, which differs between the two designs."""
 KeyForm = tuple[object, ...]
 _KINDS: tuple[type, ...] = (bool, datetime, time, timedelta, bytes, float)
-"""Types whose text differs from a str, int, date or id of the same value. A bool is an int, so it comes first."""
+"""Types that are encoded differently in keys. A bool is an int, so it comes first."""
 
 
 class Named(Protocol):
@@ -77,7 +77,7 @@ def lookalikes(old: Sequence[N], new: Sequence[N], shape: Callable[[N], Hashable
 
 
 def _by_name(several: Iterable[N]) -> dict[str, N]:
-    """Return the objects by name. Of duplicates, which are reported separately, the first is used."""
+    """Return the objects by name. The first of several duplicates is used. Duplicates are reported separately."""
     by_name: dict[str, N] = {}
     for named in several:
         by_name.setdefault(named.name, named)
@@ -178,7 +178,7 @@ def _action(action: FieldUpdate) -> Form:
 
 @dataclass(frozen=True)
 class Format:
-    """The storage format of a date or time, or None for values of other types."""
+    """The storage format of a datetime, or of any other value if `name` is None."""
 
     name: str | None
 

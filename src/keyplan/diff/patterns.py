@@ -89,7 +89,7 @@ def _rate(pattern: Pattern[..., Any]) -> str:
 
 
 def _cursors(before: Pattern[..., Any], after: Pattern[..., Any], *, renamed: bool = False) -> str:
-    """Return a note about cursors of the running version, which are bound to their pattern."""
+    """Return a note about cursors that the running version has issued, which are bound to their pattern."""
     if before.kind not in _PAGED or after.kind not in _PAGED:
         return ""
     if renamed or partition_form(before.plan) != partition_form(after.plan):

@@ -40,11 +40,11 @@ class LoadedDesign:
 
     design: Design
     file: Path | None
-    """The named file, or the file of the named module."""
+    """The file that the user named, or the file of the named module."""
     files: frozenset[Path]
 
     def tables_shared_with(self, other: LoadedDesign) -> tuple[str, ...]:
-        """Return the tables that both versions declare in the same file. Changes in these cannot be detected."""
+        """Return the tables that both versions declare in the same file. Changes of these tables cannot be detected."""
         mine = self.places
         return tuple(name for name, place in other.places.items() if mine.get(name) == place)
 

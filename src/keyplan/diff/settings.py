@@ -265,7 +265,7 @@ def _expiry(old: Schema, new: Schema) -> Iterator[DesignChange]:
 
 
 def _discriminator(old: Schema, new: Schema) -> Iterator[DesignChange]:
-    """Yield a change of the discriminator. Each entity is compared separately."""
+    """Yield a change if the table has no discriminator any more. Other changes are reported for each entity."""
     was = old.discriminator
     if was is not None and new.discriminator is None:
         what, how = (
@@ -278,7 +278,7 @@ def _discriminator(old: Schema, new: Schema) -> Iterator[DesignChange]:
 
 
 def _literal(old: Schema, new: Schema) -> Iterator[DesignChange]:
-    """Yield a change of the setting `literal`, which determines whether requests are sent exactly as stated."""
+    """Yield a change of the setting `literal`, which determines whether requests are sent exactly as declared."""
     if old.literal == new.literal:
         return
     if new.literal:

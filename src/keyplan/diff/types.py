@@ -28,7 +28,7 @@ _SHOWN = 6
 
 
 LossKind = Literal["type", "gone", "narrowed", "missing"]
-"""type: another attribute type or format. gone: removed values. narrowed: values may violate new limits. missing: a
+"""type: a different attribute type or format. gone: removed values. narrowed: values may violate new limits. missing: a
 required attribute may be missing.
 """
 
@@ -59,7 +59,7 @@ class Loss:
     kind: LossKind
     text: str
     values: tuple[Any, ...] = field(default=(), compare=False)
-    """The removed values, if that is the whole difference."""
+    """The removed values, if the types do not differ otherwise."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class _Pair:
 
 
 def losses(old: StoredField, new: StoredField) -> list[Loss]:
-    """Return the losses if values of one type are read as another type. There are usually none."""
+    """Return the losses if values of one type are read as another type. Usually the list is empty."""
     absences = list(_presence(old, new))
     if old.type_code != new.type_code and "ANY" not in {old.type_code, new.type_code}:
         return [*absences, Loss("type", f"stored as {old.type_code}, read as {new.type_code}")]
@@ -100,7 +100,7 @@ def is_absent(old: StoredField, new: StoredField) -> bool:
 
 
 def _presence(old: StoredField, new: StoredField) -> Iterator[Loss]:
-    """Yield losses from how an absent attribute is read: as the default, as None, or as an empty set."""
+    """Yield a loss if stored items may not have an attribute that is now required."""
     if is_absent(old, new):
         yield Loss("missing", "it is now required, but stored items may not have it")
 
@@ -168,7 +168,7 @@ def _is_union(kind: Any) -> bool:
 
 
 def _unions(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
-    """Yield losses unless some member of the new union reads each member of the old union."""
+    """Yield a loss for each member of the old union that no member of the new union can read."""
     ours = get_args(new) if _is_union(new) else (new,)
     for part in get_args(old) if _is_union(old) else (old,):
         if all(list(_between(pair.part(part, member, pair.path))) for member in ours):
@@ -219,7 +219,7 @@ def _models(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
 
 
 def parts_of(annotation: Any, within: str = "", seen: frozenset[type] = frozenset()) -> Iterator[str]:
-    """Yield the field paths of models within a type, such as city of a place or steps.at of a list."""
+    """Yield the field paths of models within a type, such as `city` for a model or `steps.at` for a list of models."""
     kind, _ = without_none(annotation)
     if _is_model(kind) and kind not in seen:
         for label, (name, info) in _fields_of(kind).items():
