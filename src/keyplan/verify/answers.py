@@ -32,7 +32,7 @@ _SHOWN = 3
 
 
 def evaluate_condition(condition: Condition, values: Mapping[str, Any]) -> bool | None:
-    """Return whether a condition is true for stored values, or None if this is unknown or cannot be requested."""
+    """Return whether a condition is true for stored values, or None if this is unknown or the operand is invalid."""
     try:
         return holds(condition, values)
     except (TypeError, ValueError):
@@ -48,9 +48,9 @@ class KeyTest:
     low: Source
     high: Source = None
     encoded: BoundPlaceholder | None = None
-    """The placeholder whose text is compared, if the whole value is not."""
+    """The placeholder whose encoded text is compared instead of the whole value, if any."""
     written: BoundPlaceholder | None = None
-    """For a prefix of a text: the placeholder that encodes it."""
+    """If a prefix is compared, the placeholder that encodes it in the pattern's key string."""
 
     def text(self, arguments: Arguments) -> str:
         """Return a description of the test with the values of a call."""
@@ -212,7 +212,7 @@ def _lossy(plan: Plan) -> dict[str, BoundPlaceholder]:
 
 
 def _encoded_prefix(plan: Plan) -> BoundPlaceholder | None:
-    """Return the placeholder of a prefix, if the key contains the field in another form than its value."""
+    """Return the placeholder of a prefix, if the key contains the field's value in another form."""
     low = plan.key.sort[-1].low if plan.key is not None and plan.key.sort else None
     if low is None or low.template is None or low.part != "begins":
         return None
@@ -231,7 +231,7 @@ def _ranks(plan: Plan) -> dict[str, BoundPlaceholder]:
 
 
 def _written(plan: Plan, terms: KeyCondition) -> tuple[list[KeyTest], list[str]]:
-    """Return the tests that literal key strings express, and the strings that match no key."""
+    """Return the tests that the literal key strings in a plan imply, and the strings that match no key."""
     key_tests: list[KeyTest] = []
     unlike: list[str] = []
     if plan.key is None:

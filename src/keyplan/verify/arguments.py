@@ -199,7 +199,7 @@ class ArgumentGenerator:
         )
 
     def _may_be_put(self, pattern: Pattern[..., Any], item: Entity, arguments: Mapping[str, Any]) -> bool:
-        """Return True if the pattern's condition is true for the item to replace, after changing it if necessary."""
+        """Return True if the pattern's condition is true for the stored item, after changing it if necessary."""
         stored = self._stored_entities.at(pattern.plan.entity, item)
         return stored is None or self._targets.allowed(pattern.plan, stored, arguments)
 
@@ -264,7 +264,7 @@ def _nothing_fits(pattern: Pattern[..., Any], step: TransactionStep | None) -> N
 
 
 def _with_parts(parts: Mapping[tuple[str, ...], Any]) -> SimpleNamespace:
-    """Return an object that has these values at the ends of the paths."""
+    """Return an object that has each value at its attribute path."""
     root = SimpleNamespace()
     for path, value in parts.items():
         owner = root

@@ -14,9 +14,7 @@ from keyplan.cost.prices import PriceBook
 from keyplan.design.workload import Claim
 
 Standing = Literal["holds", "less", "fails", "unproved"]
-"""less: the pattern costs less than the document says. unproved: no measurement here can decide, or the figure rests
-on an assumed number.
-"""
+"""less: the pattern costs less than the document says. unproved: no measurement can decide, or a number is assumed."""
 # A claim about a design counts only if it starts with a price: documents also mention other prices.
 _MILLION = re.compile(r"^\$(?P<price>[\d.,]+)\s+(?:per|a) million (?P<what>reads?|writes?)", re.IGNORECASE)
 _MONTH = re.compile(r"^(?P<under>under |below |less than )?\$(?P<price>[\d.,]+) (?:a|per) month", re.IGNORECASE)
@@ -45,11 +43,11 @@ class MeasuredPattern:
     split: str
     """The units of an average call by table and index, as text."""
     at_scale: float | None
-    """Read units at the declared numbers if these decide; None if the generated data has the same shape."""
+    """Read units at the declared numbers, or None if the units do not depend on the number of generated items."""
     pages: float
     """Consecutive requests of 1 MB that a call needs at the declared numbers."""
     assumed: tuple[str, ...] = ()
-    """The assumptions behind the figures at the declared numbers for what the design does not declare."""
+    """Assumptions about undeclared numbers, on which these figures are based."""
 
 
 def judge(claim: Claim, figures: MeasuredPattern) -> JudgedClaim:

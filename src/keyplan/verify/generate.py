@@ -118,7 +118,7 @@ class EntityGenerator:
         return {name: values[name] for name in self.spec.key.fields}
 
     def _like_example(self, number: int) -> dict[str, Any]:
-        """Return values like those of one of the examples, which determines fields and related values.
+        """Return values like those of one example, which sets the present fields and related values.
 
         Keys, declared numbers and declared shares take precedence over the values of the example.
         """
@@ -180,7 +180,7 @@ class EntityGenerator:
         return column
 
     def _telling(self, names: Sequence[str]) -> str:
-        """Return the field of a unique constraint that differs in each item, which is the last unrestricted one."""
+        """Return the field of a unique constraint that differs in each item: the last field without a restriction."""
         declared = {} if self.spec.volume is None else self.spec.volume.distinct
         free = [name for name in names if name not in declared and not has_choices(self.spec.fields[name])]
         return (free or names)[-1]
@@ -203,7 +203,7 @@ class EntityGenerator:
         return lambda number: self.value_generator.nth(*row, number, fits)
 
     def _nth_if_any(self, name: str) -> Column:
-        """Return different values as long as there are any, and then repeat them.
+        """Return a column of different values, which repeats if the type does not have enough values.
 
         Other fields of the key also distinguish items.
         """
@@ -331,7 +331,7 @@ def _expiry(stored: StoredField, value_generator: ValueGenerator) -> Column:
 
 
 def _distinguishing(spec: EntitySpec, owners: Owners, count: int) -> str | None:
-    """Return the field that differs in each key, the last key field without declared values that can vary enough."""
+    """Return the field that differs in each key: the last key field with enough values, none of them declared."""
     if len(spec.key.fields) == 1:
         return spec.key.fields[0]
     declared = {} if spec.volume is None else spec.volume.distinct

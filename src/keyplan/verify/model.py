@@ -134,7 +134,7 @@ class Exchange:
     held: tuple[tuple[str, bool, Item | None], ...]
     """For reads by key: table, whether the read is consistent, and the item in the model table."""
     spent: Spent
-    """Capacity units in the receipt."""
+    """Capacity units according to the response."""
 
 
 class Recorder:
@@ -313,5 +313,5 @@ class StoredEntities:
 
 
 def _hashable(values: Sequence[Any]) -> tuple[Any, ...]:
-    """Return a hashable form of values. Equal values are equal, and unhashable values compare by their repr."""
+    """Return a hashable form, which is equal for equal values. Unhashable values are compared by their repr."""
     return tuple(value if value.__hash__ is not None else repr(value) for value in map(plain_value, values))

@@ -37,12 +37,13 @@ Role = Literal[
 ]
 """own: the item's value, even None. many: requested keys. listed: values that a field may have.
 
-low, high: at most and at least the item's value. above, below: strictly. part: within its text or set.
+low: at most the item's value. high: at least the item's value. below: less than it. above: greater than it. part: a
+part of its text or set.
 """
 MANY = 10
 """Keys or items per batch if the design does not declare a number."""
 _TRIES = 20
-"""Generated values, one of which may lie in a range."""
+"""The number of values to generate in the search for one in a range."""
 _LISTED = 3
 """Maximum length of a list of values for one field."""
 

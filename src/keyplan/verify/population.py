@@ -1,8 +1,8 @@
-"""Determination of how much data to generate, and of the keys that refer to each other.
+"""Choice of the number of items to generate, and of keys that refer to each other.
 
-The cost of a query depends on how many items share a partition key, so scaling preserves that ratio. A million tasks of
-10,000 users become 5,000 tasks of 50 users, and each user still has 100 tasks. A field outside of partition keys keeps
-its number of values.
+The cost of a query depends on how many items share a partition key, so scaling preserves this number. A million tasks
+of 10,000 users become 5,000 tasks of 50 users, and each user still has 100 tasks. A field outside of partition keys
+keeps its number of values.
 
 Fields are generated one by one. If an entity has all fields of another entity's key, they are copied together from one
 key of that entity. For example, the organisation and project of a task belong to one project. A literal key string is
@@ -32,12 +32,12 @@ from keyplan.design.workload import Distinct, Volume
 from keyplan.verify.values import SampleError
 
 UNSTATED = 100
-"""Items of an entity whose number the design does not declare."""
+"""The number of items of an entity, if the design does not declare it."""
 AT_LEAST = 50
-"""An entity is not scaled below this number unless it has fewer items."""
+"""The minimum number of items of a scaled entity, unless the design declares fewer."""
 
 Owners = Mapping[str, tuple[EntitySpec, int]]
-"""The entity whose key is a field alone, and its number of items, by field."""
+"""For each field, the entity whose whole key is this field, and its number of items."""
 
 
 Values = dict[str, Any]
@@ -103,7 +103,7 @@ def _implied_count(spec: EntitySpec, design: Design) -> int | None:
 
 
 def _followed(found: dict[EntitySpec, Amount]) -> dict[EntitySpec, Amount]:
-    """Scale entities whose number is implied by other entities together with them, so that references resolve."""
+    """Scale each entity with an implied number together with the entities that imply it, so that references resolve."""
     for spec, amount in found.items():
         if amount.declared is None and len(spec.key.fields) == 1:
             name = spec.key.fields[0]

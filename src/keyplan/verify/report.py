@@ -11,7 +11,7 @@ from keyplan.cost.units import Spent, average
 from keyplan.verify.claims import JudgedClaim
 
 Kind = Literal["defect", "wrong", "claim", "failed", "not run"]
-"""defect: prediction and receipt differ, a defect of keyplan itself. wrong: the answer is not the expected one."""
+"""defect: measured units differ from the prediction, a defect of keyplan. wrong: the result is not as expected."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class TableResult:
 
     name: str
     loaded: tuple[tuple[str, int, int | None], ...]
-    """The number of items, and the declared number, by entity."""
+    """For each entity, its name, the number of loaded items, and the declared number."""
     problems: tuple[Discrepancy, ...] = ()
 
 
@@ -45,7 +45,7 @@ class PatternResult:
     """Items that an average call reads or writes."""
     returned: float
     predicted: tuple[Spent, ...]
-    """The figures by call."""
+    """The predicted units of each call."""
     measured: tuple[Spent, ...]
     claims: tuple[JudgedClaim, ...]
     problems: tuple[Discrepancy, ...]
@@ -69,7 +69,7 @@ class VerificationReport:
     """Claims about the whole design."""
     notes: tuple[str, ...]
     incomplete: str = ""
-    """What the time limit left out, in a sentence; "" if everything was verified."""
+    """A sentence about the parts that the time limit skipped, or "" if everything was verified."""
 
     @property
     def problems(self) -> Iterator[tuple[str, Discrepancy]]:

@@ -47,9 +47,9 @@ Progress = Callable[[str, int, int], None]
 ITEMS = 4000
 """Default number of items to generate in all."""
 READS, WRITES, SCANS = 20, 10, 2
-"""Calls of each pattern."""
+"""The number of calls of each pattern that reads, writes or scans."""
 MOST_ITEMS = 10_000
-"""Limit of items over all calls of a pattern: patterns with many items per call run fewer calls."""
+"""Maximum number of items in all calls of a pattern. A pattern with many items per call runs fewer times."""
 START_S = 1_767_225_600.0
 """The time in the engine and in the data: the first second of 2026."""
 _CLOCK = SystemClock()
@@ -216,7 +216,7 @@ def verify(
 
 
 def _turn(pattern: Pattern[..., Any]) -> int:
-    """Return a sort key that puts reads first, on the generated data, and deletes last."""
+    """Return a sort key that puts reads first, before any write changes the generated data, and deletes last."""
     if pattern.plan.reading:
         return 0
     return 2 if pattern.kind in {"delete", "batch_delete"} else 1
@@ -247,7 +247,7 @@ class _Run:
     loaded: LoadedTables = field(init=False)
     _loading_ended: bool = field(init=False, default=False)
     cut: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """By pattern that the time limit ended: its calls, and the calls that it should have had."""
+    """For each pattern that the time limit ended, the number of calls made and the number of calls planned."""
 
     def __post_init__(self) -> None:
         made_by = generators(self.design, self.items, self.value_generator)

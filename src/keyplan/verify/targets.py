@@ -50,7 +50,7 @@ _TRIES = 10
 def satisfying_changes(
     condition: Condition, spec: EntitySpec, values: Mapping[str, Any], choose: Choose
 ) -> Iterator[dict[str, Any]]:
-    """Yield field changes, each of which may make a condition true, starting with the first branches."""
+    """Yield field changes, each of which may make a condition true, starting with the first branch of the condition."""
     if evaluate_condition(condition, values) is True:
         yield {}
     elif isinstance(condition, AndCondition):
@@ -179,7 +179,7 @@ class WriteTargets:
         self._used: set[tuple[str, bytes]] = set()
 
     def start(self) -> None:
-        """Start a call, without any items used yet."""
+        """Start a call, for which no item has been used yet."""
         self._used.clear()
 
     def use(self, spec: EntitySpec, entity: Entity) -> bool:
@@ -256,7 +256,7 @@ class WriteTargets:
         return plan.exists != "must_not" and self.make_satisfy(plan.entity, target, condition)
 
     def make_satisfy(self, spec: EntitySpec, target: Entity, condition: Condition) -> bool:
-        """Store the item changed so that a condition without parameters is true. Return False if this fails."""
+        """Change and store the item so that a condition without parameters is true. Return False if this fails."""
         unique = {name for rule in spec.uniques for name in rule.fields}
         fixed = {*spec.key.fields, spec.version, *unique}
         for changes in satisfying_changes(condition, spec, _stored(target), self._entity_generators[spec].some):

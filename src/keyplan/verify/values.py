@@ -33,7 +33,7 @@ MakeValue = Callable[[], Any]
 _TRIES = 200
 _DIFFERENT_TRIES = 20
 _ELEMENTS, _WORD, _LETTERS, _NUMBERS = 2, 8, 64, 9_999
-"""The most that a collection, text or number exceeds its minimum (at least one).
+"""How far a collection, text or number can exceed its minimum, which counts as at least one.
 
 A text with only a minimum length is a word; a text with a maximum may have any length up to _LETTERS.
 """
@@ -278,12 +278,12 @@ class TypeGenerators:
 
 @dataclass(frozen=True)
 class _Part:
-    """A part of a pattern: some of these letters."""
+    """A part of a pattern, which matches a number of these letters."""
 
     letters: str
     least: int
     most: int | None
-    """None for any number."""
+    """The maximum number, or None if it is unlimited."""
 
 
 _PART = re.compile(
@@ -463,7 +463,7 @@ class ValueGenerator:
         return pool[number]
 
     def up_to(self, model: type[BaseModel], name: str, number: int, fits: Fits = _any_fits) -> Any:
-        """Return a value from the sequence, or an earlier value if the sequence is too short."""
+        """Return a value from the sequence of `nth`, or an earlier value if the sequence is too short."""
         try:
             return self.nth(model, name, number, fits)
         except SampleError:
@@ -497,7 +497,7 @@ class ValueGenerator:
         ) from reason
 
     def _values(self, model: type[BaseModel], given: Mapping[str, Any], *, whole: bool) -> dict[str, Any]:
-        """Return values of the other fields. With `whole`, include optional fields."""
+        """Return values of the fields that are not given. With `whole`, include optional fields."""
         self._depth += 1
         try:
             return {
