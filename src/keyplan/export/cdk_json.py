@@ -41,7 +41,7 @@ def _table(table: TableResource) -> dict[str, Any]:
 
 
 def _items(table: Table) -> list[dict[str, Any]]:
-    """Return an example item of each entity. Of items with the same key, only the first is returned."""
+    """Return an example item of each entity. If several items have the same key, only the first is returned."""
     items: dict[str, dict[str, Any]] = {}
     for entity in table.entities:
         item = example_item(entity)
@@ -84,7 +84,7 @@ def collisions(tables: Sequence[Table]) -> Iterator[Fault]:
 
 
 def _variable(name: str) -> str:
-    """Return the CDK app's name for a table, with words joined as in cdk_generator/generator.py."""
+    """Return the name of a table's variable in the CDK app, composed as in cdk_generator/generator.py."""
     words = re.sub(r"([a-z])([A-Z])", r"\1 \2", re.sub(r"[-_.]", " ", name)).split() or ["table"]
     joined = words[0].lower() + "".join(word.capitalize() for word in words[1:])
     return f"table{joined}" if joined[0].isdigit() else joined
@@ -98,7 +98,7 @@ _UNREAD = {
     "TableClass": "the table class",
     "DeletionProtectionEnabled": "deletion protection",
 }
-"""The settings that the file contains and the generated app does not, by member."""
+"""The settings that the file contains but the generated app ignores, by their member in the file."""
 
 
 def unread(tables: Sequence[TableResource]) -> Iterator[str]:

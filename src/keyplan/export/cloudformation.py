@@ -16,7 +16,7 @@ from keyplan.export.resources import TableResource, in_json, named
 
 _DESCRIPTION_BYTES = 1024
 _JOINED = "Table"
-"""The suffix of ids from several words, which keeps them distinct from ids of one word."""
+"""The suffix of IDs that consist of several words, so that they differ from IDs of a single word."""
 _SAME = ("TableName", "AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "LocalSecondaryIndexes")
 _SAME_SETTINGS = ("BillingMode", "ProvisionedThroughput", "WarmThroughput", "TableClass", "DeletionProtectionEnabled")
 """Members of CreateTable that are properties of the resource with the same name and form."""
@@ -48,7 +48,7 @@ def _joined(name: str) -> str:
 
 
 def _split(candidate: str) -> str:
-    """Return the table name for a logical ID, if its words are in lower case and joined by hyphens."""
+    """Return the table name for a logical ID, assuming lower-case words that are joined by hyphens."""
     if not candidate.endswith(_JOINED):
         return candidate
     return re.sub(r"(?<!^)(?=[A-Z])", "-", candidate.removesuffix(_JOINED)).lower()

@@ -26,7 +26,7 @@ from keyplan.design.parameters import CALL_SOURCES, Param
 from keyplan.design.planning.plan import KeyValue, Plan, SortCondition
 
 _UNFIT = (KeyPartError, MissingField, ArithmeticError, AttributeError, TypeError, ValueError)
-"""Raised for a constant that cannot be stored: the pattern cannot work, which findings report."""
+"""Raised for a constant that cannot be stored. Findings report that such a pattern cannot work."""
 
 
 def key_condition(plan: Plan) -> str:
@@ -46,7 +46,7 @@ def _sort(condition: SortCondition) -> str:
 
 
 _ENDS = {"upper": "the end of ", "after": "the end of ", "before": "the start of "}
-"""The operator before the text of a bound, by the requested part of a template."""
+"""The words before the text of a range bound, by the position of the bound relative to the text."""
 
 
 def _text(value: KeyValue) -> str:
@@ -64,7 +64,7 @@ def _text(value: KeyValue) -> str:
 
 
 def _pieces(value: KeyValue, template: BoundTemplate) -> Iterator[str]:
-    """Yield the parts of the template whose fields are given, each with its source."""
+    """Yield the parts of a template whose fields have values, with the source of each value."""
     for part in _within_text(value, template):
         if not isinstance(part, BoundPlaceholder):
             yield part.text
@@ -75,7 +75,7 @@ def _pieces(value: KeyValue, template: BoundTemplate) -> Iterator[str]:
 
 
 def _within_text(value: KeyValue, template: BoundTemplate) -> Sequence[BoundPlaceholder | Text]:
-    """Return the parts that a key string reaches. A string that starts within a field ends within its placeholder."""
+    """Return the template parts that a key string covers. The last part may be a placeholder that it covers partly."""
     if value.part != "begins":
         return template.parts
     numbers = [number for number, part in enumerate(template.parts) if getattr(part, "name", None) in value.sources]

@@ -30,7 +30,7 @@ _COLOURS = 6
 
 @dataclass(frozen=True)
 class _Section:
-    """The lines about one index in an entity's box, or about no index."""
+    """The lines in an entity's box about one index, or about the table itself."""
 
     index: Index | None
     lines: list[Line]
@@ -200,7 +200,7 @@ def _target_lines(table: Table, target: Index | None) -> list[Line]:
 
 
 def _pattern_boxes(drawing: Drawing, found: Sequence[Pattern[..., Any]], box: Rect, x: float, right: float) -> None:
-    """Draw patterns below one another, with arrows from their source or to their target.
+    """Draw patterns below one another, with arrows from the table or index that they read, or to the one they write.
 
     `right` is the right edge of the patterns. If it is 0, they start at `x`.
     """

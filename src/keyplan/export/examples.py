@@ -66,7 +66,7 @@ _COLLECTIONS: dict[type, Any] = {list: list, tuple: tuple, set: set, frozenset: 
 _NOW_S = int(EXAMPLE_MOMENT.timestamp())
 _BETWEEN = re.compile(r"BETWEEN (\S+) AND (\S+)")
 _VARIETY = 8
-"""Of whole examples: fields with the same pattern have up to this many different texts."""
+"""Maximum number of different texts for fields with the same regular expression, in examples with all fields."""
 _NO_EXAMPLE = (DesignError, KeyPartError, MissingField, ArithmeticError, AttributeError, TypeError, ValueError)
 """Raised if no generated example fits."""
 

@@ -30,8 +30,6 @@ from keyplan.design.requests.build import build_hydration
 from keyplan.export.conditions import condition
 from keyplan.export.examples import example_item, example_request
 
-"""Maximum length of a line of an overview, in characters."""
-
 
 def explain(pattern: Pattern[..., Any], book: PriceBook, findings: Sequence[Finding] = ()) -> str:
     """Return the explanation of a pattern as text."""
@@ -314,7 +312,7 @@ _WALKS = {
     "BatchWriteItem": "one delete for each {}, up to 25 in a request",
     "Query": "one request for each {}, merged in order of the sort key",
 }
-"""The handling of several values, by operation; other operations concern one item."""
+"""How a call handles several values, by operation. Other operations access a single item."""
 _CONDITIONS = {
     "must": "fails unless the item exists",
     "must_not": "fails if the item exists",

@@ -1,7 +1,7 @@
 """Rendering of a design as one HTML page: the Markdown document with a table of contents and diagrams.
 
-The page is self-contained, without scripts and external resources, which its content security policy enforces. Names
-and docstrings of a design are treated as text: raw HTML and images are not rendered.
+The page is self-contained. Its content security policy prevents scripts and external resources. Names and docstrings of
+a design are treated as text: raw HTML and images are not rendered.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Least-privilege IAM policies for designs, which allow exactly the requests of their patterns and consumers.
 
-All partitions of one table that an action may access are in one statement. A batch or transaction over several of them
-is therefore allowed, whether the service checks its items one by one or together.
+All partitions of a table that an action may access are in one statement. A batch or transaction that accesses several
+partitions is therefore allowed, whether the service checks its items one by one or together.
 
 Sources: DynamoDB developer guide, "Using IAM policy conditions for fine-grained access control" (condition keys, with
 ForAllValues; a scan has no leading keys) and "Using IAM with DynamoDB transactions" (EnclosingOperation); IAM user
@@ -35,11 +35,11 @@ _KEYS = (
     "dynamodb:ThirdPartitionKeyValues",
     "dynamodb:FourthPartitionKeyValues",
 )
-"""The condition key for each attribute of a partition key."""
+"""The condition keys for the first to fourth attribute of a partition key."""
 
 
 _MAY_CHANGE_NOTHING = frozenset({"set_if_missing", "add_to_set", "remove_from_set"})
-"""Actions of updates that are left out if their value is empty."""
+"""Actions that an update does not send if their value is empty."""
 _FAILURE_KEY = ("consumer", "event_id")
 
 
@@ -72,7 +72,7 @@ class PolicyStatement:
     actions: Texts
     places: tuple[Place, ...]
     leading: tuple[Texts, ...]
-    """For each allowed partition, a text for each attribute of its key; empty for any partition."""
+    """For each allowed partition, one text per attribute of the partition key. Empty if any partition is allowed."""
     limits: Limits
 
     def as_json(self, account: Account, sid: str) -> dict[str, Any]:
@@ -185,7 +185,9 @@ def _by_partition(by_limits: dict[Limits, dict[Texts, None]]) -> Iterator[tuple[
 
 
 def _parts(texts: Sequence[Texts]) -> Iterator[tuple[Texts, ...]]:
-    """Split partitions into parts with one condition each: any key, keys of one attribute, or a multi-attribute key."""
+    """Group partitions by condition: one for any key, one for all single-attribute keys, or one per multi-attribute
+    key.
+    """
     if () in texts:
         yield ()
     elif all(len(text) == 1 for text in texts):
@@ -195,7 +197,7 @@ def _parts(texts: Sequence[Texts]) -> Iterator[tuple[Texts, ...]]:
 
 
 def _joined(statements: Iterable[PolicyStatement], same: Any) -> list[PolicyStatement]:
-    """Merge the actions or resources of statements for which `same` is equal."""
+    """Merge the actions or resources of statements for which `same` returns equal values."""
     by_form: dict[Any, PolicyStatement] = {}
     for statement in statements:
         alike = same(statement)
@@ -211,14 +213,14 @@ def _joined(statements: Iterable[PolicyStatement], same: Any) -> list[PolicyStat
 
 @dataclass(frozen=True)
 class Limits:
-    """Conditions on a request other than its partition."""
+    """The conditions of a grant, except for the partition."""
 
     enclosed: bool = False
-    """Whether it is part of a TransactWriteItems."""
+    """True if the request must be part of a TransactWriteItems request."""
     select: str = ""
-    """Its dynamodb:Select, or "" for any."""
+    """The required value of dynamodb:Select, or "" for any value."""
     attributes: tuple[str, ...] = ()
-    """With SPECIFIC_ATTRIBUTES: the attributes that it may name."""
+    """If `select` is SPECIFIC_ATTRIBUTES, the attributes that the request may name."""
 
 
 @dataclass(frozen=True)
@@ -227,15 +229,15 @@ class Grant:
 
     action: str
     table: str
-    """Its declared name, or "" for actions without a resource."""
+    """The declared name of the table, or "" for actions without a resource."""
     under: str = ""
-    """The path after the table in the ARN: index/NAME, stream/*."""
+    """The path after the table in the ARN, such as index/NAME or stream/*."""
     leading: Leading = NOWHERE
     limits: Limits = field(default_factory=Limits)
 
 
 def of_pattern(pattern: Pattern[..., Any], bindings: Bindings) -> Iterator[Grant]:
-    """Yield grants for everything that a call of a pattern sends."""
+    """Yield grants for all requests of a pattern."""
     plan = pattern.plan
     if plan.steps:
         for step in plan.steps:
@@ -267,9 +269,9 @@ def _hydration(plan: Plan, bindings: Bindings) -> Iterator[Grant]:
 
 
 def _selected(pattern: Pattern[..., Any]) -> Limits:
-    """Return the attributes that counts, views and hydrated reads access.
+    """Return the limits of a read that counts items, returns a view or hydrates index entries.
 
-    Attribute names in a request are the same in every call.
+    A pattern requests the same attributes in every call.
 
     Source: API reference, Query: a ProjectionExpression without Select is SPECIFIC_ATTRIBUTES.
     """
@@ -352,14 +354,14 @@ def of_consumers(table: Table, prefix: str, checkpoints: Table | None) -> Iterat
 
 
 def of_failures(kept_in: Table, table: Table, prefix: str) -> Iterator[Grant]:
-    """Yield grants for writing a table's failed records to their table."""
+    """Yield grants for writing the failed records of a table's consumers to the failure table `kept_in`."""
     for consumer in table.consumers:
         if consumer.on_failure is not None:
             yield Grant("PutItem", kept_in.name, leading=_of_consumer(table, consumer.name, prefix))
 
 
 def keeps_failures(table: Table) -> bool:
-    """Return True if TableDestination writes to the table."""
+    """Return True if the table has the form in which TableDestination stores failed records."""
     return table.schema.key == _FAILURE_KEY and any(entity.name == "Failure" for entity in table.entities)
 
 
@@ -371,7 +373,7 @@ def _of_consumer(table: Table, name: str, prefix: str) -> Leading:
 
 
 def of_checks(table: Table) -> Iterator[Grant]:
-    """Yield grants for the requests of create_tables for a table that exists as declared."""
+    """Yield grants for the requests of create_tables if the table exists as declared."""
     yield Grant("DescribeTable", table.name)
     if table.schema.ttl is not None:
         yield Grant("DescribeTimeToLive", table.name)
@@ -380,7 +382,7 @@ def of_checks(table: Table) -> Iterator[Grant]:
 
 
 def of_creation(table: Table) -> Iterator[Grant]:
-    """Yield grants for the requests of create_tables for a missing table, or if TTL or backups are disabled."""
+    """Yield grants for the requests of create_tables if the table is missing, or its TTL or backups are disabled."""
     yield from of_checks(table)
     yield Grant("CreateTable", table.name)
     if table.schema.ttl is not None:

@@ -51,9 +51,9 @@ class Leading:
     """The allowed partition key values of a request."""
 
     texts: tuple[str, ...] = ()
-    """One for each attribute of the partition key; empty for requests without a partition."""
+    """One text for each attribute of the partition key. Empty for requests without a partition."""
     bound: frozenset[str] = frozenset()
-    """The bindings that they use."""
+    """The names of the bindings that the texts use."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -63,12 +63,12 @@ class Leading:
 
 
 NOWHERE = Leading()
-"""Requests without a partition: a scan, a stream, a description."""
+"""The value for requests without a partition, such as those that scan a table, read a stream or describe a table."""
 
 
 @dataclass(frozen=True)
 class Bindings:
-    """The principal's values by name of a parameter or field."""
+    """The principal's values, by the parameter or field to which they are bound."""
 
     values: Mapping[str, str]
 
@@ -116,7 +116,7 @@ class _Text:
 
     bindings: Bindings
     origin: Callable[[str], Origin]
-    """The source of each field's value."""
+    """A function that returns the origin of a field's value."""
 
     def of(self, part: KeyValue | BoundKeyAttribute) -> Leading:
         """Return the allowed values of the attribute."""

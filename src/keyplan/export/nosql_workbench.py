@@ -18,10 +18,10 @@ from keyplan.export.examples import Scope, example_item, plain
 from keyplan.export.resources import TableResource, in_json
 
 _SCOPES = (Scope(whole=True), Scope(whole=True, turn=1, prefix="another "))
-"""Of the sample items of an entity: two show which parts of a key vary."""
+"""The scopes of the sample items of an entity. Two items show which parts of a key vary."""
 _ACCESS: dict[str, Any] = {"MySql": {}}
 _UNKNOWN_TYPE = "S"
-"""Of an attribute that may hold values of several types and is in no sample item."""
+"""The type of an attribute that allows several types and is in no sample item."""
 _UNREAD = {
     "StreamSpecification": "the stream",
     "WarmThroughput": "warm throughput",

@@ -1,7 +1,7 @@
 """Tables as infrastructure resources: names, faults that prevent their creation, and unsupported settings.
 
-The settings of a table come from the request with which connections create it (`create_request`), so the table is the
-same in both cases.
+The settings are those of the request that connections send to create the table (`create_request`), so that both create
+the same table.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class TableResource:
 
     table: Table
     prefix: str = ""
-    """The prefix of its declared name, as in a connection's URL."""
+    """The prefix of the full name, as in a connection's URL."""
 
     @property
     def name(self) -> str:

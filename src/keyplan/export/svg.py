@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from html import escape
 
 CELL = 7.4
-"""The maximum character width at 12 pixels; of common fonts, DejaVu Sans Mono has the widest: 7.22."""
+"""The maximum character width at 12 pixels. The widest common font is DejaVu Sans Mono with 7.22."""
 LINE = 18
 PAD = 10
 _ASCENT = 13
@@ -26,9 +26,9 @@ class Line:
 
     text: str
     style: str = ""
-    """A class of the page's style: name, dim."""
+    """A CSS class of the page, such as `name` or `dim`."""
     note: str = ""
-    """A note after the text, less prominent."""
+    """A less prominent note after the text."""
 
     @property
     def whole(self) -> str:
@@ -162,7 +162,7 @@ class Drawing:
         self._parts.append(f'<text{kind} x="{x:g}" y="{y + _ASCENT:g}">{escape(line.shown)}{note}</text>')
 
     def box(self, where: Rect, lines: Sequence[Line], kind: str) -> Rect:
-        """Draw a box with lines of text, with at least the height that they need."""
+        """Draw a box with lines of text, and enlarge it if they need more height."""
         where = replace(where, height=max(where.height, height_of(lines)))
         self.rect(where, kind)
         for number, line in enumerate(lines):

@@ -19,9 +19,10 @@ _ANY_VERSION, _NEXT_MAJOR = (5, 0, 0), "7.0.0"
 _WARM_VERSION = (6, 13, 0)
 """The first version with warm_throughput."""
 _KEY_SCHEMA_VERSION = (6, 37, 0)
-"""The first version in which index keys of several attributes work: key_schema was added in 6.29.0, produced
-endless plans (issue 46513), and until 6.37.0 the removal of one such index removed every index of its table (issue
-46601).
+"""The first version in which multi-attribute index keys work.
+
+Their argument key_schema was added in 6.29.0, but it produced endless plans (issue 46513), and before 6.37.0 the
+removal of such an index removed all indexes of the table (issue 46601).
 """
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
@@ -41,7 +42,7 @@ def configuration(design: Design, tables: Sequence[TableResource]) -> str:
 
 
 def identifier(name: str) -> str:
-    """Return the Terraform identifier of a table, which is its name if that is valid."""
+    """Return the Terraform identifier of a table, which is the table name if it is valid."""
     return named(name, _plain, str)
 
 
@@ -65,7 +66,7 @@ def _version(tables: Sequence[TableResource]) -> str:
 
 
 def _has_long_keys(table: TableResource) -> bool:
-    """Return True if an index has a multi-attribute key. All indexes of the table are then written in that form."""
+    """Return True if an index has a multi-attribute key. If so, all indexes of the table are written with key_schema."""
     return any(len(index.partition) > 1 or len(index.sort) > 1 for index in table.table.schema.indexes)
 
 
