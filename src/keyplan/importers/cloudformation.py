@@ -34,18 +34,18 @@ _SAM_TYPES = {"String": "S", "Number": "N", "Binary": "B"}
 
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
-"""Developer guide, "Supported data types and naming rules"; placeholders of other tools do not match."""
+"""The form of a table name, which excludes placeholders (developer guide, "Supported data types and naming rules")."""
 _SCALING = "AWS::ApplicationAutoScaling::ScalableTarget"
 _ELSEWHERE = {
     "AWS::CloudFormation::Stack": "is a separate stack: import its template too",
     "AWS::Serverless::Application": "is a separate application: import its template too",
     "Custom::DynamoDBReplica": "creates a replica: replication is not part of a design",
 }
-"""The place where tables of a resource may be defined instead, by kind of resource."""
+"""A hint where else tables may be defined, by type of resource."""
 
 
 def global_table(whole: Node) -> tuple[Node, tuple[str, ...]]:
-    """Return the properties of a global table, using its first replica, because a design covers one region."""
+    """Return the properties of a global table, using its first replica, because a design describes one region."""
     replicas = list(whole.each("Replicas"))
     first = replicas[0] if replicas else Node({}, f"{whole.path}.Replicas")
     gaps = list(_replica_gaps(whole, replicas))
@@ -132,7 +132,7 @@ def simple_table(whole: Node) -> tuple[Node, tuple[str, ...]]:
 
 
 Properties = tuple[Node, tuple[str, ...]]
-"""The properties in the form of AWS::DynamoDB::Table, and the gaps."""
+"""Properties in the form of AWS::DynamoDB::Table, and sentences about the gaps."""
 _TABLES: dict[str, Callable[[Node], Properties]] = {
     "AWS::DynamoDB::Table": lambda node: (node, ()),
     "AWS::DynamoDB::GlobalTable": global_table,
@@ -181,7 +181,7 @@ def _kinds(document: Document) -> str:
 
 
 def _add_consumers(tables: dict[str, SourceTable], document: Document, resolver: Resolver, gaps: list[str]) -> None:
-    """Add the functions that read its stream to each table, by logical ID."""
+    """Add the functions that read a table's stream to the table. `tables` is by logical ID."""
     ids = {table.name: logical_id for logical_id, table in tables.items()}
     for source in event_sources(document.member("Resources"), document.name, resolver):
         logical_id = source.table if source.table in tables else ids.get(source.table)

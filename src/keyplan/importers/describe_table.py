@@ -48,7 +48,7 @@ def describe_table(documents: Sequence[Document]) -> ImportSource:
 
 
 def _take(document: Document, found: list[tuple[Node, dict[str, Any]]]) -> None:
-    """Add a service response, which describes a table or contains more about the last table."""
+    """Add a service response, which either describes a table or contains more properties of the last table."""
     table = document.member("Table") or document.member("TableDescription") or document.value
     if isinstance(table, Mapping) and "TableName" in table and "KeySchema" in table:
         found.append((Node(table, f"{document.name}: {table['TableName']}"), {}))
@@ -147,7 +147,7 @@ def _check_file(url: str, path: Path) -> None:
 
 
 def _asking(url: str, call: Callable[[str, dict[str, Any]], Any], *, is_elsewhere: bool) -> Ask:
-    """Translate connection errors such as missing credentials, an unknown region, or a server of another kind."""
+    """Wrap a call so that connection errors, such as missing credentials or an unknown region, are reported clearly."""
 
     def ask(operation: str, request: dict[str, Any]) -> Node:
         try:

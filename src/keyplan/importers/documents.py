@@ -36,7 +36,7 @@ class Document:
     """A document in a file."""
 
     name: str
-    """Its file's name, for messages."""
+    """The name of the file, for messages."""
     value: Any
 
     def member(self, name: str) -> Any:
@@ -77,7 +77,7 @@ def _json(name: str, text: str) -> Iterator[Any]:
 
 
 def wrong_kind(what: str, document: Document) -> ImportSourceError:
-    """Return the error for a document of another kind."""
+    """Return the error for a document that is not of the expected kind."""
     keys = document.value if isinstance(document.value, Mapping) else {}
     hint = next((text for member, text in _HINTS if member in keys and not text.startswith(what)), None)
     seen = f"it looks like {hint}" if hint else f"it is {_shape(document.value)}"

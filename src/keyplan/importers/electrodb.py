@@ -30,7 +30,7 @@ _TYPES = {
     "any": ("Any", ""),
     "static": ("Any", ""),
 }
-"""The annotation and the attribute's type, by type."""
+"""The annotation and the attribute type code, by ElectroDB's type."""
 _IN_KEYS = ("string", "number")
 _CASINGS = ("upper", "lower", "none", "default")
 _HOLE = re.compile(r"\$\{([^}]*)\}")
@@ -145,7 +145,7 @@ def _patterns(schema: _Schema) -> Iterator[Node]:
 
 
 def _primary(schema: _Schema) -> tuple[str, ...]:
-    """Return the primary key attributes, which are those of the access pattern without an index."""
+    """Return the primary key attributes, which are the keys of the access pattern without an index."""
     for pattern in _patterns(schema):
         if not _index_name(pattern):
             return _fields(pattern)
@@ -226,7 +226,7 @@ class _Reader:
         return name if stored is None else stored.text()
 
     def _type(self, name: str) -> str:
-        """Return ElectroDB's type of an attribute. An enumeration of strings is a string."""
+        """Return ElectroDB's type of an attribute. The type of an enumeration is "string"."""
         node = self._attributes[name]
         kind = node.get("type") if isinstance(node.value, Mapping) else node  # a type alone is a short form
         if kind is None:
@@ -327,7 +327,7 @@ class _Reader:
 
 
 def _holes(template: str) -> Iterator[tuple[str, str]]:
-    """Yield the literal text before each ${name} of a template with the name, and then the remaining text."""
+    """Yield each ${name} of a template with the literal text before it, and finally the remaining text."""
     at = 0
     for hole in _HOLE.finditer(template):
         yield template[at : hole.start()], hole[1].strip()

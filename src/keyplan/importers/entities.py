@@ -1,4 +1,4 @@
-"""Planning of entities from what a source knows about a table's items: typed fields, keys and discriminators."""
+"""Planning of entities, with typed fields, keys and discriminators, from the facts that a source has about items."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ _SPEC_TYPES: tuple[tuple[re.Pattern[str], type], ...] = (
     (re.compile(r"(utc|epoch)_\w+|hour|minute"), datetime),
     (re.compile(r"date|month|year"), date),
 )
-"""The type that a placeholder's spec needs. Other specs accept texts."""
+"""The field type that a placeholder's format spec requires. Other specs accept strings."""
 _MILLISECONDS = 10**11
-"""Greater timestamps are milliseconds: as seconds, they would be after the year 5138."""
+"""Numbers above this are assumed to be milliseconds, because as seconds they would be after the year 5138."""
 _OF_TEMPLATES = re.compile(r"str|int|UUID|date|Literal\[.*\]")
 """Annotations of fields that a placeholder without a spec accepts."""
 _MEMBERS = 2
-"""Fewer sample items in an index do not show which condition its items meet."""
+"""The minimum number of sample items in an index from which a condition is derived."""
 
 _MADE = re.compile(r"^[gl]si|[ps]k[\W_]*\d*$", re.IGNORECASE)
 
@@ -99,11 +99,11 @@ class PlannedField:
     annotation: str
     is_required: bool = False
     column: tuple[str | None, ...] = ()
-    """Its text in each sample, None where it is missing or not a text."""
+    """The attribute's text in each sample, or None where it is missing or not a string."""
     called: str = ""
-    """Its name in the source."""
+    """The name of the field in the source."""
     default: str | None = None
-    """Its default as Python text, if it has another than None."""
+    """The default as Python source, if the field has a default other than None."""
     stored: str | None = None
 
 
@@ -117,11 +117,11 @@ class PlannedKey:
     shape: str = ""
     """The sample shape from which the template was guessed."""
     is_copy: bool = False
-    """True if it holds the value of a field that is stored in another attribute."""
+    """True if the key attribute repeats a field that is also stored in another attribute."""
 
     @property
     def is_made(self) -> bool:
-        """Return True if the key is not just the attribute of a field."""
+        """Return True if the key attribute is not simply a stored field."""
         return self.template is not None or self.is_copy
 
 
@@ -135,20 +135,20 @@ class PlannedEntity:
     """The fields by name."""
     key: tuple[PlannedKey, ...] = ()
     indexes: dict[str, tuple[PlannedKey, ...]] = field(default_factory=dict)
-    """The keys by index that the entity can be in."""
+    """The keys in indexes, by index. Indexes without this entity are missing."""
     partition_sizes: dict[str, int] = field(default_factory=dict)
     """The number of partition key attributes, by index."""
     templated: frozenset[str] = frozenset()
     """Indexes with template keys."""
     only_if: dict[str, str] = field(default_factory=dict)
-    """The condition of membership, as Python text, by index."""
+    """The condition `only_if` as Python source, by index."""
     keeps_key_fields: bool = True
     """True if a field in a key is also stored as an attribute."""
     version: str | None = None
 
     @property
     def is_guessed(self) -> bool:
-        """Return True if a key is guessed."""
+        """Return True if any key is guessed."""
         return self.source.is_guessed or any(part.shape for key in (self.key, *self.indexes.values()) for part in key)
 
 
@@ -200,7 +200,7 @@ class _Planner:
         ]
         self._templates = self._known_templates()
         self._placed: dict[str, str] = {}
-        """The field of each placeholder of the known templates."""
+        """The field for each placeholder of the known templates."""
         self._shapes = {
             name: shape
             for name in table.key
@@ -278,7 +278,7 @@ class _Planner:
 
     @property
     def _stored_before(self) -> set[str]:
-        """Return fields that are attributes of the samples and not only parts of their keys."""
+        """Return the fields that are attributes in the samples, and not only parts of key strings."""
         return {field.name for field in self._made.fields.values() if field.attribute in self._attributes}
 
     # Indexes.
@@ -576,7 +576,7 @@ class _Planner:
         return [item[attribute] for item in self._source.samples if attribute in item]
 
     def _column(self, attribute: str, annotation: str) -> tuple[str | None, ...]:
-        """Return the text of the attribute in each sample, with whole numbers in the form that keys contain."""
+        """Return the text of an attribute in each sample. Whole numbers have the form that they have in keys."""
         codes = ("S", "N") if annotation == "int" else ("S",)
         values = [item.get(attribute, {}) for item in self._source.samples]
         texts = [next((value[code] for code in codes if code in value), None) for value in values]

@@ -34,9 +34,9 @@ _NOT_OF_CONSUMERS = {
     "TumblingWindowInSeconds": "a consumer has no state between batches",
 }
 _EVENTS = {"INSERT": ("Inserted",), "MODIFY": ("Modified",), "REMOVE": ("Removed", "Expired")}
-"""The change types of keyplan, by event name of a record. Source: API reference of DynamoDB Streams, Record."""
+"""The change types of keyplan, by the record's event name. Source: API reference of DynamoDB Streams, Record."""
 _EXPIRY = {"type": ["Service"], "principalId": ["dynamodb.amazonaws.com"]}
-"""The identity of deletions by the time to live. Source: developer guide, "DynamoDB Streams and Time to Live"."""
+"""The user identity in records of expired items. Source: developer guide, "DynamoDB Streams and Time to Live"."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class EventSource:
     """A consumer with the stream that it reads."""
 
     table: str
-    """The logical id of the table, or its name in the stream's ARN; "" if neither is known."""
+    """The logical ID of the table, or the table name in the stream's ARN, or "" if neither is known."""
     consumer: SourceConsumer
 
 

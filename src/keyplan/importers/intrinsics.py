@@ -13,7 +13,7 @@ from typing import Any
 from keyplan.importers.nodes import UnresolvedAttribute, UnresolvedValue
 
 NO_VALUE = UnresolvedValue("it is AWS::NoValue")
-"""Removes a property (AWS::NoValue)."""
+"""The value of AWS::NoValue, which removes a property."""
 _PSEUDO = {"AWS::Partition": "aws", "AWS::URLSuffix": "amazonaws.com"}
 _HOLE = re.compile(r"\$\{(!?)([^}]*)\}")
 _DYNAMIC = "{{resolve:"
@@ -206,7 +206,7 @@ class Resolver:
     def _all(self, argument: Any, *, stops: bool) -> Any:
         """Evaluate Fn::Or until the first true value, or Fn::And until the first false value.
 
-        An unknown condition may not matter.
+        An unresolved condition may be skipped if a later one decides the result.
         """
         if not (isinstance(argument, list) and argument):
             return UnresolvedValue(f"Fn::{'Or' if stops else 'And'} expects conditions")
@@ -217,7 +217,7 @@ class Resolver:
         return next(_unknown(values), not stops)
 
     def _both(self, argument: Any) -> Any:
-        """Return two values, or the first one that is unresolved."""
+        """Return two resolved values, or the first unresolved value."""
         pair = self.resolve(argument)
         if not (isinstance(pair, list) and len(pair) == 2):
             return (

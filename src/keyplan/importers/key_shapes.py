@@ -10,31 +10,31 @@ from dataclasses import dataclass
 from keyplan.importers.schemas import Item
 
 _SEPARATORS = ("#", "|", ":", "~")
-"""Between the parts of a key, the usual first."""
+"""The separators between the parts of a key, the most usual one first."""
 _SEPARATOR = _SEPARATORS[0]
 _WORD = re.compile(r"[A-Za-z][A-Za-z_-]*")
 _PHRASE = re.compile(r"[A-Za-z][A-Za-z _-]*")
 _NUMBERED = re.compile(r"([A-Za-z]+[-_ ])\d.*", re.DOTALL)
-"""A word and a value that starts with a digit: Month-01-2018."""
+"""A word that is followed by a value that starts with a digit, such as Month-01-2018."""
 _DATE = r"\d{4}-\d\d-\d\d"
 _SUFFIXES = ((re.compile(_DATE), "date"), (re.compile(rf"{_DATE}T[\d:.]+(Z|[+-]\d\d:?\d\d)?"), "at"))
-"""The end of a field's name, by form of its values."""
+"""The suffixes of field names, by the form of the values."""
 _TELLING_LENGTH = 6
-"""Values of this length are unlikely to be equal by chance."""
+"""The minimum length of values that are unlikely to be equal by chance."""
 _KINDS = ("entitytype", "entity", "itemtype", "recordtype", "type", "kind", "et", "edbe")
-"""Attributes that name the kind of an item, the most explicit first; letters only."""
+"""Attributes that name the kind of an item, reduced to letters, the most explicit one first."""
 VALUE = "{}"
 
 
 @dataclass(frozen=True)
 class Shape:
-    """The shape of a key attribute, with literal words, and None for values."""
+    """The shape of a key attribute. In `words`, literal words are strings and values are None."""
 
     words: tuple[str | None, ...]
     values: tuple[tuple[str, ...], ...]
     """For each value, its texts in the samples."""
     called: tuple[str, ...]
-    """For each value, its name in the source or the word before it, or ""."""
+    """For each value, its name in the source, or the word before it, or ""."""
     separator: str = _SEPARATOR
 
     @property
@@ -93,7 +93,7 @@ def _is_doubtful(column: Sequence[str], name: str) -> bool:
 
 
 def _is_one_word(texts: Sequence[str], alias: str) -> bool:
-    """Return True if a key without separators is always the same word, its alias or equal in several items."""
+    """Return True if a key without separators is always the same word, which is its alias or occurs in several items."""
     return len(set(texts)) == 1 and (texts[0] == alias or (len(texts) > 1 and texts[0].isupper()))
 
 
@@ -140,10 +140,10 @@ class ItemKind:
     """Sample items whose keys have the same shape."""
 
     name: str
-    """From an attribute that names the kind, or from the words in the keys; "" without any."""
+    """The name, from an attribute that names the kind or from the words in the keys, or "" if there are none."""
     samples: tuple[Item, ...]
     templates: Mapping[str, str]
-    """The templates, by key attribute, that show only in comparison with the other kinds."""
+    """Templates by key attribute, if only a comparison with other kinds reveals them."""
 
 
 _Signature = tuple[tuple[str, ...], ...]
@@ -190,9 +190,10 @@ def _kind_names(samples: Sequence[Item], key: Sequence[str]) -> list[str]:
 
 
 def _constants(samples: Sequence[Item], attribute: str, key: Sequence[str]) -> frozenset[str]:
-    """Return strings that are always the same word, because they recur in other partitions with the same attributes.
+    """Return values of an attribute that are literal words, because they recur in other partitions.
 
-    Items with other strings must have other attributes. Otherwise such strings are values, such as names of people.
+    Items with different words must also have different attributes. Otherwise the strings are data, such as names of
+    people.
     """
     if attribute != key[-1] or len(key) == 1:
         return frozenset()
@@ -212,7 +213,7 @@ def _constants(samples: Sequence[Item], attribute: str, key: Sequence[str]) -> f
 
 
 def _parts(text: object, constants: frozenset[str]) -> tuple[str, ...]:
-    """Return the separator and then the words of a key, with {} for each value."""
+    """Return a tuple of the separator and the words of a key, with {} for each value."""
     if not isinstance(text, str):
         return ("", VALUE)
     if text in constants or (_WORD.fullmatch(text) and text.isupper()):

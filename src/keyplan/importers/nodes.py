@@ -14,7 +14,7 @@ class ImportSourceError(KeyplanError):
 
 
 _MOST_DIGITS = 18
-"""More digits than any number of the service has."""
+"""Maximum number of digits. No number of the service has more."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class UnresolvedAttribute(UnresolvedValue):
 
     logical_id: str
     attribute: str
-    """"" for the reference itself."""
+    """The name of the attribute, or "" for a reference to the resource itself."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Node:
         return self.text()
 
     def whole(self, least: int = 0) -> int:
-        """Return an integer, which parameters pass as a string."""
+        """Return an integer, which a parameter may have passed as a string."""
         value = self._known()
         if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= _MOST_DIGITS:
             value = int(value)
@@ -92,7 +92,7 @@ class Node:
         return value
 
     def flag(self) -> bool:
-        """Return a boolean, which parameters pass as a string."""
+        """Return a boolean, which a parameter may have passed as a string."""
         value = self._known()
         if isinstance(value, str) and value.lower() in {"true", "false"}:
             value = value.lower() == "true"

@@ -71,7 +71,7 @@ def _table(model: Node) -> SourceTable:
 
 
 def _key_types(table: Node, others: Mapping[str, str]) -> dict[str, str]:
-    """Return the type of each key attribute, from the key or from the other attributes."""
+    """Return the type of each key attribute, as declared in the key or among the other attributes."""
     keys = [table.need("KeyAttributes")]
     keys += [index.need("KeyAttributes") for kind in _INDEXES for index in table.each(kind)]
     types: dict[str, str] = {}
@@ -138,7 +138,7 @@ def _scaling(holder: Node, within: Node) -> Iterator[str]:
 
 
 def _short(holder: Node, within: Node) -> str:
-    """Return the path from a table to a part of it."""
+    """Return the path of a part, relative to its table."""
     path = holder.path.removeprefix(within.path).removeprefix(".")
     return f"{path}." if path else ""
 
@@ -165,7 +165,7 @@ def _index(index: Node, made_table: Mapping[str, Any], table: Node, gaps: list[s
 
 
 def _entities(table: Node, found: SourceTable, others: Mapping[str, str], guesses: list[str]) -> Iterator[SourceEntity]:
-    """Yield the facets or, if there are none, the kinds of items that the keys of samples show."""
+    """Yield an entity for each facet or, without facets, for each kind of item that the keys of samples show."""
     facets = list(table.each("TableFacets"))
     for facet in facets:
         alias = facet.get("KeyAttributeAlias")
@@ -188,7 +188,7 @@ def _entities(table: Node, found: SourceTable, others: Mapping[str, str], guesse
 
 
 def _shows_templates(item: Item, table: SourceTable) -> bool:
-    """Return True for a row of templates as keyplan exports them, in which a key attribute is USER#{user_id}."""
+    """Return True for a row that keyplan exports to show templates, in which a key attribute is USER#{user_id}."""
     texts = [item.get(name, {}).get("S") for name in table.key_attributes]
     return any(isinstance(text, str) and _PLACEHOLDER.search(text) for text in texts)
 

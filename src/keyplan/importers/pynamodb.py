@@ -37,7 +37,7 @@ _ATTRIBUTES: dict[str, tuple[str, str]] = {
     "UnicodeSetAttribute": ("set[str]", "SS"),
     "VersionAttribute": ("int", "N"),
 }
-"""The annotation and the attribute's type, by class."""
+"""The annotation and the attribute type code, by PynamoDB class."""
 _INDEXES = {"GlobalSecondaryIndex": "GSI", "LocalSecondaryIndex": "LSI"}
 _PROJECTIONS = {"AllProjection": "all", "KeysOnlyProjection": "keys"}
 _CONSTANTS = {
@@ -77,7 +77,7 @@ class _Attribute:
     name: str
     stored: str
     kind: str
-    """The class of PynamoDB, or "" if it is unknown."""
+    """The PynamoDB class, or "" if it is unknown."""
     options: Mapping[str, ast.expr] = field(default_factory=dict)
 
     def has(self, option: str) -> bool:
@@ -134,7 +134,7 @@ class _Module:
         return None
 
     def kind_of(self, called: str) -> str:
-        """Return the PynamoDB class that an attribute's class is or is derived from, or ""."""
+        """Return the PynamoDB class that is the given class or its base class, or ""."""
         if called in _ATTRIBUTES:
             return called
         node = self.classes.get(called)
@@ -418,7 +418,7 @@ def _table(name: str, models: Sequence[_Model]) -> SourceTable:
 
 
 def _paid(index: Index, billing: Billing) -> Index:
-    """Return an index with its own capacity, or with that of the table if it is provisioned."""
+    """Return an index with its own capacity, or with the capacity of the table if the table is provisioned."""
     if index.kind == "LSI" or not isinstance(billing, Provisioned):
         return replace(index, billing=None)
     return replace(index, billing=index.billing or billing)

@@ -1,4 +1,4 @@
-"""Python names and source code: valid identifiers, literals, and code formatted like formatters do."""
+"""Python names and source code: valid identifiers, literals, and code in the style of formatters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OF_MODULE = frozenset({
     *keyword.kwlist, *keyword.softkwlist, *dir(builtins), *keyplan.__all__, "Annotated", "Any", "Decimal", "Literal",
     "UUID", "suppressed", "claims", "date", "datetime", "item", "name",
 })  # fmt: skip
-"""Names that a design's module needs, or that describe the whole design."""
+"""Names that the module of a design uses itself, or that describe the whole design."""
 _OF_CLASS = frozenset({
     *keyword.kwlist, *(word for word in keyplan.__all__ if word.islower()), *dir(Entity), "Annotated", "Any",
     "Attribute", "Decimal", "F", "Literal", "UUID", "bool", "bytes", "cls", "datetime", "dict", "int", "list", "self",
@@ -27,7 +27,7 @@ _OF_CLASS = frozenset({
 })  # fmt: skip
 """Attributes of every model, and names that a field would hide in annotations or pattern bodies."""
 _LONGEST = 60
-"""Longer names would not fit on a line."""
+"""Maximum length of a name, so that it fits on a line."""
 
 
 WIDTH = 88
@@ -95,7 +95,7 @@ def _settled(name: str) -> str:
 
 @dataclass(frozen=True)
 class Group:
-    """Parts within brackets, such as those of a call, a list, a dictionary or a parametrized type."""
+    """Parts within brackets, such as the arguments of a call or the elements of a list or dictionary."""
 
     opening: str
     parts: Sequence[Part]

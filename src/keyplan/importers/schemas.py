@@ -11,7 +11,7 @@ from keyplan.design.workload import Billing, OnDemand, Provisioned
 from keyplan.importers.nodes import Node
 
 Item = Mapping[str, Mapping[str, Any]]
-"""An item in the service's JSON form: {"PK": {"S": "USER#1"}}."""
+"""An item in the service's JSON form, such as {"PK": {"S": "USER#1"}}."""
 
 
 @dataclass(frozen=True)
@@ -29,14 +29,14 @@ class SourceField:
     """A declared attribute."""
 
     name: str
-    """Its name in programs."""
+    """The name of the field in programs."""
     annotation: str
-    """Its type as Python text."""
+    """The type as Python source."""
     is_required: bool = False
     default: str | None = None
-    """Its default as Python text."""
+    """The default as Python source."""
     stored: str | None = None
-    """How a datetime is stored, if not as text with microseconds: epoch_s, iso_ms, ..."""
+    """The storage format of a datetime, such as epoch_s or iso_ms, unless it is a text with microseconds."""
 
 
 @dataclass(frozen=True)
@@ -45,22 +45,22 @@ class SourceEntity:
 
     name: str
     attributes: tuple[str, ...]
-    """Its attributes besides the primary key."""
+    """The attributes, without those of the primary key."""
     samples: tuple[Item, ...] = ()
     aliases: Mapping[str, str] = field(default_factory=dict)
     """The name of each primary key attribute in the source, possibly in the form USER#UserId."""
     templates: Mapping[str, str] = field(default_factory=dict)
     """The exact template of each key attribute, such as USER#{user_id}."""
     template_rows: tuple[Item, ...] = ()
-    """Sample items that show templates in place of keys: {"PK": {"S": "USER#{user_id}"}}."""
+    """Sample items that contain templates instead of keys, such as {"PK": {"S": "USER#{user_id}"}}."""
     fields: Mapping[str, SourceField] = field(default_factory=dict)
-    """The declaration of each attribute that has one in the source."""
+    """The declarations of attributes in the source, by attribute."""
     version: str | None = None
     """The attribute that counts changes."""
     is_guessed: bool = False
-    """True if the source does not name this kind: it is guessed from the keys of sample items."""
+    """True if the kind is guessed from the keys of sample items, because the source does not name it."""
     discriminator: str | None = None
-    """Its text in the table's discriminator, if the source states it."""
+    """The text in the table's discriminator attribute that identifies this kind, if the source states it."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class SourceCollection:
     index: str | None
     entities: tuple[str, ...]
     prefix: str
-    """The text with which their sort keys start; "" for all items of the partition."""
+    """The text with which the sort keys start, or "" for all items of the partition."""
 
 
 @dataclass(frozen=True)
@@ -81,10 +81,10 @@ class SourceConsumer:
     name: str
     about: str
     events: tuple[str, ...]
-    """Names of keyplan's events: Inserted, Modified, Removed, Expired."""
+    """Names of keyplan's change types: Inserted, Modified, Removed or Expired."""
     batch: int
     retries: int | None
-    """None for retries until the stream drops the record."""
+    """The number of retries, or None to retry until the stream drops the record."""
     on_failure: str | None
     bisect: bool
     gaps: tuple[str, ...] = ()
@@ -92,7 +92,7 @@ class SourceConsumer:
 
 @dataclass(frozen=True)
 class SourceTable:
-    """A table with what is known about its items."""
+    """A table with all known facts about its items."""
 
     name: str
     key: tuple[str, ...]
@@ -129,12 +129,12 @@ class ImportSource:
     """All tables of a source."""
 
     title: str
-    """The description in the first line of the file: shop.json, a NoSQL Workbench model."""
+    """The description in the first line of the file, such as "shop.json, a NoSQL Workbench model"."""
     tables: tuple[SourceTable, ...]
     gaps: tuple[str, ...] = ()
     """The settings of the whole source that were omitted."""
     about: str = ""
-    """The description by its authors."""
+    """The description that the authors of the source wrote."""
 
 
 _CARRIED = frozenset({

@@ -35,7 +35,7 @@ _OF_DESIGN = (
     "GSI", "LSI", "Attribute", "Bytes", "Entity", "Expired", "F", "Inserted", "ItemKey", "ItemWrite", "KeyCondition",
     "Modified", "OnDemand", "Provisioned", "Removed", "Table", "Volume", "attr", "item", "key", "pk",
 )  # fmt: skip
-"""Names of the design language, in import order."""
+"""Names of the design language that a file may import, in order."""
 _OTHERS = (
     ("datetime", ("date", "datetime")),
     ("decimal", ("Decimal",)),
@@ -361,7 +361,7 @@ class _Writer:
         self._entity, self._table, self._model = entity, table, model
 
     def by_key(self, kind: str, name: str, fields: Sequence[str], about: str) -> list[str]:
-        """Write a pattern about one item."""
+        """Write a pattern for one item."""
         fields = list(dict.fromkeys(fields))
         returned = "ItemKey" if kind == "get" else "ItemWrite"
         head = self._head(call(kind, self._model), name, self._typed(fields), returned, about)
@@ -391,6 +391,6 @@ class _Writer:
 
 
 def _returning(word: str, fields: Sequence[str]) -> list[str]:
-    """Return the body, item(...) or pk(...) with parameters named like the fields."""
+    """Return the body of a pattern: item(...) or pk(...) with parameters named like the fields."""
     result = call(word, *(f"{field}={field}" for field in fields))
     return lay_out(result, "return ", indent="    ").split("\n")

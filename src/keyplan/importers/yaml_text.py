@@ -1,4 +1,4 @@
-"""YAML loader for the short forms of CloudFormation's functions, such as !Ref, !Sub and !GetAtt.
+"""YAML loader that supports the short forms of CloudFormation's functions, such as !Ref, !Sub and !GetAtt.
 
 Source: CloudFormation User Guide, "Intrinsic function reference": each function has a full form, and a short form as a
 tag; "CloudFormation quotas": a template has at most 1 MB.
@@ -19,7 +19,7 @@ except ModuleNotFoundError as missing:
 _TIMESTAMP = "tag:yaml.org,2002:timestamp"
 _WITHOUT_PREFIX = frozenset({"Ref", "Condition"})
 _MOST_VALUES = 1_000_000
-"""More values than a template can have; nested aliases could expand to any number."""
+"""Maximum number of values, which no template exceeds. Nested aliases could expand to any number."""
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # PyYAML ships no types
@@ -50,7 +50,7 @@ def _size(node: Any, known: dict[int, int]) -> int:
 
 
 def _function(loader: _Loader, tag: str, node: yaml.Node) -> dict[str, Any]:
-    """Return the full form of a function in its short form."""
+    """Return the full form of a function that is written in its short form."""
     name = tag if tag in _WITHOUT_PREFIX else f"Fn::{tag}"
     value: Any
     if isinstance(node, yaml.ScalarNode):
