@@ -10,9 +10,9 @@ resource layers with paginators, waiters, conditions and batch writers, PynamoDB
 other services are not affected. `attach` does the same for a single client, until `detach` is called.
 
 Calls are intercepted in `BaseClient._make_api_call`, before they are serialized, signed or sent. No credentials are
-needed, and a call costs little more than the engine's own work. Everything else happens as in an unmodified client:
-events, parameter validation, exceptions, and retries with the configured attempts and waits. For tests of faults that
-should not wait, create the client with `Config(retries={"total_max_attempts": 1})`.
+needed, and a call costs little more than the engine's own work. Everything else works as in an unmodified client:
+events, parameter validation, exceptions, and retries with the configured attempts and waits. To test faults without
+waiting, create the client with `Config(retries={"total_max_attempts": 1})`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from keyplan.testing.exchange import exchange, run, run_async
 from keyplan.testing.operation import Answering, Operation
 
 ANSWERED_SERVICES = frozenset({"dynamodb", "dynamodbstreams"})
-"""botocore's names of the services that an engine answers."""
+"""The services that an engine answers, by their names in botocore."""
 
 D = TypeVar("D", bound=Callable[..., Any])
 
@@ -50,8 +50,8 @@ def answered_by(engine: Answering) -> AnsweredBy:
     """Return a context manager and decorator that makes `engine` answer every DynamoDB client.
 
     It decorates functions and test classes. Each test of a class starts with a copy of the engine (see
-    `keyplan.testing.classes`). Blocks can be nested, and the innermost block answers. A thread or task is answered by
-    the block that it has entered itself, or else by the block that was entered last.
+    `keyplan.testing.classes`). Blocks can be nested, and the innermost block answers. Requests of a thread or task are
+    answered by the block that it entered itself, or else by the block that was entered last.
     """
     return AnsweredBy(engine)
 
@@ -179,7 +179,7 @@ def _operation(client: Any, name: str) -> Operation:
 
 
 def _patch_classes() -> None:
-    """Patch the client classes that are loaded so far.
+    """Patch the client classes that are loaded at this time.
 
     aiobotocore may be imported inside a block, so the creation of a client patches classes again.
     """

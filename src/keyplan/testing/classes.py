@@ -25,7 +25,7 @@ Block = Callable[[Answering], AbstractContextManager[Any]]
 
 _FOR_ALL_TESTS = frozenset({"setUpClass", "tearDownClass", "setup_class", "teardown_class"})
 _COUNTED = frozenset({"setup_method", "teardown_method", "setup_class", "teardown_class"})
-"""Methods whose parameters pytest counts in their code, to see whether they take the test method."""
+"""Methods whose parameters pytest counts to decide whether to pass the test method."""
 _RUNNERS = ("run", "debug")
 _KEPT = "_keyplan_answering"
 _MARK = "_keyplan_answered"
@@ -79,7 +79,7 @@ class _Copies:
 
     @contextmanager
     def whole(self, args: tuple[Any, ...]) -> Iterator[None]:
-        """Yield inside a block for everything that unittest runs for a test, including cleanup functions."""
+        """Yield inside a block that covers everything that unittest runs for a test, including cleanup functions."""
         with self.once() as engine:
             vars(args[0])[_KEPT] = (self, engine)
             try:

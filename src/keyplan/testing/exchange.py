@@ -1,4 +1,4 @@
-"""An API call of a botocore client that an engine answers, with the same order of events but without I/O.
+"""API calls of a botocore client that an engine answers, with the same order of events but without I/O.
 
 An unmodified client's `_make_api_call` emits events, serializes the request, signs and sends it, parses the response,
 possibly retries, and finally returns or raises an exception. Here, an engine call replaces the middle part. Everything

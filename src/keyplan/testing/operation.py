@@ -37,7 +37,7 @@ class Answering(Protocol):
 
 
 class Event:
-    """An event of an operation, with whether a handler needs it."""
+    """An event of an operation, and a test whether any handler needs it."""
 
     def __init__(self, name: str, idle: frozenset[Any]) -> None:
         self.name = name

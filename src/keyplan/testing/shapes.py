@@ -183,7 +183,7 @@ def _list_check(shape: ListShape, above: tuple[str, ...]) -> Check:
 
 
 def _holds(shape: Shape, wanted: str, above: tuple[str, ...] = ()) -> bool:
-    """Return True if a scalar of the given type occurs anywhere inside."""
+    """Return True if a scalar of the type `wanted` occurs anywhere inside a shape."""
     if shape.type_name == wanted:
         return True
     if shape.name in above:
