@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Format = Literal["text", "json", "sarif", "github"]
 _PAUSE_S: Final = 0.3
-"""Time between two looks at the files of `--watch`."""
+"""The number of seconds between two checks of the files for `--watch`."""
 
 
 def check(

@@ -91,7 +91,7 @@ def console(  # noqa: PLR0917 - one parameter per option, given by name
 
 
 def _designs(module: str | None, against: list[str]) -> tuple[Design | None, dict[str, Design]]:
-    """Return the design, and the versions to compare it with by the targets that name them."""
+    """Return the design, and the versions to compare it with, by target."""
     if not against:
         return (None if module is None else load(module)), {}
     from keyplan.diff.programs import load_isolated  # noqa: PLC0415 - `keyplan --help` needs no designs

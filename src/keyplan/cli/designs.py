@@ -1,4 +1,4 @@
-"""Arguments that several commands accept."""
+"""Arguments and functions that several commands share."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def load(target: str) -> Design:
 def load_by(target: str, loader: Callable[[str], D]) -> D:
     """Return the loader's result for a module or file.
 
-    Output of the module's code goes to standard error, because standard output is for the command. On failure, the
-    command exits with 1 for a fault in the declarations, and with 2 for a target that cannot be read.
+    Output of the module's code goes to standard error, because standard output contains only the command's output. On
+    failure, the command exits with 1 for a fault in the declarations, and with 2 for a target that cannot be read.
     """
     if "" not in sys.path:
         sys.path.insert(0, "")  # modules of the current folder, as with `python -m`

@@ -27,7 +27,7 @@ def reported(
 ) -> Iterator[None]:
     """Report that a step is running while the block runs, with the elapsed seconds.
 
-    `step`: such as "keyplan snapshot: copying". `place` returns how far it is, if that is known.
+    `step` is the text to print, such as "keyplan snapshot: copying". `place` returns the current progress, if known.
     """
     clock = SystemClock()
     start_s = clock.monotonic()

@@ -173,7 +173,7 @@ def _of_patterns(patterns: Sequence[Pattern[..., Any]], bindings: Bindings) -> I
 
 
 def _nothing(_table: Table) -> tuple[Grant, ...]:
-    """Return no grants, because tables are neither compared nor created."""
+    """Return no grants. Used if tables are neither compared nor created."""
     return ()
 
 

@@ -17,7 +17,7 @@ from keyplan.cli import check, console, diff, docs, export, fsck, importing, pri
 from keyplan.cli.designs import refusal
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-"""Errors of a write on a full disk, an exhausted quota, and a file that has reached its limit."""
+"""Errors of a write if the disk is full, a quota is exhausted, or the file has reached its maximum size."""
 
 
 _OF_THE_SYSTEMS = frozenset({"ask-mcp", "demo", "lake", "token", "up"})

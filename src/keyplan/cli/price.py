@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from keyplan.design.workload import Rate
 
 _LOADS: Final = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
-"""Loads of the chart, as factors of the estimate's."""
+"""The loads in the chart, as multiples of the estimated load."""
 
 
 def book_of(command: str, region: str) -> PriceBook:

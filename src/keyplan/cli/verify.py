@@ -14,7 +14,7 @@ from keyplan.clock import SystemClock
 Format = Literal["text", "json"]
 OnProgress = Callable[[str, int, int], None]
 _FIRST_S, _EVERY_S = 2.0, 10.0
-"""Seconds before the first progress line, and between two, where standard error is not a terminal."""
+"""Seconds before the first progress line and between later lines, if standard error is not a terminal."""
 _TIME_LIMIT_S = 600.0
 
 
