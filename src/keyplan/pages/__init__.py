@@ -31,7 +31,7 @@ from keyplan.pages import charts
 from keyplan.pages.assets import Assets
 
 ASSETS: Final = "/assets"
-"""Path, under the application's root, of the files that all pages share."""
+"""The path of the files that all pages share, relative to the application's root."""
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
     "connect-src 'self'; manifest-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'; "
@@ -45,7 +45,7 @@ SCRIPT_TEXTS: Final = (
     "The server answered {status}.",
     "The server cannot be reached. Try again.",
 )
-"""English texts that keyplan.js shows; a Wording translates them, too."""
+"""English texts that keyplan.js shows. A Wording can translate them."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class Pages:
     ) -> HTMLResponse:
         """Return a page that reports an error, from the package's own error.html.j2 if it has one.
 
-        The message is translated if the page's Wording has it.
+        The message is translated if the page's Wording contains it.
         """
         message = self._wording(request).words.get(message, message)
         kept = {name: value for name, value in (headers or {}).items() if name.lower() == "retry-after"}
@@ -153,7 +153,7 @@ class PageContext:
         self.title = self.word(pages.title)
         self.url = request.url
         self.root = root_of(request)
-        """Root path of the server, without a trailing slash: /sign-in lies there."""
+        """Root path of the server, without a trailing slash. The sign-in page is at /sign-in below it."""
         self.here = str(request.scope.get("root_path", ""))
         """Root path of the application, without a trailing slash."""
         self.path = request.url.path

@@ -15,9 +15,9 @@ from markupsafe import Markup, escape
 _WIDTH: Final = 640
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 12, 12, 28
 _DOTS: Final = 40
-"""Number of points of a line from which they are not marked."""
+"""Number of points from which the points of a line are not marked."""
 _BEFORE: Final = frozenset("$€£")
-"""Units that stand before their number; others follow it."""
+"""Units that are written before the number. Other units follow it."""
 _SERIES: Final = 6
 """Number of series colors in keyplan.css."""
 
