@@ -13,8 +13,7 @@ def hash_order(names: Iterable[str], hidden: int = 0) -> list[str]:
 
     The names are distributed over a table whose size is a power of two. The size is 16 and doubles while the table is
     more than three quarters full. The names are listed by position, and names with the same position keep their order.
-    This reproduces every recorded message that lists names. It is inferred from them, because the service does not
-    document an order.
+    This order is inferred from recorded messages, because the service does not document it. It matches all of them.
     """
     listed = list(names)
     table = _SMALLEST_TABLE

@@ -69,7 +69,7 @@ class CheckPlan:
         self.paths: list[ResolvedPath] = []
 
     def fail(self, problem: str) -> NoReturn:
-        """Add a problem that every request has, after all previous steps."""
+        """Add a problem that occurs in every request, after all previous steps."""
         text = messages.invalid(self.parameter, problem)
         if not self.steps:
             raise ValidationError(text)

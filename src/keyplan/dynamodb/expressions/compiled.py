@@ -108,7 +108,7 @@ class CompiledUpdate(_Checked):
     branches: dict[str, Branch]
     charge: Charge = _NO_CHARGE
     sources: tuple[tuple[str, str], ...] = ()
-    """Attributes whose new type does not depend on the item: the type, or the placeholder of a value of that type."""
+    """Attributes whose new type does not depend on the item. With each, the type or the placeholder of its value."""
 
     def assigned(self, values: Values | None) -> list[tuple[str, str]]:
         """Return top-level attributes with their new types, if these do not depend on the item."""
@@ -121,7 +121,7 @@ class CompiledUpdate(_Checked):
         """Return the item after the update as a new dict that shares unchanged values.
 
         `exists` is False for a new item that has only its key. Raises ValidationError if an attribute that the update
-        reads is missing or has another type.
+        reads is missing or has the wrong type.
         """
         given = _NO_VALUES if values is None else values
         return apply_branches(self.branches, item, item, given, exists=exists)

@@ -1,7 +1,7 @@
 """Checked conditions, compiled to closures that test an item.
 
-Each node becomes one closure. Everything that does not depend on the item is computed at compile time. A missing
-attribute or a value of another type makes every comparison false except <>, which it makes true.
+Each node becomes one closure. Everything that does not depend on the item is computed at compile time. If an attribute
+is missing or the types differ, every comparison is false except <>, which is true.
 """
 
 from __future__ import annotations
@@ -243,7 +243,7 @@ def begins_with(value: AttributeValue | None, prefix: AttributeValue | None) -> 
 
 
 def contains(value: AttributeValue | None, part: AttributeValue | None) -> bool:
-    """Return True if a string or binary contains a value of the same type, or a set or list contains a member."""
+    """Return True if a string or binary value contains a value of its type, or if a set or list contains a member."""
     if value is None or part is None:
         return False
     ((type_code, content),) = value.items()
@@ -276,7 +276,7 @@ class Required(NamedTuple):
 
 
 def required(condition: Condition, names: Names) -> tuple[Required, ...]:
-    """Return the requirements of a checked condition on top-level attributes, so that most items need no decoding.
+    """Return the requirements of a checked condition on top-level attributes, so that few items must be decoded.
 
     Only conditions joined by AND are required. A part of an OR or a NOT may be false although the whole condition is
     true.

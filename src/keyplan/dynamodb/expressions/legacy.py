@@ -25,7 +25,7 @@ from keyplan.dynamodb.values.types import ORDERED_TYPES, SET_TYPES, AttributeVal
 from keyplan.errors import ValidationError
 
 Parameters: TypeAlias = Mapping[str, Mapping[str, Any]]
-"""Attribute names to structures of the request: conditions, expectations or updates."""
+"""Structures of the request by attribute name, which are conditions, expectations or updates."""
 
 _Match: TypeAlias = Callable[[AttributeValue | None], bool]
 
@@ -49,13 +49,13 @@ _ADDABLE_TYPES = SET_TYPES | {"N", "L"}
 
 
 def compile_expected(expected: Parameters, conditional_operator: str | None) -> CompiledCondition:
-    """Compile Expected of a write. Raises ValidationError with the service's messages."""
+    """Compile the parameter Expected of a write. Raises ValidationError with the service's messages."""
     matches = {name: _expectation(name, given) for name, given in expected.items()}
     return _condition(matches, conditional_operator)
 
 
 def compile_filter(conditions: Parameters, conditional_operator: str | None) -> CompiledCondition:
-    """Compile QueryFilter or ScanFilter. Raises ValidationError with the service's messages."""
+    """Compile the parameter QueryFilter or ScanFilter. Raises ValidationError with the service's messages."""
     matches = {name: _filter_match(given) for name, given in conditions.items()}
     return _condition(matches, conditional_operator)
 
@@ -116,7 +116,7 @@ def _filter_match(given: Mapping[str, Any]) -> _Match:
 
 
 def check_arguments(operator: str, arguments: Sequence[AttributeValue]) -> None:
-    """Check number, types and order of the values of a comparison operator. Raises ValidationError."""
+    """Check the number, types and order of a comparison operator's values. Raises ValidationError."""
     if not _count_fits(operator, len(arguments)):
         raise ValidationError(messages.argument_count(operator))
     if len({type_of(argument) for argument in arguments}) > 1:
@@ -176,7 +176,7 @@ def _order_match(operator: str, arguments: Sequence[AttributeValue]) -> _Match:
 
 @dataclass(frozen=True, slots=True)
 class LegacyKeyCondition:
-    """KeyConditions of a Query, with the interface of a `KeyCondition`."""
+    """The parameter KeyConditions of a Query, with the interface of a `KeyCondition`."""
 
     attributes: frozenset[str]
     operators: dict[str, str]
@@ -206,7 +206,7 @@ class LegacyKeyCondition:
 
 
 def compile_key_conditions(conditions: Parameters) -> LegacyKeyCondition:
-    """Compile KeyConditions of a Query. Raises ValidationError with the service's messages."""
+    """Compile the parameter KeyConditions of a Query. Raises ValidationError with the service's messages."""
     operators: dict[str, str] = {}
     arguments: dict[str, tuple[AttributeValue, ...]] = {}
     for name, given in conditions.items():
@@ -219,13 +219,13 @@ def compile_key_conditions(conditions: Parameters) -> LegacyKeyCondition:
 
 
 def compile_attributes_to_get(names: Sequence[str]) -> CompiledProjection:
-    """Compile AttributesToGet of a read; names must be distinct."""
+    """Compile the parameter AttributesToGet of a read. The names must be distinct."""
     paths = tuple((name,) for name in names)
     return CompiledProjection(frozenset(names), frozenset(), paths, compile_paths(paths))
 
 
 def compile_attribute_updates(updates: Parameters) -> CompiledUpdate:
-    """Compile AttributeUpdates of an UpdateItem. Raises ValidationError with the service's messages."""
+    """Compile the parameter AttributeUpdates of an UpdateItem. Raises ValidationError with the service's messages."""
     branches = {name: Branch(_update_effect(given)) for name, given in updates.items()}
     attributes = frozenset(branches)
     nothing: frozenset[str] = frozenset()

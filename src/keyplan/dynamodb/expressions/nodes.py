@@ -1,7 +1,7 @@
 """Syntax trees of expressions, and their conversion back to text.
 
-Nodes contain the text as written: a placeholder is "#n" in a path and ":v" in a value, because each request has its own
-names and values. Parentheses are not nodes. The render functions add them where they are needed.
+Nodes contain placeholders such as "#n" and ":v" as written, because each request has its own names and values.
+Parentheses are not nodes. The render functions add them where they are needed.
 """
 
 from __future__ import annotations

@@ -131,8 +131,9 @@ def parse_condition(text: str, parameter: str) -> Condition:
     """Parse a condition. Raises ValidationError with the service's message.
 
     The precedence from lowest to highest is OR, AND, NOT, comparisons. An open parenthesis can start a condition or an
-    operand, as in `(a = b)` or `(a) = b`, and only the following text shows which. Therefore one loop parses both, with
-    a list of frames, one per open parenthesis. The depth is bounded by the operator limit.
+    operand, as in `(a = b)` or `(a) = b`, and only the following text shows whether it is a condition or an operand.
+    Therefore one loop parses both, with a list of frames, one per open parenthesis. The depth is bounded by the
+    operator limit.
 
         frame       or_parts OR and_parts AND nots NOT <next term>
         "("         pushes a frame

@@ -11,7 +11,7 @@ from keyplan.dynamodb.values import attribute
 from keyplan.dynamodb.values.types import AttributeValue, Item, Values
 
 Get: TypeAlias = Callable[[Item, Values], AttributeValue | None]
-"""Returns the value of an operand for an item and the values of a request; None if missing."""
+"""Returns the value of an operand for an item and the values of a request, or None if the operand has no value."""
 
 _UNSIZED = frozenset({"N", "BOOL", "NULL"})
 
@@ -69,8 +69,9 @@ def _compile_size(call: Call, names: Names) -> Get:
 def size_of(value: AttributeValue) -> int | None:
     """Return the result of size(), or None for types without a size.
 
-    The size is in UTF-16 code units of a string, bytes of a binary, or members of other types. Source: developer guide,
-    "Comparison operator and function reference"; the unit for strings is that of the service's downloadable version.
+    The size is the number of UTF-16 code units of a string, bytes of a binary value, or members of other values.
+    Source: developer guide, "Comparison operator and function reference"; the unit for strings is that of the service's
+    downloadable version.
     """
     ((type_code, content),) = value.items()
     if type_code in _UNSIZED:

@@ -1,7 +1,7 @@
 """The lexer of expressions: known functions, tokens with positions, and syntax errors.
 
 One lexer is used for every kind of expression, because the service uses the same token rules for all of them. For
-example, `set` is a keyword in a filter, too. A character that cannot start a token becomes a token of kind `BAD`, which
+example, `set` is also a keyword in a filter. A character that cannot start a token becomes a token of kind `BAD`, which
 every parser rejects.
 """
 
@@ -73,7 +73,7 @@ def tokenize(text: str) -> list[Token]:
 
 
 class Cursor:
-    """A position in the tokens of one expression, with functions that every parser needs.
+    """A position in the tokens of one expression, with methods that every parser needs.
 
     `parameter` is the request parameter of the expression, with which every error starts. Expressions translated from a
     statement have no length limit, because the statement has one.

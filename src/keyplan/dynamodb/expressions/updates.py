@@ -37,7 +37,7 @@ from keyplan.errors import ValidationError
 
 Read: TypeAlias = Callable[[Item, Values], AttributeValue]
 Effect: TypeAlias = Callable[[AttributeValue | None, Item, Values], AttributeValue | None]
-"""Returns the new value at a path from the current one, the old item and the values; None removes it."""
+"""Returns the new value at a path for the current value, the old item and the request's values. None removes it."""
 
 
 @dataclass(slots=True)
@@ -140,7 +140,8 @@ def _compile_effect(action: Action, names: Names) -> Effect:
 def add(current: AttributeValue | None, value: AttributeValue, mismatch: str) -> AttributeValue:
     """Add a number to a number, or members to a set. In AttributeUpdates, also append elements to a list.
 
-    Returns the value if no current value exists. Raises ValidationError with the message `mismatch` for another type.
+    Returns the value if no current value exists. Raises ValidationError with the message `mismatch` if the types
+    differ.
     """
     if current is None:
         return value
@@ -159,7 +160,7 @@ def add(current: AttributeValue | None, value: AttributeValue, mismatch: str) ->
 def delete(current: AttributeValue | None, value: AttributeValue, mismatch: str) -> AttributeValue | None:
     """Delete members from a set. Return None if none is left.
 
-    Raises ValidationError with the message `mismatch` for another type.
+    Raises ValidationError with the message `mismatch` if the types differ.
     """
     if current is None:
         return None

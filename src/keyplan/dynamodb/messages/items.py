@@ -87,7 +87,7 @@ def empty_key(name: str, kind: str) -> str:
 
 
 def index_key_type(name: str, expected: str, actual: str, index: str) -> str:
-    """Return the message for an item with an index key attribute of another type."""
+    """Return the message for an item whose index key attribute has the wrong type."""
     types = f"Expected: {expected} Actual: {actual} IndexName: {index}"
     return f"{PARAMETER_INVALID}Type mismatch for Index Key {name} {types}"
 
@@ -180,6 +180,6 @@ def cancelled(codes: Iterable[str]) -> str:
 
 
 def payload_too_large(size_bytes: int) -> str:
-    """Return the message for a transaction of more than 4 MB, which the service repeats."""
+    """Return the message for a transaction of more than 4 MB. The service repeats the text within the message."""
     text = "Transaction payload size cannot exceed 4MB. Payload Size: "
     return f"{text}: {text}{size_bytes}"

@@ -35,7 +35,7 @@ not_unicode: Template1 = "The text of {} is not valid Unicode".format  # keyplan
 
 
 def unknown_member(name: str, known: Iterable[str]) -> str:
-    """Return the message for an unknown parameter in Python (keyplan's own, because the service ignores it)."""
+    """Return the message for an unknown parameter in Python (keyplan's own; the service ignores such parameters)."""
     return f'Unknown parameter in input: "{name}", must be one of: {", ".join(sorted(known))}'
 
 
@@ -117,7 +117,7 @@ only_with_expressions: Template1 = "{} can only be specified when using expressi
 
 
 def projection_with_select(parameter: str, select: str) -> str:
-    """Return the message for a projection together with a Select that excludes it."""
+    """Return the message for a projection together with a Select that does not allow projections."""
     chosen = "only the Count" if select == "COUNT" else select
     return f"Cannot specify the {parameter} when choosing to get {chosen}"
 
@@ -134,7 +134,7 @@ invalid_arn: Template1 = "Invalid TableArn: Invalid ResourceArn provided as inpu
 
 
 def other_region(arn: str) -> str:
-    """Return the message for the ARN of a table in another Region, in table operations."""
+    """Return the message of table operations for the ARN of a table in another Region."""
     return detected([f"Invalid AWS region in '{arn}'"])
 
 

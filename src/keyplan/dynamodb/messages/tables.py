@@ -34,7 +34,7 @@ expiry_of_new_table: Template1 = (IN_USE + ": Table {} is being created").format
 def capacity_changing(name: str, wanted: str) -> str:
     """Return the error message for a change while the capacity or billing mode of the table changes.
 
-    `wanted` is a key of _WANTED, as in the functions below.
+    `wanted` is a key of _WANTED, also in the functions below.
     """
     if wanted == "capacity":
         return f"{IN_USE}: Table IOPS are currently being updated. Table: {name}"
@@ -77,7 +77,7 @@ _WANTED = {
     "indexes": "create or delete indexes",
 }
 _WANTED_LATER = _WANTED | {"stream": "change stream status", "indexes": "create or delete an index"}
-"""The requested change, if the change in progress is of the stream, of the class or of an index."""
+"""The texts of requested changes while the stream, the class or an index of the table changes."""
 
 index_state: Template3 = (IN_USE + ": Index is being {}. Table: {} Index: {}").format
 index_not_filling: Template2 = (

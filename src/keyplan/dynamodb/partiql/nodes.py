@@ -18,7 +18,7 @@ COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 
 @dataclass(frozen=True, slots=True)
 class PathTerm:
-    """An attribute or document path. `place` is the position of its first part."""
+    """An attribute or document path. `place` is the position of its first part in the statement."""
 
     parts: Parts
     place: str = ""

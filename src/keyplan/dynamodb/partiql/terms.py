@@ -48,7 +48,7 @@ _SECOND_WORDS = {"double": "precision", "character": "varying"}
 _FUNCTION_KEYWORDS = frozenset(("size", "exists", "count", "avg", "sum", "min", "max", "upper", "lower"))
 _OPERATOR_KEYWORDS = frozenset(("is", "like", "in", "between", "and", "or"))
 MOST_LEVELS = limits.EXPRESSION_OPERATORS // 4
-"""The maximum depth of nested terms, above that of any value or condition that the service accepts."""
+"""The maximum depth of nested terms, which is more than the service accepts in any value or condition."""
 _INDEX_DIGITS = 10
 """An index with more digits is out of range."""
 
@@ -116,7 +116,7 @@ def _read_word_comparison(cursor: StatementCursor, left: Term, level: int) -> Te
 
 
 def _read_choices(cursor: StatementCursor, level: int) -> Term:
-    """Parse the choices of IN. Parentheses make a list even of one term, as in the open-source parser."""
+    """Parse the choices of IN. A single term in parentheses is a list too, as in the open-source parser."""
     if cursor.take_sign("("):
         choices = _read_terms(cursor, level)
         cursor.expect_sign(")", "RIGHT_PAREN")

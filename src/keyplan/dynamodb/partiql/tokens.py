@@ -40,7 +40,7 @@ _WORDS = """
     zone
 """
 KEYWORDS = frozenset(_WORDS.split())
-"""Words that are attribute names only in quotes."""
+"""Words that must be quoted to be used as attribute names."""
 
 INT_LIMIT = 2**31
 INT_DIGITS = len(str(INT_LIMIT))
@@ -124,7 +124,7 @@ def _meaning(group: str, written: str) -> tuple[str, str]:
 
 
 def scale_of(number: str) -> int | None:
-    """Return the number of decimals minus the exponent, or None if either does not fit 32 bits."""
+    """Return the number of decimals minus the exponent, or None if either of them does not fit into 32 bits."""
     digits, _, exponent = number.lower().partition("e")
     if len(exponent.lstrip("+-0")) > INT_DIGITS:
         return None

@@ -160,7 +160,7 @@ def _is_test(term: Term) -> bool:
 
 
 def _test_comparison(test: Term, operator: str, other: Term, placeholders: _Placeholders) -> nodes.Condition:
-    """Translate a condition that is compared with another term. It equals true or false and no other value."""
+    """Translate a condition that is compared with another term. A condition equals only true or false."""
     if operator not in ("=", "<>"):
         raise ValidationError(expression_messages.operand_type(operator, "BOOL"))
     first = _compared(test, placeholders)

@@ -142,8 +142,8 @@ def _number_problem(value: dict[str, Any] | None, level: int) -> str | None:
 def _text_problem(text: str) -> str | None:
     """Return the message for a number in a parameter that the service cannot parse, or None.
 
-    The service parses such numbers into decimals with a 32-bit scale and compares magnitudes in 32 bits, too. Therefore
-    the largest exponents overflow and become the smallest.
+    The service parses such numbers into decimals with a 32-bit scale, and also compares magnitudes in 32 bits.
+    Therefore the largest exponents overflow and become the smallest.
     """
     if not numbers.is_number(text):
         return item_messages.not_a_number_older(text)

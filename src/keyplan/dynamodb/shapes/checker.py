@@ -1,8 +1,8 @@
 """Shapes, compiled into checkers of requests.
 
 An acceptor is a closure that accepts only valid requests. It may reject a valid request with unknown members, converted
-scalars or deep nesting. The slower phases then decide. It never accepts an invalid request, which a property test
-verifies.
+scalars or deep nesting. The slower phases then decide. An acceptor never accepts an invalid request, which a property
+test verifies.
 """
 
 from __future__ import annotations
@@ -250,8 +250,8 @@ Request: TypeAlias = dict[str, Any]
 Check: TypeAlias = Callable[[dict[str, Any], bool], None]
 """Checks a request, in wire form (True: binary as base64 text) or Python form (False: bytes).
 
-Raises SerializationError or ValidationError with the service's text. A member that is None counts as
-missing; unknown members are ignored in wire form and rejected in Python form.
+Raises SerializationError or ValidationError with the service's text. A member that is None counts as missing. Unknown
+members are ignored in wire form and rejected in Python form.
 """
 
 
@@ -272,8 +272,9 @@ def compile(shape: Structure, *, late: bool = False) -> Check:  # noqa: A001  # 
 def late_check(shape: Structure) -> Callable[[Callable[[Request, Form], T]], Callable[[Request, Form], T]]:
     """Decorate a function whose only effect is to return the canonical values of a request.
 
-    An error in a late member makes the function fail in some way. In that case, the whole shape is checked. This raises
-    the service's error, or converts values like the service does. If no error is raised, the function is called again.
+    An error in a late member makes the function raise some exception. In that case, the whole shape is checked, which
+    raises the service's error or converts values like the service does. If no error is raised, the function is called
+    again.
     """
 
     def decorate(prepare: Callable[[Request, Form], T]) -> Callable[[Request, Form], T]:

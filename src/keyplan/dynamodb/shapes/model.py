@@ -1,4 +1,4 @@
-"""Request shapes.
+"""The data model of request shapes.
 
 Limits come from the service model (botocore's copy of it, `data/dynamodb/2012-08-10/service-2.json`), unless the
 service is known to use another limit. Enum values are in the order in which the service lists them.
@@ -18,9 +18,9 @@ class Layer(Enum):
     The service is moving its operations from one layer to another, so the same error has different messages in
     different operations (observed on the service, June to October 2026).
 
-    OLDER: every member in one message, with its value (control plane).
+    OLDER: one message lists all invalid members with their values (control plane).
 
-    FRONT: lengths and ranges first, one at a time and without the value, and then like OLDER.
+    FRONT: violated lengths and ranges are reported first, one at a time and without the value. The rest is like OLDER.
 
     ENVELOPED: like FRONT. Every later error that needs no table, including errors of expressions and values, has the
     prefix "1 validation error detected: " (PutItem, UpdateItem, DeleteItem).
@@ -144,6 +144,6 @@ Shape: TypeAlias = Scalar | AttributeValue | List | Map | Structure
 
 VALUE = AttributeValue()
 ITEM = Map(VALUE)
-"""Attribute names to values: an item, a key or the values of placeholders."""
+"""The shape of a map of names to values, such as an item, a key or the values of placeholders."""
 LATE_ITEM = Map(VALUE, late=True)
-"""The same for operations that make all of it canonical in any case: it is walked once instead of twice."""
+"""The same shape for operations that make all values canonical later, which also checks them."""

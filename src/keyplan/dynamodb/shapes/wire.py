@@ -2,8 +2,8 @@
 
 The traversal of attribute values uses its own stack, so that deep nesting cannot exhaust Python's stack. A request in
 wire form is JSON that the server parsed itself. Values that the service converts (a truncated fraction, "yes" for true)
-are converted in place, and unknown members are removed. A request in Python form is never changed, so both are
-rejected.
+are converted in place, and unknown members are removed. A request in Python form is never changed, so such values and
+unknown members are rejected.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class _EmptyNestedNameError(ValidationError):
 
 
 _is_ascii = str.isascii
-"""Unlike the method, raises TypeError for bytes."""
+"""Unlike the method of the value, this function raises TypeError for bytes."""
 
 
 def normalise_item(item: Mapping[str, Any], *, wire: bool) -> tuple[Item, int]:
@@ -84,7 +84,7 @@ def _normalise_members(members: Mapping[str, Any], wire: bool, level: int) -> tu
 
 
 _recent_numbers: dict[str, tuple[str, int]] = {}
-"""Recent numbers: canonical text and size. Cleared as a whole, because tracking each use would cost more."""
+"""Recent numbers with their canonical text and size. The cache is cleared as a whole, because tracking costs more."""
 _recent_number = _recent_numbers.get
 _MOST_RECENT_NUMBERS = 8192
 

@@ -36,7 +36,7 @@ def encode(item: Item) -> bytes:
 
 
 def trace(name: str, value: AttributeValue, *, is_prefix: bool = False) -> bytes | None:
-    """Return bytes that are part of the body of every item with this value in `name`, or None if unknown.
+    """Return bytes that occur in the body of every item with this value in `name`, or None if there are none.
 
     Equal names and scalars have the same bytes. With `is_prefix`, the bytes are those of every string that starts with
     the value. Other bodies may contain the bytes too, so callers must still test the item.

@@ -16,10 +16,10 @@ AttributeValue: TypeAlias = dict[str, Any]
 """An attribute value with exactly one member, such as {"S": "a"} or {"N": "1"}."""
 
 Item: TypeAlias = dict[str, AttributeValue]
-"""Attribute names to values."""
+"""An item or a map: attribute values by name."""
 
 Values: TypeAlias = Mapping[str, AttributeValue]
-"""Placeholders such as ":v" to values."""
+"""The values of a request, by placeholders such as ":v"."""
 
 TYPES = frozenset(("S", "N", "B", "SS", "NS", "BS", "BOOL", "NULL", "L", "M"))
 """The type codes of all values."""
@@ -38,7 +38,7 @@ def type_of(value: AttributeValue) -> str:
 class InvalidValueError(ValidationError):
     """Raised for an invalid number or set. `older` is the message of the older layer, if it differs.
 
-    BatchWriteItem and Scan validate values in an older layer, in part with different messages. The service is moving
+    BatchWriteItem and Scan validate values in an older layer, partly with different messages. The service is moving
     transactions from one layer to the other (observed on the service, October 2026).
     """
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from keyplan import limits
 
 TRANSACTIONAL = 2
-"""The factor for transactional reads and writes; writes to indexes cost the same as others."""
+"""The factor for transactional reads and writes. It does not apply to writes to indexes."""
 
 
 def read_units(size_bytes: int, *, consistent: bool) -> float:
