@@ -3,8 +3,9 @@
     console = Console(Source.file("data.db"))
     uvicorn.run(console.site(), port=8001)  # then open console.url("http://127.0.0.1:8001")
 
-`Console.app` is the application below /console/, to mount in another one that serves `keyplan.pages.ASSETS`;
-`Console.site()` is complete. One module or folder per room: `data`, `design`, `load` and `home`.
+`Console.app` is the application below /console/, to mount in an application that serves `keyplan.pages.ASSETS`.
+`Console.site()` returns a complete application. Each room of the console is a module or folder: `data`, `design`,
+`load` and `home`.
 """
 
 from __future__ import annotations
@@ -49,10 +50,10 @@ class Console:
     ) -> None:
         """Create the application.
 
-        `token` gives a browser access; by default it is random. `read_only` rejects every operation that writes.
-        `access` replaces the check of token, Host and Origin. Each of `designs` has its own pages below designs/NAME/.
-        `against` contains other versions of `design` to compare it with. `overview` returns the systems that the home
-        page shows.
+        `token` gives a browser access. By default, it is random. `read_only` rejects every operation that writes.
+        `access` replaces the check of token, Host and Origin. Each design in `designs` has its own pages below
+        designs/NAME/. `against` contains other versions of `design` to compare it with. `overview` returns the systems
+        that the home page shows.
         """
         if read_only:
             source.read_only = True
@@ -61,7 +62,7 @@ class Console:
         self._designs = dict(designs or {})
         every = [*(() if design is None else (design,)), *self._designs.values()]
         self.load = LoadRoom(source, every)
-        """What the Load room shows."""
+        """The state of the Load room."""
         self.frame = Frame(
             source,
             self.access,
@@ -82,7 +83,7 @@ class Console:
         return _rooms(self.frame, *mounts)
 
     def site(self, rest: ASGIApp | None = None) -> Starlette:
-        """Return an application with the console and its files, and `rest` at all other paths."""
+        """Return an application with the console and its files, which passes requests for other paths to `rest`."""
         others = [Mount("/", app=rest)] if rest is not None else [Route("/", _to_console)]
         return Starlette(
             routes=[

@@ -1,9 +1,9 @@
 """Access control of the console: a token in the printed URL, a session cookie, and checks of Host, Origin and forms.
 
 The token in the URL is exchanged for a cookie, as Jupyter does. The cookie is signed with the token, so a restart with
-a new token ends all sessions. A page of another site can neither read a response nor send a form: the cookie is
-SameSite=Strict, the Host header must name this machine, the Origin of a form must be the console's own, and each form
-carries a token that only the console's pages contain.
+a new token ends all sessions. A page of another site can neither read a response nor send a form, because the cookie is
+SameSite=Strict, the Host header must name this machine, the Origin of a form must be the console itself, and each form
+contains a token that only the console's pages contain.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from keyplan.server.hosts import LocalHosts, is_loopback
 
 SESSION_S: Final = 12 * 3600
 TOKEN_VARIABLE: Final = "KEYPLAN_CONSOLE_TOKEN"  # noqa: S105 - a name, not a token
-"""Environment variable with the token; required beyond loopback addresses."""
+"""Environment variable with the token, which is required for addresses other than loopback."""
 TOKEN_CHARACTERS: Final = 16
 """Minimum length of a chosen token."""
 _HEADERS: Final = (
@@ -106,8 +106,8 @@ class Access:
     ) -> None:
         """Create the access checks.
 
-        `host` is the address that the server listens on; `names` are further names for it in Host and Origin headers.
-        Raises ValueError for a non-loopback address without a chosen token, and for a short token.
+        `host` is the address that the server listens on. `names` are additional accepted names in Host and Origin
+        headers. Raises ValueError for a non-loopback address without a chosen token, and for a short token.
         """
         if token is None and not is_loopback(host):
             raise ValueError(
@@ -151,7 +151,7 @@ class Access:
         )
 
     def _foreign(self, request: Request) -> str | None:
-        """Return the reason why Host or Origin is foreign, or None."""
+        """Return the reason why the Host or Origin header belongs to another site, or None."""
         headers = {name: value for name, value in request.scope["headers"] if name in {b"host", b"origin"}}
         if self._local is not None:
             reason = self._local.refusal({b"host": headers.get(b"host", b"")})

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 PATH: Final = "/console"
 FORM_BYTES: Final = 16 * 1024 * 1024
-"""Maximum size of a form: an item of 400 KB can be much larger as JSON with escapes."""
+"""Maximum size of a form. An item of 400 KB can be much larger as JSON with escapes."""
 _NAV: Final = (
     Link("Home", "", "list", is_exact=True),
     Link("Data", "data/", "table"),
@@ -38,7 +38,7 @@ _NAV: Final = (
 
 
 class PostedForm:
-    """Fields of a posted form; a missing field is an empty string."""
+    """Fields of a posted form. The value of a missing field is an empty string."""
 
     def __init__(self, pairs: list[tuple[str, str]]) -> None:
         self._pairs = pairs
@@ -51,7 +51,7 @@ class PostedForm:
         return name in self._fields
 
     def all(self, name: str) -> list[str]:
-        """Return the values of all fields of a name, in order."""
+        """Return the values of all fields with this name, in order."""
         return [value for field, value in self._pairs if field == name]
 
     def items(self) -> list[tuple[str, str]]:
@@ -74,16 +74,16 @@ class Frame:
         depth: int = 0,
         against: Mapping[str, Design] = MappingProxyType({}),
     ) -> None:
-        """Prepare the pages. `depth`: the number of path segments between the console's root and these pages."""
+        """Prepare the pages. `depth` is the number of path segments between the console's root and these pages."""
         self.source, self.access, self.design = source, access, design
         self.designs, self.up = designs, "../" * depth
-        """Designs with their own pages, by name; and the path from these pages to the console's root."""
+        """Designs with their own pages, by name. Relative path from these pages to the console's root."""
         self.against = against
         """Other versions of the design to compare it with, by name."""
         self.overview = overview
-        """Returns the systems of the home page; None for a page about the source alone."""
+        """Function that returns the systems for the home page, or None if the home page shows only the source."""
         self.load = load if load is not None else LoadRoom(source, () if design is None else (design,))
-        """What the Load room shows; consoles of several designs share it."""
+        """The state of the Load room, which the pages of several designs share."""
         self.pages = Pages(
             "keyplan.console",
             "keyplan",
@@ -97,7 +97,7 @@ class Frame:
     ) -> Route:
         """Return a route whose endpoint runs in a thread, so that it may call the source.
 
-        A POST is admitted with the token of the session's forms only; its fields are `form(request)`.
+        A POST is accepted only with the CSRF token of the session. `form(request)` returns its fields.
         """
 
         async def serve(request: Request) -> Response:
@@ -123,12 +123,12 @@ class Frame:
         headers: Mapping[str, str] | None = None,
         **context: Any,
     ) -> Response:
-        """Return a page. Its template extends console.html.j2, and sees `source`, `design` and `receipts`."""
+        """Return a page. Its template extends console.html.j2 and can use `source`, `design` and `receipts`."""
         shared = {"source": self.source, "design": self.design, "designs": self.designs, "receipts": receipts_of_page()}
         return self.pages.render(request, template, status, headers=headers, **{**shared, **context})
 
     def failed(self, request: Request, error: KeyplanError) -> Response:
-        """Return the page for a failed call: an unreachable endpoint, an unsupported operation, a rejected request."""
+        """Return the page for a failed call, such as an unreachable endpoint or a rejected request."""
         code = error.code if isinstance(error, ServiceError) else type(error).__name__
         if isinstance(error, NoAnswerError):
             status, title = 502, f"{self.source.name} cannot be reached"
@@ -147,7 +147,7 @@ class Frame:
         return self.render(request, "failed.html.j2", status, code=code, failure=title, message=message, status=status)
 
     def exception_handlers(self) -> dict[Any, Any]:
-        """Return the handlers of errors that no route handles."""
+        """Return the handlers for errors that routes do not handle."""
 
         def on_http(request: Request, error: Exception) -> Response:
             status = error.status_code if isinstance(error, HTTPException) else 500

@@ -1,4 +1,4 @@
-"""Home room. A server of several systems shows them here, with their health, workers and sample people."""
+"""Home room, where a server of several systems shows their health, background workers and sample users."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from keyplan.console.frame import Frame
 
 TEMPLATE = "home/systems.html.j2"
-"""Template of an `Overview`, with `overview` and `is_admitted`: True if the person may open the other rooms."""
+"""Template of an `Overview`. Its variable `is_admitted` is True if the user may open the other rooms."""
 _TABLES = 100
 
 
@@ -27,16 +27,16 @@ class WorkerCard:
 
     name: str
     done: int
-    """Units completed since the start."""
+    """Number of units of work completed since the start."""
     lag: str
-    """How far it is behind, such as "up to date"."""
+    """Text about the backlog, such as "up to date"."""
     error: str = ""
-    """Kind of the last failure; empty if it works."""
+    """Type of the last failure, or an empty string if the last run succeeded."""
 
 
 @dataclass(frozen=True)
 class PersonCard:
-    """Sample person, as whom a user can sign in with a click."""
+    """Sample user. Visitors can sign in as this user with a click."""
 
     subject: str
     name: str
@@ -55,12 +55,12 @@ class SystemCard:
     """"ok", "degraded" or "failing"."""
     checks: Mapping[str, str]
     start: str
-    """URL of its pages; empty if it has none."""
+    """URL of the system's pages, or an empty string if it has none."""
     api: str
-    """URL of the description of its API."""
+    """URL of the system's API description."""
     tables: Sequence[str]
     patterns: Sequence[Mapping[str, str]]
-    """Name, doc, operation, where, key, read and write units of each pattern."""
+    """For each pattern: name, doc, operation, where, key, read units and write units."""
     findings: Sequence[Any]
     suppressed: int
     month: str
@@ -75,13 +75,13 @@ class Overview:
 
     systems: Sequence[SystemCard]
     workers: Sequence[WorkerCard] = ()
-    """All workers, also those of no system."""
+    """All background workers, including those that belong to no system."""
     endpoint: str = ""
-    """URL at which the server answers as DynamoDB; empty if it does not."""
+    """URL of the server's DynamoDB endpoint, or an empty string if it has none."""
     csrf: str = field(default="", repr=False)
-    """Token of the forms that sign in."""
+    """CSRF token of the sign-in forms."""
     console: str = ""
-    """URL of the console, without its token; empty without a console."""
+    """URL of the console without its token, or an empty string without a console."""
 
 
 OverviewSource: TypeAlias = Callable[[Request], Awaitable[Overview]]

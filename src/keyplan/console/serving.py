@@ -26,7 +26,7 @@ class SignalServer(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Handle the signals without raising them again after the stop, as Uvicorn would."""
+        """Handle the signals, but do not raise them again after the server has stopped, unlike Uvicorn."""
         signals = (signal.SIGINT, signal.SIGTERM)
         before = {number: signal.signal(number, self.handle_exit) for number in signals}
         try:
@@ -37,7 +37,7 @@ class SignalServer(uvicorn.Server):
 
 
 def run(console: Console, bound: socket.socket, say: Callable[[str], None]) -> None:
-    """Serve a console on a bound socket until SIGINT or SIGTERM. `say` gets each line for the user."""
+    """Serve a console on a bound socket until SIGINT or SIGTERM. `say` is called with each line of output."""
     bound.listen()  # the URL works as soon as it is printed
     say(f"{console.source.name}{' (read-only)' if console.source.read_only else ''}; stop with Ctrl-C")
     say(f"open {console.url(url_of(bound))}")
@@ -46,7 +46,7 @@ def run(console: Console, bound: socket.socket, say: Callable[[str], None]) -> N
 
 
 class Handover:
-    """HTTP protocols for connections that another server accepted and that belong to the console."""
+    """HTTP server for the console's connections, which another server has accepted."""
 
     def __init__(self, app: ASGIApp) -> None:
         """Serve `app`. Create this object inside a running event loop."""

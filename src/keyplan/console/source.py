@@ -36,9 +36,9 @@ class CallReceipt:
     capacity: tuple[Mapping[str, Any], ...] = ()
     """ConsumedCapacity of each table of the call."""
     error: str = ""
-    """Error code; empty for a call that succeeded."""
+    """Error code, or an empty string for a successful call."""
     items: int | None = None
-    """Number of returned items, where the operation returns a list."""
+    """Number of returned items, or None if the operation does not return a list."""
     scanned: int | None = None
     request: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
@@ -74,7 +74,7 @@ class Source:
     ) -> None:
         """Create a source. Usually, call `file`, `endpoint_url`, `aws` or `of_engine` instead."""
         self.name = name
-        """Name for the header of pages, such as the file's or the endpoint's."""
+        """Name in the header of pages, such as the name of the file or the endpoint."""
         self.kind = kind
         """"engine", "endpoint" or "aws"."""
         self.engine = engine
@@ -102,7 +102,10 @@ class Source:
 
     @classmethod
     def endpoint_url(cls, url: str) -> Source:
-        """Return the source of a server such as http://127.0.0.1:8000. Raises ValueError, ImportError without boto3."""
+        """Return the source of a server such as http://127.0.0.1:8000. Raises ValueError.
+
+        Raises ImportError if boto3 is not installed.
+        """
         target = target_of(url)
         if target.endpoint is None:
             raise ValueError(f"expected a URL such as http://127.0.0.1:8000, got {url!r}")
@@ -110,7 +113,7 @@ class Source:
 
     @classmethod
     def aws(cls, region: str) -> Source:
-        """Return DynamoDB in a Region, with the SDK's credentials. Raises ImportError without boto3."""
+        """Return the source of DynamoDB in a Region, with the SDK's credentials. Raises ImportError without boto3."""
         return cls._remote(f"DynamoDB {region}", f"aws://{region}", kind="aws", region=region)
 
     @classmethod
@@ -144,7 +147,7 @@ class Source:
         return self._unsupported
 
     def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Run an operation in DynamoDB's JSON format, with binary as bytes, and record its receipt. Blocks.
+        """Run an operation in DynamoDB's JSON format, with binary values as bytes, and record its receipt.
 
         Raises AccessDeniedError for a write in read-only mode, UnknownOperationError for an unsupported operation,
         NoAnswerError if the endpoint cannot be reached, and any other ServiceError as the service does.
@@ -188,7 +191,7 @@ class Source:
 
 @contextmanager
 def recorded() -> Iterator[list[CallReceipt]]:
-    """Collect the receipts of the calls inside the block, also of threads that it starts with its context."""
+    """Collect the receipts of calls inside the block, and in threads that the block starts with its context."""
     receipts: list[CallReceipt] = []
     token = _current.set(receipts)
     try:
@@ -198,10 +201,10 @@ def recorded() -> Iterator[list[CallReceipt]]:
 
 
 def is_own_call() -> bool:
-    """Return True inside a call of the console itself, whose load does not count."""
+    """Return True inside a call of the console itself, which is not counted as load."""
     return _current.get() is not None
 
 
 def receipts_of_page() -> list[CallReceipt]:
-    """Return the receipts so far of the page that is being rendered."""
+    """Return the receipts of the current page's calls so far."""
     return list(_current.get() or ())

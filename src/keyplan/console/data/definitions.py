@@ -10,9 +10,9 @@ from keyplan.console.data.facts import TableFacts
 from keyplan.console.frame import PostedForm
 
 Change: TypeAlias = tuple[str, dict[str, Any], str]
-"""Operation, request, and the message afterwards."""
+"""Operation, request, and the message to show after its success."""
 INDEXES: Final = 3
-"""Global secondary indexes in the form of a new table."""
+"""Number of global secondary indexes in the form of a new table."""
 
 
 class FieldError(ValueError):

@@ -28,7 +28,7 @@ class DocumentError(ValueError):
 
 
 class _Number(str):
-    """Number of a JSON document, with all its digits."""
+    """A number in a JSON document, with all its digits."""
 
     __slots__ = ()
 
@@ -68,9 +68,9 @@ def read_values(text: str) -> list[dict[str, Any]]:
 
 
 def read_items(text: str) -> list[Item]:
-    """Return the items of an array or of lines: plain JSON, or {"Item": ...} with DynamoDB JSON.
+    """Return the items of a JSON array or of JSON lines, as plain JSON or as {"Item": ...} with DynamoDB JSON.
 
-    Raises DocumentError, which names the line or the place in the array.
+    Raises DocumentError, which contains the line or the position in the array.
     """
     if text.lstrip().startswith("["):
         return [_item(document, f"item {place}") for place, document in enumerate(_parse(text), 1)]
@@ -102,7 +102,7 @@ def read_json(text: str) -> Any:
 
 
 def plain_text(item: Mapping[str, Any], indent: int | None = _INDENT) -> str:
-    """Return an item as plain JSON: numbers with all digits, sets as arrays, binary as base64 text."""
+    """Return an item as plain JSON, with all digits of numbers, sets as arrays, and binary values as base64 text."""
     return "".join(_plain({"M": item}, indent, 0))
 
 
@@ -114,7 +114,7 @@ def plain_value(value: Mapping[str, Any]) -> str:
 def read_plain(text: str, known: Mapping[str, Any] | None = None) -> Item:
     """Parse an item in plain JSON. Raises DocumentError.
 
-    `known` is the item before the change. Arrays and strings that were sets or binary values keep this type.
+    `known` is the item before the change. Arrays and strings that were sets or binary values keep their old type.
     """
     return {name: _of_plain(value, (known or {}).get(name), name) for name, value in _members(_parse(text)).items()}
 
@@ -298,7 +298,7 @@ def decoded_key(text: str) -> Item:
 
 
 def key_text(value: Mapping[str, Any]) -> str:
-    """Return a key value as a form accepts it, with binary as base64."""
+    """Return a key value in the form that form fields accept, with binary values as base64."""
     content = next(iter(value.values()))
     return base64.b64encode(content).decode() if isinstance(content, bytes) else str(content)
 
@@ -328,7 +328,7 @@ def cell(value: Mapping[str, Any]) -> Cell:
 
 
 def _start_of(value: Mapping[str, Any]) -> str:
-    """Return the start of a nested value as plain JSON, without formatting all of a large value."""
+    """Return the start of a nested value as plain JSON, without formatting the rest of a large value."""
     kind, content = next(iter(value.items()))
     if kind == "M":
         short: Any = dict(list(content.items())[:12])

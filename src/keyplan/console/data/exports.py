@@ -25,9 +25,9 @@ _TYPES: Final = {
     "csv": "text/csv; charset=utf-8",
 }
 REST: Final = "(other attributes)"
-"""Column of a CSV file for attributes that the first items do not have."""
+"""Column of a CSV file with all attributes that the first items do not have."""
 FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "|")
-"""Starts of texts that a spreadsheet may run."""
+"""First characters of texts that a spreadsheet may evaluate."""
 _NUMBER: Final = re.compile(r"-?[0-9][0-9.]*([eE][+-]?[0-9]+)?")
 
 
@@ -95,7 +95,7 @@ def _encoded(parts: Iterator[str]) -> Iterator[bytes]:
 
 
 def json_of(items: Iterator[Mapping[str, Any]], kind: str) -> Iterator[str]:
-    """Yield an array of plain JSON objects, or a line of DynamoDB JSON for each item, as in exports to S3."""
+    """Yield the text of a plain JSON array, or a line of DynamoDB JSON for each item, as in exports to S3."""
     if kind == "jsonl":
         for item in items:
             yield f'{{"Item":{typed_text(item, None)}}}\n'

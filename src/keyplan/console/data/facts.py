@@ -15,7 +15,7 @@ from keyplan.errors import ServiceError, UnknownOperationError
 
 _CONCURRENT: Final = 8
 UNSUPPORTED: Final = "not supported"
-"""What is shown of an operation that the endpoint does not know."""
+"""Text that replaces the result of an operation that the endpoint does not support."""
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -25,7 +25,7 @@ class IndexKeys:
     """Keys of a table or index."""
 
     name: str
-    """Name of the index; empty for the table."""
+    """Name of the index, or an empty string for the table."""
     pk: str
     sk: str = ""
     kind: str = "table"
@@ -53,7 +53,7 @@ class TableFacts:
     backups: Mapping[str, Any] = field(default_factory=dict)
     tags: list[Mapping[str, str]] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)
-    """Operations that failed, such as one that the endpoint does not support, with the message."""
+    """Error messages of failed operations, by operation. For example, the endpoint may not support them."""
 
     @property
     def keys(self) -> IndexKeys:
@@ -117,7 +117,7 @@ class TableFacts:
 
     @property
     def created(self) -> datetime | None:
-        """Return when the table was created."""
+        """Return the time when the table was created."""
         return instant(self.description.get("CreationDateTime"))
 
     @property
@@ -133,19 +133,19 @@ class TableFacts:
 
     @property
     def ttl_attribute(self) -> str:
-        """Return the attribute of time to live, or an empty string if it is off."""
+        """Return the time-to-live attribute, or an empty string if time to live is disabled."""
         status = self.ttl.get("TimeToLiveStatus", "DISABLED")
         return str(self.ttl.get("AttributeName", "")) if status in {"ENABLED", "ENABLING"} else ""
 
     @property
     def has_recovery(self) -> bool:
-        """Return True if point-in-time recovery is on."""
+        """Return True if point-in-time recovery is enabled."""
         recovery = self.backups.get("PointInTimeRecoveryDescription") or {}
         return recovery.get("PointInTimeRecoveryStatus") == "ENABLED"
 
     @property
     def is_protected(self) -> bool:
-        """Return True if deletion protection is on."""
+        """Return True if deletion protection is enabled."""
         return bool(self.description.get("DeletionProtectionEnabled"))
 
 
@@ -155,7 +155,7 @@ def describe(source: Source, name: str) -> TableFacts:
 
 
 def describe_fully(source: Source, name: str, *, tags: bool = True) -> TableFacts:
-    """Return a table with time to live, backups and tags. `missing` contains what the endpoint does not support."""
+    """Return a table with time to live, backups and tags. `missing` contains operations that failed."""
     facts = describe(source, name)
     ttl = attempt(source, facts.missing, "DescribeTimeToLive", {"TableName": name})
     facts.ttl = ttl.get("TimeToLiveDescription") or {}

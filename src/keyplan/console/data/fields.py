@@ -19,9 +19,9 @@ from keyplan.console.data.documents import (
 from keyplan.console.data.search import scalar
 
 FORM_ATTRIBUTES: Final = 200
-"""Attributes of an item above which it is edited as JSON only."""
+"""Maximum number of attributes of an item for which the form is shown. Larger items are edited as JSON only."""
 FORM_BYTES: Final = 64 * 1024
-"""Size of an item above which it is edited as JSON only."""
+"""Maximum size in bytes of an item for which the form is shown."""
 KINDS: Final = (
     ("S", "S string"),
     ("N", "N number"),
@@ -53,7 +53,7 @@ class AttributeField:
 
 
 def field_of(name: str, value: Mapping[str, Any]) -> AttributeField:  # noqa: PLR0911 - one for each type
-    """Return the field that displays a value in a way that a browser's text field does not change."""
+    """Return the field for a value, in a format that the text field of a browser does not change."""
     kind, content = next(iter(value.items()))
     if kind == "S" and "\r" not in content:
         return AttributeField(name, kind, content)
@@ -75,7 +75,7 @@ def field_of(name: str, value: Mapping[str, Any]) -> AttributeField:  # noqa: PL
 
 
 def has_plain_loss(value: Mapping[str, Any]) -> bool:
-    """Return True if a nested value has sets or binary, which plain JSON does not distinguish."""
+    """Return True if a nested value contains sets or binary values, which plain JSON cannot represent."""
     kind, content = next(iter(value.items()))
     if kind == "M":
         return any(has_plain_loss(member) for member in content.values())

@@ -1,4 +1,4 @@
-"""Import of items: JSON, DynamoDB JSON lines or CSV, as the exports write them."""
+"""Import of items from JSON, DynamoDB JSON lines or CSV, in the formats of the exports."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class ImportResult:
 
     written: int = 0
     existing: int = 0
-    """Items that were not written because an item with their key exists."""
+    """Number of items that were not written because an item with the same key exists."""
     refused: int = 0
     problems: list[str] = field(default_factory=list)
-    """The first refused items, each with the reason."""
+    """Messages about the first rejected items, with the reasons."""
 
 
 def routes(console: Frame) -> list[Route]:
@@ -68,7 +68,7 @@ def routes(console: Frame) -> list[Route]:
 
 
 def read(text: str, kind: str, facts: TableFacts) -> list[Item]:
-    """Parse the items of a text. Raises DocumentError, which names the line."""
+    """Parse the items of a text. Raises DocumentError, which contains the line number."""
     items = list(_of_csv(text, facts)) if kind == "csv" else read_items(text)
     if not items:
         raise DocumentError("the text contains no items")
@@ -122,7 +122,7 @@ def _value(text: str, name: str) -> dict[str, Any]:
 
 
 def write(source: Source, facts: TableFacts, items: list[Item], *, replace: bool) -> ImportResult:
-    """Write items one by one. Unless `replace` is set, a write fails if an item with its key exists."""
+    """Write items one by one. Unless `replace` is set, a write fails if an item with the same key exists."""
     result = ImportResult()
     put: dict[str, Any] = {"TableName": facts.name}
     if not replace:

@@ -53,10 +53,10 @@ from keyplan.errors import ConditionalCheckFailedError, ServiceError
 from keyplan.pages import redirect
 
 _MOST_CHANGES: Final = 100
-"""Attributes of one update: each needs two of the 300 operators of a condition."""
+"""Maximum number of attributes in one update. Each needs two of the 300 operators that a condition can have."""
 _MOST_DELETED: Final = 1000
 _COUNTED_PAGES: Final = 100
-"""Pages, of at most 1 MB, that are read to count items."""
+"""Maximum number of pages of up to 1 MB that are read to count items."""
 _VIEWS: Final = (("form", "Form"), ("plain", "JSON"), ("dynamodb", "DynamoDB JSON"))
 
 
@@ -85,7 +85,7 @@ class Draft:
     """Attributes that changed concurrently."""
     key_errors: dict[str, str] = field(default_factory=dict)
     keys: dict[str, str] = field(default_factory=dict)
-    """Texts of the key's fields of a new item."""
+    """Texts in the key fields of a new item."""
 
 
 class _ItemPages:
@@ -93,7 +93,7 @@ class _ItemPages:
         self._console, self._source = console, console.source
 
     def items(self, request: Request) -> Response:
-        """Show a page of a table or index: the start of a scan, or the result of the form."""
+        """Show one page of items of a table or index: the first page of a scan, or the result of the search form."""
         facts = describe(self._source, request.path_params["table"])
         search = Search.of(request.query_params)
         errors: dict[str, str] = {}
@@ -185,7 +185,7 @@ class _ItemPages:
         return redirect(here, "Item saved.")
 
     def _conflict(self, request: Request, facts: TableFacts, key: Item, current: Item | None, draft: Draft) -> Response:
-        """Show the entered text again with the stored item's digest, so that the user decides whether to save again."""
+        """Show the entered text again with the digest of the stored item. The user can then decide to save it."""
         if current is not None:
             typed = _tolerant(draft, current)
             names = sorted({*current, *typed} - set(facts.keys.names))
@@ -218,7 +218,7 @@ class _ItemPages:
         )
 
     def new(self, request: Request) -> Response:
-        """Show the form of a new item, or a copy of one, or create it."""
+        """Show the form for a new item or for a copy of an item, or create the item."""
         facts = describe(self._source, request.path_params["table"])
         if request.method == "POST":
             return self._create(request, facts)
@@ -329,7 +329,7 @@ class _ItemPages:
 
 
 def get(source: Source, facts: TableFacts, key: Item) -> Item | None:
-    """Return an item as of now, or None."""
+    """Return the current item, or None."""
     found: Item | None = source.call("GetItem", {"TableName": facts.name, "Key": key, "ConsistentRead": True}).get(
         "Item"
     )
@@ -337,7 +337,7 @@ def get(source: Source, facts: TableFacts, key: Item) -> Item | None:
 
 
 def update_of(facts: TableFacts, key: Item, item: Item, changed: Item) -> dict[str, Any] | str | None:
-    """Return an update of the changed attributes, on the condition that each of them still has its old value.
+    """Return an update of the changed attributes, with the condition that each of them still has its old value.
 
     Return None if nothing changed, and an error message if too many attributes changed.
     """
@@ -446,7 +446,7 @@ def _item_of(posted: PostedForm, draft: Draft, known: Item) -> Item:
 
 
 def _tolerant(draft: Draft, current: Item) -> Item:
-    """Return the typed item of a draft that was read before."""
+    """Return the item of a draft that has been parsed before, without form fields that are invalid."""
     if draft.view == "form":
         return read_fields(
             [one.name for one in draft.fields],

@@ -21,9 +21,9 @@ class Row:
     """One item."""
 
     cells: list[Cell | None]
-    """Cells in the order of the columns; None where the item has no such attribute."""
+    """Cells in the order of the columns, or None where the item does not have the attribute."""
     key: str
-    """Encoded primary key; empty if the result does not contain it."""
+    """Encoded primary key, or an empty string if the result does not contain it."""
     key_text: str
     size: int
     further: int
@@ -35,10 +35,10 @@ class ItemGroup:
     """Rows of one partition key."""
 
     title: Cell | None
-    """Partition key; None for a table that is not grouped."""
+    """Cell with the partition key, or None if rows are not grouped."""
     rows: list[Row]
     pk: str = ""
-    """Partition key as the query form accepts it."""
+    """Partition key in the form that the query form accepts."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Columns:
 
 
 def columns_of(items: Sequence[Mapping[str, Any]], first: Sequence[str], chosen: Sequence[str]) -> Columns:
-    """Return the columns: keys first, then the chosen attributes, or those that most items have."""
+    """Return the columns: keys first, then the chosen attributes or, by default, the most frequent attributes."""
     counts = Counter(name for item in items for name in item)
     others = sorted((name for name in counts if name not in first), key=lambda name: (-counts[name], name))
     shown = [name for name in chosen if name not in first] if chosen else others[:_COLUMNS]

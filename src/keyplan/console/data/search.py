@@ -1,4 +1,4 @@
-"""Builder of queries and scans. It converts the fields of a form to a request, and to links that change a field."""
+"""Builder of queries and scans, which converts the fields of a form to requests, and to links with changed fields."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class AttributeFilter:
 
 @dataclass
 class Search:
-    """Fields of the form."""
+    """The fields of the search form."""
 
     index: str = ""
     pk: str = ""
@@ -75,14 +75,14 @@ class Search:
     sk_high: str = ""
     filters: list[AttributeFilter] = field(default_factory=list)
     limit: int = 0
-    """Items to read for a page; 0 for the default."""
+    """Number of items to read for a page, or 0 for the default."""
     descending: bool = False
     consistent: bool = False
     attributes: str = ""
-    """Paths of the attributes to return, with commas between; empty for all."""
+    """Comma-separated paths of the attributes to return, or an empty string for all."""
     columns: list[str] = field(default_factory=list)
     sort: str = ""
-    """Attribute that the page is sorted by, with "-" before it for descending."""
+    """Attribute by which the page is sorted, with a leading "-" for descending order."""
     grouped: bool = True
     start: str = ""
 
@@ -130,11 +130,11 @@ class Search:
         return bool(self.pk or self.filters or self.descending or self.consistent or self.limit)
 
     def link(self, **changes: Any) -> str:
-        """Return the query string of this search with some fields changed. It starts on the first page."""
+        """Return the query string of this search with some fields changed, starting at the first page."""
         return "?" + urlencode(self.pairs(**{"start": "", **changes}))
 
     def pairs(self, **changes: Any) -> list[tuple[str, str]]:
-        """Return the fields of a form with this search, some of them changed."""
+        """Return the names and values of the fields of this search, with some of them changed."""
         values = {**self.__dict__, **changes}
         pairs = [
             ("index", values["index"]),
@@ -213,7 +213,7 @@ class Search:
 
 
 def key_value(field_name: str, kind: str, text: str) -> dict[str, Any]:
-    """Return the value of a key attribute; binary is base64. Raises SearchError."""
+    """Return the value of a key attribute from text, which is base64 for binary values. Raises SearchError."""
     if not text:
         raise SearchError(field_name, "enter a value")
     try:

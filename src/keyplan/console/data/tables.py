@@ -1,4 +1,4 @@
-"""Pages of tables: the list, the parts of a table, creation, settings and deletion."""
+"""Pages about tables: the list, and the details, creation, settings and deletion of a table."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class _TablePages:
         )
 
     def change(self, request: Request) -> Response:
-        """Change one setting of a table: time to live, stream, recovery, protection, an index, a backup."""
+        """Change one setting of a table: time to live, stream, recovery, protection, an index or a backup."""
         name, posted = request.path_params["table"], form(request)
         facts = describe_fully(self._source, name)
         setting = posted["setting"]
@@ -177,7 +177,7 @@ class _TablePages:
         return redirect(f"{request.url.path.removesuffix('delete-backup')}about", f"Backup {posted['name']} deleted.")
 
     def create(self, request: Request) -> Response:
-        """Show the form of a new table, or create it."""
+        """Show the form for a new table, or create the table."""
         if request.method == "GET":
             return self._create_page(request, PostedForm([]), {})
         posted = form(request)
@@ -218,7 +218,7 @@ class _TablePages:
         )
 
     def delete(self, request: Request) -> Response:
-        """Ask for the table's name, then delete it with all items."""
+        """Ask for the table's name, then delete the table with all its items."""
         facts = describe(self._source, request.path_params["table"])
 
         def act() -> Response:
@@ -237,7 +237,7 @@ class _TablePages:
         )
 
     def empty(self, request: Request) -> Response:
-        """Ask for the table's name, then delete its items, some thousands with each confirmation."""
+        """Ask for the table's name, then delete its items. Each confirmation deletes up to some thousand items."""
         facts = describe(self._source, request.path_params["table"])
 
         def act() -> Response:
@@ -320,7 +320,7 @@ class _TablePages:
 
 
 def _emptied(source: Source, facts: TableFacts) -> tuple[int, bool]:
-    """Delete items of a table up to a limit; return their number and whether no item is left."""
+    """Delete items of a table up to a limit. Return their number, and True if no item is left."""
     aliases = {f"#k{place}": name for place, name in enumerate(facts.keys.names)}
     scan: dict[str, Any] = {
         "TableName": facts.name,

@@ -39,7 +39,7 @@ from keyplan.pages import redirect
 from keyplan.verify.values import MissingGeneratorError
 
 ITEMS_READ: Final = 200
-"""Items that one request reads for the view of item collections."""
+"""Number of items that the view of item collections reads with one request."""
 COLLECTIONS_SHOWN: Final = 15
 _OWN_FIELDS: Final = frozenset({"csrf", "_run", "_confirmed", "_cursor", "_fill"})
 """Fields of a pattern's form that are not parameters."""
@@ -152,7 +152,8 @@ class _Pages:
     ) -> tuple[list[dict[str, Any]], str]:
         """Return one page of stored items, or index entries, and the start of the next page.
 
-        With the values of a partition key it is queried, otherwise the table or index is scanned.
+        If `keys` contains the values of a partition key, its items are queried. Otherwise the table or index is
+        scanned.
         """
         request: dict[str, Any] = {"TableName": table.name, "Limit": ITEMS_READ}
         if index is not None:
@@ -192,7 +193,7 @@ class _Pages:
         return self._render(request, "patterns", "patterns")
 
     def pattern(self, request: Request) -> Response:
-        """Show a pattern, and run it: reads with GET, writes with a confirmed POST."""
+        """Show a pattern and run it. Reads run with GET, and writes with a confirmed POST."""
         room = self._known()
         pattern = room.pattern(request.path_params["name"])
         if pattern is None:
@@ -260,7 +261,7 @@ class _Pages:
         )
 
     def rule(self, request: Request) -> Response:
-        """Show the page of a rule, also without a design."""
+        """Show the page of a rule, which does not require a design."""
         rule = rule_of(request.path_params["code"])
         if rule is None:
             raise HTTPException(404, "This rule does not exist.")
@@ -365,7 +366,7 @@ def _only(one: collections.Collection, entity: str) -> collections.Collection:
 
 
 def _key_json(key: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a key as JSON: binary as hexadecimal digits."""
+    """Return a key as JSON, with binary values as hexadecimal digits."""
     return {
         name: {kind: content.hex() if isinstance(content, bytes) else content for kind, content in value.items()}
         for name, value in key.items()
@@ -373,7 +374,7 @@ def _key_json(key: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _start_key(text: str) -> dict[str, Any]:
-    """Return the key of a link to the next page."""
+    """Return the start key that a link to the next page contains."""
     try:
         return {
             name: {kind: bytes.fromhex(content) if kind == "B" else content for kind, content in value.items()}

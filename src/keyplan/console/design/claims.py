@@ -14,7 +14,7 @@ from keyplan.verify import VerificationReport, verify
 
 State = Literal["idle", "running", "done", "stopped", "failed"]
 ITEMS: Final = (400, 1_000, 4_000, 20_000)
-"""Numbers of items that a person can choose."""
+"""Numbers of items that a user can choose."""
 TIME_LIMIT_S: Final = 600.0
 
 
@@ -24,18 +24,18 @@ class RunProgress:
 
     state: State = "idle"
     activity: str = ""
-    """What runs now, such as "loading Task"."""
+    """The current step, such as "loading Task"."""
     done: int = 0
     total: int = 0
     error: str = ""
 
 
 class _Stopped(KeyplanError):  # noqa: N818 - not an error: a person ended the verification
-    """A person stopped the verification."""
+    """Raised in a verification that a user stopped."""
 
 
 class Verification:
-    """Runs a design on a separate embedded engine, one run at a time. Threads may share it."""
+    """Verification of a design on a separate embedded engine, one run at a time. Threads may share it."""
 
     def __init__(self, design: Design, book: PriceBook, run: Callable[..., VerificationReport] = verify) -> None:
         """Create a verification. `run` replaces the verification in tests."""

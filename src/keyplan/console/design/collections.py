@@ -1,4 +1,4 @@
-"""Item collections: the items of each partition, in order of their sort key, as designers draw them."""
+"""Item collections: the items of each partition, in sort key order."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from keyplan.verify.model import canonical, place_in
 
 Item = Mapping[str, Any]
 SHOWN_CHARACTERS: Final = 64
-"""Characters of a value that a cell shows; its tooltip shows more."""
+"""Maximum number of characters that a cell shows. Its tooltip shows more."""
 _TOOLTIP_CHARACTERS: Final = 600
 _KEY_CHARACTERS: Final = 300
 ITEMS_SHOWN: Final = 8
-"""Items of a collection that are shown at once."""
+"""Number of items of a collection that are shown at first."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class AttributeCell:
     """Type descriptor of DynamoDB: S, N, B, BOOL, NULL, SS, NS, BS, L, M."""
     text: str
     tooltip: str = ""
-    """The value at greater length, if `text` is cut."""
+    """A longer part of the value, if `text` is truncated."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class ItemRow:
     """One item."""
 
     entity: str
-    """Name of its entity; empty for an item of none."""
+    """Name of the entity, or an empty string if the item belongs to no entity."""
     color: int | None
     sort: tuple[AttributeCell, ...]
     cells: tuple[AttributeCell, ...]
@@ -91,7 +91,7 @@ class EntityFinder:
 
 
 def collections(schema: Schema, index: Index | None, items: Iterable[Item], entities: EntityFinder) -> list[Collection]:
-    """Return the collections of items, or entries of an index, that are given in the order of their keys."""
+    """Return the collections of items or index entries. `items` must be in the order of their keys."""
     partition = (schema.partition,) if index is None else index.partition
     sort = schema.key[1:] if index is None else index.sort
 
@@ -127,7 +127,7 @@ def entries(schema: Schema, index: Index | None, items: Iterable[Item]) -> list[
 
 
 def of_partition(table: Table, index: Index | None, values: Sequence[str]) -> dict[str, Any]:
-    """Return the members of a Query for one partition key, whose values are given as a person types them."""
+    """Return the members of a Query for one partition key. `values` are the texts that a user entered."""
     names = (table.schema.partition,) if index is None else index.partition
     types = key_types(table)
     typed = {
@@ -146,7 +146,7 @@ def _typed(kind: str, text: str) -> str | bytes:
 
 
 def by_variety(found: Sequence[Collection]) -> list[Collection]:
-    """Return the collections with the most entities first, then those with the most items."""
+    """Return the collections sorted by number of entities, then by number of items, in descending order."""
     return sorted(found, key=lambda one: (-len({row.entity for row in one.rows}), -len(one.rows)))
 
 

@@ -1,4 +1,4 @@
-"""Monthly cost of a design, as declared and with another load and other numbers and sizes of items."""
+"""Monthly cost of a design, as declared or with a different load and different numbers and sizes of items."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from keyplan.cost.sizes import Growth
 from keyplan.design.declaring.design import Design
 
 FACTORS: Final = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
-"""Factors that a person can choose; the middle one is as declared."""
+"""Factors that a user can choose. Factor 1 stands for the declared values."""
 _CURVE: Final = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
 BARS: Final = 12
 """Number of patterns with a separate bar."""
@@ -32,7 +32,7 @@ class WhatIf:
         return cls(*(_factor(query.get(name, "")) for name in ("load", "items", "size")))
 
     def as_load(self, load: float | None = None) -> Load:
-        """Return the change of the declared load, optionally with another factor of the rates."""
+        """Return the changes to the declared load, optionally with a different factor of the rates."""
         return Load(self.load if load is None else load, growth=Growth(self.items, self.size))
 
     @property
@@ -57,7 +57,7 @@ class Costs:
     month: Estimate
     declared: Estimate
     curve: tuple[tuple[float, float, float], ...]
-    """Factor of the load, total, and total of requests."""
+    """Points of the cost curve: the factor of the load, the total cost, and the cost of requests."""
 
     @property
     def by_pattern(self) -> list[PatternCost]:

@@ -29,7 +29,7 @@ Widget = Literal["text", "number", "date", "datetime-local", "time", "select", "
 _REQUIRED: Final = object()
 _TEXTS: Final = (str, bytes)
 _ITEMS: Final = (str, int, float, Decimal, date, time, bytes, Enum)
-"""Types whose values fit in a line, so that a list of them is typed line by line."""
+"""Types whose values fit on a line, so that users enter a list of them line by line."""
 
 
 @dataclass(frozen=True)
@@ -37,14 +37,14 @@ class Input:
     """A field of a form."""
 
     name: str
-    """Name in the form: the parameter, or parameter.field of a model."""
+    """Name in the form, which is the parameter, or parameter.field for a field of a model."""
     label: str
     annotation: Any
     widget: Widget
     type: str
-    """The type for people, such as list[str]."""
+    """The type as shown to users, such as list[str]."""
     choices: Mapping[str, Any]
-    """Values of a select by their text."""
+    """Values of a selection list, by their text."""
     default: Any = _REQUIRED
     may_be_none: bool = False
     may_be_unset: bool = False
@@ -84,7 +84,7 @@ class FormReading:
 
     arguments: dict[str, Any]
     errors: dict[str, str]
-    """Messages by name of the field; empty if the arguments are complete."""
+    """Messages by field name. Empty if the arguments are complete."""
 
 
 def parameters_of(pattern: Pattern[..., Any]) -> list[ParameterFields]:
@@ -268,7 +268,7 @@ def _parsed(one: Input, typed: str) -> Any:
 
 
 def _scalar(annotation: Any, text: str) -> Any:
-    """Return text in the form in which pydantic reads a type. Raises ValueError."""
+    """Convert text to a form that pydantic accepts for a type. Raises ValueError."""
     bare, _ = without_none(annotation)
     if isinstance(bare, type) and issubclass(bare, bytes):
         try:

@@ -1,7 +1,7 @@
 """Picture of a design: tables with their indexes and entities, and the patterns that read and write them.
 
-`panels` returns the picture as data, one panel per table; `merged` joins the panels of two versions and marks what
-differs; `draw` renders a panel as inline SVG with links. Colors come from console.css through classes.
+`panels` returns the picture as data, with one panel per table. `merged` joins the panels of two versions and marks the
+differences. `draw` renders a panel as inline SVG with links. Colors come from console.css through classes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Mark = Literal["", "added", "removed", "changed"]
 COLORS: Final = 8
 """Number of entity colors in console.css."""
 SEVERITIES: Final = ("error", "warning", "advice")
-"""From the most severe to the least."""
+"""The severities of findings, from the most to the least severe."""
 _SIGNS: Final = {"": "", "added": "+ ", "removed": "\u2212 ", "changed": "~ "}
 _OPERATIONS: Final = {
     "BatchGetItem": "BatchGet", "BatchWriteItem": "BatchWrite", "ConditionCheck": "Check", "DeleteItem": "Delete",
@@ -38,7 +38,7 @@ _OPERATIONS: Final = {
 }  # fmt: skip
 
 Spot = tuple[str, str]
-"""An entity in a section of a panel: the section's key, which is an index or "" for the table, and the entity."""
+"""A row of a panel: the section, which is an index name or "" for the table, and the entity name."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class PanelRow:
 
     name: str
     text: str
-    """Its key there, or the events of a consumer."""
+    """The key in this table or index, or the events of a consumer."""
     note: str = ""
     color: int | None = None
     mark: Mark = ""
@@ -75,11 +75,11 @@ class PatternBox:
     """Operation, such as Query."""
     is_read: bool
     links: tuple[Spot, ...]
-    """Spots that it reads or writes."""
+    """Rows that the pattern reads or writes."""
     touches: frozenset[Spot]
-    """Those, and the index entries that its writes change."""
+    """Rows in `links`, and the index entries that its writes change."""
     severity: str = ""
-    """Most severe finding; empty without findings."""
+    """Severity of the most severe finding, or an empty string without findings."""
     mark: Mark = ""
 
 
@@ -150,7 +150,7 @@ def _section(table: Table, index: Index | None) -> PanelSection:
 
 
 def key_text(bound: BoundKey) -> str:
-    """Return the form of a key, its attributes separated by a dot: USER#{user_id} . TASK#{task_id}."""
+    """Return the form of a key with its attributes separated by a dot, such as USER#{user_id} . TASK#{task_id}."""
     return " \u00b7 ".join(part.text for part in bound.attributes)
 
 
@@ -164,7 +164,7 @@ def _consumer_row(consumer: Consumer) -> PanelRow:
 
 
 def _box(pattern: Pattern[..., Any], table: Table, severities: Mapping[str, str]) -> PatternBox | None:
-    """Return the box of a pattern in a table's picture; None if the pattern does not use the table."""
+    """Return the box of a pattern in a table's picture, or None if the pattern does not use the table."""
     plans = [plan for plan in pattern.plan.steps or (pattern.plan,) if plan.schema is table.schema]
     if not plans:
         return None
@@ -204,9 +204,9 @@ def _is_in(spec: EntitySpec, index: str) -> bool:
 
 
 def merged(old: Sequence[Panel], new: Sequence[Panel], changed: Collection[str] = ()) -> list[Panel]:
-    """Return the panels of both versions, in which everything that differs is marked.
+    """Return the merged panels of both versions, in which all differences are marked.
 
-    `changed` names patterns that differ in a way that the picture does not show.
+    `changed` contains the names of patterns with differences that the picture does not show.
     """
     before = {panel.table: panel for panel in old}
     names = {panel.table for panel in new}
@@ -279,7 +279,7 @@ def _merged_box(old: PatternBox | None, new: PatternBox, changed: Collection[str
 # Drawing.
 
 _CELL: Final = 7.3
-"""Width of a character of 12 px in the widest of common monospaced fonts."""
+"""Width of a character at 12 px in the widest common monospaced font."""
 _SIDE, _LANE, _MIDDLE = 296.0, 84.0, 500.0
 _PITCH, _PILL = 31.0, 25.0
 _HEAD, _ROW, _NOTE, _GAP = 46.0, 25.0, 16.0, 16.0
@@ -288,17 +288,17 @@ _INSET: Final = 10.0
 
 @dataclass
 class _Drawn:
-    """Positions in a picture, and its parts in the order of painting."""
+    """The positions of rows in a picture, and the parts of the picture in drawing order."""
 
     prefix: str
     spots: dict[Spot, tuple[float, str]] = field(default_factory=dict)
-    """Vertical middle and id of each row."""
+    """Vertical center and element ID of each row."""
     parts: list[Markup] = field(default_factory=list)
     lines: list[Markup] = field(default_factory=list)
 
 
 def draw(panel: Panel, number: int, *, linked: bool = True) -> Markup:
-    """Return a panel as SVG. `number` makes its ids unique in the page; `linked` adds links to pages of the room."""
+    """Return a panel as SVG. `number` makes element IDs unique in the page. `linked` adds links."""
     drawn = _Drawn(f"p{number}")
     reads = [box for box in panel.boxes if box.is_read]
     writes = [box for box in panel.boxes if not box.is_read]
@@ -393,7 +393,7 @@ def _row(
 def _draw_side(
     drawn: _Drawn, boxes: Sequence[PatternBox], x: float, edge: float, height: float, *, linked: bool
 ) -> None:
-    """Draw the patterns of one side, each near its rows, with a line to each of them; `edge`: the middle's side."""
+    """Draw the patterns of one side near their rows, with lines from `edge`, the side of the table's box."""
     wanted = {box.name: _wanted(drawn, box) for box in boxes}
     ordered = sorted(boxes, key=lambda box: wanted[box.name])
     tops = _spread([wanted[box.name] - _PILL / 2 for box in ordered], _INSET, height - _INSET)
@@ -413,7 +413,7 @@ def _wanted(drawn: _Drawn, box: PatternBox) -> float:
 
 
 def _spread(wanted: Sequence[float], top: float, bottom: float) -> list[float]:
-    """Return positions near the wanted ones, which are in order, that do not overlap."""
+    """Return positions that do not overlap, close to the wanted positions, which must be sorted."""
     places: list[float] = []
     for y in wanted:
         places.append(max(y, places[-1] + _PITCH if places else top))

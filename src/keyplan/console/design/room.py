@@ -50,7 +50,7 @@ class PatternSummary:
     doc: str
     operation: str
     place: str
-    """Table, or index of a table."""
+    """The table or index that the pattern uses."""
     entities: tuple[str, ...]
     units: str
     cost: PatternCost
@@ -65,15 +65,15 @@ class PatternPlan:
     """A pattern with its plan, request and predicted cost."""
 
     key: str
-    """Key condition; empty without."""
+    """Key condition, or an empty string."""
     filter: str
-    """Filter, or condition of a write."""
+    """Filter of a read, or condition of a write."""
     lines: tuple[str, ...]
     notes: tuple[str, ...]
     """Assumptions of the result and of the estimate."""
     operation: str
     request: str
-    """Request with example arguments, as JSON; empty if none can be shown."""
+    """Request with example arguments as JSON, or an empty string if no example is possible."""
     command: str
     problem: str
     """The reason why no request is shown."""
@@ -92,7 +92,7 @@ class Room:
         self.cursor_key = secrets.token_bytes(32)
         self._clock = SystemClock()
         self._costs: dict[WhatIf, Costs] = {}
-        """By the factors that were asked for: as many as the pages offer."""
+        """Computed costs by factors. Their number is limited, because pages offer a limited number of factors."""
         self._collections: dict[tuple[Table, Index | None], list[Collection]] = {}
         self._generating = threading.Lock()
 
@@ -102,7 +102,7 @@ class Room:
 
     @cached_property
     def report(self) -> Report:
-        """The findings."""
+        """The report of the findings."""
         return check(self.design)
 
     @cached_property
@@ -116,7 +116,7 @@ class Room:
         return estimate(self.design, self.book)
 
     def costs(self, what_if: WhatIf) -> Costs:
-        """Return the costs with other factors of load and sizes."""
+        """Return the costs with different factors of the load, numbers and sizes."""
         known = self._costs.get(what_if)
         if known is None:
             known = self._costs[what_if] = costs(self.design, self.book, what_if)
@@ -129,7 +129,7 @@ class Room:
 
     @cached_property
     def pictures(self) -> list[Markup]:
-        """The drawn panels."""
+        """The panels as SVG."""
         return [draw(panel, number) for number, panel in enumerate(self.panels)]
 
     @cached_property
@@ -139,7 +139,7 @@ class Room:
 
     @cached_property
     def runner(self) -> PatternRunner:
-        """Runs patterns on the source."""
+        """The runner of patterns on the source."""
         return PatternRunner(self.source, self.book, self.cursor_key)
 
     def sample(self) -> Sample:
@@ -152,7 +152,7 @@ class Room:
         return Sample(self.design, self._clock.now())
 
     def collections(self, table: Table, index: Index | None) -> list[Collection]:
-        """Return the collections of generated items, those with the most entities first."""
+        """Return the collections of generated items, the ones with the most entities first."""
         known = self._collections.get((table, index))
         if known is None:
             generated = entries(table.schema, index, self.sample().items(table))
@@ -218,7 +218,7 @@ class Room:
         return [(spec, item_size(spec)) for spec in self.design.entities]
 
     def plan(self, pattern: Pattern[..., Any]) -> PatternPlan:
-        """Return a pattern with everything that `keyplan explain` shows."""
+        """Return the data about a pattern that `keyplan explain` shows."""
         plan, expectation = pattern.plan, expected(pattern)
         example = example_request(pattern)
         text = problem = line = ""
@@ -271,12 +271,12 @@ def rule_of(code: str) -> Rule[Any] | None:
 
 
 def rule_page(rule: Rule[Any]) -> Markup:
-    """Return the page of a rule as HTML. The text is keyplan's own; raw HTML in it is not rendered."""
+    """Return the page of a rule as HTML. The text is part of keyplan. Raw HTML in it is not rendered."""
     return Markup(_RULES_MARKDOWN.render(rule.text))  # noqa: S704 - rendered without raw HTML
 
 
 def place_text(place: Place) -> str:
-    """Return a place in the design's code: file.py:12."""
+    """Return a place in the design's code, such as file.py:12."""
     return f"{place.file.rpartition('/')[2]}:{line_number(place)}"
 
 

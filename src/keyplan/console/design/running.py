@@ -25,14 +25,14 @@ from keyplan.export.examples import command, plain
 from keyplan.verify.answers import entities_in
 
 PAGE: Final = 50
-"""Results of one page, unless the pattern states a limit."""
+"""Number of results on a page, unless the pattern has a limit."""
 _ATTEMPTS: Final = 3
 _FIXED_MEMBERS: Final = frozenset({"ReturnConsumedCapacity"})
 
 
 @dataclass(frozen=True)
 class Sent:
-    """A request that was sent, or would be."""
+    """A request that was sent, or that a rehearsal did not send."""
 
     operation: str
     request: Mapping[str, Any]
@@ -53,19 +53,19 @@ class Sent:
 
 
 def request_text(request: Mapping[str, Any]) -> str:
-    """Return a request as indented JSON, binary as base64."""
+    """Return a request as indented JSON, with binary values as base64."""
     return orjson.dumps(plain(request), option=orjson.OPT_INDENT_2).decode()
 
 
 class _Stopped(KeyplanError):  # noqa: N818 - not an error: it ends a rehearsal
-    """The rehearsed call is about to write."""
+    """Raised to stop a rehearsed call before its first write."""
 
 
 class SourceTransport:
     """Transport that sends the requests of a connection to a source and records them."""
 
     def __init__(self, source: Source, *, rehearses: bool = False) -> None:
-        """`rehearses` stops the call at its first write."""
+        """Create a transport. `rehearses` stops the call before its first write."""
         self._source, self._rehearses = source, rehearses
         self.sent: list[Sent] = []
 
@@ -84,7 +84,7 @@ class SourceTransport:
         return answer
 
     def close(self) -> None:
-        """Do nothing: the source belongs to the console."""
+        """Do nothing, because the console closes the source."""
 
 
 def _since_ms(started: float) -> float:
@@ -113,16 +113,16 @@ class RunResult:
     sent: tuple[Sent, ...]
     expected: Expected
     cost: float | None
-    """Price of what the call consumed, on demand; None without a receipt."""
+    """On-demand price of the consumed units, or None if the responses contain no consumed capacity."""
     items: tuple[Mapping[str, Any], ...] = ()
-    """Returned items by field, each with its entity under "": see `entity_of`."""
+    """Returned items as values by field. The value of "" is the entity, see `entity_of`."""
     entities: tuple[str, ...] = ()
     number: int | None = None
     """The count that a pattern returned."""
     cursor: str = ""
     error: str = ""
     is_done: bool = True
-    """False for a rehearsal, of which the last request was not sent."""
+    """False for a rehearsal whose last request was not sent."""
 
     @property
     def spent(self) -> Spent:
@@ -141,7 +141,7 @@ class RunResult:
 
 
 class PatternRunner:
-    """Runs patterns on a source."""
+    """Runner of patterns on a source."""
 
     def __init__(self, source: Source, book: PriceBook, cursor_key: bytes) -> None:
         self._source, self._book, self._cursor_key = source, book, cursor_key
@@ -155,7 +155,7 @@ class PatternRunner:
         cursor: str = "",
         rehearses: bool = False,
     ) -> RunResult:
-        """Run a call of a pattern; a rehearsal sends its reads and stops before its first write."""
+        """Run a call of a pattern. A rehearsal sends only the reads before its first write."""
         transport = SourceTransport(self._source, rehearses=rehearses)
         connection = connection_of(transport, self._cursor_key)
         answer: Any = None

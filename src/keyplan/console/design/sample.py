@@ -21,7 +21,7 @@ from keyplan.verify.model import StoredEntities, sentinels_of
 from keyplan.verify.values import SampleError, ValueGenerator
 
 ITEMS: Final = 400
-"""Approximate number of items in all."""
+"""Approximate total number of items."""
 _DAY_S: Final = 86_400
 _ATTEMPTS: Final = 20
 
@@ -35,7 +35,7 @@ class Sample:
         made_by = generators(design, items, values)
         self._stored = StoredEntities(design.entities)
         self.problems: list[str] = []
-        """Entities that could not be generated in full, with the reason."""
+        """Messages about entities whose items could not all be generated, with the reasons."""
         for spec, generator in made_by.items():
             try:
                 for entity in generator.all():
@@ -60,9 +60,9 @@ class Sample:
         return self._arguments.draw(pattern)
 
     def store(self, design: Design, source: Source) -> int:
-        """Create missing tables and write all items to a source; return their number.
+        """Create missing tables, write all items to a source, and return the number of items.
 
-        Raises KeyplanError for a table that differs from its declaration, and as calls of the source do.
+        Raises KeyplanError for a table that differs from its declaration, or if a call of the source fails.
         """
         connection_of(source, b"").create_tables(*design.tables)
         count = 0

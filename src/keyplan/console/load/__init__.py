@@ -1,6 +1,6 @@
 """Load room: requests, units, throttled requests and errors by pattern, table, index and partition over time.
 
-The room observes an engine in this process. For other databases, connected programs report their meters' figures.
+The room observes an engine in this process. For other databases, connected programs report the counts of their meters.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _TABS: Final = (
     ("forecast", "Forecast"),
 )
 _WHOLE: Final = 8
-"""Value from which the axis of a chart has whole numbers."""
+"""Value from which the axis of a chart shows whole numbers."""
 _KEYS, _KEYS_READ = 20, 500
-"""Keys that the page shows, and keys among which it looks for those of its tables."""
+"""Maximum number of keys on the page, and number of keys among which keys of the shown tables are searched."""
 _INNER: Final = re.compile(r"^\w+\(")
 _TABLE_NAMES: Final = re.compile(r"[\w.-]+")
 _LINES: Final = 3
-"""Patterns that a chart shows by name."""
+"""Number of patterns that have their own line in a chart."""
 
 
 @dataclass(frozen=True)
@@ -77,11 +77,11 @@ class _Pages:
             for name, design in own.items()
             for pattern in design.patterns
         }
-        """Paths of the pages of patterns, below the console's."""
+        """Paths of the pages of patterns, relative to the console's root, by pattern name."""
         design = console.design
         is_part = design is not None and len(self._room.designs) > 1
         self._tables = {table.name for table in design.tables} if is_part and design is not None else None
-        """Tables that these pages show: those of one of several designs, or all (None)."""
+        """Names of the tables that these pages show, if they belong to one of several designs, or else None."""
 
     def _render(self, request: Request, tab: str, window: LoadWindow, **context: Any) -> Response:
         room = self._room
@@ -196,7 +196,7 @@ def _place_path(place: str) -> str:
 
 
 def _key_path(use: KeyUse) -> str:
-    """Return the path of an item collection; empty for keys of several attributes, which no single field holds."""
+    """Return the path of an item collection, or an empty string for a key of several attributes."""
     table, _, index = use.place.partition("/")
     query = {"index": index, "pk": use.key} if index else {"pk": use.key}
     return "" if SEPARATOR in use.key else f"data/tables/{quote(table, safe='')}/?{urlencode(query)}"
@@ -237,7 +237,7 @@ def _keys(uses: Iterable[KeyUse]) -> list[tuple[KeyUse, float]]:
 
 
 def _labels(window: LoadWindow) -> list[str]:
-    """Return the age of each bucket, such as "-4:30" minutes; the last one is now."""
+    """Return the age of each bucket in minutes, such as "-4:30". The last label is "now"."""
     labels = []
     for number in range(len(window.buckets)):
         age = (len(window.buckets) - 1 - number) * window.span.step_s

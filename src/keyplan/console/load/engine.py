@@ -1,7 +1,8 @@
 """Load of an embedded engine: observes its operations and runs the service's partition model on them.
 
-The engine itself does not limit throughput, unless it injects throttling. The model says which requests the service
-would throttle, and how the load spreads over partitions. With injected throttling, its partitions are shown instead.
+The engine itself does not limit throughput, unless it injects throttling. The model determines which requests the
+service would throttle, and how the load is distributed over partitions. With injected throttling, the partitions of the
+engine are shown instead.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class EngineLoad:
     def __init__(
         self, engine: Engine, recorder: LoadRecorder, matcher: Matcher, is_own: Callable[[], bool] = lambda: False
     ) -> None:
-        """Prepare the observer. `is_own` returns True in calls that are not counted, such as the console's own."""
+        """Prepare the observer. `is_own` returns True during calls that are not counted, such as the console's."""
         self._engine, self._recorder, self._matcher, self._is_own = engine, recorder, matcher, is_own
         self._clock = engine.clock
         own = engine.faults.throttle if engine.faults is not None else None
@@ -181,7 +182,7 @@ class EngineLoad:
         return place
 
     def partitions(self, name: str) -> tuple[bytes, ...]:
-        """Return the first key of each partition of a table, or table/index; empty for an unknown one."""
+        """Return the first key of each partition of a table, or table/index. Empty for an unknown name."""
         known = self.place(name)
         if known is None:
             return ()
@@ -190,14 +191,14 @@ class EngineLoad:
 
 
 def _bookkeeping(items: Sequence[Touched]) -> str | None:
-    """Return a name for requests of keyplan's own tables, such as consumers' checkpoints, which need no pattern."""
+    """Return a name for requests to keyplan's own tables, such as the checkpoints of consumers, or None."""
     tables = {one.table for one in items}
     is_own = tables and all(table.startswith(_OWN_TABLES) for table in tables)
     return f"bookkeeping in {min(tables)}" if is_own else None
 
 
 def _form(operation: str, request: Mapping[str, Any], items: Sequence[Touched]) -> tuple[str, str]:
-    """Return the form of an undeclared request, and its details with their values."""
+    """Return the form of an undeclared request, and its details, which include values."""
     if operation in _STATEMENTS:
         statement = str(request.get("Statement", ""))[:400]
         return f"{operation} {statement[:80]}".strip(), statement
@@ -224,7 +225,7 @@ class _PartitionNames(Mapping[str, Sequence[str]]):
 
 
 def _is_refused(resource: ThrottledResource, charge: CapacityCharge, now: float) -> bool:
-    """Return True if the service would throttle these units. Otherwise, consume them."""
+    """Return True if the service would throttle these units. Otherwise, consume the units."""
     if resource.refusal(charge, now) is not None:
         return True
     resource.take(charge)
@@ -263,12 +264,12 @@ def _units(
 
 
 def _is_repeated(receipts: Any) -> bool:
-    """Return True for the receipts of a transaction that was not applied again: it only read."""
+    """Return True for the receipts of a repeated transaction that was not applied again, which has only read units."""
     return isinstance(receipts, list) and any("ReadCapacityUnits" in receipt for receipt in receipts)
 
 
 def _by_name(receipts: Any) -> Any:
-    """Return receipts with the names of tables that a request gave as ARNs."""
+    """Return receipts in which the ARNs of tables are replaced by their names."""
     if isinstance(receipts, list):
         return [_by_name(receipt) for receipt in receipts]
     name = receipts["TableName"]

@@ -1,4 +1,4 @@
-"""Comparison of declared rates and expected units of patterns with the measured ones."""
+"""Comparison of the declared rates and expected units of patterns with measurements."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ class PatternForecast:
     design: str
     table: str
     declared: float | None
-    """Declared average calls per second; None if the design declares no rate."""
+    """Declared average calls per second, or None if the design declares no rate."""
     peak: float | None
     measured: float
     """Measured requests per second."""
     expected_units: float
     """Read and write units that the price model expects of a call."""
     measured_units: float | None
-    """Units of a measured request; None without requests."""
+    """Average units of a measured request, or None without requests."""
     forecast: float | None
-    """Monthly price of the declared rate on demand, in dollars; None without a rate."""
+    """Monthly on-demand price at the declared rate in dollars, or None without a rate."""
     projected: float
     """Monthly price if the measured load continues."""
 
@@ -58,7 +58,7 @@ class PatternForecast:
 
 
 class Forecast:
-    """Forecast of some designs, computed once, to compare with any measurement."""
+    """Forecast for one or more designs, which is computed once and compared with measurements."""
 
     def __init__(self, designs: Sequence[Design], prices: PriceBook) -> None:
         self.prices = prices
@@ -71,7 +71,7 @@ class Forecast:
         ]
 
     def compare(self, measured: Mapping[str, LoadCounts], seconds: float) -> list[PatternForecast]:
-        """Compare every pattern with its counts of the last `seconds`. Sorted by projected, then by forecast cost."""
+        """Compare every pattern with its counts of the last `seconds`, sorted by projected, then by forecast cost."""
         rows = []
         for name, design, pattern, price, units in self._rows:
             rate, schema, counts = pattern.facts.rate, pattern.plan.schema, measured.get(name, LoadCounts())

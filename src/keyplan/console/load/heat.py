@@ -18,7 +18,7 @@ _WIDTH: Final = 640
 _ROW: Final = 14
 _TALL_ROWS: Final = 6
 _ROWS: Final = 24
-"""Rows of a map; further partitions share the last row."""
+"""Maximum number of rows of a map. Further partitions share the last row."""
 
 
 @dataclass(frozen=True)
@@ -28,13 +28,13 @@ class Heat:
     place: str
     partitions: int
     busiest: float
-    """Share of a partition's throughput that the busiest partition used in the busiest bucket: 1 is the limit."""
+    """The maximum share of its throughput limit that a partition used in a bucket, where 1 is the limit."""
     busiest_units: float
-    """Units per second of that partition and bucket."""
+    """Units per second of the partition and bucket with the maximum share."""
     exceeding: int
-    """Requests above what the service gives one partition or the table."""
+    """Number of requests that exceed the throughput limit of a partition or of the table."""
     evenness: float
-    """Share of the units that the busiest partition got in the whole window."""
+    """Share of all units in the window that the busiest partition consumed."""
     svg: Markup
 
 
@@ -69,7 +69,7 @@ def heat_of(window: LoadWindow, place: str, lows: Sequence[bytes]) -> Heat:
 
 
 def _use(counts: LoadCounts, seconds: float) -> float:
-    """Return the used share of a partition's throughput."""
+    """Return the share of a partition's throughput limit that is used."""
     return max(counts.read / PARTITION_UNITS["Read"], counts.write / PARTITION_UNITS["Write"]) / seconds
 
 
@@ -114,5 +114,5 @@ def _map(
 
 
 def _level(use: float, busiest: float) -> int:
-    """Return the color of a cell, 0 to 4: a tenth of the busiest cell's load is two levels below it."""
+    """Return the color of a cell from 0 to 4. A cell with a tenth of the busiest cell's load is two levels lower."""
     return 0 if use <= 0 else max(0, _LEVELS - 1 + math.floor(2 * math.log10(use / busiest) + _ROUNDING))

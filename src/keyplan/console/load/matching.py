@@ -1,7 +1,8 @@
 """Matching of requests with declared patterns by operation, table and index, form of the key, and expressions.
 
-A request from any program is compared with the plans of the design. Of several patterns that explain it, the one whose
-condition, filter and changes are closest to the request counts, of equals the one that is declared first.
+A request from any program is compared with the plans of the design. If several patterns explain the request, it counts
+for the pattern whose condition, filter and changes are most similar to it. Of equally similar patterns, it counts for
+the one that is declared first.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from keyplan.errors import KeyplanError
 
 Request: TypeAlias = Mapping[str, Any]
 Values: TypeAlias = Mapping[str, Any]
-"""Attribute values by attribute name: a key, or an item."""
+"""The attribute values of a key or an item, by attribute name."""
 
 _CACHED: Final = 2000
 _INCIDENTAL: Final = 1_000_000
-"""Added to the number of patterns that read before they write: a declared read explains the request better."""
+"""Penalty for patterns that read before they write, because a declared read is a better explanation of a request."""
 _BATCH: Final = "BatchWriteItem"
 _TRANSACTION: Final = "TransactWriteItems"
 _MEMBERS: Final = {"filter": "FilterExpression", "condition": "ConditionExpression", "update": "UpdateExpression"}
@@ -45,7 +46,7 @@ class Touched:
     table: str
     index: str | None
     values: Values
-    """Key attributes; of a put, the whole item."""
+    """The key attributes, or the whole item of a put."""
     request: Request
     """The part of the request with its expressions."""
     sort: tuple[tuple[str, str], ...] = ()
@@ -53,7 +54,7 @@ class Touched:
 
 
 def touched(operation: str, request: Request, partitions: Mapping[str, Sequence[str]]) -> list[Touched]:
-    """Return the items and collections that a request names. `partitions`: partition keys by table and index."""
+    """Return the items and collections that a request names. `partitions` are partition keys by table and index."""
     match operation:
         case "GetItem" | "DeleteItem" | "UpdateItem":
             return [Touched(operation, _table(request), None, request["Key"], request)]
@@ -110,14 +111,14 @@ def _query(request: Request, partitions: Mapping[str, Sequence[str]]) -> Touched
 
 @dataclass(frozen=True, eq=False)
 class _Candidate:
-    """Plan of a pattern that may explain requests."""
+    """The plan of a pattern that may explain a request."""
 
     pattern: Pattern[..., Any]
     plan: Plan
     number: int
 
     def explains_key(self, values: Values) -> bool:
-        """Return True if the plan can have made these key attributes."""
+        """Return True if the plan can produce these key attributes."""
         plan = self.plan
         if plan.key is not None:
             exact = all(_fits(value, values) for value in self._values)
@@ -133,7 +134,7 @@ class _Candidate:
 
     @cached_property
     def _prefixes(self) -> tuple[KeyValue, ...]:
-        """Return the values of begins_with. A request may have another value with the same literal start."""
+        """Return the values of begins_with. A request may contain a different value with the same literal start."""
         assert self.plan.key is not None
         return tuple(one.low for one in self.plan.key.sort if one.op == "begins_with")
 
@@ -149,7 +150,7 @@ class _Candidate:
 
     @cached_property
     def specificity(self) -> int:
-        """Return the number of literal characters in the key. Of equal plans, the closest key is chosen."""
+        """Return the number of literal characters in the key. The highest number decides between equal plans."""
         plan = self.plan
         if plan.key is not None:
             templates = [value.template for value in self._values]
@@ -166,7 +167,7 @@ class _Candidate:
         return {_MEMBERS[kind]: frozenset(_WORD.findall(text)) for kind, text in expressions(self.plan)}
 
     def score(self, one: Touched) -> int | None:
-        """Return how close the expressions of a request are to the plan's; None if the plan cannot make them."""
+        """Return how similar the expressions of a request and the plan are, or None if they cannot be the plan's."""
         plan, request = self.plan, one.request
         if one.operation == "Query" and one.sort != self.sort:
             if not self.pattern.optional:
@@ -191,7 +192,7 @@ class _Candidate:
 
 
 def labels(designs: Sequence[Design]) -> dict[Pattern[..., Any], str]:
-    """Return the name of each pattern; with the design's before it, if patterns of several designs have the name."""
+    """Return a label for each pattern: its name, with the design's name before it if several designs use the name."""
     designs_of: dict[str, set[int]] = {}
     for number, design in enumerate(designs):
         for pattern in design.patterns:
@@ -208,7 +209,7 @@ class Matcher:
 
     def __init__(self, designs: Sequence[Design]) -> None:
         self.labels = labels(designs)
-        """The name under which each pattern counts."""
+        """The label under which each pattern is counted."""
         self._candidates: dict[tuple[str, str, str | None], list[_Candidate]] = {}
         self._transactions: list[tuple[Pattern[..., Any], tuple[_Candidate, ...]]] = []
         self._ranked: dict[tuple[Any, ...], tuple[_Candidate, ...]] = {}
@@ -236,7 +237,7 @@ class Matcher:
     def pattern(self, operation: str, items: Sequence[Touched]) -> str | None:
         """Return the name of the pattern that explains a request, or None.
 
-        Declared reads or writes that a program joins in a transaction have a name such as transact(take, give).
+        If a program combines declared reads or writes in a transaction, the name is such as transact(take, give).
         """
         if not items:
             return None
@@ -291,13 +292,13 @@ class Matcher:
 
 
 def _likeness(words: frozenset[str], text: str | None) -> int:
-    """Return how many words an expression shares with a plan's, from 0 to _EXACT."""
+    """Return how many words an expression has in common with that of a plan, from 0 to _EXACT."""
     given = frozenset(_WORD.findall(text or ""))
     return int(_EXACT * len(given & words) / (len(given | words) or 1))
 
 
 def _existence(request: Request, key: str) -> str:
-    """Return whether a condition requires the item to exist, as plans name it: must, must_not or may."""
+    """Return "must", "must_not" or "may", depending on whether a condition requires the item to exist."""
     names = request.get("ExpressionAttributeNames") or {}
     for function, name in _EXISTENCE.findall(request.get("ConditionExpression") or ""):
         if names.get(name, name) == key:
@@ -313,7 +314,7 @@ def _closest(scored: tuple[int, _Candidate]) -> tuple[int, int, int]:
 
 
 def _explained(step: _Candidate, one: Touched) -> int | None:
-    """Return how close a step of a transaction is to an action; None if it does not explain it."""
+    """Return how similar a step of a transaction is to an action, or None if the step does not explain the action."""
     same = (step.plan.operation, step.plan.schema.name) == (one.operation, one.table)
     return step.score(one) if same and step.explains_key(one.values) else None
 

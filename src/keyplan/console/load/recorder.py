@@ -1,8 +1,9 @@
 """Recorder of load: counts of requests, units, throttling and errors by name, in time buckets of bounded memory.
 
 Names belong to a kind, such as ("pattern", "tasks_due") or ("place", "app/open"). Every window keeps a fixed number of
-buckets, a bucket at most so many names of a kind; the others are counted together under OTHER. The hottest keys come
-from two generations of counters that are pruned to the largest ones: their counts are upper bounds.
+buckets. A bucket keeps a limited number of names of each kind, and all other names are counted together as OTHER. The
+hottest keys come from two generations of counters, which are pruned to the largest counters. Their counts are therefore
+upper bounds.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ OTHER: Final = "(others)"
 SEPARATOR: Final = " · "
 """Text between the attributes of a partition key."""
 TOTAL: Final[Name] = ("total", "")
-"""Name under which each request counts once."""
+"""Name under which every request is counted once."""
 _NAMES: Final = 150
-"""Names of one kind in a bucket; more are counted as OTHER."""
+"""Maximum number of names of one kind in a bucket. Further names are counted as OTHER."""
 _KEYS: Final = 500
 _KEYS_S: Final = 300.0
 """Duration of one generation of key counters, in seconds."""
@@ -50,7 +51,7 @@ SPANS: Final = (
     LoadSpan("1h", "1 hour", 60, 60),
     LoadSpan("1d", "1 day", 900, 96),
 )
-"""Windows, the finest first; each step is a multiple of the one before."""
+"""Spans, the finest first. The step of each span is a multiple of the previous step."""
 
 
 class LoadCounts:
@@ -64,14 +65,14 @@ class LoadCounts:
         """Consumed read units."""
         self.write = 0.0
         self.throttled = 0
-        """Requests that were throttled; for a partition, those that exceed what the service gives one partition."""
+        """Number of throttled requests. For a partition, the number of requests that exceed its throughput limit."""
         self.errors = 0
-        """Requests that ended with another error, such as a failed condition."""
+        """Number of requests that failed with another error, such as a failed condition."""
         self.seconds = 0.0
         """Sum of the durations of the requests."""
 
     def count(self, part: LoadPart, elapsed_s: float, weight: int, *, failed: bool) -> None:
-        """Count a request that stands for `weight` requests."""
+        """Count a request that represents `weight` requests."""
         self.requests += weight
         self.read += part.read * weight
         self.write += part.write * weight
@@ -80,7 +81,7 @@ class LoadCounts:
         self.seconds += elapsed_s * weight
 
     def add(self, other: LoadCounts) -> None:
-        """Add the counts of another object."""
+        """Add the counts of `other` to these counts."""
         self.requests += other.requests
         self.read += other.read
         self.write += other.write
@@ -103,7 +104,7 @@ Bucket: TypeAlias = dict[Name, LoadCounts]
 
 
 class _Ring:
-    """The buckets of one span: the latest ones, each with its number; buckets without requests are missing."""
+    """The latest buckets of one span, each with its number. Buckets without requests are missing."""
 
     def __init__(self, span: LoadSpan) -> None:
         self.span = span
@@ -136,11 +137,11 @@ class KeyUse(NamedTuple):
     units: float
     requests: int
     excess: float
-    """How many of the units, at most, may belong to other keys."""
+    """Maximum number of the units that may belong to other keys."""
 
 
 class _TopKeys:
-    """Counters of the largest keys. At twice the number of keys, the smaller half is removed."""
+    """Counters of the most used keys. If twice the limit is reached, the smaller half of the counters is removed."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -168,7 +169,7 @@ class _TopKeys:
 
 @dataclass(frozen=True)
 class LoadPart:
-    """Share of one request that counts for a name."""
+    """The share of one request that is counted for a name."""
 
     name: Name
     read: float = 0.0
@@ -198,7 +199,7 @@ class LoadWindow:
     since: float
     """Start of the recording, in seconds since 1970."""
     buckets: tuple[Mapping[Name, LoadCounts], ...]
-    """One for each step, the oldest first; the last one is not complete."""
+    """The counts of each bucket, the oldest first. The last bucket is incomplete."""
 
     @property
     def times(self) -> list[float]:
@@ -214,7 +215,7 @@ class LoadWindow:
         return max(1.0, self.now - max(self.since, self.times[0]))
 
     def within(self, keeps: Callable[[Name], bool]) -> LoadWindow:
-        """Return the window with only some names. Its total includes only these patterns and undeclared requests."""
+        """Return the window with only the names that `keeps` accepts. Its total counts only their requests."""
         buckets = []
         for bucket in self.buckets:
             kept = {name: counts for name, counts in bucket.items() if name != TOTAL and keeps(name)}
@@ -272,7 +273,8 @@ class LoadRecorder:
     ) -> None:
         """Count a request under the name of each part.
 
-        `keys`: place, partition key value and units. `weight`: the number of requests that it stands for.
+        `keys` contains place, partition key value and units. `weight` is the number of requests that this one
+        represents.
         """
         now = self.clock.now()
         with self._lock:
@@ -369,7 +371,7 @@ class LoadRecorder:
 
 
 def _counts_of(bucket: Bucket, name: Name) -> LoadCounts:
-    """Return the counts of a name, or those of OTHER if the bucket holds enough names of its kind."""
+    """Return the counts of a name, or those of OTHER if the bucket has too many names of this kind."""
     known = bucket.get(name)
     if known is not None:
         return known
@@ -385,6 +387,6 @@ def _merge(into: Bucket, bucket: Mapping[Name, LoadCounts]) -> None:
 
 
 def key_text(values: Iterable[Mapping[str, Any]]) -> str:
-    """Return the values of a partition key as text; binary values as hexadecimal digits."""
+    """Return the values of a partition key as text, with binary values as hexadecimal digits."""
     contents = (content for value in values for content in value.values())
     return SEPARATOR.join(content.hex() if isinstance(content, bytes) else str(content) for content in contents)

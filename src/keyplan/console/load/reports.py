@@ -1,6 +1,7 @@
-"""Reports of connected programs: the figures of their meters since they started, added to the recorder.
+"""Reports of connected programs, which contain the counts of their meters and are added to the recorder.
 
-A report contains totals, and only the difference to the previous report is counted. A lost report loses no data.
+A report contains totals since the start of the program, and only the difference to the previous report is counted.
+Therefore no counts are missing if a report is lost.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from keyplan.console.load.recorder import TOTAL, LoadCounts, LoadRecorder, Name
 
 REPORT_BYTES: Final = 1024 * 1024
 _RUNS: Final = 64
-"""Runs of programs that are remembered; the one that reported least recently is forgotten."""
+"""Maximum number of program runs that are remembered. The run that reported least recently is removed first."""
 _Text = Field(min_length=1, max_length=400)
 
 
 class InvalidReportError(ValueError):
-    """A report does not have the format of a meter's figures."""
+    """Raised if a report does not have the format of a meter's counts."""
 
 
 class _PatternUsage(BaseModel):
@@ -44,7 +45,7 @@ class _Report(BaseModel):
 
 @dataclass
 class Program:
-    """Connected program, in one of its runs."""
+    """A run of a connected program."""
 
     name: str
     run: str
@@ -55,7 +56,7 @@ class Program:
 
 
 class MeterReports:
-    """Latest report of each program."""
+    """The latest report of each program run."""
 
     def __init__(self, recorder: LoadRecorder) -> None:
         self._recorder = recorder
@@ -63,7 +64,7 @@ class MeterReports:
         self._programs: OrderedDict[tuple[str, str], Program] = OrderedDict()
 
     def add(self, document: Any) -> None:
-        """Count what a program did since its last report. Raises InvalidReportError."""
+        """Add the difference between a report and the program's previous report. Raises InvalidReportError."""
         try:
             report = _Report.model_validate(document)
         except ValidationError as error:
@@ -83,7 +84,7 @@ class MeterReports:
             program.requests = sum(usage.requests for usage in report.usage.values())
 
     def programs(self) -> list[Program]:
-        """Return the programs that reported, the latest first."""
+        """Return the programs that have sent reports, the latest first."""
         with self._lock:
             return sorted(self._programs.values(), key=lambda program: -program.last_s)
 

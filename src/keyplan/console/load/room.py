@@ -1,4 +1,4 @@
-"""State of the Load room: the recorder of a source, with an observer of its engine or reports of programs."""
+"""State of the Load room: the recorder of a source, which an observer of its engine or reports of programs fill."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from keyplan.design.declaring.design import Design
 
 _HEAT_MAPS: Final = 8
-"""Tables and indexes whose partitions are drawn."""
+"""Maximum number of tables and indexes whose partitions are drawn."""
 
 
 class LoadRoom:
@@ -43,11 +43,11 @@ class LoadRoom:
             self.engine.start()
 
     def watch(self, meter: Meter, program: str) -> None:
-        """Count the figures of a meter in this process, besides those that programs report."""
+        """Record the counts of a meter in this process, in addition to those that programs report."""
         self._meters.append((meter, program, secrets.token_hex(8)))
 
     def window(self, span: str = "5m") -> LoadWindow:
-        """Return the counts of a span, with the latest figures of watched meters."""
+        """Return the counts of a span, including the latest counts of watched meters."""
         for meter, program, run in self._meters:
             self.reports.add(document(meter.read(), program, run))
         return self.recorder.window(span)
@@ -66,5 +66,5 @@ class LoadRoom:
 
     @cached_property
     def prediction(self) -> Forecast:
-        """The price model's forecast of all designs."""
+        """The forecast for all designs."""
         return Forecast(self.designs, book())
