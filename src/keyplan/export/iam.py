@@ -185,9 +185,7 @@ def _by_partition(by_limits: dict[Limits, dict[Texts, None]]) -> Iterator[tuple[
 
 
 def _parts(texts: Sequence[Texts]) -> Iterator[tuple[Texts, ...]]:
-    """Group partitions by condition: one for any key, one for all single-attribute keys, or one per multi-attribute
-    key.
-    """
+    """Group partitions by condition: one for any key, one for all single-attribute keys, or one per composite key."""
     if () in texts:
         yield ()
     elif all(len(text) == 1 for text in texts):

@@ -66,7 +66,7 @@ def _version(tables: Sequence[TableResource]) -> str:
 
 
 def _has_long_keys(table: TableResource) -> bool:
-    """Return True if an index has a multi-attribute key. If so, all indexes of the table are written with key_schema."""
+    """Return True if an index has a multi-attribute key. If so, all indexes of the table must use key_schema."""
     return any(len(index.partition) > 1 or len(index.sort) > 1 for index in table.table.schema.indexes)
 
 

@@ -93,7 +93,7 @@ def _is_doubtful(column: Sequence[str], name: str) -> bool:
 
 
 def _is_one_word(texts: Sequence[str], alias: str) -> bool:
-    """Return True if a key without separators is always the same word, which is its alias or occurs in several items."""
+    """Return True if a key without separators is always the same word, namely its alias or a repeated word."""
     return len(set(texts)) == 1 and (texts[0] == alias or (len(texts) > 1 and texts[0].isupper()))
 
 
