@@ -103,7 +103,7 @@ class Backfill:
     checks: float = 0.0
     """Write units of the checks in the original table, which are part of the transactions that copy its items."""
     seconds: float | None = None
-    """Duration with the spare capacity, or None if there is no spare capacity or no declared load."""
+    """Duration with the spare capacity, or None without spare capacity or without a declared load."""
     price: float = 0.0
     """Price in dollars. Provisioned capacity has no additional cost."""
     unknown: tuple[str, ...] = ()
@@ -173,7 +173,7 @@ def rewrite(works: list[Rewrite], month: Estimate, tables: Mapping[str, Table]) 
     is_held = any(work.sentinels for work in works) and new is not None
     items = stored * _share(works)
     is_moved = any(work.rekeyed for work in works)
-    # Under another key, a write is a put and a delete; an item whose sentinel alone is put is checked in the
+    # With a new key, a write is a put and a delete. If only a sentinel is put, its item is checked in the same
     # transaction.
     actions = 2 if is_moved else 1 if is_written or is_held else 0
     times = TRANSACTIONAL if is_moved or is_held else 1

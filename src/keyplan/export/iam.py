@@ -156,7 +156,7 @@ def _document(statements: Sequence[PolicyStatement], account: Account) -> dict[s
     return {"Version": _VERSION, "Statement": documents}
 
 
-# Statements: one action at one place each, then joined if that allows nothing more.
+# Statements with one action and one resource each, which are merged if this does not allow more.
 
 
 def _statements(grants: Iterable[Grant]) -> list[PolicyStatement]:
@@ -295,7 +295,7 @@ def _write(plan: Plan, bindings: Bindings, limits: Limits) -> Iterator[Grant]:
         yield Grant("ConditionCheckItem" if action == "ConditionCheck" else action, table, leading=leading)
         return
     guarded = plan.keeps_unique
-    # A patch writes unique values, and so in a transaction, only in calls that give them.
+    # A patch writes in a transaction only if the call sets unique values.
     enclosed = limits.enclosed or (guarded and not any(one.optional for one in plan.actions))
     yield Grant(action, table, leading=leading, limits=replace(limits, enclosed=enclosed))
     if guarded:

@@ -117,7 +117,7 @@ def _line(index: int, points: Sequence[float | None], step: float, bottom: float
         for part in parts
         if len(part) > 1
     ]
-    # Many points make a line of dots: then only those that no line shows are drawn.
+    # If there are many points, only points that are not part of a line are drawn.
     shown = parts if len(points) <= _DOTS else [part for part in parts if len(part) == 1]
     dots = [
         Markup('<circle class="series-{}" cx="{:.1f}" cy="{:.1f}" r="4"/>').format(color, x, y)

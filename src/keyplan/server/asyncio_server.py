@@ -13,9 +13,9 @@ from keyplan.server.turns import Turns
 from keyplan.server.wire import http_date
 
 BACKLOG = 1024
-IDLE_S = 120.0  # a connection without a request
-REQUEST_S = 120.0  # a request from its first byte to its last, or a client that does not read
-GRACE_S = 5.0  # requests in flight when the server stops
+IDLE_S = 120.0  # closes a connection without a request
+REQUEST_S = 120.0  # limits the time to receive a request, and the time in which a client does not read
+GRACE_S = 5.0  # limits the time for requests in flight when the server stops
 
 
 class WebPages(Protocol):
@@ -139,7 +139,7 @@ def bind(host: str, port: int) -> socket.socket:
     family, kind, number, _, address = addresses[0]
     bound = socket.socket(family, kind, number)
     try:
-        # Without it a restart must wait until the connections of the last run have timed out. On Windows the same
+        # Without it, a restart must wait until connections of the previous run have timed out. On Windows, the same
         # option would let two servers share the port.
         if hasattr(socket, "SO_EXCLUSIVEADDRUSE"):
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)

@@ -26,7 +26,7 @@ CAPITAL_MESSAGE = frozenset(
     }
 )
 
-# Operations on items, which may share a commit with others in line: they do not wait for other threads of the engine.
+# Operations on items, which can share a commit because they do not wait for other threads of the engine.
 ITEM_WRITES = frozenset({"BatchWriteItem", "DeleteItem", "PutItem", "TransactWriteItems", "UpdateItem"})
 STATEMENTS = frozenset({"BatchExecuteStatement", "ExecuteStatement", "ExecuteTransaction"})
 ITEM_READS = frozenset({"BatchGetItem", "GetItem", "Query", "Scan", "TransactGetItems"})

@@ -15,7 +15,7 @@ THRESHOLD_BYTES = 4096  # smaller answers are sent uncompressed
 _GZIP_MAGIC = b"\x1f\x8b"  # the first bytes of a gzip body
 _GZIP_MEMBERS = 1000  # a gzip body may have several members; more than this is an attack
 _CHUNK_BYTES = 64 * 1024
-_LEVEL = 1  # answers are compressed while a client waits: speed before size
+_LEVEL = 1  # speed matters more than size, because a client waits
 _CODINGS = (b"gzip", b"deflate")
 _WINDOW = {b"gzip": 31, b"deflate": 15}  # zlib's wbits: gzip or zlib wrapping
 

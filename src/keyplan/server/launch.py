@@ -36,11 +36,11 @@ def run_until_stopped(
     `started` is called when the server accepts connections. `pages` returns the server for browsers and is called in
     the event loop. A second signal immediately ends the grace period for requests in progress.
     """
-    # Requests create many objects and no cycles: freeze existing objects, and collect new ones less often.
+    # Requests create many objects but no cycles. Freeze existing objects, and collect new ones less often.
     gc.collect()
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
-    # A thread that returns from a sync should not wait long for a loop that is busy with requests.
+    # A thread that has synced the disk should not wait long for the GIL while the event loop is busy.
     sys.setswitchinterval(SWITCH_S)
     with asyncio.Runner(loop_factory=loop_factory) as runner:
         return runner.run(_serve(protocol, bound, started, pages))
@@ -102,7 +102,7 @@ def _on_signals(loop: asyncio.AbstractEventLoop, ask: Callable[[], None]) -> Non
 
 
 MEMORY = ":memory:"
-USAGE, FAILED = 2, 1  # exit codes: wrong command, failure of the machine
+USAGE, FAILED = 2, 1  # exit codes for wrong arguments and for system errors
 
 
 class LaunchError(Exception):

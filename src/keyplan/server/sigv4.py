@@ -48,7 +48,7 @@ _MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
 _BASIC_DATE = re.compile(r"\d{8}T\d{6}Z", re.ASCII)
 _HTTP_DATE = re.compile(r"\w{3}, (\d{2}) (\w{3}) (\d{4}) (\d{2}):(\d{2}):(\d{2}) GMT", re.ASCII)
 
-# The parts that every SDK sends up to the signature's value: a fast check that none is missing.
+# The parts before the signature's value as every SDK sends them, for a fast check that none is missing.
 _USUAL = re.compile(rb"AWS4-HMAC-SHA256 Credential=[^,\s=]+, ?SignedHeaders=[^,\s=]+, ?")
 _QUESTION_MARK = ord("?")
 

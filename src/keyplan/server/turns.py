@@ -23,8 +23,8 @@ from keyplan.server.protocol import DynamoDBProtocol, ProtocolCall
 from keyplan.server.wire import Answer, Request
 
 WORKS_PER_TURN = 64
-ROUNDS_PER_TURN = 8  # requests of one lane in a turn: bounds its answers until it is found stalled
-HELD_BYTES = 256 * 1024  # of answers that wait to be sent together
+ROUNDS_PER_TURN = 8  # maximum requests of one queue in a turn, which limits answers to a stalled client
+HELD_BYTES = 256 * 1024  # limit of answers that wait to be sent together
 LOOKS_IN_VAIN = 4  # polls without new requests, after which a turn starts
 
 
@@ -32,8 +32,8 @@ class TurnQueue(Protocol):
     """A source of requests and the destination of their answers."""
 
     works: deque[Work]
-    queued: bool  # waits in line for a turn
-    stalled: bool  # does not accept answers now: its requests wait
+    queued: bool  # True if the queue is waiting for a turn
+    stalled: bool  # True if the client does not accept answers now, so that its requests wait
 
     def answered(self, answer: Answer) -> None:
         """Accept the answer to the oldest unanswered request."""
@@ -53,9 +53,9 @@ class Turns:
         self._line: deque[TurnQueue] = deque()
         self._due = False
         self._waits_for_disk = protocol.engine.waits_for_disk
-        self._company = 0  # how many writes may be expected to come together
-        self._seen = 0  # how many lanes were queued at the last poll
-        self._vain = 0  # how many polls have brought no request
+        self._company = 0  # number of writes that are expected to arrive together
+        self._seen = 0  # number of queues that were waiting at the last poll
+        self._vain = 0  # number of successive polls without a new request
 
     def enqueue(self, lane: TurnQueue) -> None:
         """Process the requests of this queue, starting with the next iteration."""

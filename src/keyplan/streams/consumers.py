@@ -124,7 +124,7 @@ class BoundConsumer:
             return self._one("expired" if record.by_service else "removed", record, old, None)
         if old is new or record.old is None or record.new is None:
             return self._one("modified", record, old or new, new or old)
-        # The item became another entity's, or stopped being one.
+        # The item now belongs to a different entity, or to no entity.
         return (
             *self._one("removed", record, old, None, ":removed"),
             *self._one("inserted", record, None, new, ":inserted"),

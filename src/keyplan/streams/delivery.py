@@ -145,7 +145,7 @@ class Track:
 
 def _segments(consumer: BoundConsumer, records: Sequence[Sorted], begins_at_s: float | None) -> list[Segment]:
     size = consumer.declared.batch if consumer.declared.takes_list else 1
-    # The stream's times are in seconds, so records of the second of the start count.
+    # The stream's times are in whole seconds, so records of the second in which the consumer started are delivered.
     oldest = float("-inf") if begins_at_s is None else begins_at_s // 1
     segments: list[Segment] = []
     batch: Segment | None = None

@@ -84,7 +84,7 @@ def _declare(table: Table) -> tuple[Any, Any]:
     """Return the entity of the markers and the pattern that creates one."""
     ttl = table.schema.ttl
     assert ttl is not None, "looked at before"
-    # Created by a function, because the attribute's name is the table's.
+    # A function creates them, because the TTL attribute has the name that the table declares.
     mark: type[Entity] = create_model(
         "SeenMark",
         __base__=Entity,

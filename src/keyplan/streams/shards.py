@@ -104,7 +104,7 @@ class Reading:
         self._hand_out(cohort, page, counts)
         self._work(cohort, counts)
         self._part(cohort)
-        # An empty page of a closed shard is not its end: only a missing iterator is.
+        # An empty page of a closed shard does not mark its end. Only a missing iterator does.
         return bool(page.records) or page.ended or cohort.cursor.shard.ends is not None
 
     def _read(self, cohort: Cohort, limit: int) -> RecordsPage | None:

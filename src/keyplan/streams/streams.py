@@ -248,7 +248,7 @@ class ShardCursor:
     def read(self, limit: int = limits.GET_RECORDS_LIMIT) -> RecordsPage:
         """Return the next page. Raises ServiceError for errors that a new iterator cannot resolve."""
         gap = False
-        for _ in range(3):  # an iterator that expired, then one that was trimmed, then the horizon
+        for _ in range(3):  # the iterator may expire, then its position may be trimmed, then the trim horizon is used
             try:
                 if self.iterator is None:
                     self.iterator = self._place(from_horizon=gap)

@@ -160,5 +160,5 @@ def _wrapped(
                 return inner(*args, **kwargs)
 
         wrapper = blocking
-    setattr(wrapper, _MARK, wrapper)  # not True: decorators of others copy the attribute
+    setattr(wrapper, _MARK, wrapper)  # not True, because other decorators copy the attribute
     return wrapper

@@ -152,7 +152,7 @@ class ArgumentGenerator:
             if not self._write(pattern, {**call.arguments, name: element}, trial):
                 return False
             values.append(self._value(element, trial))
-            binding.adopt(trial, but=element._name)  # what all repetitions have in common
+            binding.adopt(trial, but=element._name)  # the values that all repetitions have in common
         binding.set(repeated.values, values)
         return len({repr(value) for value in values}) == len(values)
 

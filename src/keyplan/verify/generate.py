@@ -147,8 +147,7 @@ class EntityGenerator:
         usual = 1.0 if any(name in bound.fields for bound in self.spec.indexes) else 0.5
         share = usual if self.spec.volume is None else self.spec.volume.present.get(name, usual)
         # If an index requires it, the first item has a field that few items have, and the second item does not have a
-        # field
-        # that nearly every item has: otherwise queries could not find any.
+        # field that nearly every item has. Otherwise, queries might not find any items.
         tested = any(name == path.field for bound in self.spec.indexes for path in paths_of(bound.only_if))
         settled = {0: True} if 0 < share * self.amount.count < _SCARCE else {}
         if tested and 0 < (1 - share) * self.amount.count < _SCARCE:

@@ -137,7 +137,7 @@ def _of_read(pattern: Pattern[..., Any], spec: EntitySpec | None) -> Iterator[Pa
     meaning = meaning_of(pattern)
     for key_test in meaning.key_tests if spec is None else meaning.key_tests_of(spec):
         if key_test.op == "reads":
-            continue  # a constant: trying finds items that match it
+            continue  # for a constant, matching items are found by trial
         if key_test.op == "between":
             yield ParameterUse(key_test.low, "low", key_test.field)
             yield ParameterUse(key_test.high, "high", key_test.field)
@@ -189,7 +189,7 @@ _COMPARED: dict[str, Role] = {"=": "equal", "<": "above", "<=": "high", ">": "be
 def _of_comparison(condition: Condition, *, certain: bool) -> Iterator[ParameterUse]:
     first, *others = condition.operands()
     if not isinstance(first, FieldPath):
-        return  # sizes: any number will do
+        return  # for a size, any number is valid
     within = first.parts[1:]
     nested = bool(within)
     for part in within:

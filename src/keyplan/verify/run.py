@@ -191,7 +191,7 @@ def verify(
     ends_s = None if seconds is None else _CLOCK.monotonic() + seconds
     patterns = [design.pattern(pattern)] if pattern is not None else list(design.patterns)
     prices = book or shipped_book()
-    month = estimate(design, prices)  # before the data is generated: a book of prices may be incomplete
+    month = estimate(design, prices)  # before data is generated, because a price book may be incomplete
     value_generator = ValueGenerator(seed, START_S)
     with closing(Engine.memory(clock=ManualClock(START_S, seed))) as engine:
         run = _Run(
@@ -329,7 +329,7 @@ class _Run:
         call_result = _Call(measured=total(exchange.spent for exchange in exchanges))
         self._hold_against_prediction(call_result, pattern, exchanges)
         if plan.reading:
-            # A call with a page size costs one page; its result is right if all pages are.
+            # A call with a page size costs one page. Its result is correct if the results of all pages are.
             whole = self._connection.all(call) if listing and plan.page_size is not None else answer
             call_result.returned, call_result.found = _count(answer), _count(whole)
             call_result.wrong = difference(pattern, self.stored_entities, known, whole, int(self.value_generator.now_s))
@@ -345,7 +345,7 @@ class _Run:
             prediction = predict(exchange, pattern.plan, self.recorder.model_tables)
             call_result.predicted += prediction.spent
             beside = "BatchGetItem" if pattern.plan.hydrated else None if pattern.plan.reading else "GetItem"
-            if exchange.operation != beside:  # reads of items that another request of the call counts
+            if exchange.operation != beside:  # otherwise, another request of the call counts its items
                 call_result.evaluated += prediction.evaluated
             if prediction.spent != exchange.spent:
                 call_result.defect = (

@@ -50,7 +50,7 @@ def _sigma(declared: Bytes) -> float:
     if declared.p99 is None or declared.p99 <= declared.average or declared.average <= 0:
         return _SPREAD
     inside = _Z99 * _Z99 - 2 * math.log(declared.p99 / declared.average)
-    return _Z99 - math.sqrt(max(0.0, inside))  # the longest possible tail
+    return _Z99 - math.sqrt(max(0.0, inside))  # without a solution, the widest distribution
 
 
 def stretch(annotation: Any, value: Any, by: int, metadata: Sequence[Any] = ()) -> tuple[Any, int]:

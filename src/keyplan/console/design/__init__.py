@@ -69,7 +69,7 @@ class _Pages:
     def __init__(self, console: Frame) -> None:
         self._console = console
         self._room = None if console.design is None else Room(console.design, console.source)
-        if self._room is not None and not console.up:  # of several designs, only those that are looked at
+        if self._room is not None and not console.up:  # of several designs, warm only those that a user opens
             self._room.warm()
 
     def _render(self, request: Request, template: str, tab: str, status: int = 200, /, **context: Any) -> Response:

@@ -69,7 +69,7 @@ class EngineLoad:
         own = engine.faults.throttle if engine.faults is not None else None
         self.is_throttling = own is not None
         """True if the engine itself throttles, as the service does."""
-        # Seeded, so that runs repeat: no secret depends on these numbers.
+        # Seeded, so that runs are repeatable. The numbers are not secret.
         self._model = own or Throttle(random.Random(0), engine.catalog.known)  # noqa: S311
         self._lock = threading.Lock()
         self._places: dict[str, tuple[Table, _Place]] = {}
@@ -89,7 +89,7 @@ class EngineLoad:
         try:
             self._count(observation)
         except (KeyplanError, KeyError, TypeError, ValueError, AttributeError, StopIteration):
-            # A request that the engine refused can have any form: it counts without its parts.
+            # A request that the engine rejected can have any form, so its parts are not counted.
             self._recorder.add(
                 [LoadPart(TOTAL)],
                 elapsed_s=observation.elapsed_s,
