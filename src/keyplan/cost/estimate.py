@@ -54,7 +54,7 @@ class PatternCost:
     table: str
     expected: Expected
     calls: float
-    """Monthly calls; 0 if no rate is declared."""
+    """Number of calls per month, or 0 if no rate is declared."""
     requests: float
     """Monthly price of the pattern's requests at on-demand rates."""
 
@@ -82,7 +82,7 @@ class PartCost:
     storage: float
     """Monthly price of storage before the free tier."""
     is_global: bool
-    """True for a global index, which has its own capacity; a local index uses the table's."""
+    """True for a global index, which has its own capacity. A local index uses the capacity of the table."""
 
 
 @dataclass(frozen=True)

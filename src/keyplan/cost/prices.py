@@ -16,7 +16,7 @@ from keyplan.errors import KeyplanError
 
 HOURS_A_MONTH = 730
 GB = 1_000_000_000
-"""Decimal, as the service bills gigabytes."""
+"""Bytes per billed gigabyte, which is a decimal unit for the service."""
 
 
 class PriceDataError(KeyplanError):

@@ -251,7 +251,7 @@ def _pinned(plan: Plan) -> Iterator[tuple[str, Source, int]]:
 
 
 def _pinned_by(condition: SortCondition, plan: Plan) -> set[str]:
-    """Return the sort key fields that a condition fixes, which are those before a range."""
+    """Return the sort key fields that a condition fixes, which are the fields before a range."""
     low, high = condition.low, condition.high
     if condition.op not in {"=", "begins_with"}:
         return (

@@ -26,7 +26,7 @@ class ItemSize:
     most: int | None
     """The maximum size, or None if it is unbounded or undeclared."""
     declared: bool
-    """True if declared; False if guessed from the fields' types."""
+    """True if the size is declared, or False if it is guessed from the types of the fields."""
 
 
 @dataclass(frozen=True)

@@ -109,7 +109,7 @@ class Backfill:
     unknown: tuple[str, ...] = ()
     """Entities without a declared number of items."""
     is_cleaning: bool = False
-    """True if it deletes data that nothing reads any more, which can wait until after the roll-out."""
+    """True if the backfill deletes data that no version reads any more. It can run after the roll-out."""
 
     @property
     def written(self) -> float:

@@ -1,4 +1,4 @@
-"""Comparison of field types: whether values of one type can be read as another, and what is lost."""
+"""Comparison of field types: whether values of one type can be read as a different type, and what is lost."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ class Scope:
     turn: int = 0
     prefix: str = ""
     whole: bool = False
-    """Whether fields whose default is None have values too."""
+    """True if fields whose default is None also get values."""
 
 
 _FIRST = Scope()

@@ -174,7 +174,7 @@ def _statements(grants: Iterable[Grant]) -> list[PolicyStatement]:
 
 
 def _by_partition(by_limits: dict[Limits, dict[Texts, None]]) -> Iterator[tuple[Limits, tuple[Texts, ...]]]:
-    """Yield the partitions under each limit, without those that another limit already allows."""
+    """Yield the partitions under each limit, without partitions that another limit already allows."""
     plain = by_limits.get(Limits(), {})
     for limits, texts in by_limits.items():
         if limits != Limits() and (() in plain or not texts.keys() - plain.keys()):

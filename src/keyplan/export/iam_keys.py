@@ -79,7 +79,7 @@ class Bindings:
     def of_item(self, partition: Sequence[BoundKeyAttribute], item: Source) -> Leading:
         """Return the partitions of whole items.
 
-        A field is bound by its name, or by the name of the item's parameter and its own name.
+        A binding refers to a field by its name, or by the parameter of the item and the name, such as task.owner.
         """
         source = item.values if isinstance(item, Each) else item
         owner = f"{source!r}." if isinstance(source, Param) else ""

@@ -234,7 +234,7 @@ def _parts(text: object, constants: frozenset[str]) -> tuple[str, ...]:
 
 
 def _words(signature: _Signature) -> tuple[tuple[str, bool], ...]:
-    """Return the last word of each key attribute, or "", and whether a value follows the word."""
+    """Return the last word of each key attribute, or "", and True if a value follows the word."""
     found = []
     for _, *parts in signature:
         words = [at for at, part in enumerate(parts) if part not in {VALUE, ""}]

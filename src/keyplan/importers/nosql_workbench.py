@@ -149,7 +149,7 @@ def _key_schema(key: Node) -> list[dict[str, str]]:
 
 
 def _index(index: Node, made_table: Mapping[str, Any], table: Node, gaps: list[str]) -> dict[str, Any]:
-    """Return an index. Without its own capacity, it has the capacity of the table."""
+    """Return an index. If it does not define its own capacity, it gets the capacity of the table."""
     gaps += _unknown(index, _OF_INDEX, table)
     own = index.at("ProvisionedCapacitySettings", "ProvisionedThroughput") or index.get("ProvisionedThroughput")
     projection = index.get("Projection")

@@ -305,7 +305,7 @@ def _warmth(holder: Node, billing: Billing) -> tuple[int, int] | None:
 
 
 def _other_warmth(index: Node, billing: Billing) -> Iterator[str]:
-    """Yield a note for each index whose warm throughput differs from that of its table, as designs assume."""
+    """Yield a note for each index whose warm throughput differs from that of its table. Designs assume equal values."""
     if isinstance(billing, Provisioned):
         own = _provisioned(index)
         if _warmth(index, own) is not None:

@@ -57,7 +57,7 @@ class Link:
     icon: str = ""
     """Name of a symbol in templates/parts.html.j2."""
     role: str = ""
-    """Role that a viewer needs to see the entry; empty for everybody."""
+    """Role that a user needs to see the entry, or an empty string if everyone can see it."""
     is_exact: bool = False
     """True if pages below the path do not belong to the entry."""
 
@@ -67,7 +67,7 @@ class Viewer:
     """The user who views a page."""
 
     name: str = ""
-    """Display name; empty for a person who is not signed in."""
+    """Display name, or an empty string for a user who is not signed in."""
     csrf: Callable[[], str] = lambda: ""
     """Return the token that forms send back, or an empty string without a session."""
     roles: frozenset[str] = frozenset()
@@ -80,7 +80,7 @@ class Wording:
     language: str = "en"
     """Language tag for the attribute `lang`."""
     words: Mapping[str, str] = field(default_factory=dict)
-    """Translations by English text, such as {"Sign out": "Abmelden"}; a missing text stays English."""
+    """Translations by English text, such as {"Sign out": "Abmelden"}. Texts without a translation stay English."""
 
 
 class Pages:
@@ -187,7 +187,7 @@ class PageContext:
 
     @property
     def script_words(self) -> str:
-        """JSON object with the translations of SCRIPT_TEXTS; empty on an English page."""
+        """JSON object with the translations of SCRIPT_TEXTS, which is empty on an English page."""
         words = {text: self._words[text] for text in SCRIPT_TEXTS if text in self._words}
         return json.dumps(words, ensure_ascii=False) if words else ""
 

@@ -36,10 +36,10 @@ def compress(body: bytes, coding: bytes) -> bytes:
 
 @lru_cache(maxsize=256)
 def negotiate(accept: bytes) -> bytes | None:
-    """Return the coding of an answer, gzip or deflate, according to Accept-Encoding; or None for no coding.
+    """Return the coding of an answer, gzip or deflate, according to Accept-Encoding, or None for no coding.
 
-    The coding with the highest quality is used. Of equal codings, the first one is used. A star matches codings that
-    are not listed. Identity is ignored, whatever its quality, as in the service.
+    The coding with the highest quality is used. If several have the same quality, the first one is used. A star matches
+    codings that are not listed. Identity is ignored, whatever its quality, as in the service.
     """
     named: list[tuple[bytes, float]] = []
     star = 0.0
@@ -59,7 +59,7 @@ def negotiate(accept: bytes) -> bytes | None:
 def _quality(parameters: bytes) -> float:
     """Return the quality of a coding, between 0 and 1, from its first parameter.
 
-    Only `q` is valid as a parameter of a coding. A coding with another parameter is not used.
+    Only `q` is valid as a parameter of a coding. A coding with any other parameter is not used.
     """
     name, _, value = parameters.lstrip(b"; \t").partition(b";")[0].partition(b"=")
     if name.strip() not in {b"q", b""}:

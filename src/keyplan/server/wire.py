@@ -76,7 +76,7 @@ class Request:
 
 @dataclass(slots=True)
 class Answer:
-    """An HTTP answer. `extra` contains headers in addition to those of every answer."""
+    """An HTTP answer. `extra` contains headers in addition to the headers that every answer has."""
 
     status: int
     body: bytes

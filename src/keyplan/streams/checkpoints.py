@@ -26,7 +26,7 @@ class Lane:
     shard: str
     """The stream's label and the shard's name."""
     position: int | None = None
-    """The last handled sequence; None if no record was handled."""
+    """The last handled sequence, or None if no record was handled."""
     done: bool = False
     """True if the shard has ended, and all its records were handled."""
     owner: str | None = None

@@ -39,7 +39,7 @@ class OwnTable:
         """Prepare access to the table.
 
         `remedy` is the advice in the error message for a missing table. `create` determines whether to create a missing
-        table; by default, it is created only for an engine in this process.
+        table. By default, it is created only for an engine in this process.
         """
         self._remedy = remedy
         self.service = Service(db, clock=clock)
@@ -104,7 +104,7 @@ def checkpoint_table(name: str = DEFAULT_NAME) -> Table:
 
 
 class TableCheckpoints:
-    """Checkpoints in a table, which can be in another database than the stream."""
+    """Checkpoints in a table, which can be in a different database than the stream."""
 
     def __init__(
         self,

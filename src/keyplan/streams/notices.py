@@ -23,7 +23,7 @@ class Gap:
     """The stream's ARN."""
     shard: str
     after: str | None
-    """The sequence number of the last handled record; None if no record was handled."""
+    """The sequence number of the last handled record, or None if no record was handled."""
 
     def __str__(self) -> str:
         since = "the shard's start" if self.after is None else f"record {self.after}"

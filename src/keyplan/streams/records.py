@@ -22,7 +22,7 @@ class StreamRecord:
     """The stream's ARN."""
     shard: str
     sequence: int
-    """The position in the shard; it increases, with gaps."""
+    """The position in the shard, which increases with gaps."""
     event_id: str
     event_name: EventName
     at_s: float

@@ -324,7 +324,7 @@ def redrive(
     db: Connection | None = None,
     handlers: Mapping[Callable[..., Any] | str, Callable[[Any], Any]] | None = None,
 ) -> list[Failure]:
-    """Deliver failed records again to their consumers, one by one, and return those that fail again.
+    """Deliver failed records again to their consumers, one by one, and return the records that fail again.
 
     Each returned failure has its new error and one more attempt. The consumer gets the change as recorded, even if the
     item has changed since. `db` is required if tables have other names than declared, and `handlers` if the runner used

@@ -233,7 +233,7 @@ class ShardCursor:
     call: Call
     shard: Shard
     position: int | None
-    """The last sequence that was read; None at the start."""
+    """The last sequence that was read, or None at the start."""
     from_latest: bool = False
     """True if reading begins at the end instead of the start.
 

@@ -156,7 +156,7 @@ class EntityGenerator:
         return lambda number: make(number) if settled.get(number, lot(number) < share) else None
 
     def _draw_of(self, name: str) -> Callable[[int], float]:
-        """Return the random draw for the presence of an optional field, shared by all fields of an index key."""
+        """Return random numbers by item that decide about an optional field. The fields of an index key share them."""
         chance, fields = self.value_generator.random, self.spec.fields
         for bound in self.spec.indexes:
             if name in bound.fields and sum(fields[field].optional for field in bound.fields) > 1:

@@ -132,7 +132,7 @@ class Exchange:
     answer: Mapping[str, Any]
     written: tuple[RecordedWrite, ...]
     held: tuple[tuple[str, bool, Item | None], ...]
-    """For reads by key: table, whether the read is consistent, and the item in the model table."""
+    """For each key that a request reads: the table, True for a consistent read, and the item in the model table."""
     spent: Spent
     """Capacity units according to the response."""
 

@@ -108,11 +108,11 @@ class ParameterUse:
     nested: bool = False
     """True if the use concerns a value within the field."""
     within: tuple[object, ...] = ()
-    """For a compared value: the names and positions that lead to it in the field."""
+    """The names and positions in the field that lead to a compared value."""
     certain: bool = False
-    """For a constant: True if every requested item has this value."""
+    """True for a constant that every requested item has."""
     encoded: BoundPlaceholder | None = None
-    """For a prefix of a key text: the placeholder that encodes the field."""
+    """The placeholder that encodes the field, if the parameter is a prefix of a key string."""
 
 
 def uses_of(pattern: Pattern[..., Any], spec: EntitySpec | None = None) -> list[ParameterUse]:

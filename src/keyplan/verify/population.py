@@ -311,7 +311,7 @@ class AlignedPart:
     encoded: BoundPlaceholder | None = None
     """The placeholder that encodes the field in the entity's key."""
     written: BoundPlaceholder | None = None
-    """For a parameter, the placeholder that encodes it in the written text."""
+    """The placeholder that encodes the parameter in the written text, if `source` is a parameter."""
     closed: bool = True
     """True if the written text continues after the value or the entity's key ends there: the whole value is
     compared.
@@ -319,7 +319,7 @@ class AlignedPart:
 
     @property
     def is_part(self) -> bool:
-        """Return True if the type of the parameter differs from that of the date or time, such as a string."""
+        """Return True if a date or time is compared with a parameter of a different type, such as a string."""
         if self.written is None or self.encoded is None:
             return False
         return self.encoded.field.type in {date, datetime} and self.written.field.type is not self.encoded.field.type
@@ -332,7 +332,7 @@ def align(template: BoundTemplate, written: KeyValue) -> list[AlignedPart] | Non
 
 
 class _Alignment:
-    """Comparison of a template and a literal key string from left to right."""
+    """Aligner of a template and a literal key string, which compares them from left to right."""
 
     def __init__(self, own: Sequence[BoundPart], written_parts: Sequence[BoundPart], written: KeyValue) -> None:
         self._own, self._written, self._sources = list(own), list(written_parts), written.sources

@@ -22,7 +22,7 @@ class Predicted:
     evaluated: int = 0
     """Items that the request evaluates."""
     more: bool | None = None
-    """Whether the answer has a LastEvaluatedKey, or None for operations without pages."""
+    """True if the answer has a LastEvaluatedKey, or None for operations without pages."""
 
 
 def predict(exchange: Exchange, plan: Plan, model_tables: Mapping[str, ModelTable]) -> Predicted:

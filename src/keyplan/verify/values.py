@@ -35,7 +35,7 @@ _DIFFERENT_TRIES = 20
 _ELEMENTS, _WORD, _LETTERS, _NUMBERS = 2, 8, 64, 9_999
 """How far a collection, text or number can exceed its minimum, which counts as at least one.
 
-A text with only a minimum length is a word; a text with a maximum may have any length up to _LETTERS.
+A text with only a minimum length is a word. A text with a maximum may have any length up to _LETTERS.
 """
 DEEP = 4
 """Nesting depth of models at which optional fields are left out, so that recursive models end, and at which nested
@@ -182,7 +182,7 @@ class TypeGenerators:
     def _of_pattern(self, marks: Sequence[Any]) -> MakeValue | None:
         """Generate texts of a frequent kind of pattern: character classes and letters, each with a count.
 
-        The count of `+` and `*` is that of a word, or as the declared lengths require.
+        `+` and `*` produce as many characters as a word has, or as the declared lengths require.
         """
         patterns = _constraints(marks, "pattern")
         parts = _parts(patterns[0]) if len(patterns) == 1 and isinstance(patterns[0], str) else None
@@ -354,7 +354,7 @@ def _constraints(marks: Sequence[Any], name: str) -> list[Any]:
 
 
 def _lengths(marks: Sequence[Any], spread: int) -> tuple[int, int]:
-    """Return the minimum and maximum length to generate; zero only if the type requires it."""
+    """Return the minimum and maximum length to generate, which is zero only if the type requires it."""
     least = max([1, *_constraints(marks, "min_length")])
     most = min([least + spread, *_constraints(marks, "max_length")])
     return min(least, most), most
@@ -439,7 +439,7 @@ class ValueGenerator:
         return f"{self.word()}@example.com"
 
     def of_type(self, annotation: Any, name: str = "value") -> Any:
-        """Return a value of a type; `name` is the name of the field or parameter."""
+        """Return a value of a type. `name` is the name of the field or parameter."""
         if _is_mail(annotation, name):
             return self._mail()
         return self._recipes.of(annotation)()

@@ -16,7 +16,7 @@ INDEXES: Final = 3
 
 
 class FieldError(ValueError):
-    """A form field has an invalid value."""
+    """Raised for a form field with an invalid value."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)

@@ -24,7 +24,7 @@ _INDENT: Final = 2
 
 
 class DocumentError(ValueError):
-    """A text is not a valid item. The message names the attribute and the fix."""
+    """Raised for a text that is not a valid item. The message contains the attribute and the fix."""
 
 
 class _Number(str):

@@ -109,7 +109,7 @@ def json_of(items: Iterator[Mapping[str, Any]], kind: str) -> Iterator[str]:
 def csv_of(
     items: Iterator[Mapping[str, Any]], first: Sequence[Mapping[str, Any]], keys: list[str], chosen: list[str]
 ) -> Iterator[str]:
-    """Yield CSV rows. The columns are the attributes of the first page; one more column contains all other attributes.
+    """Yield CSV rows. The columns are the attributes of the first page. One more column contains all other attributes.
 
     A string that a spreadsheet would evaluate as a formula is prefixed with an apostrophe.
     """

@@ -379,7 +379,7 @@ def update_of(facts: TableFacts, key: Item, item: Item, changed: Item) -> dict[s
 
 
 def _counted(source: Source, operation: str, call: Mapping[str, Any]) -> tuple[int, int, bool]:
-    """Return how many items match, how many were read, and whether all items were read."""
+    """Return the number of matching items, the number of items read, and True if all items were read."""
     ignored = {"Limit", "ProjectionExpression", "ExclusiveStartKey"}
     count: dict[str, Any] = {**{name: part for name, part in call.items() if name not in ignored}, "Select": "COUNT"}
     used = " ".join(str(call.get(name, "")) for name in ("KeyConditionExpression", "FilterExpression"))

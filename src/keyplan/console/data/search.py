@@ -47,7 +47,7 @@ _PATH: Final = re.compile(r'(?:"[^"]+"|[^."\[\]]+)(?:\[[0-9]+\]|\.(?:"[^"]+"|[^.
 
 
 class SearchError(ValueError):
-    """A field of the form has an invalid value. `name` is the name of the field."""
+    """Raised for a form field with an invalid value. `name` is the name of the field."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(message)

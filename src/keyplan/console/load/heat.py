@@ -23,7 +23,7 @@ _ROWS: Final = 24
 
 @dataclass(frozen=True)
 class Heat:
-    """Heat of the partitions of one table or index."""
+    """Load of the partitions of one table or index, with its heat map."""
 
     place: str
     partitions: int
@@ -39,7 +39,7 @@ class Heat:
 
 
 def heat_of(window: LoadWindow, place: str, lows: Sequence[bytes]) -> Heat:
-    """Return the heat of a place whose partitions start at these keys."""
+    """Return the load of a table or index whose partitions start at the keys `lows`."""
     names = [f"{place} {low.hex()}" for low in lows]
     rows: list[list[LoadCounts | None]] = [
         [bucket.get(("partition", name)) for bucket in window.buckets] for name in names

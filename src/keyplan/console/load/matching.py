@@ -292,7 +292,7 @@ class Matcher:
 
 
 def _likeness(words: frozenset[str], text: str | None) -> int:
-    """Return how many words an expression has in common with that of a plan, from 0 to _EXACT."""
+    """Return the share of words that an expression and a plan have in common, scaled from 0 to _EXACT."""
     given = frozenset(_WORD.findall(text or ""))
     return int(_EXACT * len(given & words) / (len(given | words) or 1))
 

@@ -106,7 +106,7 @@ def clause_operand_type(clause: str, type_code: str) -> str:
 
 
 def type_name_invalid(parameter: str, name: str) -> str:
-    """Return the message for attribute_type with an unknown type. Statements list the types in another order."""
+    """Return the message for attribute_type with an unknown type. In statements, the types have a different order."""
     types = "N,BS,L,B,NULL,M,S,SS,NS,BOOL" if parameter == STATEMENT else "B,NULL,SS,BOOL,L,BS,N,NS,S,M"
     return f"Invalid attribute type name found; type: {name}, valid types: {{{types}}}"
 

@@ -13,7 +13,7 @@ Parts: TypeAlias = tuple[str | int, ...]
 """A document path: names and list indexes."""
 
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
-"""The comparison operators; != is an alias of <>."""
+"""The comparison operators. In statements, != is an alias of <>."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,8 +252,8 @@ def equalities(
 ) -> tuple[dict[str, Term], Term | None]:
     """Return the values that these attributes must equal, and the rest of the condition.
 
-    Only terms joined by AND count. If an attribute has two different values, ValidationError is raised. With `several`,
-    the attribute must equal the first value, and the other one becomes part of the rest.
+    Only terms joined by AND count. If an attribute must equal two different values, ValidationError is raised. With
+    `several`, the first value is returned instead, and the other condition becomes part of the rest.
     """
     equal: dict[str, Term] = {}
     rest: list[Term] = []

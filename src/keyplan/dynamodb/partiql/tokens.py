@@ -171,12 +171,12 @@ class StatementCursor:
         return self.advance() if self.current.is_sign(*signs) else None
 
     def expect_keyword(self, word: str) -> None:
-        """Read a keyword. Raises ValidationError for another token."""
+        """Read a keyword. Raises ValidationError for any other token."""
         if self.take_keyword(word) is None:
             raise ValidationError(messages.malformed(messages.expected_keyword(word)))
 
     def expect_sign(self, sign: str, name: str) -> None:
-        """Read a sign. Raises ValidationError for another token."""
+        """Read a sign. Raises ValidationError for any other token."""
         if self.take_sign(sign) is None:
             raise ValidationError(messages.malformed(messages.expected_sign(name)))
 

@@ -1,7 +1,8 @@
 """Phase 2: the constraints of request members, and a single message that lists all violations.
 
-The text depends on the `Layer` of the operation. Two kinds of requests get the older text in every layer: those with a
-missing required member, and those with a value nested 63 levels deep or deeper (observed on the service, October 2026).
+The text depends on the `Layer` of the operation. Two kinds of requests get the older text in every layer: requests
+without a required member, and requests with a value that is nested 63 levels deep or deeper (observed on the service,
+October 2026).
 """
 
 from __future__ import annotations
@@ -210,7 +211,7 @@ _Constraints: TypeAlias = Callable[[Shape, Any], Iterator[tuple[str, bool]]]
 
 
 def _faults(shape: Shape, content: Any, path: Path, constraints: _Constraints) -> Iterator[BrokenConstraint]:
-    """Yield the violated constraints of a value, and then those of its content."""
+    """Yield the violated constraints of a value, and then the violated constraints of its content."""
     if content is None:
         if constraints is _all_constraints and not isinstance(shape, AttributeValue):
             yield BrokenConstraint(path, shape, None, messages.NOT_NULL)

@@ -16,7 +16,7 @@ import orjson
 from keyplan.dynamodb.values.types import AttributeValue, Item
 
 decode = orjson.loads
-"""Return the canonical item of stored bytes."""
+"""Decode stored bytes and return the canonical item."""
 
 DecodeError = orjson.JSONDecodeError
 """Raised by `decode` for bytes that are not JSON."""
