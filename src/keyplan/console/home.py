@@ -52,7 +52,7 @@ class SystemCard:
     title: str
     summary: str
     status: str
-    """"ok", "degraded" or "failing"."""
+    """Health of the system: "ok", "degraded" or "failing"."""
     checks: Mapping[str, str]
     start: str
     """URL of the system's pages, or an empty string if it has none."""

@@ -76,7 +76,7 @@ class Source:
         self.name = name
         """Name in the header of pages, such as the name of the file or the endpoint."""
         self.kind = kind
-        """"engine", "endpoint" or "aws"."""
+        """Kind of the source: "engine", "endpoint" or "aws"."""
         self.engine = engine
         """Engine in this process, or None."""
         self.endpoint, self.region = endpoint, region

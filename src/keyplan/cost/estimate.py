@@ -30,7 +30,7 @@ class Load:
     """Changes to the declared rates, numbers and sizes, for a what-if estimate."""
 
     scale: float = 1.0
-    """Factor of all declared rates."""
+    """Factor by which all declared rates are multiplied."""
     rates: Mapping[str, Rate] = field(default_factory=dict)
     """Rates by pattern name, which replace the declared rates. `scale` does not apply to them."""
     growth: Growth = SIZES_AS_DECLARED
@@ -91,7 +91,7 @@ class TableCost:
 
     name: str
     billing: str
-    """"on demand" or "provisioned"."""
+    """Billing mode: "on demand" or "provisioned"."""
     parts: tuple[PartCost, ...]
     point_in_time: float
     storage_ia: float

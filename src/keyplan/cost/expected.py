@@ -34,7 +34,7 @@ class Expected:
 
     units: Units
     evaluated: float
-    """Items read or written."""
+    """Number of items that the call reads or writes."""
     returned: float
     guesses: tuple[str, ...]
     """Assumptions about numbers that the design does not declare."""

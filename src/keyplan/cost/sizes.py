@@ -98,7 +98,7 @@ def _all_bytes(entity: EntitySpec) -> int:
 
 
 def _key_bytes(bound: BoundKey) -> int:
-    """Return the bytes of templated key attributes. Key attributes that are fields count as fields."""
+    """Return the size in bytes of key attributes with templates. Other key attributes are counted as fields."""
     return sum(_part_bytes(part) for part in bound.attributes if part.template)
 
 

@@ -44,7 +44,7 @@ def seconds_of(
 
 
 def _time(units: float, left: float) -> float | None:
-    """Return how many seconds these units take with the spare units per second, or None if none are spare."""
+    """Return how many seconds `units` take with `left` spare units per second, or None without spare units."""
     if not units:
         return 0.0
     return units / left if left > 0 else None

@@ -85,10 +85,10 @@ class _Page:
 
     _parts: list[str] = field(default_factory=list)
     _headings: list[tuple[int, str, str]] = field(default_factory=list)
-    """Level, id and text."""
+    """The level, ID and text of each heading."""
 
     def add(self, parts: Iterable[str]) -> None:
-        """Add Markdown."""
+        """Add parts of a Markdown document to the page."""
         tokens = _MARKDOWN.parse(_NO_TEXT.sub("\ufffd", "\n\n".join(parts)))
         for opening, inline in pairwise(tokens):
             if opening.type == "heading_open":
@@ -106,7 +106,7 @@ class _Page:
         self._headings.append((int(opening.tag[1:]), name, text))
 
     def draw(self, svg: str, caption: str) -> None:
-        """Add a diagram."""
+        """Add a diagram with a caption to the page."""
         self._parts.append(
             f'<figure>\n<div class="wide" tabindex="0" role="group" aria-label="{escape(printable(caption))}">\n{svg}\n'
             f"</div>\n<figcaption>{escape(printable(caption))}</figcaption>\n</figure>\n"

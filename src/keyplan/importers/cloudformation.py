@@ -41,7 +41,7 @@ _ELSEWHERE = {
     "AWS::Serverless::Application": "is a separate application: import its template too",
     "Custom::DynamoDBReplica": "creates a replica: replication is not part of a design",
 }
-"""A hint where else tables may be defined, by type of resource."""
+"""Hints about other places where tables may be defined, by resource type."""
 
 
 def global_table(whole: Node) -> tuple[Node, tuple[str, ...]]:

@@ -127,7 +127,7 @@ class PlannedKey:
 
 @dataclass
 class PlannedEntity:
-    """A planned entity."""
+    """A plan for an entity: its fields, keys and indexes."""
 
     name: str
     source: SourceEntity
@@ -135,11 +135,11 @@ class PlannedEntity:
     """The fields by name."""
     key: tuple[PlannedKey, ...] = ()
     indexes: dict[str, tuple[PlannedKey, ...]] = field(default_factory=dict)
-    """The keys in indexes, by index. Indexes without this entity are missing."""
+    """The keys of the entity in indexes, by index. Indexes that never contain the entity are missing."""
     partition_sizes: dict[str, int] = field(default_factory=dict)
     """The number of partition key attributes, by index."""
     templated: frozenset[str] = frozenset()
-    """Indexes with template keys."""
+    """Names of indexes whose keys have templates."""
     only_if: dict[str, str] = field(default_factory=dict)
     """The condition `only_if` as Python source, by index."""
     keeps_key_fields: bool = True

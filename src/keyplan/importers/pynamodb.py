@@ -120,7 +120,7 @@ class _Module:
         return [node, *(self.classes[name] for name in self.bases(node) if name in self.classes)]
 
     def constant(self, node: ast.expr | None) -> Any:
-        """Return the value of a literal, a PynamoDB constant, or a name that is assigned once. Otherwise, return None."""
+        """Return the value of a literal, a PynamoDB constant or a name that is assigned once. Otherwise return None."""
         if isinstance(node, ast.Constant):
             return node.value
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):

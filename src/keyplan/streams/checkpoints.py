@@ -56,7 +56,7 @@ class Board:
     is_known: bool = False
     """True if the consumer has begun."""
     lanes: Mapping[str, Lane] = field(default_factory=dict)
-    """Lanes by shard."""
+    """The lanes of the consumer, by shard."""
     runners: Mapping[str, float] = field(default_factory=dict)
     """For each runner, the time until which it counts as alive, in seconds since 1970."""
 
@@ -86,7 +86,7 @@ class Checkpoints(Protocol):
         """Record that a runner is alive."""
 
     def withdraw(self, consumer: str, runner: str) -> None:
-        """Remove a runner."""
+        """Remove a runner from the stored state of a consumer."""
 
 
 T = TypeVar("T")
@@ -101,7 +101,7 @@ class FileCheckpoints:
         self.path = Path(path)
 
     def prepare(self) -> None:
-        """Create the folder."""
+        """Create the folder of the file."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._locked():
             self._read()
@@ -162,7 +162,7 @@ class FileCheckpoints:
         self._change(consumer, lambda kept: kept.setdefault("runners", {}).update({runner: until_s}))
 
     def withdraw(self, consumer: str, runner: str) -> None:
-        """Remove a runner."""
+        """Remove a runner from the stored state of a consumer."""
         self._change(consumer, lambda kept: kept.get("runners", {}).pop(runner, None))
 
     def _change(self, consumer: str, change: Callable[[dict[str, Any]], T]) -> T:

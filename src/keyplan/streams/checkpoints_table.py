@@ -222,7 +222,7 @@ class TableCheckpoints:
         self._table.put(item)
 
     def withdraw(self, consumer: str, runner: str) -> None:
-        """Remove a runner."""
+        """Remove a runner from the stored state of a consumer."""
         self._service.call("DeleteItem", {"TableName": self.table, "Key": _key(consumer, f"runner/{runner}")})
 
     def _is_met(self, operation: str, request: Item) -> Item | None:

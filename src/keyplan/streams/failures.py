@@ -99,7 +99,7 @@ def failure_table(name: str = DEFAULT_NAME) -> Table:
 
 
 class TableDestination:
-    """A table of failed records."""
+    """A destination that stores failed records in a table."""
 
     def __init__(
         self,

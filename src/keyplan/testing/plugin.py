@@ -46,7 +46,7 @@ _CLIENT_ENVIRONMENT = {
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker."""
+    """Register the marker `keyplan`."""
     config.addinivalue_line("markers", "keyplan(**options): options of the engine that this test gets.")
 
 

@@ -36,10 +36,10 @@ class MeasuredPattern:
     """The measurements of a pattern against which its claims are checked."""
 
     reads: tuple[float, ...]
-    """Read units of each call."""
+    """Measured read units of each call."""
     writes: tuple[float, ...]
     items: float
-    """Items that a call writes."""
+    """Average number of items that a call reads or writes."""
     split: str
     """The units of an average call by table and index, as text."""
     at_scale: float | None

@@ -20,7 +20,7 @@ class Predicted:
 
     spent: Spent
     evaluated: int = 0
-    """Items that the request evaluates."""
+    """Number of items that the request evaluates."""
     more: bool | None = None
     """True if the answer has a LastEvaluatedKey, or None for operations without pages."""
 

@@ -156,7 +156,7 @@ def _delete(table: str, items: list[Item], recorder: Recorder) -> None:
 
 
 def _write(table: str, items: list[Item], recorder: Recorder) -> None:
-    """Write items."""
+    """Write items with batch writes."""
     model_table = recorder.model_tables[table]
     for start in range(0, len(items), limits.BATCH_WRITE_ITEMS):
         puts = [{"PutRequest": {"Item": item}} for item in items[start : start + limits.BATCH_WRITE_ITEMS]]

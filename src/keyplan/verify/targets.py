@@ -35,7 +35,7 @@ from keyplan.verify.model import StoredEntities, place_of, read_back
 from keyplan.verify.values import ValueGenerator, leaves_out
 
 Choose = Callable[[str], Any]
-"""Generates a value of a field."""
+"""Function that generates a value for a field."""
 _WAYS = 16
 _OPPOSITE: dict[str, Any] = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _STEP = {"<": -1, ">": 1, "<>": 1}

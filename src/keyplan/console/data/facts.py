@@ -29,10 +29,10 @@ class IndexKeys:
     pk: str
     sk: str = ""
     kind: str = "table"
-    """"table", "global" or "local"."""
+    """Kind of the keys: "table", "global" or "local"."""
     projection: str = "ALL"
     attributes: tuple[str, ...] = ()
-    """Attributes of the projection INCLUDE."""
+    """Attributes that an index with the projection INCLUDE contains."""
     status: str = "ACTIVE"
     items: int = 0
     size: int = 0
@@ -45,7 +45,7 @@ class IndexKeys:
 
 @dataclass
 class TableFacts:
-    """One table."""
+    """The description of a table, with its other settings."""
 
     name: str
     description: Mapping[str, Any]

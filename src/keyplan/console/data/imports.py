@@ -29,7 +29,7 @@ _NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 @dataclass
 class ImportResult:
-    """Outcome of an import."""
+    """The result of an import."""
 
     written: int = 0
     existing: int = 0

@@ -18,7 +18,7 @@ _OFFERED: Final = 200
 
 @dataclass(frozen=True)
 class Row:
-    """One item."""
+    """An item as a row of a table."""
 
     cells: list[Cell | None]
     """Cells in the order of the columns, or None where the item does not have the attribute."""
@@ -32,7 +32,7 @@ class Row:
 
 @dataclass(frozen=True)
 class ItemGroup:
-    """Rows of one partition key."""
+    """The rows of one partition key."""
 
     title: Cell | None
     """Cell with the partition key, or None if rows are not grouped."""

@@ -43,7 +43,7 @@ class AttributeCell:
 
 @dataclass(frozen=True)
 class ItemRow:
-    """One item."""
+    """An item as a row of a collection."""
 
     entity: str
     """Name of the entity, or an empty string if the item belongs to no entity."""

@@ -80,7 +80,7 @@ class ParameterFields:
 
 @dataclass(frozen=True)
 class FormReading:
-    """Content of a submitted form."""
+    """The arguments and errors in a submitted form."""
 
     arguments: dict[str, Any]
     errors: dict[str, str]

@@ -68,11 +68,11 @@ class PanelSection:
 
 @dataclass(frozen=True)
 class PatternBox:
-    """A pattern."""
+    """The box of a pattern."""
 
     name: str
     note: str
-    """Operation, such as Query."""
+    """The operation of the pattern, such as Query."""
     is_read: bool
     links: tuple[Spot, ...]
     """Rows that the pattern reads or writes."""

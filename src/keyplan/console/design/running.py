@@ -108,7 +108,7 @@ def connection_of(source: Source | SourceTransport, cursor_key: bytes) -> Connec
 
 @dataclass(frozen=True)
 class RunResult:
-    """A call that was run."""
+    """The result of a call, with its requests and cost."""
 
     sent: tuple[Sent, ...]
     expected: Expected

@@ -83,7 +83,7 @@ class EngineLoad:
         self._engine.observe(None)
 
     def observe(self, observation: Observation) -> None:
-        """Count one operation."""
+        """Count one observed operation."""
         if self._is_own():
             return
         try:

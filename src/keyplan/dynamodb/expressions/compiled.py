@@ -199,7 +199,7 @@ def _compile_condition(text: str, names: _NamesKey, parameter: str) -> CompiledC
 
 
 def _refused(plan: CheckPlan) -> Test:
-    """Return the test for a condition whose check always fails. The test raises the same error."""
+    """Return the test for a condition whose check always fails. The test raises the error of the check."""
     steps = tuple(plan.steps)
 
     def test(_item: Item, values: Values) -> bool:

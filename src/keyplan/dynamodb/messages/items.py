@@ -36,29 +36,29 @@ not_a_number: Template1 = (NOT_A_NUMBER_EMPTY + ": {}").format
 
 
 def not_a_number_older(text: str) -> str:
-    """Return the older message, which has no colon before an empty number."""
+    """Return the older message for an invalid number, which has no colon before an empty number."""
     return not_a_number(text) if text else NOT_A_NUMBER_EMPTY
 
 
 def string_set_duplicates(members: Sequence[str]) -> str:
-    """Return the newer message, with quoted members."""
+    """Return the newer message for a string set with duplicates, which has quoted members."""
     listed = ", ".join(f'"{member}"' for member in members)
     return f"{PARAMETER_INVALID}Input collection [{listed}] contains duplicates."
 
 
 def string_set_duplicates_older(members: Sequence[str]) -> str:
-    """Return the older message."""
+    """Return the older message for a string set with duplicates."""
     return f"{PARAMETER_INVALID}Input collection [{', '.join(members)}] contains duplicates."
 
 
 def binary_set_duplicates(members: Sequence[str]) -> str:
-    """Return the newer message, with quoted members and no spaces between them."""
+    """Return the newer message for a binary set with duplicates, which has quoted members and no spaces."""
     listed = ",".join(f'"{member}"' for member in members)
     return f"{PARAMETER_INVALID}Input collection [{listed}]of type BS contains duplicates."
 
 
 def binary_set_duplicates_older(members: Sequence[str]) -> str:
-    """Return the older message."""
+    """Return the older message for a binary set with duplicates."""
     return f"{PARAMETER_INVALID}Input collection [{', '.join(members)}]of type BS contains duplicates."
 
 

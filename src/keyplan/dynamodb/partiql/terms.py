@@ -242,7 +242,7 @@ def _read_enclosed(cursor: StatementCursor, level: int) -> Term:
 
 
 def _read_terms(cursor: StatementCursor, level: int) -> list[Term]:
-    """Parse terms separated by commas, one level deeper."""
+    """Parse terms that are separated by commas, at the next nesting level."""
     terms = [read_term(cursor, level + 1)]
     while cursor.take_sign(","):
         terms.append(read_term(cursor, level + 1))
