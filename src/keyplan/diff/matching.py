@@ -24,7 +24,7 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 """The memory address in a default repr, which differs between the two designs."""
 KeyForm = tuple[object, ...]
 _KINDS: tuple[type, ...] = (bool, datetime, time, timedelta, bytes, float)
-"""Types that are encoded differently in keys. A bool is an int, so it comes first."""
+"""Types that keys encode differently from str, int, date and IDs. A bool is an int, so it comes first."""
 
 
 class Named(Protocol):

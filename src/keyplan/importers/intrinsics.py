@@ -206,7 +206,7 @@ class Resolver:
     def _all(self, argument: Any, *, stops: bool) -> Any:
         """Evaluate Fn::Or until the first true value, or Fn::And until the first false value.
 
-        An unresolved condition may be skipped if a later one decides the result.
+        An unresolved condition does not matter if another one decides the result.
         """
         if not (isinstance(argument, list) and argument):
             return UnresolvedValue(f"Fn::{'Or' if stops else 'And'} expects conditions")

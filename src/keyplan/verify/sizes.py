@@ -148,7 +148,7 @@ class SizeAdjuster:
         return entity
 
     def _lengthened(self, entity: Entity, names: Sequence[str], by: int) -> tuple[dict[str, Any], None]:
-        """Return a collection with about this many more bytes, unless examples fix its length."""
+        """Return a change that makes a list longer by about this many bytes, unless examples fix its length."""
         for name in () if examples_of(self._spec.model) else names:
             stored, value = self._spec.fields[name], getattr(entity, name)
             if stored.type_code == "L" and isinstance(value, (list, tuple)):
