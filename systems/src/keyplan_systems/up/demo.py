@@ -120,7 +120,7 @@ def _show(show: Show, url: str, systems: Sequence[System], say: Say) -> None:
                     raise UpError(f"the demo stopped: {error.message.splitlines()[0]}") from error
                 say("a window was closed: the demo ends")
             except KeyboardInterrupt:
-                logging.getLogger("asyncio").disabled = True  # Ctrl-C also ends Playwright's driver, which it reports
+                logging.getLogger("asyncio").disabled = True  # Ctrl-C also ends Playwright's driver, which asyncio logs
                 say("the demo ends")
     except BrowserMissingError as error:
         raise UpError(str(error)) from error

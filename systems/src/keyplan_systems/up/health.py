@@ -23,8 +23,8 @@ class SystemHealth:
 
     status: Status
     body: dict[str, object]
-    """Status, checks and workers as JSON. Each worker has its number of completed units, of consecutive failures,
-    and the kind of its last failure."""
+    """Status, checks and workers as JSON. For each worker, they contain the numbers of completed units and of
+    consecutive failures, and the kind of the last failure."""
 
     @classmethod
     async def of(cls, built: Built, workers: Workers) -> SystemHealth:

@@ -85,7 +85,7 @@ class Host:
         self._application = sessions(self._pages)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one scope. Requests that are signed for DynamoDB are passed to the endpoint."""
+        """Handle one request or connection. Requests that are signed for DynamoDB are passed to the endpoint."""
         if scope["type"] != "lifespan":
             send = with_security_headers(send)
         if self._dynamodb is not None and scope["type"] == "http" and _for_dynamodb(scope):

@@ -1,4 +1,4 @@
-"""The steps of `keyplan up`, in which every failure is reported in one sentence."""
+"""The steps of `keyplan up`. Every failure is reported in one sentence."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 LogLevel = Literal["info", "warning"]
 AUDIENCE = "keyplan"
 CLIENT_SECRET_VARIABLE = "KEYPLAN_CLIENT_SECRET"  # noqa: S105 - a name, no password
-"""Environment variable of the secret of `--client-id`; a public client has none."""
+"""Environment variable with the client secret for `--client-id`. A public client has no secret."""
 _GRACE_S = 10
 _OTHER_VERSION = (
     "Another version of the system created the table; nothing was changed. Start with another folder (--folder),"
@@ -77,22 +77,22 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 8000
     systems: tuple[str, ...] = ()
-    """Systems to run; all when empty."""
+    """Names of the systems to run. If empty, all systems run."""
     url: str | None = None
-    """Another DynamoDB: http://host:port or aws://region; the embedded engine when None."""
+    """Another DynamoDB endpoint, as http://host:port or aws://region. If None, the embedded engine is used."""
     sample: bool = True
     log_level: LogLevel = "warning"
     """Log level: "info" logs a line for each request."""
     issuer: str | None = None
-    """Issuer whose tokens are accepted; those signed by the folder's own key when None."""
+    """Issuer whose tokens are accepted. If None, tokens that are signed with the folder's own key are accepted."""
     audience: str | None = None
-    """Audience that the issuer's tokens must name."""
+    """Required audience of the issuer's tokens."""
     keys: str | None = None
     """The issuer's public keys, a JWKS: a URL or a file."""
     client_id: str | None = None
-    """Client ID of this server at the issuer, with which people sign in to the pages."""
+    """Client ID of this server at the issuer, for sign-in to the pages."""
     public_url: str | None = None
-    """Address at which browsers reach the server, if it differs from its own: behind a proxy, for example."""
+    """URL at which browsers reach the server if it differs from the server's own URL, for example behind a proxy."""
 
 
 def up(settings: Settings, say: Callable[[str], None]) -> None:
@@ -171,7 +171,7 @@ def prepare(
 def _console(
     settings: Settings, designs: dict[str, Design], connection: Connection, engine: Engine | None, stack: ExitStack
 ) -> Console | None:
-    """Return the web console, or None where every client that reaches the server could open it. Raises UpError."""
+    """Return the web console, or None if any client that can reach the server could open it. Raises UpError."""
     token = os.environ.get(TOKEN_VARIABLE)
     if token is None and not _is_private(settings):
         return None
@@ -193,7 +193,7 @@ def _console(
 
 
 async def _no_overview(_request: object) -> Overview:
-    """Return an empty overview, until the host exists."""
+    """Return an empty overview, which is used until the host exists."""
     return Overview(())
 
 
@@ -240,7 +240,7 @@ def _id_tokens(settings: Settings, verifier: TokenVerifier, stack: ExitStack, cl
 
 
 def _is_private(settings: Settings) -> bool:
-    """Return True if only local users can connect, so that signatures with any key can access every table.
+    """Return True if only local users can connect. Requests signed with any key can then access every table.
 
     With an external issuer, the server usually runs behind a proxy that forwards requests from other machines.
     """
@@ -278,7 +278,7 @@ def _connection(
     settings: Settings, secret: Secret | None, stack: ExitStack, clock: Clock
 ) -> tuple[Connection, Engine | None]:
     try:
-        # Cursors remain valid across restarts, and between processes of one folder or one secret.
+        # Cursors remain valid across restarts, and between processes that share a folder or a secret.
         cursor_key = (secret or key_of(settings.folder)).derived("cursors")
         if settings.url is not None:
             connection = keyplan.connect(settings.url, clock=clock, cursor_key=cursor_key, meter=Meter())
@@ -313,7 +313,7 @@ def _built(system: System, resources: Resources) -> Built:
 def _load_sample(system: System, built: Built, say: Callable[[str], None]) -> None:
     try:
         built.load_sample()
-    except UnreadableItemError as error:  # data that another program left there must not prevent the start
+    except UnreadableItemError as error:  # items of another program in the table must not prevent the start
         say(f"{system.name}: the sample is incomplete: {error}")
     except KeyplanError as error:
         raise UpError(f"the sample of {system.name} cannot be loaded: {_reason(error)}") from error

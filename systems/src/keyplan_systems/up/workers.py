@@ -1,4 +1,4 @@
-"""Background work, with each worker in its own thread, drained before the process ends."""
+"""Background workers, each in its own thread, which finish their pending work before the process ends."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from keyplan_systems.web.system import UnfinishedError, Worker
 _log = logging.getLogger("keyplan_systems.workers")
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
 _UP_TO_DATE_S = 5.0
-"""Seconds beyond its pause within which a worker counts as up to date."""
+"""Number of seconds, in addition to its pause, for which a worker counts as up to date."""
 _UNFINISHED_PAUSE_S = 5.0
-"""Longest pause after a partial failure, unless the worker's own pause is longer: other units can be completed."""
+"""Longest pause after a partial failure, because other units can be completed. A worker's own pause may be longer."""
 
 
 @dataclass
@@ -33,7 +33,7 @@ class State:
     last_error: str = ""
     """Kind of the last failure; the log has the details, which may quote stored values."""
     caught_up_s: float | None = None
-    """Time when no work was left, in seconds since 1970; None: not since the start."""
+    """Last time when no work was pending, in seconds since 1970. None if work was always pending since the start."""
 
 
 @dataclass
@@ -57,7 +57,7 @@ class Workers:
             self._threads.append(thread)
 
     def lag_s(self, state: State) -> float | None:
-        """Return for how many seconds a worker has had pending work: 0 if it is up to date, None if it never was."""
+        """Return the number of seconds that a worker is behind: 0 if it is up to date, None if it never was."""
         if state.caught_up_s is None:
             return None
         age_s = self.clock.now() - state.caught_up_s

@@ -51,7 +51,7 @@ def web_application(
 def add_routes(app: FastAPI, *routers: APIRouter) -> None:
     """Add the routes of routers to an application. The routers declare `responses=ERROR_RESPONSES` themselves.
 
-    `include_router` would build every route again at the application's first request, with the application's responses.
+    `FastAPI.include_router` is not used, because it would build every route a second time at the first request.
     """
     for router in routers:
         app.router.routes.extend(router.routes)

@@ -46,9 +46,9 @@ def install_limiter(app: Starlette, limiter: Buckets) -> None:
 
 
 def admit(connection: HTTPConnection, subject: str) -> None:
-    """Count a request of a verified user. Raises TooManyRequestsError.
+    """Count a request of a verified user against the rate limit.
 
-    Without a limiter, all requests are accepted.
+    Raises TooManyRequestsError if the limit is exceeded. Without a limiter, all requests are accepted.
     """
     limiter: Buckets | None = getattr(connection.app.state, "request_limiter", None)
     if limiter is not None:
@@ -76,7 +76,7 @@ def verifier_of(connection: HTTPConnection) -> TokenVerifier:
 async def authenticate(connection: HTTPConnection, token: str) -> Principal:
     """Return the principal of a token from a header or from the query string of a websocket.
 
-    Raises problem 401 or 503, and TooManyRequestsError for a user who has sent too many requests.
+    Raises `Problem` with status 401 or 503, and TooManyRequestsError if the user has sent too many requests.
     """
     verifier = verifier_of(connection)
     try:
@@ -95,7 +95,7 @@ async def current_principal(
 ) -> Principal:
     """Return the sender of the request.
 
-    Raises problem 401 if the request has neither a valid bearer token nor a signed-in session.
+    Raises `Problem` with status 401 if the request has neither a valid bearer token nor a signed-in session.
     """
     if credentials is None:
         principal = principal_of_session(request)
@@ -106,7 +106,7 @@ async def current_principal(
 
 
 async def principal_of(request: Request) -> Principal:
-    """Return the sender of a request outside of FastAPI routes. Raises the same errors as `current_principal`."""
+    """Return the sender of a request outside FastAPI routes. Raises the same errors as `current_principal`."""
     return await current_principal(request, await _bearer(request))
 
 
@@ -125,7 +125,7 @@ def require_role(role: str) -> Callable[..., Awaitable[Principal]]:
 
 
 def unauthorized(reason: str | None = None) -> Problem:
-    """Return problem 401 with the challenge of RFC 6750. The reason is omitted if no token was sent.
+    """Return a problem with status 401 and the challenge of RFC 6750. Omit `reason` if no token was sent.
 
     The header contains only the valid characters of the reason, which are ASCII without quotes or line breaks.
     """
@@ -136,6 +136,6 @@ def unauthorized(reason: str | None = None) -> Problem:
 
 
 def forbidden(role: str) -> Problem:
-    """Return problem 403 for a valid token without the role."""
+    """Return a problem with status 403, for a valid token without the role."""
     challenge = f'Bearer realm="{REALM}", error="insufficient_scope"'
     return Problem(403, f"Missing role: {role}.", headers={"WWW-Authenticate": challenge})

@@ -8,9 +8,9 @@
     @router.post("/tasks")
     def add(request: Request, person: Person, form: Form) -> Response: ...
 
-Pages that require sign-in redirect other users to /sign-in. An application error becomes a page with its message and
-status, but a script that requests JSON receives the API's own error. `Form` checks that one of the server's own pages
-sent the request.
+Pages that require sign-in redirect users who are not signed in to /sign-in. An application error becomes a page with
+its message and status, but a script that requests JSON receives the API's own error. `Form` checks that one of the
+server's own pages sent the request.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from keyplan_systems.web.sessions import CSRF_HEADER, Session, session_of
 from keyplan_systems.web.tokens import Principal
 
 PREFIX: Final = "/app"
-"""Path of a system's pages, below the system's."""
+"""Path prefix of a system's pages, relative to the system's own path."""
 logger = logging.getLogger(__name__)
 
 
@@ -44,7 +44,7 @@ class SignInNeededError(Exception):
 
 
 class FormFields(dict[str, str]):
-    """The fields of a submitted form without surrounding spaces.
+    """The fields of a submitted form, with surrounding spaces removed from their values.
 
     For a repeated field, the mapping has the last value, and `all` returns all values.
     """
@@ -60,7 +60,7 @@ class FormFields(dict[str, str]):
 
 
 def current_session(request: Request) -> Session:
-    """Return the session of the request. Raises problem 401 if the server has no sessions."""
+    """Return the session of the request. Raises `Problem` with status 401 if the server has no sessions."""
     session = session_of(request)
     if session is None:
         raise unauthorized("This server has no sign-in: run the system with `keyplan up`.")
@@ -76,7 +76,7 @@ def current_person(request: Request) -> Principal:
 
 
 async def checked_form(request: Request) -> FormFields:
-    """Return the submitted form. Raises problem 403 if it does not contain the session's token."""
+    """Return the submitted form. Raises `Problem` with status 403 if it does not contain the session's CSRF token."""
     fields = FormFields(await request.form())
     current_session(request).check(fields.pop("csrf", None) or request.headers.get(CSRF_HEADER))
     return fields
@@ -85,7 +85,7 @@ async def checked_form(request: Request) -> FormFields:
 Person: TypeAlias = Annotated[Principal, Depends(current_person)]
 Form: TypeAlias = Annotated[FormFields, Depends(checked_form)]
 Visit: TypeAlias = Annotated[Session, Depends(current_session)]
-"""Session of a person who need not sign in."""
+"""Session of a visitor, for pages that do not require sign-in."""
 
 
 def site(
@@ -97,7 +97,7 @@ def site(
     scripts: Sequence[str] = (),
     wording: Callable[[Request], Wording] = lambda _request: Wording(),
 ) -> Pages:
-    """Return the pages of a system, which show the signed-in user."""
+    """Return the `Pages` of a system, whose layout shows the signed-in user."""
     return Pages(package, title, nav=nav, accent=accent, viewer=viewer_of, scripts=scripts, wording=wording)
 
 
@@ -140,7 +140,7 @@ def install_pages(app: FastAPI, pages: Pages, router: APIRouter) -> None:
 
 
 def viewer_of(request: Request) -> Viewer:
-    """Return the user who views a page, with the token of the session."""
+    """Return the user who views the page, with the CSRF token of the session."""
     session = session_of(request)
     if session is None:
         return Viewer()

@@ -1,7 +1,7 @@
 r"""JSON encoding of data from callers, which also supports invalid Unicode text.
 
 JSON can contain half of a surrogate pair ("\ud800"), which orjson rejects. Such text is returned as it was sent, so
-that it cannot prevent a response or a log line.
+that responses and log lines that contain it do not fail.
 """
 
 from __future__ import annotations

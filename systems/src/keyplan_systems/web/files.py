@@ -16,7 +16,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from keyplan.clock import SystemClock
 
 ABANDONED_S: Final = 3600.0
-"""Age in seconds at which a draft counts as abandoned by a killed writer: writing takes less than a second."""
+"""Age in seconds from which a temporary file counts as abandoned by a killed process. Writing takes less than one
+second."""
 _DRAFT_BYTES: Final = 8
 
 
@@ -48,7 +49,7 @@ def put_once(path: Path, content: bytes) -> bool:
 
 
 def clear_drafts(folder: Path) -> None:
-    """Delete temporary files of killed writers in a folder."""
+    """Delete the temporary files that killed processes left in a folder."""
     before = SystemClock().now() - ABANDONED_S
     for draft in folder.glob(".*." + "[0-9a-f]" * 2 * _DRAFT_BYTES):
         with suppress(FileNotFoundError):  # a concurrent process may delete it first

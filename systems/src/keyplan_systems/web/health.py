@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Scope
 logger = logging.getLogger(__name__)
 
 Check: TypeAlias = Callable[[], Awaitable[object]]
-"""A coroutine function that raises when its part does not work."""
+"""A coroutine function that raises an exception if the checked component does not work."""
 CheckState: TypeAlias = Literal["ok", "failing"]
 
 DEFAULT_TIMEOUT_S: Final = 2.0
@@ -43,8 +43,8 @@ def checks_of(app: ASGIApp) -> Mapping[str, Check]:
 def health_router(checks: Mapping[str, Check] | None = None, timeout_s: float | None = None) -> APIRouter:
     """Return the health routes. See `run_checks` for `timeout_s`.
 
-    The status is 200 if all checks pass. Otherwise it is 503, the response names the failing part, and the log contains
-    the reason.
+    The status is 200 if all checks pass. Otherwise it is 503, the response names the failing checks, and the log
+    contains the reasons.
     """
     router = APIRouter(tags=["health"])
     named = dict(checks or {})
@@ -84,7 +84,7 @@ async def _state(name: str, check: Check, timeout_s: float) -> CheckState:
 
 
 def hide_details(scope: Scope) -> None:
-    """Reduce the response of `health_answer` to the status for this request."""
+    """Let `health_answer` return only the status for this request."""
     scope.setdefault("state", {})["hides_health_details"] = True
 
 

@@ -30,7 +30,7 @@ from keyplan.design.declaring.patterns import Call, TransactionCall, WriteCall
 IN_PROGRESS: Final = 102
 """Status of a record whose multi-step work is in progress or was interrupted."""
 MAX_ATTEMPTS: Final = 10
-"""Number of attempts of a write whose items change concurrently."""
+"""Maximum number of attempts to write items that change concurrently."""
 ANSWER_RETENTION: Final = timedelta(seconds=86_400)
 """How long a repeated request gets the same answer."""
 
@@ -56,7 +56,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Work:
-    """The writes that fulfil a request, with the response."""
+    """The writes that fulfil a request, and the response."""
 
     calls: Sequence[WriteCall[Any] | TransactionCall[Any]]
     status: int
@@ -91,7 +91,7 @@ class IdempotencyKeys(ABC):
     """Service that applies each request once. Threads and processes can share the table."""
 
     refusals: ClassVar[type[Exception]]
-    """Base class of the system's refusals, which `work` may raise."""
+    """Base class of the errors with which `work` rejects a request."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection, self._clock = connection, clock
@@ -99,17 +99,17 @@ class IdempotencyKeys(ABC):
 
     @abstractmethod
     def read_record(self, request: Request) -> Call[Any]:
-        """Return the read of a request's record."""
+        """Return the call that reads the stored response to a request."""
 
     @abstractmethod
     def keep(self, request: Request, work: Work, now: datetime) -> WriteCall[Any]:
-        """Return the write that stores the response unless a record exists. An expired record is overwritten."""
+        """Return the call that stores the response unless a record exists. An expired record is overwritten."""
 
     @abstractmethod
     def check(self, work: Work, failed: TransactionFailedError) -> None:
         """Raise the error for a failed transaction, or return if the work should be repeated.
 
-        The last failure reason belongs to the stored response.
+        The last of the failure reasons belongs to the write that stores the response.
         """
 
     @abstractmethod
@@ -121,14 +121,18 @@ class IdempotencyKeys(ABC):
         """Return the error for a request whose items change concurrently too often."""
 
     def answer(self, request: Request, work: Callable[[], Work]) -> Answer:
-        """Return the stored response, or do the work. Raises the system's errors, and RunError for failures."""
+        """Return the stored response to the request, or do the work and return the new response.
+
+        Raises the system's errors, and RunError if the database fails.
+        """
         answer = self.stored_answer(request)
         if answer is not None:
             return answer
         try:
             return self.first(request, work)
         except self.refusals:
-            # An equal request may have been answered in between, and its effect may be the reason: the task is deleted.
+            # An identical request may have been answered in between and be the reason: for example, it has deleted the
+            # task.
             answer = self.stored_answer(request)
             if answer is None:
                 raise
@@ -150,7 +154,10 @@ class IdempotencyKeys(ABC):
         return Answer(record.http_status_code, record.response_data.encode(), replayed=True)
 
     def first(self, request: Request, work: Callable[[], Work]) -> Answer:
-        """Do work that an equal request cannot make fail, so that the stored response need not be read first."""
+        """Do the work without reading the stored response first.
+
+        Use this for work that an identical request cannot make fail.
+        """
         for attempt in range(MAX_ATTEMPTS):
             result = work()
             try:
@@ -168,9 +175,9 @@ class IdempotencyKeys(ABC):
         raise self.busy()
 
     def now(self) -> datetime:
-        """Return the current time in whole seconds, in the precision of stored records."""
+        """Return the current time in whole seconds, which is the precision of stored records."""
         return datetime.fromtimestamp(int(self._clock.now()), UTC)
 
     def _back_off(self, attempt: int) -> None:
-        """Wait for a random and increasing time, so that concurrent writers of the same items finish first."""
+        """Wait for a random time that grows with each attempt, so that concurrent writers finish first."""
         self._clock.wait(self._never, self._clock.random.uniform(0, 0.005 * 2 ** min(attempt, 6)))

@@ -63,7 +63,7 @@ def _usable_key(entry: object) -> PyJWK | None:
         return None
     try:
         key = PyJWK(_public_part(entry))
-    except (PyJWTError, TypeError):  # a TypeError where a member has the wrong type
+    except (PyJWTError, TypeError):  # TypeError: a member has the wrong type
         return None
     if not isinstance(key.key_id, str | None):
         return None
@@ -73,7 +73,7 @@ def _usable_key(entry: object) -> PyJWK | None:
 
 
 def _public_part(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the entry without private members. A key set that contains private keys must only be used to verify."""
+    """Return the entry without private members, so that a private key can only be used for verification."""
     private = {"d", "p", "q", "dp", "dq", "qi", "oth", "k"}
     return {name: value for name, value in entry.items() if name not in private}
 
@@ -159,7 +159,7 @@ class UrlKeys:
         self._failure: KeysUnavailableError | None = None
 
     def find(self, key_id: str | None) -> PyJWK | None:
-        """Return the key with an ID, or the only key. Raises KeysUnavailableError without current keys."""
+        """Return the key with an ID, or the only key. Raises KeysUnavailableError if no current keys are available."""
         now_s = self._clock.monotonic()
         key = _pick(self._keys, key_id)
         if key is not None and self._age_s(now_s) < self._fresh_s:

@@ -2,7 +2,7 @@
 
     {"time": "...", "level": "info", "logger": "...", "message": "request", "request_id": "...", ...}
 
-Secret fields are redacted by name, and tokens inside strings by their form.
+Secret fields are redacted based on their names, and tokens within strings based on their format.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ REDACTED: Final = "[redacted]"
 _SECRET_NAME = re.compile(
     r"authorization|cookie|passw|secret|token|api_?key|private_?key|credential|signature|fingerprint", re.IGNORECASE
 )
-# Values that are secret by their form: bearer headers, JWTs inside a longer text, and tokens of query strings, which
-# the server logs with every websocket, however they are escaped.
+# Formats of secret values: bearer headers, JWTs within longer text, and tokens in query strings (escaped or not), which
+# the server logs for every websocket.
 _SECRET_TEXT = re.compile(r"(?i:bearer\s+)\S+|(?i:(?<=[?&]token=))[^&\s\"]+|\beyJ[\w-]{5,}\.[\w-]+\.[\w-]*")
 
 _STANDARD_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
 
 
 def redact(name: str, value: object) -> object:
-    """Return the value in a form that can be logged, with secrets redacted by name or form."""
+    """Return the value in a form that can be logged, with secrets redacted based on their name or format."""
     if _SECRET_NAME.search(name):
         return REDACTED
     if isinstance(value, str):

@@ -24,7 +24,8 @@ access_log = logging.getLogger("keyplan_systems.requests")
 
 REQUEST_ID_HEADER: Final = "X-Request-Id"
 UNREADABLE_HEADER: Final = "X-Unreadable-Items"
-"""In answers to lists: how many items were left out because they cannot be read. They are named in the log."""
+"""Header of list responses with the number of items omitted because they cannot be read. The log contains their
+keys."""
 DEFAULT_BODY_LIMIT_BYTES: Final = 1024 * 1024
 
 _WELL_FORMED_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{7,127}")
@@ -96,8 +97,9 @@ class RequestMiddleware:
 class _Sender:
     """Sender that adds headers to the response (request ID, omitted items, caching, security) and records its status.
 
-    A response without Cache-Control and without an entity tag is marked `no-store`. It is intended only for its caller,
-    and not every application identifies callers by the one header that caches respect.
+    A response without Cache-Control and without an entity tag is marked `no-store`, because it is intended only for its
+    caller. Caches treat a response as private only if the request has an Authorization header, which not every
+    application uses.
     """
 
     def __init__(self, send: Send, notes: RequestContext) -> None:
@@ -152,8 +154,8 @@ class _LimitedBody:
 def _line(scope: Scope, sender: _Sender) -> dict[str, object]:
     """Return the log fields of a request.
 
-    They contain the declared route instead of the path, so that lines can be grouped and path values stay private. Only
-    an address without a route is logged itself, and never the query string.
+    They contain the declared route instead of the path, so that lines can be grouped and path values stay private. The
+    path is logged only if no route matches, and the query string is never logged.
     """
     route = getattr(scope.get("route"), "path", None)
     line: dict[str, object] = {

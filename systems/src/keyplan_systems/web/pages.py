@@ -31,7 +31,7 @@ _NOTHING: Final = MappingProxyType(
 _SWAGGER_SOURCES: Final = MappingProxyType(
     {"script-src": "'self'", "style-src": "'self'", "img-src": "'self' data:", "connect-src": "'self'"}
 )
-# ReDoc adds its styles as it runs, and searches in a worker that it builds from a blob.
+# ReDoc adds styles at run time, and runs its search in a worker that it creates from a blob.
 _REDOC_SOURCES: Final = MappingProxyType(
     {**_SWAGGER_SOURCES, "style-src": f"'self' {_UNSAFE_INLINE}", "worker-src": "blob:"}
 )
@@ -54,7 +54,7 @@ SECURITY_HEADERS: Final = MappingProxyType(
         "Referrer-Policy": "no-referrer",
     }
 )
-"""Headers of every HTTP response, unless it sets them itself, as pages set their policy."""
+"""Headers that are added to every HTTP response without its own values. Pages have their own policy."""
 
 
 def add_security_headers(message: Message) -> None:
@@ -82,7 +82,7 @@ def html_page(html: str, sources: Mapping[str, str] = MappingProxyType({})) -> H
     policy = {**_NOTHING, "img-src": "data:", **sources}
     for directive, element in (("script-src", "script"), ("style-src", "style")):
         allowed = policy.get(directive, "")
-        if _UNSAFE_INLINE not in allowed:  # browsers ignore it next to a hash
+        if _UNSAFE_INLINE not in allowed:  # browsers ignore 'unsafe-inline' if a hash is present
             allowed = " ".join([allowed, *_hashes(html, element)]).strip()
         policy[directive] = allowed or "'none'"
     return HTMLResponse(html, headers={_POLICY_HEADER: _policy(policy)})

@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 Details: TypeAlias = Mapping[str, object] | Sequence[object] | None
 
-CLOSE_REASON_BYTES: Final = 123  # the space that RFC 6455 leaves next to the code in a control frame
+CLOSE_REASON_BYTES: Final = 123  # maximum size of the reason in a close frame (RFC 6455)
 
 LOWER_CODES: Mapping[int, str] = {
     400: "bad_request",
@@ -96,14 +96,14 @@ class ErrorAnswer(BaseModel):
 ERROR_RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
     "default": {"model": ErrorAnswer, "description": "Any problem"}
 }
-"""The responses that every route documents besides its own."""
+"""The responses that every route documents in addition to its own."""
 
 
 @dataclass(frozen=True)
 class ProblemStyle:
     """The status codes and code names that one application uses.
 
-    `invalid_status` and `invalid_code` are for readable input that violates a rule. `malformed_status` is for a body
+    `invalid_status` and `invalid_code` are for well-formed input that violates a rule. `malformed_status` is for a body
     that is not JSON. `codes` contains the names for all other statuses.
     """
 
@@ -146,19 +146,19 @@ def server_problem(style: ProblemStyle) -> Problem:
 def unreadable_problem(error: UnreadableItemError, style: ProblemStyle) -> Problem:
     """Return the problem for an unreadable item, with its key, so that its owner or an operator can find it.
 
-    Sending the request again does not help.
+    Retrying the request does not help.
     """
     message = f"What is stored as {error.entity} cannot be read: another program wrote it, or has changed it."
     return Problem(500, message, code=style.unreadable_code, details={"entity": error.entity, "key": error.key})
 
 
 def too_many_problem(error: TooManyRequestsError) -> Problem:
-    """Return problem 429, with the seconds after which the request can succeed."""
+    """Return a problem with status 429 and the number of seconds to wait before the request can succeed."""
     return Problem(429, str(error), headers={"Retry-After": str(error.retry_after_s)})
 
 
 def validation_details(errors: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Return where and why input was rejected, but never the rejected value, which may be private."""
+    """Return the location and reason of each error, but not the rejected value, which may be private."""
     return [_validation_detail(error) for error in errors]
 
 
@@ -237,7 +237,10 @@ def _translated(translate: Translation, style: ProblemStyle) -> Handler:
 
 
 async def _answer(connection: HTTPConnection, problem: Problem, style: ProblemStyle) -> Response | None:
-    """Return the response for the problem. An open websocket is closed with a reason instead."""
+    """Return the response for the problem.
+
+    An open websocket is closed instead, with the message as the reason.
+    """
     if isinstance(connection, WebSocket) and connection.application_state is not WebSocketState.CONNECTING:
         code = 1011 if problem.status_code >= 500 else 1008
         await connection.close(

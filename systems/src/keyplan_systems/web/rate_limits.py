@@ -28,10 +28,10 @@ from keyplan.client.errors import ConditionFailedError, OutcomeUnknownError
 from keyplan.clock import Clock
 
 REQUESTS_VARIABLE: Final = "KEYPLAN_REQUEST_LIMIT"
-"""Environment variable that limits the requests of one user to one system in one process."""
+"""Environment variable with the limit of requests per user, for each system in each process."""
 TABLE: Final = "keyplan-rate-limits"
 _SWEPT_CALLERS: Final = 10_000
-"""Number of callers with a bucket above which full buckets are removed."""
+"""Number of stored buckets above which full buckets are removed."""
 
 rate_limits = Table(TABLE, pk="window", ttl="expires_at")
 
@@ -54,7 +54,8 @@ def count_request(window: str, allowed: int, expires_at: datetime) -> ItemWrite:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A limit of `allowed` requests in `window_s` seconds. The name appears in messages and keys, `per` in messages."""
+    """A limit of `allowed` requests in `window_s` seconds. Messages contain `name` and `per`, and keys contain
+    `name`."""
 
     name: str
     allowed: int
@@ -63,7 +64,7 @@ class Limit:
 
 
 REQUESTS: Final = Limit("requests", 1_200, 60)
-"""Default per user and system: 20 requests per second, and bursts of 1,200."""
+"""Default limit per user and system: 20 requests per second, and bursts of 1,200."""
 
 
 class TooManyRequestsError(Exception):
@@ -77,7 +78,7 @@ class TooManyRequestsError(Exception):
 def limit_from(variable: str, default: Limit, environment: Mapping[str, str] | None = None) -> Limit | None:
     """Return the limit in an environment variable, or the default if it is unset or empty.
 
-    Returns None for "off". Raises ValueError for text in any other format than REQUESTS/SECONDS.
+    Returns None for "off". Raises ValueError for text in a format other than REQUESTS/SECONDS.
     """
     text = (os.environ if environment is None else environment).get(variable)
     if not text:
@@ -113,7 +114,7 @@ class Buckets:
             token_s = limit.window_s / limit.allowed
             full_at_s = max(now_s, self._full_at_s.get(caller, now_s)) + token_s
             missing_s = full_at_s - now_s - limit.window_s
-            if missing_s > token_s / 10:  # less is the rounding error of many sums
+            if missing_s > token_s / 10:  # smaller values are rounding errors
                 raise _too_many(limit, missing_s)
             self._full_at_s[caller] = full_at_s
             if len(self._full_at_s) > _SWEPT_CALLERS:
@@ -121,7 +122,7 @@ class Buckets:
 
 
 class Slots:
-    """Limits on the open resources of each caller in this process. Threads can share them."""
+    """A limit on the number of open resources per caller in this process. Threads can share them."""
 
     def __init__(self, name: str, most: int, retry_after_s: float) -> None:
         """Create the slots. `retry_after_s` is the delay sent to a rejected caller."""
@@ -153,7 +154,7 @@ class SharedLimit:
     """A limit that all processes on one database share, enforced by a conditional update per request.
 
     Windows are fixed and aligned to the epoch. Across the boundary of two windows, a caller can send twice the allowed
-    requests within `window_s`. In return, the limit needs only one item instead of a log of requests.
+    number of requests within `window_s`. In return, the limit needs only one item instead of a log of requests.
     """
 
     def __init__(self, connection: Connection, clock: Clock, limit: Limit | None) -> None:
@@ -178,7 +179,7 @@ class SharedLimit:
         try:
             try:
                 self._connection.run(call)
-            except OutcomeUnknownError:  # counted or not; counting again can only make the limit stricter by one
+            except OutcomeUnknownError:  # perhaps counted: counting again makes the limit stricter by at most one
                 self._connection.run(call)
         except ConditionFailedError as failed:
             raise _too_many(limit, end_s - now_s) from failed

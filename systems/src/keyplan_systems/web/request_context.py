@@ -14,7 +14,7 @@ _log = logging.getLogger(__name__)
 class RequestContext:
     """Information about one request.
 
-    A single object is used for the whole request instead of one context variable per fact. Threads and tasks that are
+    A single object is used for the whole request instead of one context variable per value. Threads and tasks that are
     started for the request copy the context, so they share this object, and the log line at the end contains what they
     add to it.
     """
@@ -55,7 +55,7 @@ def add_log_field(name: str, value: object) -> None:
 
 
 def omit_unreadable(error: Exception) -> None:
-    """Log and count an unreadable item. Pass this function as `unreadable` if a list is returned without the item.
+    """Log and count an unreadable item. Pass this function as `unreadable` to a read that omits such items.
 
     The response reports the count in the header X-Unreadable-Items and, with `with_unreadable`, in its body.
     """

@@ -19,10 +19,10 @@ _HOST: Final = "127.0.0.1"
 START_TIMEOUT_S: Final = 30.0
 STOP_TIMEOUT_S: Final = 10.0
 KEEP_ALIVE_S: Final = 75
-"""How long an idle connection stays open: longer than in clients and load balancers, so that they do not send a
-request on a connection that the server is just closing."""
+"""Number of seconds that an idle connection stays open. This is longer than in clients and load balancers, so that they
+do not send a request on a connection that the server is closing."""
 MESSAGE_BYTES: Final = 128 * 1024
-"""Maximum size of a websocket message, as behind Amazon API Gateway; a longer message closes its connection (1009)."""
+"""Maximum size of a websocket message, as in Amazon API Gateway. A larger message closes the connection (code 1009)."""
 
 
 class ServingError(Exception):
@@ -106,7 +106,7 @@ def server_config(app: Any, *, grace_s: float = STOP_TIMEOUT_S / 2) -> uvicorn.C
     """Return the server configuration. `grace_s` is the time for current requests when the server stops."""
     # The application logs each request itself, and the server's name is not published. By default uvicorn reads the
     # caller's address from X-Forwarded-For on every connection from this machine, so that any local program, or any
-    # client of a proxy that forwards the header, could forge its address. Trusted proxies are a setting.
+    # client of a proxy that forwards the header, could forge its address. Trusted proxies are configured separately.
     return uvicorn.Config(
         app,
         proxy_headers=False,

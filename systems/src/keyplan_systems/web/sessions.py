@@ -33,7 +33,7 @@ LIFETIME_S: Final = 12 * 3600
 CSRF_HEADER: Final = "X-CSRF-Token"
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 _CLAIMS: Final = ("email", "email_verified", "name")
-"""Claims of a token that the session keeps, because systems read them."""
+"""Token claims that the session contains because systems read them."""
 
 
 class Session:
@@ -42,16 +42,16 @@ class Session:
     def __init__(self, key: bytes, session_id: str, principal: Principal | None, *, is_new: bool = False) -> None:
         self.id, self.principal, self.is_new = session_id, principal, is_new
         self.is_used = False
-        """True if a page contains the session's token, so that the browser must receive the cookie."""
+        """True if a page contains the session's CSRF token, so that the browser must receive the cookie."""
         self._token = hmac.new(key, f"csrf {session_id}".encode(), hashlib.sha256).hexdigest()
 
     def csrf(self) -> str:
-        """Return the token that forms on this session's pages send back."""
+        """Return the CSRF token that the forms on this session's pages send back."""
         self.is_used = True
         return self._token
 
     def check(self, token: str | None) -> None:
-        """Raise problem 403 unless the token is that of the session."""
+        """Raise `Problem` with status 403 unless the token is the CSRF token of the session."""
         if self.is_new or not hmac.compare_digest((token or "").encode(), self._token.encode()):
             raise Problem(403, "This page is out of date. Reload it and try again.", code="csrf")
 
@@ -79,7 +79,7 @@ class Sessions:
         session = self._read(HTTPConnection(scope).cookies.get(COOKIE))
         foreign = not _is_same_origin(scope)
         if scope["type"] == "websocket" and foreign:
-            session = self._new()  # the token in a query string or message still authenticates it
+            session = self._new()  # it can still authenticate with a token in the query string or a message
         state = scope.setdefault("state", {})
         state["session"], state["sessions"] = session, self
         if scope["type"] == "http" and scope["method"] not in _SAFE and foreign and not session.is_new:
@@ -123,7 +123,7 @@ class Sessions:
         if not value:
             return self._new()
         try:
-            # Expiry is compared with this clock, because PyJWT reads only the machine's.
+            # The expiry is checked with this clock, because PyJWT can only use the system clock.
             claims = jwt.decode(
                 value, self._key, algorithms=["HS256"], options={"verify_exp": False, "verify_iat": False}
             )
@@ -145,7 +145,7 @@ def session_of(connection: HTTPConnection) -> Session | None:
 def principal_of_session(connection: HTTPConnection) -> Principal | None:
     """Return the user of the request's session, for requests without a bearer token.
 
-    Raises problem 403 if the request changes data without the session's token in `X-CSRF-Token`.
+    Raises `Problem` with status 403 if the request changes data without the session's token in `X-CSRF-Token`.
     """
     session = session_of(connection)
     if session is None or session.principal is None:

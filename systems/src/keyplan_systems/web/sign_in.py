@@ -130,7 +130,7 @@ class SampleSignIn(_Base):
         return _signed_in(request, claims, target if target != "/" else own)
 
     def _refusal(self, request: Request) -> Response | None:
-        """Return a page of error 403 for a host name that another site could resolve to this machine, else None."""
+        """Return a 403 page for a host name that another site could resolve to this machine, or else None."""
         if self._is_local(request.url.hostname or ""):
             return None
         message = "Sample people can sign in at this machine's own address only, such as http://127.0.0.1."
@@ -291,7 +291,7 @@ class NoSignIn(_Base):
 
 
 def local_path(path: str | None) -> str:
-    """Return the path on this server to continue to, or "/" for other values, such as URLs of other hosts."""
+    """Return a redirect path if it is a path on this server, or "/" for other values, such as URLs of other hosts."""
     if not path or not path.startswith("/") or path.startswith(("//", "/\\")) or not path.isprintable():
         return "/"
     return path

@@ -32,10 +32,12 @@ class Resources:
     verifier: TokenVerifier
     """Verifier of its users' tokens."""
     runner: str | None = None
-    """Name of this process among the readers of streams. No other running process has it, but the next process on
-    these files does, so that it continues the leases of this process immediately. None: a new name each time."""
+    """Name of this process as a reader of streams, which no other running process has. The next process on these files
+    gets the same name, so that it continues the leases of this process immediately. If None, each reader generates a
+    new name."""
     secret: Secret | None = None
-    """Secret that replicas share. None: keys are generated into the folder, and are valid for its processes only."""
+    """Secret that replicas share. If None, keys are generated in the folder, and only processes that use it share
+    them."""
 
     @property
     def dead_letters(self) -> Destination:
@@ -79,7 +81,7 @@ class Built:
     """API, mounted under the system's name."""
     workers: tuple[Worker, ...]
     load_sample: Callable[[], None]
-    """Load a small sample; harmless when repeated."""
+    """Load the small sample data set. Repeated calls change nothing."""
     close: Callable[[], None] = lambda: None
     """Release the system's resources."""
 
@@ -97,7 +99,7 @@ class DemoStage:
     folder: Path | None = None
     """Folder of the running systems; None if it is deleted after the demo."""
     has_links: bool = True
-    """False if the systems stop with the demo, so that links would lead nowhere."""
+    """False if the systems stop with the demo, so that links would not work."""
 
     def client(self, subject: str, **claims: Any) -> httpx.Client:
         """Return an HTTP client that authenticates as a user."""
@@ -134,13 +136,13 @@ class System:
     """The registration of a system."""
 
     name: str
-    """Its path and folder name: todo, ask_a_human."""
+    """Name of its URL path and its folder, such as todo or ask_a_human."""
     title: str
     design: str
     """Module of its design."""
     build: Callable[[Resources], Built]
     page: str = "docs"
-    """Path, under the system's, of the page that shows its API."""
+    """Path of the page that documents its API, relative to the system's path."""
     demo: Callable[[DemoStage], None] | None = None
     """Plays the system's part of the demo."""
     tour: Callable[[Tour], None] | None = None
@@ -148,6 +150,6 @@ class System:
     people: tuple[SamplePerson, ...] = ()
     """Sample people, for the sign-in page of a development server."""
     start: str | None = None
-    """Path, under the system's, of its first page for people; None if it has no pages."""
+    """Path of its first web page, relative to the system's path. None if it has no pages."""
     wording: Callable[[Request], Wording] | None = None
-    """Language of the sign-in page for people who come from the system's pages; English if None."""
+    """Language of the sign-in page for users who come from the system's pages. English if None."""

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
 
 _CHARACTERS_PER_STEP: Final = 25
-"""Characters of a caption that people read in the time of one step."""
+"""Number of characters of a caption that viewers read during one step."""
 _TYPED: Final = 60
-"""Characters that are typed one by one; the rest of a long text appears at once."""
+"""Number of characters that are typed one by one. The rest of a long text appears at once."""
 _TIMEOUT_MS: Final = 60_000
 _NO_ROOT_SANDBOX: Final = "--no-sandbox"
 # Styles are set by script, because the pages' policy allows no style attributes in HTML.
@@ -110,7 +110,7 @@ class Tour:
 
         Windows are placed side by side, starting at the left.
         """
-        # A shown window has the size of its screen part; a headless one that of a desktop.
+        # A visible window has the size of its part of the screen, and a headless window the size of a desktop.
         context = self.browser.new_context(no_viewport=True if self.has_windows else None, locale="en-GB")
         context.set_default_timeout(_TIMEOUT_MS)
         page = context.new_page()
