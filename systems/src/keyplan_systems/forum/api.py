@@ -33,7 +33,7 @@ PLATFORM: Final = "platform"
 
 MESSAGES_DEFAULT, MESSAGES_MOST = 10, 20
 MAX_SEQ: Final = 10**10 - 1
-"""Greatest sequence number of an event; keys have the same width."""
+"""Greatest sequence number of an event. Keys contain it with a fixed number of digits."""
 NextCursor = Annotated[str | None, Query(alias="next", description="Cursor from the previous page.")]
 PageLimit = Annotated[int, Query(ge=1, le=MAX_PAGE_SIZE, description="Maximum number of entries.")]
 
@@ -52,7 +52,7 @@ Uses = Annotated[Service, Depends(service_of)]
 
 
 def user_of(caller: Principal) -> str:
-    """Return the platform's ID of the sender. Raises NotAllowedError for a token without an ID."""
+    """Return the sender's ID on the platform. Raises NotAllowedError for a token without an ID."""
     try:
         return checked_id(caller.subject, "the token's subject")
     except BadRequestError as error:
@@ -145,7 +145,7 @@ def _listed_body(entry: ListedThread) -> dict[str, Any]:
 
 
 def after_text(after: After | None) -> str | None:
-    """Return the position of the next page as `next` in responses, or None after the last page."""
+    """Return the position of the next page as text, for `next` in responses. Return None after the last page."""
     return None if after is None else f"{after.latest_update_at_ms}-{after.key.item_id}-{after.key.participant_id}"
 
 
@@ -271,7 +271,7 @@ def _busy(_error: Exception) -> Problem:
 
 
 def _silent(_error: Exception) -> Problem:
-    """Return problem 503 for an unavailable database, or for a lock or connection timeout in SQL."""
+    """Return a problem with status 503, for an unavailable database or a lock or connection timeout in SQL."""
     return Problem(503, "The database does not answer.", headers={"Retry-After": "5"})
 
 
@@ -295,7 +295,7 @@ def application(
     sockets: APIRouter | None = None,
     lifespan: Callable[[FastAPI], AbstractAsyncContextManager[Any]] | None = None,
 ) -> FastAPI:
-    """Return the API for a service, with the websocket route and the lifespan of its connections."""
+    """Return the API for a service, with the websocket routes and the lifespan function for connections, if given."""
     app = web_application(
         "Forum",
         style=ProblemStyle(invalid_status=400),

@@ -13,11 +13,12 @@ from keyplan_systems.forum.domain import BadRequestError
 from keyplan_systems.forum.entities import MAX_WATCHED, Connected, Place, Subscription
 
 CONNECTION_SECONDS: Final = 2 * 3600
-"""Maximum lifetime of a connection; an older subscription is orphaned."""
+"""Maximum lifetime of a connection. An older subscription is orphaned."""
 SERVER_SECONDS: Final = 60
-"""How long a process counts as alive without renewal; afterwards its watchers are notified."""
+"""Number of seconds that a process counts as alive without renewal. Afterwards, its users no longer count as
+watching."""
 GRACE_SECONDS: Final = 3600
-"""Additional lifetime of the connection's own item: the item must exist when the connection ends by its age."""
+"""Additional lifetime of the connection's item, which must still exist when the connection reaches its maximum age."""
 
 
 class Connections:
@@ -28,7 +29,7 @@ class Connections:
         self._server_id = f"{clock.random.getrandbits(128):032x}"
 
     def beat(self) -> int:
-        """Renew this process and its connections. Returns 0, like a worker without pending work."""
+        """Renew the registration of this process and its connections. Return 0, like a worker without pending work."""
         self._db.run(design.beat(self._server_id, int(self._clock.now()) + SERVER_SECONDS))
         return 0
 

@@ -2,20 +2,23 @@
 
 One table with the document's names: `PK`, `time`, the prefixes THREADEV# and THREADSUB#. The differences are:
 
-* `time` is a String. An event's `time` is thirteen digits and, after `#`, its number in the thread: two events of one
-  millisecond are two items. A subscription's `time` is the connection's ID: subscribing twice writes one item, and
-  IDs need not be numbers.
-* Every event has a number `seq`: 1, 2, 3 within its thread, in the order of storage, without a gap. The transaction
-that stores the event assigns it, and writes the thread's head on condition of the version that was read. Therefore
-"events since 7" misses neither later events nor events that were backfilled with a past time, and a client at 7 knows
-that 8 is next. History is read by `time`. Watchers are served by `seq` through the index `arrivals`, whose key consists
-of the event's own attributes. * A mark per event, keyed by the event's own identity and written in the same
-transaction: a message, an attempt or an answer that is sent again is not stored again, whatever its time is. *
-THREADSUB# items cannot be found by their connection: a connection item lists its watched threads. If a process is
-killed, both remain. Therefore each process renews its registration, and items of an expired process are ignored. * The
-thread's status is stored in SQL. `thread_opened` and `thread_closed` are log entries that are transferred here through
-an outbox. * A copy of the status (THREADSTATUS#) exists only so that its changes reach the watchers of all processes. *
-Follows, notifications and `grade_updated` are of the current flow.
+* `time` is a String. The `time` of an event is thirteen digits, `#`, and the event's number in the thread, so two
+  events of the same millisecond are two items. The `time` of a subscription is the connection's ID, so subscribing
+  twice writes one item. IDs need not be numbers.
+* Every event has a number `seq` (1, 2, 3, ...) within its thread, in the order of storage and without gaps. The
+  transaction that stores the event assigns the number, and writes the thread's head if its version is unchanged since
+  it was read. Therefore "events since 7" misses neither later events nor events that were backfilled with a past time,
+  and a client at 7 knows that 8 is next. History is read by `time`. Watchers read by `seq` from the index `arrivals`,
+  whose key consists of the event's own attributes.
+* Each event has a mark with the event's ID as its key, which is written in the same transaction. Therefore a message,
+  an attempt or an answer that is sent again is not stored again, even with another time.
+* THREADSUB# items cannot be found by connection, so a connection item lists the watched threads. If a process is
+  killed, both kinds of items are left over. Therefore each process renews its registration, and readers ignore the
+  items of an expired process.
+* The status of a thread is stored in SQL. `thread_opened` and `thread_closed` are log entries that an outbox transfers
+  to this table.
+* A copy of the status (THREADSTATUS#) exists only so that its changes reach the watchers of all processes.
+* Follows, notifications and `grade_updated` are additions to the document.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
     +-- BadTokenError          the thread token is forged, expired or of another kind (HTTP 401)
 
 A thread belongs to one item (a task) and one participant (a user or a team). If a pair has no row, its thread was never
-started. It can be opened, but it can never return to that state.
+started. Once it was opened, it can never return to that state.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from enum import IntEnum, StrEnum
 from typing import Final
 
 CLOSED_READABLE_MS: Final = 14 * 24 * 3600 * 1000
-"""How long after closing a helper who validated the item may still read the thread, in milliseconds."""
+"""Time after the closing of a thread in which helpers who validated the item may still read it, in milliseconds."""
 
 MAX_MESSAGE_COUNT: Final = 2**31 - 1
-"""Greatest stored message count: a 32-bit integer on every database."""
+"""Greatest message count that is stored. It fits into a 32-bit integer column."""
 
 _ID = re.compile(r"[0-9]{1,19}")
 
@@ -66,7 +66,7 @@ class Status(StrEnum):
 
 
 NOT_STARTED: Final = "not_started"
-"""Reported status of a pair without a row; never stored, so a thread never returns to it."""
+"""Status that is returned for a pair without a row. It is never stored, so a thread never returns to it."""
 
 
 class View(IntEnum):
@@ -146,7 +146,7 @@ class ThreadUpdate:
 
 
 class LogKind(StrEnum):
-    """The kinds of event log entries that result from a thread's status."""
+    """The kinds of event log entries that result from status changes of a thread."""
 
     THREAD_OPENED = "thread_opened"
     THREAD_CLOSED = "thread_closed"

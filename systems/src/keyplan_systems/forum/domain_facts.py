@@ -1,7 +1,7 @@
 """The facts for the permission rules: groups, memberships, managers, items and permissions.
 
-Facts are plain values as of one point in time. They can contain more than a rule needs, but never less: for every group
-in a rule, all memberships above it, and for every item, all edges above it.
+Facts are plain values as of one point in time. They can contain more than a rule needs, but never less. For every group
+that a rule names, they contain all memberships above it. For every item, they contain all edges above it.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """The highest levels of a user on one item, over all the user's groups."""
+    """The highest permission levels of a user on one item, over all the user's groups."""
 
     view: View = View.NONE
     grant_view: GrantView = GrantView.NONE
@@ -88,7 +88,7 @@ class Levels:
 
 
 def upward(edges: Edges, start: Iterable[str]) -> frozenset[str]:
-    """Return the starting nodes and all nodes above them. Cycles in the data end the traversal."""
+    """Return the starting nodes and all nodes above them. Cycles in the data do no harm."""
     reached = set(start)
     waiting = list(reached)
     while waiting:

@@ -6,11 +6,11 @@ Permissions per status (no row counts as not open; requesting the current status
     same      same      yes                               yes        yes            yes
     open      open      yes                               yes        yes            no
     open      closed    yes                               no         no             no
-    not open  open      if allowed to ask that group yes        no             no
+    not open  open      if allowed to ask that group      yes        no             no
     no row    closed    no                                no         no             no
 
-The permission for a new status includes the fields that are sent with it. Without a new status, changes of the helper
-group and the message count require the permission to write.
+The permission to set a status includes changes of the other fields in the same request. Without a new status, changes
+of the helper group and the message count require the permission to write.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from keyplan_systems.forum.permissions import (
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """A thread and a user: the stored thread, and the facts about both."""
+    """The stored thread, the user, and the facts about both."""
 
     facts: Facts
     user_id: str
@@ -117,7 +117,7 @@ def may_set_status(now: Situation, update: ThreadUpdate) -> bool:
     if wish is None or not _sets_new_status(now, update):
         return True
     if now.is_mine:
-        # Even an observer opens their own work only towards a group that they may ask.
+        # Participants who are also observers may open their own thread only if they may ask the requested group.
         return now.is_open or (wish.is_open and _may_ask(now, update))
     if not wish.is_open:
         return False
@@ -125,7 +125,7 @@ def may_set_status(now: Situation, update: ThreadUpdate) -> bool:
 
 
 def may_open(now: Situation, helper_group_id: str) -> bool:
-    """Return True if the user may open the thread, whether closed or not started, and ask this group."""
+    """Return True if the user may open the thread, which is closed or not started, and ask this group for help."""
     update = ThreadUpdate(Status.WAITING_FOR_TRAINER, helper_group_id)
     try:
         return changed_thread(replace(now, thread=_closed(now.thread)), update, 0) is not None

@@ -11,23 +11,24 @@ from pydantic import Field, StringConstraints
 from keyplan import GSI, TTL, Bytes, Distinct, Entity, Table, Volume, key
 
 MAX_CHARACTERS: Final = 8_000
-"""Maximum length of a message: far below the 128 KB of a websocket message, whatever the characters are."""
+"""Maximum number of characters of a message. Whatever the characters are, it fits into a websocket message of 128
+KB."""
 
 MAX_WATCHED: Final = 50
-"""Maximum number of threads per connection: one transaction removes all of its items."""
+"""Maximum number of threads per connection, because one transaction deletes all items of a connection."""
 
 Id = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,19}$")]
-"""ID of the platform: digits, so that it never contains the separator of a key."""
+"""ID on the platform. It consists of digits, so that it never contains the separator of a key."""
 
 EventId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,100}$")]
-"""Identity of an event for its sender; the same event sent again has the same identity."""
+"""ID of an event that its sender chooses. A repeated event has the same ID."""
 
 Milliseconds = Annotated[int, Field(ge=0, lt=10**13)]
 """Timestamp in milliseconds since the Unix epoch: thirteen digits, until the year 2286."""
 
 
 class EventType(StrEnum):
-    """The kinds of events in a thread. The first five are those of the published design."""
+    """The kinds of events in a thread. The published design defines the first five."""
 
     THREAD_OPENED = "thread_opened"
     ATTEMPT_STARTED = "attempt_started"
@@ -40,14 +41,14 @@ class EventType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A thread in the form in which keys name it, participant first."""
+    """The IDs of a thread as keys contain them, with the participant first."""
 
     participant_id: str
     item_id: str
 
 
 THREADS, SAMPLE = 60_000, 24
-"""Average number of threads, and of events in each."""
+"""Average number of threads, and of events per thread."""
 
 forum = Table(
     "forum",
@@ -149,7 +150,7 @@ class Subscription(Entity):
     item_id: Id
     connection_id: str
     server_id: str | None = None
-    """Process that has the connection; None in items stored before this attribute existed."""
+    """ID of the process with the connection. None in items that were stored before this attribute existed."""
     user_id: Id
     ttl: int
     """Seconds since 1970."""

@@ -18,7 +18,7 @@ from keyplan_systems.forum.relational.threads import now_ms
 from keyplan_systems.web.request_context import omit_unreadable
 
 AHEAD_MS: Final = 60_000
-"""Allowed lead of a sender's clock."""
+"""Maximum time by which a sender's clock may be ahead."""
 
 _RETRIES: Final = Retries(attempts=40, first_s=0.005, most_s=0.25)
 _TURNS: Final = 64
@@ -26,10 +26,10 @@ _TURNS: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An event before it has its position in the log.
+    """An event that does not have a position in the log yet.
 
-    `event_id` is its identity: a draft with a stored ID is not stored again. `at_ms` is its time, or None for the
-    current time.
+    `event_id` identifies the event: a draft whose ID is already stored is not stored again. `at_ms` is its time, or
+    None for the current time.
     """
 
     place: Place
@@ -58,15 +58,15 @@ class EventLog:
 
     def __init__(self, db: Connection, clock: Clock) -> None:
         self._db, self._clock = db, clock
-        # Writers of one thread in this process take turns, so that they do not race for its head; between processes the
-        # version of the head decides.
+        # Writers to the same thread in this process take turns, so that they do not conflict. Between processes, the
+        # condition on the version of the head ensures that only one of them succeeds.
         self._turns = tuple(threading.Lock() for _ in range(_TURNS))
 
     def append(self, draft: Draft) -> Appended:
         """Store an event as the next event of its thread, or return the event that is already stored.
 
-        A current event is never earlier than the stored events. Raises BadRequestError for a time in the future, and
-        RunError if the database fails.
+        An event without its own time is never earlier than the stored events. Raises BadRequestError for a time in the
+        future, and RunError if the database fails.
         """
         self.check_time(draft)
         with self._turns[hash(draft.place) % _TURNS]:

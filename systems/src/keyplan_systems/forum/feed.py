@@ -1,8 +1,8 @@
 """Delivery of stored events to watchers, with a stream reader in a thread and the hub in the event loop.
 
 Every process has its own reader with its own checkpoint, which starts with the latest change. Each process receives all
-changes and serves its own connections. The reader has its position before the first connection is accepted. A watch
-requests the number of the newest event after it has joined, so it misses nothing.
+changes and serves its own connections. The reader determines its position before the first connection is accepted. A
+watch requests the number of the newest event after it has joined, so it misses nothing.
 """
 
 from __future__ import annotations

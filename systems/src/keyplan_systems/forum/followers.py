@@ -24,13 +24,13 @@ CLOSED_FOLLOW_SECONDS: Final = 14 * _DAY
 NOTIFICATION_SECONDS: Final = 60 * _DAY
 EXCERPT_CHARACTERS: Final = 200
 MAX_COUNTED: Final = 100
-"""Number of unread notifications from which the badge shows no exact count."""
+"""Number of unread notifications from which on the badge no longer shows the exact number."""
 MAX_READ: Final = 1_000
-"""Number of a user's newest notifications among which unread ones are found."""
+"""Number of a user's newest notifications that are searched for unread ones."""
 _READ_PAGE: Final = 100
 
 _PASSED = (ConditionFailedError, NotFoundError)
-"""Condition failure: the item has this change or a later change already, or is deleted."""
+"""The condition fails if this change or a later one was already applied to the item, or if the item was deleted."""
 
 _NOTIFICATION_ID = re.compile(r"([0-9]{13})-([A-Za-z0-9._-]{1,100})")
 
@@ -76,9 +76,9 @@ class Followers:
     def status_changed(self, event: Event, people: Iterable[str]) -> None:
         """Apply an opening or closing to the follows. Idempotent.
 
-        An opening makes these users followers and keeps all follows. A closing lets them expire in two weeks. The items
-        are updated separately, because a thread can have more followers than a transaction supports. An item with a
-        later change stays unchanged.
+        An opening makes these users followers and keeps all follows. A closing lets all follows expire in two weeks.
+        The items are updated separately, because a thread can have more followers than a transaction supports. An item
+        to which a later change was applied stays unchanged.
         """
         opened = event.type is EventType.THREAD_OPENED
         if opened:

@@ -32,10 +32,10 @@ KEPT_EVENTS: Final = 256
 MAX_WAITING: Final = 1_000
 """Maximum number of queued answers and notifications of one connection."""
 MAX_PAUSES: Final = 400
-"""Number of reads of the log for an event that must exist, before the connection is closed with "try again"."""
+"""Number of attempts to read an event that must exist. Afterwards, the connection is closed with "try again"."""
 PAUSE_S: Final = 0.025
 LOOKED_EVERY_S: Final = 30.0
-"""Interval between reads of a thread's log that heartbeats cause, shared by all its watchers in this process."""
+"""Minimum interval between reads of a thread's log that are caused by heartbeats of any watchers in this process."""
 
 GOING_AWAY, TRY_AGAIN_LATER = 1001, 1013
 """Close codes of RFC 6455 and its registry."""
@@ -61,7 +61,7 @@ class Room:
     """The state of a thread with watchers on this process."""
 
     top: int = 0
-    """Greatest number that is known to be stored."""
+    """Greatest known number of a stored event."""
     recent: dict[int, Event] = field(default_factory=dict)
     watches: set[Watch] = field(default_factory=set)
     looked_s: float = -math.inf
@@ -75,7 +75,7 @@ class Room:
             del self.recent[min(self.recent)]
 
     def learn(self, top: int) -> None:
-        """Record the newest number of the thread, and wake all watches."""
+        """Record the number of the thread's newest event, and wake all watches."""
         self.top = max(self.top, top)
         for watch in self.watches:
             watch.pipe.wake.set()
@@ -89,9 +89,9 @@ class Watch:
     pipe: Pipe
     room: Room
     until_s: float
-    """Expiry of the token that allows it, in seconds since 1970."""
+    """Expiry of the token that allows the watch, in seconds since 1970."""
     last: int | None = None
-    """Last number that was sent; None before the start."""
+    """Number of the last event that was sent. None before `Hub.begin`."""
     is_over: bool = False
     presence: bool = False
     """True if changes of the status and of the watchers are reported, too."""
@@ -204,7 +204,7 @@ class Hub:
         return watch
 
     def begin(self, watch: Watch, after: int, top: int, *, presence: bool = False) -> None:
-        """Send every event after a number. `top` is the newest number of the thread.
+        """Send every event after the number `after`. `top` is the number of the thread's newest event.
 
         With `presence`, also report changes of the status and of the watchers.
         """
@@ -223,7 +223,7 @@ class Hub:
         return True
 
     async def read_missed(self, pipe: Pipe) -> None:
-        """Find events that the stream lost, by reading the newest number of each watched thread.
+        """Find events that the stream did not deliver, by reading the newest number of each watched thread.
 
         Heartbeats of all connections share these reads: a thread is read at most once in LOOKED_EVERY_S.
         """
@@ -236,7 +236,7 @@ class Hub:
         if not due:
             return
         for room in due.values():
-            room.looked_s = now_s  # before the reads, so that heartbeats that come during them read nothing
+            room.looked_s = now_s  # set before the reads, so that heartbeats during the reads cause no more reads
         try:
             tops = await run_in_threadpool(lambda: [self._log.last_seq(place) for place in due])
         except BaseException:

@@ -34,7 +34,10 @@ def acts_as(facts: Facts, user_id: str) -> frozenset[str]:
 
 
 def levels(facts: Facts, user_id: str, item_id: str) -> Levels:
-    """Return the highest levels on the item over all groups of the user. An owner has the highest level of each."""
+    """Return the user's highest permission levels on the item, over all of the user's groups.
+
+    An owner has the highest level of every permission.
+    """
     mine = groups_of(facts, user_id)
     granted = [row for row in facts.permissions if row.item_id == item_id and row.group_id in mine]
     if any(row.is_owner for row in granted):
@@ -113,7 +116,10 @@ def may_write(facts: Facts, user_id: str, key: ThreadKey, thread: Thread | None)
 
 
 def may_read(facts: Facts, user_id: str, key: ThreadKey, thread: Thread | None, now_ms: int) -> bool:
-    """Return True if the user may read the thread, or its status `not_started`."""
+    """Return True if the user may read the thread.
+
+    Without a thread, this is the permission to read the status `not_started`.
+    """
     own = levels(facts, user_id, key.item_id)
     if own.view < View.CONTENT:
         return False
@@ -141,7 +147,7 @@ def has_validated(facts: Facts, user_id: str, item_id: str) -> bool:
 
 
 def _helpers_granted(facts: Facts, user_id: str, item_id: str) -> frozenset[str]:
-    """Return the groups of the grants that apply to the user on this item."""
+    """Return the groups that grants allow the user to ask for help on this item."""
     mine = groups_of(facts, user_id)
     propagating = ((edge.child_id, edge.parent_id) for edge in facts.item_edges if edge.request_help_propagation)
     items = upward(edges_of(propagating), (item_id,))

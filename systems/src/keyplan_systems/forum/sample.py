@@ -72,7 +72,7 @@ def load_sample(service: Service) -> None:
         service.update(ANN, THREAD, ThreadUpdate(Status.WAITING_FOR_TRAINER, TUTORS))
     if service.messages(service.thread(ANN, THREAD).rights, 1, None).items:
         return
-    service.carry_log()  # the opening before its messages; a later start leaves waiting entries to the worker
+    service.carry_log()  # stores the opening before its messages
     before_ms = now_ms(service.clock) - 3_600_000
     service.record(
         place_of(THREAD),
@@ -130,7 +130,10 @@ _PUPILS: Final = ((CLEO, "Cleo"), (DINA, "Dina"), (EMIL, "Emil"), (FAY, "Fay"))
 
 @dataclass(frozen=True)
 class Story:
-    """A thread in the sample data. Each step has its minutes before now, and a text with its author, or a fact."""
+    """A thread in the sample data.
+
+    Each step has a time in minutes before now, and either an author with a text, or a fact.
+    """
 
     item: str
     participant: str
@@ -139,7 +142,7 @@ class Story:
     steps: tuple[tuple[int, str] | tuple[int, str, str], ...]
     opener: str = ""
     is_read: bool = False
-    """True if its messages are notified as read."""
+    """True if the notifications of its messages are stored as read."""
 
 
 _HOUR, _DAY = 60, 24 * 60

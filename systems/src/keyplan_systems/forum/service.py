@@ -36,7 +36,7 @@ class ConflictError(ForumError):
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """An attempt or result that the platform reports, with its own time, however long ago."""
+    """An attempt or result that the platform reports. Its own time may be long ago."""
 
     type: EventType
     at_ms: int
@@ -173,7 +173,7 @@ class Service:
         place = place_of(rights.key)
         was_closed = threads.is_closed(self.database, rights.key)
         self.followers.follow(place, rights.user_id, ends=was_closed)
-        seq = self.log.last_seq(place)  # before the status: this read misses only later openings
+        seq = self.log.last_seq(place)  # read before the status, so that it misses only later openings
         if threads.is_closed(self.database, rights.key):
             self.followers.let_expire(place, rights.user_id, seq)
         elif was_closed:
@@ -191,9 +191,9 @@ class Service:
     # Entries of the outbox.
 
     def carry_log(self) -> int:
-        """Transfer openings and closings to the log, and return their number.
+        """Transfer pending openings and closings of threads from the outbox to the event log. Return their number.
 
-        Raises UnfinishedError for the failed entries.
+        Raises UnfinishedError if some entries could not be transferred.
         """
         return drain(self.database, self.clock, self.write_entry).written
 
@@ -208,7 +208,7 @@ class Service:
 
 
 def place_of(key: ThreadKey) -> Place:
-    """Return the thread in the form in which log keys name it."""
+    """Return the IDs of the thread as keys of the event log contain them."""
     return Place(key.participant_id, key.item_id)
 
 

@@ -31,7 +31,7 @@ from keyplan_systems.web.sessions import principal_of_session
 from keyplan_systems.web.tokens import Principal
 
 MAX_ACTION_BYTES: Final = 32 * 1024
-"""Maximum size of an action: that of one frame in API Gateway."""
+"""Maximum size of an action, which is the maximum size of a frame in Amazon API Gateway."""
 UNSUPPORTED_DATA: Final = 1003
 
 MAX_SOCKETS: Final = 20
@@ -39,9 +39,9 @@ MAX_SOCKETS: Final = 20
 ACTIONS: Final = Limit("actions", 600, 60)
 """Default limit of a user's actions: 10 per second, and bursts of 600."""
 CONNECT_AGAIN_S: Final = 30.0
-"""Retry-After of a user with too many connections."""
+"""Number of seconds after which a user with too many connections should try again."""
 FLOOD_PAUSE_S: Final = 1.0
-"""Pause in reading a connection after an action over the limit, so that a flood is not answered either."""
+"""Pause before the next read of a connection after an action beyond the limit, so that not even a flood is answered."""
 
 _log = logging.getLogger(__name__)
 
@@ -224,7 +224,7 @@ class Sockets:
 
 
 async def _connecting(websocket: WebSocket, token: str | None) -> Principal:
-    """Return the user of the token, or of the session if a page of this server connects. Raises problem 401."""
+    """Return the user of the token, or of the session for pages of this server. Raises `Problem` with status 401."""
     if token is not None:
         return await authenticate(websocket, token)
     principal = principal_of_session(websocket)

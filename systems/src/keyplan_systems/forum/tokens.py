@@ -87,7 +87,7 @@ class ThreadTokenChecker:
         return rights
 
     def _claims(self, token: str) -> dict[str, Any]:
-        # Expiry is compared with this program's clock, not with the library's.
+        # The expiry is checked with this program's clock, because the library can only use the system clock.
         options: Any = {"require": ["iss", "exp", *_IDS, *_FLAGS], "verify_exp": False}
         try:
             whole = jwt.decode_complete(token, self._key, algorithms=[_ALGORITHM], issuer=_ISSUER, options=options)

@@ -71,5 +71,5 @@ def status_action(copy: StatusCopy) -> dict[str, Any]:
 
 
 def watchers_action(place: Place) -> dict[str, Any]:
-    """Return the action that reports a change of watchers, without names, because pages request them."""
+    """Return the action that reports a change of watchers. Pages request the names separately."""
     return {"action": "forum.watchers.changed", "participant_id": place.participant_id, "item_id": place.item_id}

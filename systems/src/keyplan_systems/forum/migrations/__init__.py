@@ -40,7 +40,7 @@ def config(connection: Connection) -> Config:
 
 
 def _locked(connection: Connection) -> Connection:
-    """Lock the schema until the transaction ends. SQLite is already locked since BEGIN IMMEDIATE."""
+    """Lock the schema until the transaction ends. A SQLite database is already locked by BEGIN IMMEDIATE."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
     return connection

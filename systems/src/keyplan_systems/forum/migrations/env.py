@@ -12,7 +12,7 @@ def run() -> None:
     connection = context.config.attributes.get("connection")
     if connection is None:
         raise RuntimeError("no connection: call keyplan_systems.forum.migrations.upgrade(url)")
-    # transactional_ddl holds for SQLite too, because the session starts its transactions itself.
+    # transactional_ddl is also set for SQLite, because the session starts its transactions itself.
     context.configure(connection=connection, target_metadata=Base.metadata, transactional_ddl=True)
     context.run_migrations()
 

@@ -82,7 +82,7 @@ NOTES: Final[Mapping[str, str]] = {
     EventType.SUBMISSION: "Submitted an answer in attempt {attempt}",
     EventType.GRADE_UPDATED: "Answer of attempt {attempt} was graded again",
 }
-"""Text in the timeline of each kind of event that is not a message; thread.js fills in the same texts."""
+"""Text in the timeline for each kind of event except messages. thread.js uses the same texts."""
 
 
 def unread_text(count: int) -> str:
@@ -96,7 +96,7 @@ def time_of(at_ms: int) -> datetime:
 
 
 _WORDS: Final[Mapping[str, Any]] = {"words": STATUS_WORDS, "time_of": time_of, "place_of": place_of}
-"""Words and functions of all templates."""
+"""Texts and functions that are available in all templates."""
 
 
 def note_of(event: Event, names: Mapping[str, str]) -> str:

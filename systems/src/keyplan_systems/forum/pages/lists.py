@@ -1,4 +1,4 @@
-"""Pages that list threads (own threads, those of other users), tasks to ask for help on, and permissions."""
+"""Pages that list the user's threads, other users' threads, tasks to ask for help on, and permissions."""
 
 from __future__ import annotations
 

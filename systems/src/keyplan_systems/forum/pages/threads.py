@@ -160,7 +160,7 @@ def _page(
 ) -> Response:
     """Render the thread. With `error`, the page contains the `typed` fields and the error message."""
     view, place, service = here.view(), place_of(here.key), here.service
-    top = service.log.last_seq(place)  # before the events, so that a page never claims an event that it does not show
+    top = service.log.last_seq(place)  # read first, so that it never counts an event that is not shown
     page = service.history(view.rights, EVENTS, before)
     events = sorted(page, key=lambda event: (event.at_ms, event.seq))
     unread = [one for one in service.followers.unread(here.user_id) if one.place == place]
@@ -220,7 +220,10 @@ def _message(form: Mapping[str, str]) -> NewMessage:
 
 
 def _count(here: Here, view: ThreadView, *, hand_over: bool) -> None:
-    """Count a new message, and switch the status to the other side. A thread closed concurrently stays closed."""
+    """Count a new message. With `hand_over`, let the thread wait for the other side.
+
+    A thread that was closed concurrently stays closed.
+    """
     wish = Status.WAITING_FOR_TRAINER if view.rights.is_mine else Status.WAITING_FOR_PARTICIPANT
     for status in (wish, None) if hand_over else (None,):
         try:
@@ -254,7 +257,7 @@ def _first_unread(events: list[Event], event_ids: set[str]) -> int:
 
 
 def _since(events: list[Event], top: int) -> int:
-    """Return the number after which the page requests events: the newest, unless a recent event is not shown.
+    """Return the number after which the page requests events: the newest number, unless a recent event is not shown.
 
     The history can lag behind the head, and events with a past time are not on the newest page.
     """

@@ -1,4 +1,4 @@
-"""Choices in web pages: threads to answer, groups to ask for help, users to observe, permissions to give."""
+"""Choices that web pages offer: threads to answer, groups to ask for help, users to observe, permissions to grant."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class HelpChoice:
 def help_choices(
     database: Database, user_id: str, participant_id: str, item_id: str | None = None
 ) -> tuple[HelpChoice, ...]:
-    """Return the items on which the user may ask for help for a participant, by title, with the groups to ask.
+    """Return the items on which the user may ask for help on behalf of a participant, by title, with the groups to ask.
 
     For the participant, these are the granted groups and the groups below them. An observer of the participant may ask
     every group that both can see. `item_id` limits the result to one item.
@@ -116,16 +116,16 @@ def participants_of(database: Database, user_id: str) -> tuple[NamedGroup, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Grants:
-    """Permissions to ask for help that a user may give, with their items, and the groups to choose from."""
+    """The permissions to ask for help that a user may grant, and the groups to choose from."""
 
     items: tuple[NamedGroup, ...] = ()
     groups: tuple[NamedGroup, ...] = ()
     given: tuple[tuple[str, str, str], ...] = ()
-    """Names of the group that may ask, of the item, and of the group to ask."""
+    """For each permission, the names of the group that may ask, the item, and the group to ask."""
 
 
 def grants_of(database: Database, user_id: str) -> Grants:
-    """Return the permissions that the user may view and give, by item, or none without the right to give any."""
+    """Return the permissions that the user may view and grant, by item, or none if the user may not grant any."""
     with database.read() as session:
         mine = groups_above(user_id)
         rights = ItemPermissionRow

@@ -1,8 +1,8 @@
 """Loader of the facts for the permission rules, with a constant number of SQL statements.
 
-Seven statements are needed for one thread or for a hundred. They load the groups above the requested users, the groups
-that they manage, the groups above those and above the groups to ask for help, the items above, and the permissions on
-them.
+Loading takes seven statements, whatever the number of threads. They load the groups above the requested users, the
+groups that these manage, the groups above the managed groups and above the groups to ask for help, the items above the
+requested items, and the permissions on these items.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ class _Groups:
 
 
 def load_facts(session: Session, people: Iterable[str], items: Iterable[str], helpers: Iterable[str] = ()) -> Facts:
-    """Return all facts for the rules about these users and participants, items and groups to ask for help."""
+    """Return all facts that the permission rules need for the given IDs.
+
+    `people` contains users and participants, `items` contains items, and `helpers` contains the groups to ask for help.
+    """
     item_ids = set(items)
     around = _groups_above(session, set(people))
     managers = _managers(session, around.rows)
@@ -66,13 +69,16 @@ def load_facts(session: Session, people: Iterable[str], items: Iterable[str], he
 def load_thread_facts(
     session: Session, user_id: str, keys: Collection[ThreadKey], helper_ids: Iterable[str] = ()
 ) -> Facts:
-    """Return the facts for one user's access to these threads, and for a change that names these groups."""
+    """Return the facts that determine one user's access to threads.
+
+    `helper_ids` contains the groups that a requested change names.
+    """
     people = {user_id} | {key.participant_id for key in keys}
     return load_facts(session, people, {key.item_id for key in keys}, helper_ids)
 
 
 def _groups_above(session: Session, start: set[str]) -> _Groups:
-    """Return these groups and all groups above them. The union drops known groups, so cycles end."""
+    """Return these groups and all groups above them. UNION drops known groups, so the query ends despite cycles."""
     reached = select(GroupRow.id).where(GroupRow.id.in_(start)).cte("reached", recursive=True)
     reached = reached.union(select(MembershipRow.parent_id).where(MembershipRow.child_id == reached.c.id))
     rows = session.execute(

@@ -171,7 +171,7 @@ def groups_above(user_id: str) -> CTE:
 
 
 def groups_below(group_id: str) -> CTE:
-    """Return the query for the group and everything below it."""
+    """Return the query for the group and every group below it."""
     reached = select(GroupRow.id).where(GroupRow.id == group_id).cte("watched", recursive=True)
     return reached.union(select(MembershipRow.child_id).where(MembershipRow.parent_id == reached.c.id))
 

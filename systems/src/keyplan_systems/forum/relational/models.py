@@ -190,7 +190,7 @@ class ThreadRow(Base):
 
 
 class OutboxRow(Base):
-    """An entry for the event log, stored in the transaction of its change."""
+    """An entry for the event log, stored in the same transaction as the change that it describes."""
 
     __tablename__ = "thread_outbox"
     __table_args__ = (

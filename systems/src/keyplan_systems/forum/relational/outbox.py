@@ -1,10 +1,10 @@
 """Transfer of the outbox to the event log, at least once and in order.
 
 SQL is the source of truth for a thread's status. The event log is another database, and no transaction spans both.
-Therefore an entry is stored together with the status, and transferred and marked afterwards. It may be transferred
-several times, so `write` must be idempotent per key. A lease ensures that one drainer works at a time, which preserves
-the order of a thread's entries. It is not a lock: the lease of a dead drainer expires. A drainer that continues after
-its lease has expired does no harm, because a repeated write changes nothing.
+Therefore an entry is stored together with the status. Afterwards, it is transferred and marked as done. It may be
+transferred several times, so `write` must be idempotent per key. A lease ensures that one drainer works at a time,
+which preserves the order of a thread's entries. It is not a lock: the lease of a dead drainer expires. A drainer that
+continues after its lease has expired does no harm, because a repeated write changes nothing.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class Drained:
 
 @dataclass(slots=True)
 class _Run:
-    """A drainer at work. Its fence is the number of the lease. A greater number means that another took over."""
+    """A running drainer. `fence` is the number of its lease. If a greater number is stored, another drainer took
+    over."""
 
     database: Database
     clock: Clock
@@ -54,9 +55,9 @@ class _Run:
 def drain(database: Database, clock: Clock, write: Callable[[LogEntry], None]) -> Drained:
     """Write every pending entry with `write`, oldest first, and mark it as done afterwards.
 
-    Returns immediately if another drainer works. If `write` fails, the rest of that thread waits for the next run, and
-    all other threads continue. Finally, an UnfinishedError with the failures and the number of written entries is
-    raised.
+    Returns immediately if another drainer works. If `write` fails, the remaining entries of that thread wait for the
+    next run, and all other threads continue. Finally, an UnfinishedError with the failures and the number of written
+    entries is raised.
     """
     with _lease(database, clock) as fence:
         if fence is None:

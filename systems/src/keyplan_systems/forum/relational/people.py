@@ -23,14 +23,14 @@ def people_of(database: Database, participant_id: str) -> frozenset[str]:
 
 
 def names_of(database: Database, group_ids: Collection[str]) -> dict[str, str]:
-    """Return the names of users and groups by their IDs, without unknown ones."""
+    """Return the names of users and groups by ID. Unknown IDs are omitted."""
     with database.read() as session:
         rows = session.execute(select(GroupRow.id, GroupRow.name).where(GroupRow.id.in_(set(group_ids))))
         return {row.id: row.name for row in rows}
 
 
 def titles_of(database: Database, item_ids: Collection[str]) -> dict[str, str]:
-    """Return the titles of items by their IDs, without unknown ones."""
+    """Return the titles of items by ID. Unknown IDs are omitted."""
     with database.read() as session:
         rows = session.execute(select(ItemRow.id, ItemRow.title).where(ItemRow.id.in_(set(item_ids))))
         return {row.id: row.title for row in rows}

@@ -30,7 +30,7 @@ def thread_of(row: tuple[object, ...]) -> Thread:
 
 
 def threads_of(session: Session, keys: Collection[ThreadKey]) -> dict[ThreadKey, Thread]:
-    """Return the existing threads of these pairs with one statement."""
+    """Return the existing threads with these keys, using one statement."""
     pairs = [(key.item_id, key.participant_id) for key in keys]
     rows = session.execute(
         select(*THREAD_COLUMNS).where(tuple_(ThreadRow.item_id, ThreadRow.participant_id).in_(pairs))
@@ -50,7 +50,7 @@ def locked_thread(session: Session, key: ThreadKey) -> Thread | None:
 
 
 def insert_thread(session: Session, thread: Thread) -> bool:
-    """Insert the first row. Return False if a concurrent transaction has inserted and committed it."""
+    """Insert the row of a new thread. Return False if a concurrent transaction has inserted and committed it."""
     try:
         with session.begin_nested():
             session.execute(insert(ThreadRow).values(**_names(thread), **_state(thread)))
@@ -69,7 +69,7 @@ def store_thread(session: Session, thread: Thread) -> None:
 
 
 def add_entries(session: Session, entries: Iterable[LogEntry]) -> None:
-    """Add log entries to the outbox, in the transaction of their change."""
+    """Add log entries to the outbox, in the same transaction as the change that they describe."""
     for entry in entries:
         session.execute(
             insert(OutboxRow).values(

@@ -36,7 +36,7 @@ from keyplan_systems.forum.tokens import ThreadRights, ThreadTokenIssuer
 
 @dataclass(frozen=True, slots=True)
 class ThreadView:
-    """A thread for its reader: its status, which is `not_started` without a row, and a token for its messages."""
+    """A thread as its readers get it: its status (`not_started` without a row) and a token for its messages."""
 
     key: ThreadKey
     status: str
@@ -98,8 +98,8 @@ def update_thread(
 ) -> Thread | None:
     """Change or start a thread in one transaction that holds the row's lock, and return it as stored.
 
-    A change of status stores its log entry in the outbox in the same transaction. A request that changes nothing does
-    not change the time either, and returns None if the user may not read the thread. Raises `BadRequestError` or
+    A change of status stores its log entry in the outbox in the same transaction. A request that changes nothing leaves
+    the thread's time unchanged, and returns None if the user may not read the thread. Raises `BadRequestError` or
     `NotAllowedError` without storing anything.
     """
     check_shape(update)
@@ -114,7 +114,7 @@ def update_thread(
 
 
 def grant_help(database: Database, giver_id: str, receiver_id: str, item_id: str, helper_group_id: str) -> None:
-    """Let a user or group request help from a group on the item and, along propagating edges, below it.
+    """Let a user or group request help from a group on an item and on the items below it along propagating edges.
 
     Granting again changes nothing. Raises `NotAllowedError` if the giver may not grant it.
     """
