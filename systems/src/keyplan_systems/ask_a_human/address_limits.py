@@ -1,4 +1,4 @@
-"""Limits per network address across all processes, which are counted in `keyplan-rate-limits`."""
+"""Limits per network address across all processes. Requests are counted in the table `keyplan-rate-limits`."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from keyplan.clock import Clock
 from keyplan_systems.web.rate_limits import Limit, SharedLimit, limit_from
 
 AGENTS_VARIABLE: Final = "KEYPLAN_ASK_A_HUMAN_AGENT_LIMIT"
-"""Environment variable that limits registrations of agents."""
+"""Environment variable with the limit of agent registrations."""
 AGENTS: Final = Limit("agent registrations", 20, 3_600, per="address")
 
 
 DEVICES_VARIABLE: Final = "KEYPLAN_ASK_A_HUMAN_DEVICE_LIMIT"
-"""Environment variable that limits registrations of devices."""
+"""Environment variable with the limit of device registrations."""
 DEVICES: Final = Limit("device registrations", 60, 3_600, per="address")
 ANSWERS_VARIABLE: Final = "KEYPLAN_ASK_A_HUMAN_ANSWER_LIMIT"
-"""Environment variable that limits answers to all questions."""
+"""Environment variable with the limit of answers to all questions."""
 ANSWERS: Final = Limit("answers", 120, 3_600, per="address")
 PER_QUESTION_VARIABLE: Final = "KEYPLAN_ASK_A_HUMAN_ANSWERS_PER_ADDRESS"
-"""Environment variable that limits answers to one question: a number, or "off"."""
+"""Environment variable with the maximum number of answers to one question, or "off"."""
 PER_QUESTION: Final = 3
-"""Default: a household or a few colleagues behind one address can answer, but cannot close a question alone."""
+"""Default maximum: a household or a few colleagues behind one address can answer, but cannot close a question alone."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,7 @@ class AddressLimits:
     devices: SharedLimit
     answers: SharedLimit
     answers_per_question: int | None
-    """Maximum number of stored answers to one question; None for any number. The transaction of an answer counts
-    them."""
+    """Maximum number of stored answers to one question, or None for no limit. Each answer's transaction counts them."""
 
     @classmethod
     def over(cls, connection: Connection, clock: Clock, environment: Mapping[str, str] | None = None) -> AddressLimits:

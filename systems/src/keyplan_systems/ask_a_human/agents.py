@@ -71,7 +71,7 @@ class Agents:
         return secret
 
     def issue(self, agent: str) -> str | None:
-        """Return a new secret for an agent that has lost its secret, and invalidate all others.
+        """Return a new secret for an agent that has lost its secret, and invalidate its other secrets.
 
         Returns None for an unknown ID.
         """

@@ -32,7 +32,7 @@ from keyplan_systems.ask_a_human.entities import Response as StoredResponse
 from keyplan_systems.ask_a_human.entities import UserStats
 
 RECENT_ANSWERS = 100
-"""Number of a person's answers that lists mark as answered."""
+"""Number of a user's most recent answers that are marked in lists of questions."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Answers:
         self._base, self._connection, self._limits = base, base.connection, limits
 
     def feed(self, audience: Audience | None, limit: int, cursor: str | None) -> Page[Question]:
-        """Return answerable questions, newest first. Raises CursorError for a cursor of another list."""
+        """Return answerable questions, newest first. Raises CursorError if the cursor belongs to another list."""
         now_s = self._base.now_ms // SECOND_MS
         call = (
             design_questions.open_questions(now_s)
@@ -66,7 +66,7 @@ class Answers:
         return self._page(call, limit, cursor)
 
     def neediest(self, audience: Audience | None, limit: int, cursor: str | None) -> Page[Question]:
-        """Return answerable questions, starting with the smallest share of answers. Raises CursorError."""
+        """Return answerable questions, those with the smallest share of answers first. Raises CursorError."""
         now_s = self._base.now_ms // SECOND_MS
         call = (
             design_questions.needy_questions(now_s)
@@ -88,7 +88,7 @@ class Answers:
     def own(self, question_id: str, caller: Identity) -> tuple[Response, Reply | None] | None:
         """Return the caller's answer to a question with the reply to it, or None without an answer.
 
-        Another device with the caller's fingerprint does not see the answer, and gets None for the reply.
+        For another device with the same fingerprint, the answer's content is hidden and the reply is None.
         """
         stored = self._response(question_id, caller)
         if stored is None:
@@ -138,9 +138,9 @@ class Answers:
         return self._connection.run(design_responses.response_of(question_id, response_id))
 
     def _counted(self, person: str, address: str | None) -> Allowance:
-        self._base.count(limits.RESPONSE_PACE, person)  # first, so that its refusal does not use up the hourly limit
+        self._base.count(limits.RESPONSE_PACE, person)  # first, so that rejection does not use up the hourly limit
         allowance = self._base.count(limits.RESPONSES, person)
-        if address is not None:  # last: refused requests do not use up the limit of others behind the address
+        if address is not None:  # checked last, because other users behind the address share the limit
             self._limits.answers.take(address)
         return allowance
 
@@ -154,7 +154,7 @@ class Answers:
         device: str | None,
         address: str | None,
     ) -> Scored | None:
-        """Write the answer. Return None if an item that it depends on has changed since it was read."""
+        """Write the answer. Return None if an item that the answer depends on has changed since it was read."""
         person = response.fingerprint_hash
         known = self._connection.run(design_people.stats_of_user(person))
         notice = self._connection.run(design_push.notice_of(question.question_id, person))
@@ -180,7 +180,7 @@ class Answers:
 
 
 def _repeated(stored: StoredResponse, caller: Identity, body: Mapping[str, object]) -> AnswerResult | None:
-    """Return the first reply if this request stored the response, judging by its device and content."""
+    """Return the original reply if the device and the content show that this request stored the response, or None."""
     reply, response = records.reply(stored), records.response(stored)
     if reply is None or caller.device is None or stored.device != caller.device:
         return None

@@ -199,7 +199,7 @@ def _add_questions(router: APIRouter, service: Service, reading: Any, person: An
 
 
 def _add_answering(router: APIRouter, service: Service, trusted_proxies: int, person: Any) -> None:
-    # The body's form is checked after question, person and limits, as documented, and therefore not by the framework.
+    # The body is validated after the question, user and limits, as documented, and therefore not by the framework.
     @router.post(
         "/responses",
         status_code=201,

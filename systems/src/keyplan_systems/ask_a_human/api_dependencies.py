@@ -55,13 +55,13 @@ Cursor: TypeAlias = Annotated[
 
 
 def show_allowance(response: Response, allowance: Allowance | None) -> None:
-    """Set the headers that contain the number of remaining requests."""
+    """Set the response headers with the number of remaining requests."""
     if allowance is not None:
         response.headers.update(allowance.headers())
 
 
 class Counting:
-    """Dependency that counts a request against a limit by the caller's address."""
+    """Dependency that counts a request against a limit per network address."""
 
     def __init__(self, base: Base, limit: Limit, trusted_proxies: int) -> None:
         self._base, self._limit, self._trusted_proxies = base, limit, trusted_proxies
@@ -72,11 +72,12 @@ class Counting:
 
 
 def address(request: Request, trusted_proxies: int) -> str:
-    """Return the caller's address: that of the connection, or the one that the outermost trusted proxy reports.
+    """Return the caller's network address, from the connection or as reported by the outermost trusted proxy.
 
     An IPv6 address is reduced to its /64 network, because a caller usually has all of its addresses. With n trusted
-    proxies, it is the n-th entry from the right of X-Forwarded-For, because a client can forge all entries left of it.
-    Several lines of the header are one list (RFC 9110, 5.3), because proxies may add their own line after the caller's.
+    proxies, it is the n-th entry from the right of X-Forwarded-For, because a client can forge all entries to the left
+    of it. Several lines of the header are one list (RFC 9110, 5.3), because proxies may add their own line after the
+    caller's.
     """
     forwarded = ",".join(request.headers.getlist("X-Forwarded-For"))
     hops = [hop.strip() for hop in forwarded.split(",") if hop.strip()]
@@ -96,7 +97,7 @@ def _network(address: str) -> str:
 
 
 class PerAddress:
-    """Dependency that counts a request against a limit shared by all processes, by the caller's address."""
+    """Dependency that counts a request against a limit per network address that all processes share."""
 
     def __init__(self, limit: SharedLimit, trusted_proxies: int) -> None:
         self._limit, self._trusted_proxies = limit, trusted_proxies
@@ -113,7 +114,7 @@ class Authenticated:
         self._agents = agents
 
     def __call__(self, secret: AgentSecret, x_agent_id: AgentHeader = None) -> str:
-        """Return the agent's ID. Raises InvalidRequestError or problem 401."""
+        """Return the agent's ID. Raises InvalidRequestError, or `Problem` with status 401."""
         agent = requests.agent_id(x_agent_id)
         if secret is None:
             message = "Send the agent's secret as a bearer token; POST /agent/register issues one."
@@ -130,20 +131,20 @@ class Polling:
         self._base, self._authenticated = base, authenticated
 
     def __call__(self, response: Response, secret: AgentSecret, x_agent_id: AgentHeader = None) -> str:
-        """Return the agent's ID. Raises InvalidRequestError, RateLimitedError or problem 401."""
+        """Return the agent's ID. Raises InvalidRequestError or RateLimitedError, or `Problem` with status 401."""
         agent = self._authenticated(secret, x_agent_id)
         show_allowance(response, self._base.count(limits.POLLS, agent))
         return agent
 
 
 class FromDevice:
-    """Dependency that returns the identity for a device token."""
+    """Dependency that returns the identity of a user, given a device token."""
 
     def __init__(self, devices: Devices) -> None:
         self._devices = devices
 
     def __call__(self, token: DeviceToken) -> Identity:
-        """Return the identity. Raises problem 401."""
+        """Return the identity. Raises `Problem` with status 401."""
         if token is None:
             message = "Send the device's token as a bearer token; POST /human/devices issues one."
             raise Problem(401, message, headers=unauthorized().headers)
@@ -160,7 +161,7 @@ class FromPerson:
         self._from_device = from_device
 
     def __call__(self, token: DeviceToken, x_fingerprint: FingerprintHeader = None) -> Identity:
-        """Return the identity. Raises InvalidRequestError or problem 401."""
+        """Return the identity. Raises InvalidRequestError, or `Problem` with status 401."""
         fingerprint = requests.fingerprint_hash(x_fingerprint)
         identity = self._from_device(token)
         if identity.fingerprint != fingerprint:
@@ -175,7 +176,7 @@ class FromAnybody:
         self._from_person = from_person
 
     def __call__(self, token: DeviceToken, x_fingerprint: FingerprintHeader = None) -> Identity | None:
-        """Return the identity or None. Raises InvalidRequestError or problem 401."""
+        """Return the identity or None. Raises InvalidRequestError, or `Problem` with status 401."""
         return None if x_fingerprint is None else self._from_person(token, x_fingerprint)
 
 
@@ -246,4 +247,4 @@ TRANSLATIONS: Mapping[type[Exception], Translation] = {
     WriteConflictError: _busy,
     UnavailableError: _busy,
 }
-"""Responses for every refusal and failure that routes let through."""
+"""Functions that convert the errors that routes do not handle to responses."""

@@ -24,11 +24,12 @@ from keyplan_systems.web.health import in_thread
 from keyplan_systems.web.system import Built, Resources, System, Worker
 
 CREDENTIALS = "KEYPLAN_ASK_A_HUMAN_FCM_CREDENTIALS"
-"""Environment variable of the service account's JSON file; without it pushes go to a local outbox."""
+"""Environment variable with the path of the service account's JSON file. If unset, pushes are written to a local
+outbox."""
 LINKS = "KEYPLAN_ASK_A_HUMAN_LINK_BASE"
-"""Environment variable of the web app's URL, such as https://ask.example: pushes link to its questions."""
+"""Environment variable with the URL of the web app, such as https://ask.example. Pushes link to its questions."""
 PROXIES = "KEYPLAN_ASK_A_HUMAN_TRUSTED_PROXIES"
-"""Environment variable with the number of trusted proxies before the API; default 0."""
+"""Environment variable with the number of trusted proxies in front of the API. The default is 0."""
 OUTBOX = "outbox.jsonl"
 
 

@@ -37,19 +37,19 @@ _log = logging.getLogger(__name__)
 Input = TypeVar("Input")
 Result = TypeVar("Result")
 ATTEMPTS = 80
-"""Number of attempts after conflicting changes: more than the number of answers to a question."""
+"""Maximum number of attempts if items change concurrently, which exceeds the number of answers to a question."""
 
 
 STALE = (AlreadyExistsError, ConditionFailedError, NotFoundError, VersionConflictError)
 """Failures of a write whose items have changed since they were read."""
 PASSING = (ThrottledError, WriteConflictError)
-"""Failures of a transaction's part that may succeed shortly afterwards, unchanged."""
+"""Failures of a transaction's part that may succeed if the transaction is repeated unchanged."""
 UNREADABLE = (UnreadableItemError, ValueError)
-"""Failures of unreadable items: not an item of its entity, or values that the rules do not know."""
+"""Errors for unreadable items: the item does not match its entity, or the rules do not know its values."""
 
 
 class BusyError(Exception):
-    """Raised if too many concurrent changes of the same items occur for a caller to wait."""
+    """Raised if the same items change concurrently too often."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Failures:
             return None
 
     def tell(self, done: int) -> None:
-        """Raise an UnfinishedError with the failures, if any, and the number of completed units."""
+        """Raise an UnfinishedError with the failures and the number of completed units, if there were failures."""
         if self.found:
             raise UnfinishedError.of(self.found, done)
 
@@ -117,7 +117,7 @@ class Base:
         except ConditionFailedError as failed:
             raise limits.refusal(window, now_ms) from failed
         except OutcomeUnknownError:
-            # The outcome is unknown. Counting again can only make the limit stricter by one.
+            # The outcome is unknown. Counting the request again makes the limit stricter by at most one.
             return self._again(window, now_ms)
         return limits.allowance(window, counter.requests)
 
@@ -131,7 +131,7 @@ class Base:
         return limits.allowance(window, counter.requests if counter is not None else 1)
 
     def decide(self, call: Call[Any]) -> None:
-        """Run a write as a transaction, which is safe to repeat after lost responses. Raises its first failure."""
+        """Run a write as a transaction, which can be repeated if a response is lost. Raises its first failure."""
         try:
             if isinstance(call, WriteCall):
                 self.connection.transact(call)
@@ -149,7 +149,7 @@ class Base:
         return question
 
     def back_off(self, attempt: int) -> None:
-        """Wait for a random and increasing time, so that concurrent writers of the same items finish first."""
+        """Wait for a random time that grows with each attempt, so that concurrent writers finish first."""
         self.clock.wait(self._never, self.clock.random.uniform(0, 0.004 * 2 ** min(attempt, 5)))
 
 
@@ -165,7 +165,7 @@ def readable(read: Callable[[Input], Result], stored: Iterable[Input]) -> list[R
 
 
 def log_unreadable(error: Exception) -> None:
-    """Log an unreadable item that a list omits."""
+    """Log an unreadable item that is omitted from a list."""
     _log.error("an item cannot be read and is left out", exc_info=error)
 
 
@@ -175,6 +175,6 @@ def unknown_question(question_id: str) -> QuestionNotFoundError:
 
 
 def is_uuid(text: str) -> bool:
-    """Return True if a caller's text can be an ID. Other texts are not passed to the database."""
+    """Return True if a caller's text is a valid ID. Other texts are not passed to the database."""
     parts = text.split("-")
     return [len(part) for part in parts] == [8, 4, 4, 4, 12] and all(char in "0123456789abcdef-" for char in text)

@@ -47,7 +47,7 @@ TIMEOUT_S = 30.0
 
 
 class SubmitOptions(TypedDict, total=False):
-    """Optional parts of a question other than its prompt. Omitted parts have the server's defaults."""
+    """Optional parts of a question. The server has defaults for omitted parts."""
 
     type: QuestionType | Literal["text", "multiple_choice"]
     options: Sequence[str]
@@ -134,7 +134,10 @@ class AgentClient:
         return self._drive(self._flows.register(agent_id))
 
     def rotate_secret(self) -> AgentCredentials:
-        """Replace the agent's secret here and on the server, which accepts the old one until the new one is used."""
+        """Replace the agent's secret in this client and on the server.
+
+        The server accepts the old secret until the new one is used for the first time.
+        """
         return self._drive(self._flows.rotate_secret())
 
     def submit(self, prompt: str, **wishes: Unpack[SubmitOptions]) -> CreatedQuestion:
@@ -153,11 +156,11 @@ class AgentClient:
         min_answers: int | None = None,
         on_poll: Callable[[AgentQuestion], None] = lambda _question: None,
     ) -> AgentQuestion:
-        """Return the question when it is finished or has `min_answers`, or its state after `timeout_s` seconds.
+        """Wait until the question is finished, has `min_answers`, or `timeout_s` seconds have passed, and return it.
 
         `on_poll` is called with the question after each poll. Check `finished` and `current_responses` to distinguish
-        these cases. Answers that arrived in time are always included. Raises the server's AskError if it requests a
-        pause beyond that time.
+        these cases. Answers that arrived in time are always included. Raises AskError if the server requests a pause
+        that exceeds the remaining time.
         """
         return self._drive(self._flows.wait(question_id, timeout_s, min_answers), on_poll)
 

@@ -1,11 +1,19 @@
 """The exceptions of the client for agents.
 
-AskError ├── ApiError an error response; has code, status, details and retry_after_s │ ├── ValidationFailedError
-VALIDATION_ERROR, 400 │ ├── NotAuthenticatedError UNAUTHORIZED, 401 │ ├── AgentQuotaError AGENT_QUOTA_EXCEEDED, 403 │
-├── QuestionNotFoundError QUESTION_NOT_FOUND, 404 │ ├── AgentIdTakenError AGENT_ID_TAKEN, 409 │ ├── KeyReusedError
-IDEMPOTENCY_KEY_REUSED, 422 │ ├── RateLimitedError RATE_LIMITED, 429 │ └── ServerFailedError SERVER_ERROR, and any other
-status of 500 and above ├── UnreachableError no response, even after the retries └── UnexpectedAnswerError a response
-that does not follow this interface
+The class hierarchy is:
+
+    AskError
+    ├── ApiError                     an error response; has code, status, details and retry_after_s
+    │   ├── ValidationFailedError    VALIDATION_ERROR, 400
+    │   ├── NotAuthenticatedError    UNAUTHORIZED, 401
+    │   ├── AgentQuotaError          AGENT_QUOTA_EXCEEDED, 403
+    │   ├── QuestionNotFoundError    QUESTION_NOT_FOUND, 404
+    │   ├── AgentIdTakenError        AGENT_ID_TAKEN, 409
+    │   ├── KeyReusedError           IDEMPOTENCY_KEY_REUSED, 422
+    │   ├── RateLimitedError         RATE_LIMITED, 429
+    │   └── ServerFailedError        SERVER_ERROR, and any other status from 500 on
+    ├── UnreachableError             no response, even after the retries
+    └── UnexpectedAnswerError        a response that does not follow this interface
 """
 
 from __future__ import annotations
@@ -32,7 +40,7 @@ class ApiError(AskError):
 
 
 class ValidationFailedError(ApiError):
-    """Raised if a value of the request is out of range. `details` contains the field name."""
+    """Raised if a value in the request is out of range. `details` contains the field name."""
 
 
 class NotAuthenticatedError(ApiError):
@@ -56,7 +64,7 @@ class KeyReusedError(ApiError):
 
 
 class RateLimitedError(ApiError):
-    """Raised for too many requests, if the requested pause is longer than the client may wait."""
+    """Raised for too many requests, if the server requests a longer pause than the client may wait."""
 
 
 class ServerFailedError(ApiError):
@@ -84,6 +92,6 @@ BY_CODE: Mapping[str, type[ApiError]] = {
 
 
 def api_error(body: ErrorBody, status: int, retry_after_s: float | None) -> ApiError:
-    """Return the exception for an error response by its code, or ApiError for an unknown code."""
+    """Return the exception for the code of an error response, or ApiError for an unknown code."""
     kind = BY_CODE.get(body.code, ServerFailedError if status >= 500 else ApiError)
     return kind(body, status, retry_after_s)

@@ -1,8 +1,7 @@
-"""The agent client without sockets, as generators that yield the next step and receive its result.
+"""The agent client without network access, as generators that yield the next step and receive its result.
 
-A flow yields `Call`, `Pause` and `Seen`. The driver sends back an `Answer` or `Lost` for a call, the current times for
-a pause, and None for a reported poll. The same flow can therefore be used in threads, event loops, and tests with a
-manual clock.
+A flow yields `Call`, `Pause` and `Seen`. The driver sends back an `Answer` or `Lost` for a call, `Now` for a pause, and
+None for a reported poll. The same flow can therefore be used in threads, event loops, and tests with a manual clock.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A report of a poll while waiting, whose result is ignored."""
+    """A report of a poll while waiting for answers. The driver's reply is ignored."""
 
     question: AgentQuestion
 
@@ -80,7 +79,7 @@ class Retries:
     """The retry policy of one request: 1 s, doubling each time up to 30 s, plus up to 10 % jitter.
 
     A pause that the server requests is respected, unless it is longer than `longest_pause_s` or the remaining total
-    time. In that case, the error is raised immediately, because the agent can use the time better.
+    time. In that case, the error is raised immediately, so that the agent can continue.
     """
 
     attempts: int = 5
@@ -104,8 +103,8 @@ class Polling:
     jitter: float = 0.1
 
     def pause(self, number: int, chance: random.Random) -> float:
-        """Return the seconds to wait before poll `number`, starting at 0."""
-        # The exponent is bounded, because a float overflows long before a patient agent stops.
+        """Return the number of seconds to wait before poll `number`, which starts at 0."""
+        # The exponent is bounded, because a float would overflow if an agent polls for a long time.
         steady = min(self.longest_s, self.first_s * self.factor ** min(number, 64))
         return steady * chance.uniform(1 - self.jitter, 1 + self.jitter)
 
@@ -122,7 +121,7 @@ class Manner:
 def request(call: Call, model: type[Model], manner: Manner, deadline: float = math.inf) -> Flow[Model]:
     """Send one request with retries, and return the response as a model. Use it only for idempotent requests.
 
-    `deadline` is a time of the monotonic clock. The flow does not wait beyond it for a pause that the server requests.
+    `deadline` is a time of the monotonic clock. The flow does not respect a requested pause beyond this time.
     """
     retries = manner.retries
     for attempt in range(1, retries.attempts + 1):

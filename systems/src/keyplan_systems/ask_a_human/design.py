@@ -2,27 +2,31 @@
 
 Tables, attributes and indexes have the documented names. The differences are:
 
-* The deadline `expires_at` and the time to live `ttl` are two attributes: with a single attribute, a closed question
-would be deleted at its old deadline, and an expired question before its agent has read it. Responses have a `ttl` too,
-because deletes do not cascade. * EXPIRED is computed when a question is read and stored by a sweep, because TTL deletes
-items and never sets a status. * `ByStatus` has the sparse key `feed_pk` in eight shards, present while a question
-accepts answers: by `status`, OPEN and PARTIAL would be two lists, and all open questions would be in one partition. *
-`ByNeed` lists the same questions for the pages, sorted by their share of answers, the smallest first. `need` changes
-with each answer, which deletes and writes an index entry, but a page reads only what it shows. * `response_id` is
-derived from question and fingerprint, so that the primary key prevents a second answer, which an index cannot. A
-response also contains the hash of its device's token and the reply, which a retry gets again. * `ByLastNotified` has
-`notify_pk`, present while active (a Boolean cannot be a key, and an attribute that always exists does not make an index
-sparse), and `next_eligible_at`, because each person has a separate interval. * `ByTotalPoints` holds a row per person
-and board (the day's, the week's, of all time), in eight shards of the key `_leaderboard`, ordered by `place`, which
-also settles ties. A separate row and not the record, so that one index shows all boards alike, and a record's other
-changes do not rewrite an index. * `badges` is a map of ID to timestamp. `daily_points`, the counters of badges and a
-version are added: the points of an answer depend on the record, which must be unchanged since it was read. * A
-response, the question's count and status, the person's record, their rows and flags are written in one transaction. The
-histograms, by which ranks are counted, follow by the table's stream: eight items that every answer writes would cause
-conflicts between answers. * Records that the documents require without naming a table are stored next to their subject:
-idempotency keys, agents (hashes of their secrets, open questions) and errands of workers with questions; flags and
-request counters with responses, which the document counts for its limits; devices, notices and retries with
-subscriptions.
+* The deadline `expires_at` and the time to live `ttl` are two attributes. With a single attribute, a closed question
+  would be deleted at its old deadline, and an expired question before its agent has read it. Responses also have a
+  `ttl`, because deletes do not cascade.
+* EXPIRED is computed when a question is read, and stored by a sweep, because TTL deletes items and never sets a status.
+* `ByStatus` has the sparse partition key `feed_pk` in eight shards, which exists while a question accepts answers. With
+  `status` as the key, OPEN and PARTIAL would be two lists, and all open questions would be in one partition.
+* `ByNeed` lists the same questions for the pages, sorted by their share of answers, smallest first. `need` changes with
+  each answer, which deletes and writes an index entry, but a page reads only the questions that it shows.
+* `response_id` is derived from question and fingerprint, so that the primary key prevents a second answer, which an
+  index cannot do. A response also contains the hash of its device's token, and the reply, which a retry gets again.
+* `ByLastNotified` has the keys `notify_pk` and `next_eligible_at`. `notify_pk` exists while a subscription is active: a
+  Boolean cannot be a key, and an attribute that always exists does not make an index sparse. `next_eligible_at` is
+  needed because each user has a separate interval.
+* `ByTotalPoints` contains one row per user and board (day, week, all time), in eight shards of the key `_leaderboard`.
+  The rows are sorted by `place`, which also breaks ties. They are separate from the users' records, so that one index
+  contains all boards, and other changes of a record do not rewrite an index.
+* `badges` is a map of ID to timestamp. `daily_points`, the counters of badges and a version are added. The points of an
+  answer depend on the record, which must be unchanged since it was read.
+* A response, the question's count and status, the user's record, its rows, and flags are written in one transaction.
+  The histograms for the ranks are updated from the table's stream, because all answers would conflict if each
+  transaction wrote the same eight items.
+* Records that the documents require without naming a table are stored with related items. Idempotency keys, agents
+  (hashes of their secrets, open questions) and worker errands are stored with questions. Flags and request counters are
+  stored with responses, which the document counts for its limits. Devices, notices and retries are stored with
+  subscriptions.
 """
 
 from __future__ import annotations

@@ -129,11 +129,13 @@ def answer_question(
 
 
 counted_changes = Seen(user_stats)
-"""Changes of rows that the histograms contain: a mark in the counting transaction, because deliveries repeat."""
+"""Records of changes that the histograms already contain. The counting transaction stores them, because the stream can
+repeat changes."""
 FAILED_COUNTS = "failed-counts"
 """Destination of changes that could not be counted."""
 counting: ContextVar[Callable[[Inserted[BoardRow] | Modified[BoardRow]], None]] = ContextVar("counting")
-"""Receiver of the changes of the consumer below; the program that runs it sets it, as a design has no connection."""
+"""Handler for the changes of the consumer below. The program that runs the consumer sets it, because a design has no
+connection."""
 
 
 @user_stats.on_change(BoardRow, retries=20, on_failure=FAILED_COUNTS, idempotent=True)

@@ -19,7 +19,7 @@ from keyplan_systems.ask_a_human.entities import (
 
 @dataclass(frozen=True)
 class Claimed:
-    """A claimed subscription: its state as read, and the times of this and the next possible notification."""
+    """A claimed subscription: the state that was read, and the times of this and the next possible notification."""
 
     subscription_id: str
     seen: str

@@ -13,13 +13,13 @@ from keyplan_systems.ask_a_human.entities import Agent, Errand, KeyRecord, Quest
 
 T = TypeVar("T")
 One = Annotated[list[T], Field(max_length=1)]
-"""Conditional parts of a transaction."""
+"""Optional parts of a transaction."""
 Two = Annotated[list[T], Field(max_length=2)]
 
 
 @dataclass(frozen=True)
 class Counted:
-    """The effect of another answer on a question: the state as read, and the next state."""
+    """The effect of another answer on a question: the state that was read, and the next state."""
 
     question_id: str
     before: int

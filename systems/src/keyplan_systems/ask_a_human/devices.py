@@ -17,14 +17,14 @@ from keyplan_systems.ask_a_human.entities import Device, FingerprintOwner
 class Identity:
     """The user behind a request, as hashes.
 
-    `fingerprint` can answer each question once, from any device. `person` has the record and its limits: the
-    fingerprint's own record for its first device, and a separate one for every other device.
+    Each `fingerprint` can answer a question once, from any device. `person` identifies the user's record and limits.
+    The first device of a fingerprint uses the record of the fingerprint, and every other device has a separate record.
     """
 
     fingerprint: str
     person: str
     device: str | None = None
-    """Hash of the device's token; None within this process, which needs no token."""
+    """Hash of the device's token. None for calls within this process, which need no token."""
 
 
 class Devices:
@@ -45,9 +45,9 @@ class Devices:
         return token
 
     def identify(self, token: str) -> Identity | None:
-        """Return the identity for a token, or None for an unknown token.
+        """Return the identity of the user of a device, given its token, or None for an unknown token.
 
-        The hash of the token is the key of its item, so no bytes of a caller's input are compared.
+        The item is read by the hash of the token, so the caller's input is not compared byte by byte.
         """
         hashed = credentials.secret_hash(token)
         for attempt in range(ATTEMPTS):
@@ -61,7 +61,7 @@ class Devices:
         raise BusyError("this device is being used for the first time by many requests at once")
 
     def _set_person(self, device: Device) -> None:
-        """Set the user of a device, unless a concurrent request has set it. The next read returns it."""
+        """Set the user of a device, unless a concurrent request has set it. The next read returns the user."""
         owner = FingerprintOwner(fingerprint=device.fingerprint, device=device.token_hash)
         try:
             self._connection.run(design_push.claim_fingerprint(owner, device.token_hash, device.fingerprint))

@@ -14,7 +14,7 @@ from keyplan_systems.ask_a_human.domain.requests import Audience, QuestionType
 Uuid = Annotated[str, Field(pattern=r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$")]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Timestamp = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$")]
-"""Timestamp in its stored form: UTC, three decimals, Z. Sort keys that contain it order by time."""
+"""Timestamp in its stored form: UTC, three decimals, Z. Sort keys that start with it are sorted by time."""
 Name = Annotated[str, Field(pattern=r"^[!-~]{1,128}$", max_length=128)]
 """Self-chosen names of callers."""
 Partition = Annotated[str, Field(pattern=r"^(ALL_TIME|DAILY#[0-9-]{10}|WEEKLY#[0-9-]{10})#0[0-7]$")]
@@ -73,7 +73,7 @@ class Question(Entity):
     required_responses: int
     current_responses: int
     need: Annotated[str, Field(pattern=r"^[0-9]{3}#[0-9]{11}$")]
-    """Position among questions that need answers: the percentage of answers, then the deadline."""
+    """Position in the list of questions that need answers: the percentage of answers, and then the deadline."""
     agent_id: Name
     idempotency_key: str | None = None
     created_at: Timestamp
@@ -81,7 +81,7 @@ class Question(Entity):
     """Deadline in epoch seconds: the first second at which the question is unanswerable."""
     closed_at: Timestamp | None = None
     ttl: int
-    """When the item may be removed, epoch seconds."""
+    """Time at which the item may be deleted, in epoch seconds."""
 
 
 @questions.entity(
@@ -108,9 +108,9 @@ class Agent(Entity):
 
     agent: Name
     secret_hash: Sha256 | None = None
-    """None for an agent from before agents had secrets: an operator issues its first secret."""
+    """None for an agent that was registered before agents had secrets. An operator issues its first secret."""
     next_secret_hash: Sha256 | None = None
-    """Secret of a rotation, until its first use replaces the other one."""
+    """Hash of a rotated secret. Its first use replaces the current secret."""
     registered_at: Timestamp | None = None
     open_questions: int = 0
 
@@ -122,7 +122,7 @@ class Agent(Entity):
     store_key_fields=False,
 )
 class Errand(Entity):
-    """A task for a worker about a question at a time: store its expiry, or push it to users."""
+    """A scheduled task for a worker: to store that a question has expired, or to push a question to users."""
 
     kind: Annotated[str, Field(pattern=r"^(EXPIRE|PUSH)$")]
     question: Uuid
@@ -162,7 +162,7 @@ class Response(Entity):
 
     question_id: Uuid
     response_id: Uuid
-    """UUIDv5 of question and fingerprint: the table refuses a second answer."""
+    """UUIDv5 of question and fingerprint, so that the table rejects a second answer."""
     answer: str | None = None
     selected_option: int | None = None
     confidence: int | None = None
@@ -170,11 +170,12 @@ class Response(Entity):
     created_at: Timestamp
     response_time_ms: int | None = None
     device: Sha256 | None = None
-    """Token hash of its device, to which the reply is repeated."""
+    """Hash of the token of the device that sent the answer. Only this device gets the reply again."""
     points_earned: int | None = None
     total_points: int | None = None
     new_badges: list[str] | None = None
-    """Content of the reply, with points and total; absent from responses stored before replies were repeated."""
+    """Content of the reply, with points and total. Missing in responses that were stored before replies could be
+    repeated."""
     ttl: int
 
 
@@ -245,7 +246,7 @@ class Subscription(Entity):
     subscription_id: Uuid
     fcm_token: str
     token_digest: Sha256
-    """SHA-256 of the token, which may be longer than a key: two subscriptions never have the same token."""
+    """SHA-256 of the push token, which may be too long for a key. Two subscriptions never have the same token."""
     fingerprint_hash: Sha256
     min_interval_minutes: int
     last_notified_at: Timestamp | None = None
@@ -254,7 +255,7 @@ class Subscription(Entity):
     updated_at: Timestamp
     active: bool
     device: Sha256 | None = None
-    """Token hash of the device that may change it; None for subscriptions from before devices had tokens."""
+    """Hash of the token of the device that may change it. None for subscriptions created before devices had tokens."""
     version: int = 0
 
 
@@ -268,9 +269,9 @@ class Device(Entity):
 
     token_hash: Sha256
     fingerprint: Sha256
-    """Hash of the fingerprint it was registered with."""
+    """Hash of the fingerprint with which the device was registered."""
     person: Sha256 | None = None
-    """Person it acts for, from its first request on."""
+    """User of the device, which its first request sets."""
     registered_at: Timestamp
 
 
@@ -303,14 +304,15 @@ class Notice(Entity):
     store_key_fields=False,
 )
 class Delivery(Entity):
-    """A push that the service has not accepted yet, to be retried."""
+    """A push that the push service has not accepted yet and that is to be retried."""
 
     question: Uuid
     subscription: Uuid
     attempt: int
-    """Number of sends."""
+    """Number of attempts so far."""
     claimed_at: Timestamp
-    """When the subscription was claimed for it; if another push has claimed it since then, this one is dropped."""
+    """Time at which this push claimed the subscription. If another push has claimed it since then, this push is
+    dropped."""
     due_at: Timestamp
     ttl: int
 
@@ -373,7 +375,7 @@ class BoardRow(Entity):
     person: Sha256
     leaderboard: Annotated[Partition, Attribute("_leaderboard")]
     place: Annotated[str, Field(min_length=1, max_length=100)]
-    """Orders better rows first: points descending, then the time they were reached, then the person."""
+    """Sorts better rows first: by points descending, then the time at which they were reached, then the user."""
     total_points: int
     total_answers: int
     ttl: int | None = None

@@ -27,7 +27,7 @@ class Conversation:
 
 
 def converse(url: str, run: str) -> Conversation:
-    """Ask a question, answer it twice, and read the answers. `run` distinguishes several runs.
+    """Ask a question, answer it as two users, and read the answers. `run` distinguishes several runs.
 
     Raises AskError if the question is rejected, and httpx.HTTPError if an answer is rejected.
     """

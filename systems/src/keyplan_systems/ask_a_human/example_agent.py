@@ -30,7 +30,7 @@ class Facts:
 
 
 def drafts(facts: Facts) -> list[str]:
-    """Return three drafts of a release note: effect first, problem first, and both in one sentence."""
+    """Return three drafts of a release note: the effect first, the problem first, or both in one sentence."""
     return [
         f"{facts.product} now {facts.change}.",
         f"Fixed: {facts.reason}. {facts.product} {facts.change}.",

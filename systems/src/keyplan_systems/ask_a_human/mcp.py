@@ -36,7 +36,8 @@ AGENT_VARIABLE: Final = "ASK_A_HUMAN_AGENT"
 SECRET_VARIABLE: Final = "ASK_A_HUMAN_SECRET"  # noqa: S105 - a name, no secret
 LONGEST_WAIT_S: Final = 3_600
 POLLING: Final = Polling(first_s=2.0, longest_s=30.0)
-"""Pace of polls while a client waits: 10 in the first minute, 120 in an hour, of the 600 that an agent may make."""
+"""Poll intervals while a client waits: 10 polls in the first minute and 120 per hour, of the 600 that an agent may
+make."""
 INSTRUCTIONS: Final = (
     "Ask people for opinions, choices and short texts that you cannot judge yourself. Ask one clear question with its"
     " context, because people see nothing else. Answers take minutes: pass wait_seconds to wait, or call"
@@ -119,7 +120,7 @@ class _Tools:
     async def _answers(
         self, ctx: Context, question_id: str, wait_seconds: int, min_answers: int | None
     ) -> HumanResponses:
-        seen = [-1, 0]  # answers in the last report, and polls since without another one
+        seen = [-1, 0]  # number of answers in the last report, and of polls without new answers since then
 
         async def report(question: AgentQuestion) -> None:
             """Report the answers.

@@ -30,8 +30,8 @@ from keyplan_systems.ask_a_human.domain.timestamps import retry_after_s
 FCM_URL = "https://fcm.googleapis.com"
 FCM_SCOPE = "https://www.googleapis.com/auth/firebase.messaging"
 TIMEOUT_S = 10.0
-QUOTA_PAUSE_S = 60.0  # the quota refills each minute; used if the answer does not name a time
-LONGEST_PAUSE_S = 30 * 86_400.0  # longer than any question waits; longer values are ignored
+QUOTA_PAUSE_S = 60.0  # the quota refills each minute; used if the response contains no time
+LONGEST_PAUSE_S = 30 * 86_400.0  # longer than the lifetime of any question; longer values are ignored
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class PushMessage:
 
 
 class Notifier(Protocol):
-    """Interface of a sender of push messages. Results are values, and service failures are not exceptions."""
+    """Interface of a sender of push messages. Failures of the service are returned as outcomes and not raised."""
 
     async def send(self, message: PushMessage) -> Outcome:
         """Send one message and return its outcome."""
@@ -158,7 +158,7 @@ class FcmNotifier:
 
 
 def payload(message: PushMessage) -> dict[str, object]:
-    """Return the message in FCM's format: a web push that is dropped when it is too late to answer."""
+    """Return the message in FCM's format, as a web push that FCM drops when the question is no longer answerable."""
     return {
         "message": {
             "token": message.token,
@@ -211,7 +211,7 @@ class _Sent(BaseModel):
 
 
 def outcome(answer: httpx.Response, now_s: float) -> Outcome:
-    """Return the outcome that an FCM response means."""
+    """Return the outcome that an FCM response represents."""
     if answer.is_success:
         try:
             return Delivered(_Sent.model_validate_json(answer.content).name)

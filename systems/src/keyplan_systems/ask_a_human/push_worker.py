@@ -1,7 +1,7 @@
 """The push worker, which claims rounds, samples users, claims each user before sending, and retries failures.
 
 If a worker dies between claim and send, no user is notified, because a lost push is better than a duplicate. The same
-applies to retries, whose record is deleted before they are sent.
+applies to retries, because their records are deleted before they are sent.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class PushWorker:
         last_ms = None if errand.last_round_at is None else parse_iso(errand.last_round_at)
         due_ms = None if question is None else notifications.next_round(question, errand.rounds_done, last_ms, now_ms)
         if question is None or due_ms is None:
-            with suppress(*STALE):  # another worker was first
+            with suppress(*STALE):  # another worker claimed it first
                 self._connection.run(design_questions.claim_last_round(PUSH, errand.question, errand.rounds_done))
             return None
         return None if due_ms > now_ms else (errand, question)
@@ -98,7 +98,7 @@ class PushWorker:
                 PUSH, errand.question, errand.rounds_done, last_round_at=iso(now_ms), due_at=iso(then_ms)
             )
         try:
-            # In a transaction: only there can a repetition after a lost answer distinguish its own claim.
+            # A transaction is used because it can be repeated after a lost response and still recognize its own claim.
             self._base.decide(call)
         except STALE:
             return None

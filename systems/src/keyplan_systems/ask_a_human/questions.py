@@ -26,12 +26,15 @@ from keyplan_systems.ask_a_human.entities import KeyRecord as StoredKey
 
 EXPIRE, PUSH = "EXPIRE", "PUSH"
 SWEPT_WITHIN_S = 30 * DAY_S
-"""How long the sweep may stop before a question stays in its agent's quota permanently."""
+"""Time for which the sweep may be interrupted before a question counts against its agent's quota permanently."""
 
 
 @dataclass(frozen=True)
 class AskResult:
-    """A created question, or the question of a repeated key, which has no allowance because it was not counted."""
+    """A created question, or the existing question for a repeated key.
+
+    A repeated request has no allowance, because it was not counted.
+    """
 
     question: Question
     allowance: Allowance | None
@@ -65,8 +68,8 @@ class Questions:
     def read(self, agent: str, question_id: str) -> tuple[Question, list[Response]]:
         """Return a question of the agent with its answers, oldest first.
 
-        Raises QuestionNotFoundError, including for a question of another agent. Question and answers are read
-        separately. An answer that is stored in between is left for the next poll, so that answers and count agree.
+        Raises QuestionNotFoundError, also for a question of another agent. Question and answers are read separately. An
+        answer that is stored in between is omitted until the next poll, so that the answers match their count.
         """
         question = self._base.question(question_id, self._base.now_ms)
         if question.agent_id != agent:
@@ -107,8 +110,8 @@ class Questions:
         try:
             self._connection.run(call)
         except TransactionFailedError as failed:
-            # Check the key first: if the same request was faster, the quota's last question is the one that this
-            # request repeats.
+            # Check the key first. If an identical request was faster, it may have used the last question of the quota,
+            # and this request repeats it.
             if isinstance(failed.reasons[-1], AlreadyExistsError | ConditionFailedError):
                 return False
             if any(isinstance(reason, PASSING) for reason in failed.reasons):

@@ -1,4 +1,4 @@
-"""Conversion between stored items and domain values, with one function per direction and kind."""
+"""Conversion between stored items and domain values, with two functions for each kind."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def row(stored: BoardRow) -> boards.Row:
 
 
 def stored_flag(of: abuse.Flag) -> Flag:
-    """Convert a flag to its stored form, which is kept as long as its response."""
+    """Convert a flag to its stored form. It is kept for as long as its response."""
     return Flag(
         flag_id=of.flag_id,
         question=of.question_id,

@@ -40,7 +40,7 @@ ANSWERS: tuple[tuple[int, str, dict[str, object]], ...] = (
 
 
 def load_sample(service: Service) -> None:
-    """Ask, answer and subscribe, with keys that limit this to once a day.
+    """Ask questions, answer some of them, and add a subscriber. Idempotency keys limit this to once a day.
 
     If existing data, such as yesterday's sample of another release, makes a part of this fail, the rest is skipped.
     """
@@ -60,7 +60,7 @@ def _load(service: Service) -> None:
         try:
             service.answers.answer(_identity(person), ZoneInfo("UTC"), content)
         except (AlreadyAnsweredError, QuestionClosedError):
-            continue  # loaded before
+            continue  # already loaded
     wish = SubscribeRequest(fcm_token="sample-token", min_interval_minutes=60)  # noqa: S106 - no secret
     service.subscriptions.subscribe(_identity("sample-cleo"), wish)
 

@@ -127,7 +127,7 @@ QUESTIONS: Final[tuple[dict[str, Any], ...]] = (
 
 
 def ask_all(client: AgentClient, key: str, *, timeout_seconds: int = 86_400) -> list[str]:
-    """Ask all questions and return their IDs. Questions with the same key are asked once. Raises AskError."""
+    """Ask all questions and return their IDs. Calls with the same `key` ask them only once. Raises AskError."""
     return [
         client.submit(**question, timeout_seconds=timeout_seconds, idempotency_key=f"{key}/{number}").question_id
         for number, question in enumerate(QUESTIONS)

@@ -64,7 +64,7 @@ def agent_question(question: Question, responses: Sequence[Response], now_ms: in
 
 
 def listed_question(question: Question, now_ms: int) -> ListedQuestion:
-    """Return a question in its agent's list."""
+    """Return a question for its agent's list."""
     return ListedQuestion(
         question_id=question.question_id,
         status=questions.status_at(question, now_ms),
@@ -79,7 +79,7 @@ def listed_question(question: Question, now_ms: int) -> ListedQuestion:
 
 
 def human_question(question: Question) -> HumanQuestion:
-    """Return a question in the feed."""
+    """Return a question for the feed."""
     return HumanQuestion(
         question_id=question.question_id,
         prompt=question.prompt,

@@ -139,6 +139,6 @@ class Ranking:
     def _begin(self, partition: str, ttl: int | None) -> None:
         if partition in self._begun:
             return
-        with suppress(AlreadyExistsError):  # another worker was first, or an earlier run of this one
+        with suppress(AlreadyExistsError):  # another worker or an earlier run of this worker created it
             self._connection.run(design_people.begin_histogram(Histogram(leaderboard=partition, buckets={}, ttl=ttl)))
         self._begun.add(partition)

@@ -38,7 +38,7 @@ class Sweeper:
         if stored is None:
             call = design_questions.give_back(errand.agent, EXPIRE, errand.question)
         elif questions.expired(records.question(stored), now_ms) is None:
-            return 0  # closed concurrently: the index still shows the deleted errand
+            return 0  # the question was closed concurrently, and the index still contains the deleted errand
         else:
             call = design_questions.expire(errand.question, errand.agent, now_ms // SECOND_MS, EXPIRE)
         try:

@@ -33,7 +33,7 @@ from keyplan_systems.web.files import KeyFileError, put_once
 from keyplan_systems.web.secret import Secret
 
 CONTACT_VARIABLE: Final = "KEYPLAN_ASK_A_HUMAN_PUSH_CONTACT"
-"""Environment variable of the operator's address for push services, such as mailto:ops@example.org."""
+"""Environment variable with the operator's contact address for push services, such as mailto:ops@example.org."""
 DEFAULT_CONTACT: Final = "mailto:operator@ask-a-human.example"
 SERVICES: Final = (
     "fcm.googleapis.com",
@@ -42,7 +42,7 @@ SERVICES: Final = (
     ".notify.windows.com",
     ".push.apple.com",
 )
-"""Hosts of the browsers' push services; one with a leading dot stands for all hosts below it."""
+"""Hosts of the browsers' push services. A leading dot matches all subdomains."""
 KEY_FILE: Final = "web-push.pem"
 _SIGNED_FOR_S: Final = 12 * 3600
 _POINT_BYTES, _AUTH_BYTES = 65, 16
@@ -168,7 +168,7 @@ def contact_from(environment: Mapping[str, str] | None = None) -> str:
 
 
 def server_key(folder: Path, secret: Secret | None = None) -> ec.EllipticCurvePrivateKey:
-    """Return the server's key, derived from the shared secret or stored in the folder. It is generated if missing.
+    """Return the server's key, derived from the shared secret or stored in the folder. It is generated if necessary.
 
     Raises KeyFileError if the file cannot be created, is readable by others, or is not a P-256 key.
     """

@@ -54,8 +54,7 @@ def count_request(window: str, allowed: int, expires_at: datetime) -> ItemWrite:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A limit of `allowed` requests in `window_s` seconds. Messages contain `name` and `per`, and keys contain
-    `name`."""
+    """A limit of `allowed` requests in `window_s` seconds. `name` is used in messages and keys, `per` in messages."""
 
     name: str
     allowed: int

@@ -69,7 +69,7 @@ class Assessment:
 
 
 def assess(past: Past, type: QuestionType, response: Response) -> Assessment:
-    """Assess one answer with the user's history. An answer without a duration does not count as too fast."""
+    """Assess an answer based on the user's history. An answer without a duration does not count as too fast."""
     reasons = []
     if response.response_time_ms is not None and response.response_time_ms < FASTEST_MS[type]:
         reasons.append(Reason.SUSPICIOUS_TIMING)
@@ -92,7 +92,10 @@ def normalised(text: str) -> str:
 
 
 def flags(response: Response, reasons: tuple[Reason, ...], now_ms: int) -> tuple[Flag, ...]:
-    """Return a flag for each reason. Its ID is derived from answer and reason, so that repeated writes add none."""
+    """Return a flag for each reason.
+
+    Its ID is derived from the answer and the reason, so that repeated writes do not add flags.
+    """
     return tuple(
         Flag(
             flag_id=str(uuid.uuid5(uuid.UUID(response.response_id), reason.value)),

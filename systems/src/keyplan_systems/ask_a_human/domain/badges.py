@@ -25,7 +25,7 @@ class Badge:
 
 
 def category(tag: Audience) -> str:
-    """Return the measure that counts the answers in a category."""
+    """Return the name of the measure that counts the answers in a category."""
     return f"category:{tag.value}"
 
 

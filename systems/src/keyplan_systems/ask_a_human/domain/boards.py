@@ -1,19 +1,20 @@
 """Leaderboards: period keys, shards, sort keys, and the exact rank of a user.
 
 There is one row per user and period, which is rewritten by each answer that changes it. The rows of a board are spread
-across `SHARDS` partitions by user. The top n rows of the board are the merged first n rows of all shards.
+across `SHARDS` partitions by user. The top n rows of a board are found by merging the first n rows of all its shards.
 
 The sort key puts better rows first. It consists of the complement of the points with leading zeros, the time when the
 score was reached, and the user. No two rows are equal, so the order never depends on the store.
 
-Ranks are exact, but computing one does not read all better rows. Each shard of a period has one histogram item: for
-every bucket of points the number of its rows. The rank is one, plus the rows of higher buckets, plus the rows of the
-person's own bucket that sort before theirs: a COUNT query per shard over `better_range`. With 8 shards that is 8
-eventually consistent reads of an item of at most about 2 KB (4 read units together) and 8 COUNT queries of at least
-half a unit each; 1,000 people in the own bucket at 150 bytes a row add about 19 units. Buckets are 25 points wide up to
-500 and widen by an eighth of their power of two above, so they hold few people however high scores climb. Keeping it
-costs one more write (an ADD or two on the histogram item of the person's shard) whenever an answer moves a row to
-another bucket.
+Ranks are exact, but computing one does not read all better rows. Each shard of a period has one histogram item with the
+number of rows in every bucket of points. The rank is 1, plus the number of rows in higher buckets, plus the number of
+rows in the user's own bucket that sort before the user's row. A COUNT query per shard over `better_range` counts these.
+
+With 8 shards, a rank takes 8 eventually consistent reads of an item of at most about 2 KB (4 read capacity units in
+total), and 8 COUNT queries of at least half a unit each. If the own bucket has 1,000 rows of 150 bytes, these queries
+take about 19 units more. Buckets are 25 points wide up to 500 points. Above, each power of two has eight buckets, so
+that a bucket contains few users even for high scores. A histogram costs one more write (one or two ADDs on the item of
+the user's shard) whenever an answer moves a row to another bucket.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def period_key(period: Period, now_ms: int) -> str:
 
 
 def ttl_s(period: Period, now_ms: int) -> int | None:
-    """Return when a row of the current board can be removed, in epoch seconds, or None for never.
+    """Return the time at which a row of the current board can be deleted, in epoch seconds, or None for never.
 
     A row is kept for two days after its period.
     """
@@ -133,7 +134,7 @@ def row(stats: Stats, period: Period, now_ms: int) -> Row:
 
 
 def entries(rows: Iterable[Row], caller: str | None) -> list[Entry]:
-    """Return rows in order with ranks starting at 1, marking the caller's own row."""
+    """Return sorted rows as entries with ranks starting at 1, with the caller's own row marked."""
     return [
         Entry(number, board_row.points, board_row.answers, board_row.fingerprint_hash == caller)
         for number, board_row in enumerate(rows, start=1)
@@ -167,10 +168,10 @@ def bucket_moves(before: int | None, after: int) -> dict[int, int]:
 
 
 def better_range(own: Row) -> tuple[str, str]:
-    """Return the inclusive range of sort keys in the own bucket that rank before the own row.
+    """Return the inclusive range of sort keys that are in the bucket of `own` and rank before it.
 
-    The upper end is the own key with its last character decremented, because a query has one condition on its sort key
-    and BETWEEN would count the own row.
+    The upper end is the sort key of `own` with its last character decremented. A query has one condition on its sort
+    key, and BETWEEN is inclusive and would count the row itself.
     """
     low = f"{_POINTS_CEILING - min(bucket_highest(bucket(own.points)), _POINTS_CEILING):010d}"
     key = own.sort_key
@@ -178,7 +179,11 @@ def better_range(own: Row) -> tuple[str, str]:
 
 
 def rank(histograms: Iterable[Mapping[int, int]], own: Row, better_in_bucket: int) -> int:
-    """Return the exact rank, starting at 1, from all histograms of the board and the better rows in the own bucket."""
+    """Return the exact rank, starting at 1.
+
+    `histograms` are those of all shards of the board. `better_in_bucket` is the number of better rows in the bucket of
+    `own`.
+    """
     mine = bucket(own.points)
     higher = sum(count for histogram in histograms for number, count in histogram.items() if number > mine)
     return 1 + higher + better_in_bucket

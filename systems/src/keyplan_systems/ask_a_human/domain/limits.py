@@ -1,4 +1,4 @@
-"""Limits per hour and minute, with counter windows and headers, and the quota of open questions.
+"""Request limits per hour and minute, with their counter windows and headers, and the quota of open questions.
 
 A window is a clock hour (or minute) in UTC with one counter per limit and caller. The counter is incremented on
 condition that it is below the limit, so the limit is never exceeded in a clock hour. A burst across the boundary of two
@@ -45,7 +45,7 @@ class Window:
 
     @property
     def ttl_s(self) -> int:
-        """The time when the counter can be removed, in epoch seconds, which is one window after its own has ended."""
+        """The time at which the counter can be deleted, in epoch seconds: one window's duration after its end."""
         return self.reset_s + self.limit.window_s
 
 
@@ -73,12 +73,12 @@ def window(limit: Limit, caller: str, now_ms: int) -> Window:
 
 
 def allowance(of: Window, count: int) -> Allowance:
-    """Return the allowance for this count in the window, including the current request."""
+    """Return the allowance after a request. `count` is the number of requests in the window, including this one."""
     return Allowance(of.limit.allowed, max(0, of.limit.allowed - count), of.reset_s)
 
 
 def refusal(of: Window, now_ms: int) -> RateLimitedError:
-    """Return the error for a request beyond the limit, with the seconds until the next window."""
+    """Return the error for a request beyond the limit, with the number of seconds until the next window."""
     retry_after_s = max(1, -(-(of.reset_s * SECOND_MS - now_ms) // SECOND_MS))
     details = {"limit": of.limit.allowed, "window_s": of.limit.window_s, "scope": of.limit.scope, "reset": of.reset_s}
     unit = "a minute" if of.limit.window_s == MINUTE_S else "an hour"

@@ -46,16 +46,16 @@ class Subscription:
     created_at_ms: int
     updated_at_ms: int
     device: str | None = None
-    """Hash of the token of the device that may change it."""
+    """Hash of the token of the device that may change the subscription."""
 
 
 def subscription_id(fcm_token: str) -> str:
-    """Return the UUIDv5 of the token, so that a browser that subscribes twice gets its existing record."""
+    """Return the UUIDv5 of the push token, so that a browser that subscribes twice gets its existing record."""
     return str(uuid.uuid5(_NAMESPACE, fcm_token))
 
 
 def token_digest(fcm_token: str) -> str:
-    """Return the SHA-256 hash of a token, which identifies the subscription that owns it, also after a refresh."""
+    """Return the SHA-256 hash of a push token, which identifies its subscription even after a refresh."""
     return hashlib.sha256(fcm_token.encode()).hexdigest()
 
 
@@ -109,7 +109,7 @@ def eligible(subscription: Subscription, now_ms: int) -> bool:
 
 
 def claim(subscription: Subscription, now_ms: int) -> Subscription | None:
-    """Return the subscription as notified at a time, or None if it is not eligible.
+    """Return the subscription with a notification at this time, or None if it is not eligible.
 
     Write it on condition that it is active and `next_eligible_at_ms` is unchanged since it was read.
     """
@@ -124,15 +124,15 @@ def claim(subscription: Subscription, now_ms: int) -> Subscription | None:
 
 
 def target(question: Question) -> int:
-    """Return how many users one round notifies, which is three for each missing answer."""
+    """Return the number of users that one round notifies, which is three for each missing answer."""
     return NOTIFIED_PER_ANSWER * question.responses_needed
 
 
 def next_round(question: Question, rounds_done: int, last_round_ms: int | None, now_ms: int) -> int | None:
-    """Return when the question's next round of pushes is due: immediately, after 15 minutes, then every 30 minutes.
+    """Return the time of the question's next round of pushes: immediately, after 15 minutes, then every 30 minutes.
 
     Returns None if the question is unanswerable, or if the round would be due after the deadline. A late round is due
-    now, once and not for each missed period.
+    now. Missed rounds are not repeated.
     """
     if not status_at(question, now_ms).answerable:
         return None
@@ -146,7 +146,7 @@ def next_round(question: Question, rounds_done: int, last_round_ms: int | None, 
 
 
 class Reservoir(Generic[Entry]):
-    """A uniform sample of at most `size` entries, from pages that are never in memory together."""
+    """A uniform sample of at most `size` entries from pages, which need not be in memory at the same time."""
 
     def __init__(self, size: int, chance: random.Random) -> None:
         if size < 0:

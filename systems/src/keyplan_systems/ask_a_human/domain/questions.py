@@ -1,8 +1,8 @@
 """Questions and answers: states, effects of answers, retention, IDs, and repeated idempotency keys.
 
 A question is OPEN without answers, PARTIAL with some, and CLOSED with the required number. Readers see EXPIRED from the
-first millisecond of `expires_at_s`, whether or not a sweep has already stored it. The deadline and the time when a
-record can be removed (`ttl_s`) are two attributes, because a closed question outlives its deadline.
+first millisecond of `expires_at_s`, whether or not a sweep has already stored it. The deadline and the time at which a
+record can be deleted (`ttl_s`) are two attributes, because a closed question is kept beyond its deadline.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Status(StrEnum):
 
     @property
     def answerable(self) -> bool:
-        """Whether answers are accepted, judging by the status alone."""
+        """Whether a question with this status accepts answers, regardless of its deadline."""
         return self in {Status.OPEN, Status.PARTIAL}
 
 
@@ -91,14 +91,14 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class KeyRecord:
-    """The question of an agent's idempotency key, valid from its creation."""
+    """The question that belongs to an agent's idempotency key."""
 
     question_id: str
     digest: str
     created_at_ms: int
 
     def valid_at(self, now_ms: int) -> bool:
-        """Return True if the key is still valid, which it is for 24 hours including the last millisecond."""
+        """Return True if the key is still valid. A key is valid for 24 hours, including the last millisecond."""
         return now_ms < self.created_at_ms + KEY_VALID_S * SECOND_MS
 
 
@@ -108,7 +108,7 @@ def new_question_id(chance: random.Random) -> str:
 
 
 def response_id(question_id: str, fingerprint_hash: str) -> str:
-    """Return the UUIDv5 of question and fingerprint. A second answer has the same key, so the table rejects it."""
+    """Return the UUIDv5 of question and fingerprint. A second answer has the same ID, so the table rejects it."""
     return str(uuid.uuid5(uuid.UUID(question_id), fingerprint_hash))
 
 
@@ -131,9 +131,9 @@ def create(request: QuestionRequest, agent: str, question_id: str, key: str | No
 
 
 def repeated(record: KeyRecord | None, digest: str, now_ms: int) -> str | None:
-    """Return the question ID of a repeated key, or None for an unused key.
+    """Return the ID of the question that a repeated idempotency key belongs to, or None for an unused key.
 
-    Raises IdempotencyKeyReusedError for another body.
+    Raises IdempotencyKeyReusedError if the key was used with another body.
     """
     if record is None or not record.valid_at(now_ms):
         return None
@@ -173,7 +173,7 @@ def answered(question: Question, now_ms: int) -> Question:
 
 
 def expired(question: Question, now_ms: int) -> Question | None:
-    """Return the question with EXPIRED stored, for the sweep, or None if no change is needed."""
+    """Return the question with the status EXPIRED, for the sweep to store, or None if no change is needed."""
     if question.status.answerable and now_ms >= question.deadline_ms:
         return replace(question, status=Status.EXPIRED)
     return None
@@ -185,24 +185,27 @@ def need(question: Question) -> str:
 
 
 def ttl_s(question: Question) -> int:
-    """Return when the question can be removed, in epoch seconds: 7 days after closing, 24 hours after expiry."""
+    """Return the time at which the question can be deleted, in epoch seconds.
+
+    This is 7 days after closing, or 24 hours after expiry.
+    """
     if question.closed_at_ms is not None:
         return ceil_seconds(question.closed_at_ms) + CLOSED_STAYS_S
     return question.expires_at_s + EXPIRED_STAYS_S
 
 
 def removable(question: Question, now_ms: int) -> bool:
-    """Return True if the record has expired. Readers treat it as deleted even if it is still stored."""
+    """Return True if the question can be deleted. Readers treat it as deleted even if it is still stored."""
     return now_ms >= ttl_s(question) * SECOND_MS
 
 
 def response_ttl_s(created_at_ms: int) -> int:
-    """Return when a response can be removed, in epoch seconds, which is 30 days after its creation."""
+    """Return the time at which a response can be deleted, in epoch seconds: 30 days after its creation."""
     return ceil_seconds(created_at_ms) + RESPONSE_STAYS_S
 
 
 def key_ttl_s(created_at_ms: int) -> int:
-    """Return when a key record can be removed, in epoch seconds. `valid_at` determines how long it is valid."""
+    """Return the time at which a key record can be deleted, in epoch seconds. It may become invalid earlier."""
     return ceil_seconds(created_at_ms) + KEY_VALID_S
 
 
@@ -211,7 +214,7 @@ def respond(
 ) -> Response:
     """Return the response for a valid request. Raises InvalidRequestError if it does not match the question.
 
-    `fingerprint` can answer the question once. Without it, the user can.
+    `fingerprint` identifies who can answer the question only once. By default, `person` is used.
     """
     if question.type is QuestionType.TEXT:
         _check_text(request)
@@ -230,7 +233,7 @@ def respond(
 
 
 def same_content(first: Response | AnswerRequest, other: Response | AnswerRequest) -> bool:
-    """Return True if two answers have the same content, ignoring how long each took."""
+    """Return True if two answers have the same content, ignoring their response times."""
     return (first.answer, first.selected_option, first.confidence) == (
         other.answer,
         other.selected_option,
@@ -260,7 +263,7 @@ def _misfit(field: str, constraint: str, problem: str) -> InvalidRequestError:
 
 
 def tally(question: Question, responses: Iterable[Response]) -> dict[str, int]:
-    """Count how often each option was chosen, by its text, in the question's order. Unchosen options count 0."""
+    """Return how often each option was chosen, by its text, in the question's order. Unchosen options have 0."""
     counts = dict.fromkeys(question.options, 0)
     for response in responses:
         if response.selected_option is not None:

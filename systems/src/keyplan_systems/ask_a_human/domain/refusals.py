@@ -1,10 +1,18 @@
 """The exceptions of the system, with code, HTTP status and details.
 
-RefusedError ├── InvalidRequestError VALIDATION_ERROR 400 ├── AgentQuotaError AGENT_QUOTA_EXCEEDED 403 ├──
-AddressQuotaError ADDRESS_QUOTA_EXCEEDED 403 ├── QuestionNotFoundError QUESTION_NOT_FOUND 404 ├──
-SubscriptionNotFoundError SUBSCRIPTION_NOT_FOUND 404 ├── AlreadyAnsweredError ALREADY_ANSWERED 409 ├── AgentIdTakenError
-AGENT_ID_TAKEN 409 ├── QuestionClosedError QUESTION_CLOSED 410 ├── IdempotencyKeyReusedError IDEMPOTENCY_KEY_REUSED 422
-└── RateLimitedError RATE_LIMITED 429
+The class hierarchy is:
+
+    RefusedError
+    ├── InvalidRequestError          VALIDATION_ERROR           400
+    ├── AgentQuotaError              AGENT_QUOTA_EXCEEDED       403
+    ├── AddressQuotaError            ADDRESS_QUOTA_EXCEEDED     403
+    ├── QuestionNotFoundError        QUESTION_NOT_FOUND         404
+    ├── SubscriptionNotFoundError    SUBSCRIPTION_NOT_FOUND     404
+    ├── AlreadyAnsweredError         ALREADY_ANSWERED           409
+    ├── AgentIdTakenError            AGENT_ID_TAKEN             409
+    ├── QuestionClosedError          QUESTION_CLOSED            410
+    ├── IdempotencyKeyReusedError    IDEMPOTENCY_KEY_REUSED     422
+    └── RateLimitedError             RATE_LIMITED               429
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ class QuestionRequest(BaseModel):
         return self
 
     def digest(self) -> str:
-        """Return the SHA-256 hash of the body without its key. Equal digests for one key mean the same question."""
+        """Return the SHA-256 hash of the body without its idempotency key, to detect repeated requests."""
         body = self.model_dump_json(exclude={"idempotency_key"})
         return hashlib.sha256(body.encode()).hexdigest()
 
@@ -170,7 +170,7 @@ def agent_id(header: str | None) -> str:
 
 
 def fingerprint_hash(header: str | None) -> str:
-    """Return the SHA-256 hash of `X-Fingerprint`, which identifies a user, so that the value is never stored."""
+    """Return the SHA-256 hash of `X-Fingerprint`. It identifies a user, and the header's value is never stored."""
     return hashlib.sha256(_identifier("X-Fingerprint", header).encode()).hexdigest()
 
 

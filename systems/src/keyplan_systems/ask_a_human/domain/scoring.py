@@ -1,15 +1,16 @@
 """Points, streaks, badges and categories: the effect of one answer on a user's record.
 
 `apply_answer` is a pure function from one record to the next. The `version` of the record is incremented each time and
-is the condition of the write. If two answers are concurrent, the second is applied again to the result of the first.
+is the condition of the write. If two answers are concurrent, the second answer is applied again, to the result of the
+first.
 
-The sources leave some questions open, which are interpreted as follows:
+The sources leave some questions open, which are decided as follows:
 
-* The cap of 500 is per UTC day, as the boards are. The client sends its time zone, so a cap by local day could be
-evaded by sending another zone. Streak rewards count toward the cap, too: 500 is the maximum per day. * Streaks and
-nights are based on the local calendar of the zone sent with the answer. An answer on a day that was already counted, or
-on an earlier day (a traveller going west), does not change a streak. * A streak's reward is paid each time the streak
-reaches its length; the badge is given once.
+* The cap of 500 points applies per UTC day, like the boards. The client sends its time zone, so a cap per local day
+  could be evaded by sending another zone. Streak rewards also count toward the cap: 500 is the maximum per day.
+* Streaks and nights are based on the local calendar of the zone that is sent with the answer. An answer on a day that
+  was already counted, or on an earlier day (because the user travels west), does not change a streak.
+* A streak's reward is paid each time the streak reaches its length. The badge is given once.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ QUICK_WITHIN_MS = 5 * timestamps.MINUTE_MS
 IN_DEMAND_POINTS = 5
 STREAK_REWARDS = {3: 10, 7: 25, 30: 100, 100: 500}
 
-# Enough for the weekly board, whose week may contain seven days.
+# Enough for the weekly board, which covers seven days.
 DAYS_KEPT = 7
 
 EARLY_WITHIN_MS = 2 * timestamps.MINUTE_MS
@@ -65,7 +66,7 @@ class Stats:
     streak_last_date: date | None = None
     badges: Mapping[str, int] = field(default_factory=dict)  # ID to earned_at_ms
     answers_by_category: Mapping[Audience, int] = field(default_factory=dict)
-    days: Mapping[date, Day] = field(default_factory=dict)  # the newest DAYS_KEPT with an answer
+    days: Mapping[date, Day] = field(default_factory=dict)  # the newest DAYS_KEPT days with an answer
     early_answers: int = 0
     night_answers: int = 0
     speedy_answers: int = 0
@@ -74,7 +75,7 @@ class Stats:
 
 @dataclass(frozen=True, slots=True)
 class AnswerFacts:
-    """The facts about one accepted answer that scoring needs. The counts are those before it."""
+    """The facts about an accepted answer that scoring needs. The counts do not include this answer."""
 
     type: QuestionType
     category: Audience
@@ -90,7 +91,7 @@ class AnswerFacts:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """The sources of an answer's points, and how many points the daily cap allowed."""
+    """The points of an answer by source, and the number of points that the daily cap allowed."""
 
     base: int
     confidence: int
@@ -117,7 +118,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """The record after an answer, its points, and the badges that it earned, in the order of the table."""
+    """The record after an answer, its points, and the badges that it earned, in the order of `badges.TABLE`."""
 
     stats: Stats
     points: Points
@@ -125,7 +126,7 @@ class Scored:
 
     @property
     def reply(self) -> Reply:
-        """Return the reply to the user."""
+        """The reply to the user."""
         return Reply(self.points.earned, self.new_badges, self.stats.total_points)
 
 
@@ -176,7 +177,7 @@ def apply_answer(stats: Stats, answer: AnswerFacts, now_ms: int) -> Scored:
 
 
 def next_streak(days: int, last: date | None, now_ms: int, zone: ZoneInfo) -> tuple[int, date]:
-    """Return the length of the streak and its most recent day after an answer at this time in this zone."""
+    """Return the length of the streak after an answer at this time in this zone, and the streak's most recent day."""
     today = timestamps.local_day(now_ms, zone)
     if last is None:
         return 1, today
@@ -194,12 +195,12 @@ def streak_at(stats: Stats, now_ms: int, zone: ZoneInfo) -> int:
 
 
 def day_totals(stats: Stats, now_ms: int) -> Day:
-    """Return the points and answers of the UTC day of a time."""
+    """Return the points and answers of the UTC day that contains a time."""
     return stats.days.get(timestamps.utc_day(now_ms), Day())
 
 
 def week_totals(stats: Stats, now_ms: int) -> Day:
-    """Return the points and answers of the UTC week (from Monday) of a time."""
+    """Return the points and answers of the UTC week (from Monday) that contains a time."""
     monday = timestamps.week_start(timestamps.utc_day(now_ms))
     week = [stats.days.get(monday + timedelta(days=number), Day()) for number in range(7)]
     return Day(sum(day.points for day in week), sum(day.answers for day in week))
@@ -221,7 +222,7 @@ def _points(answer: AnswerFacts, streak_reward: int, room: int, now_ms: int) -> 
 
 
 def _count(stats: Stats, answer: AnswerFacts, now_ms: int) -> Stats:
-    """Return the record with all badge counters updated, to which the cap does not apply."""
+    """Return the record with all badge counters updated. The daily cap does not apply to them."""
     speed, by_category = answer.response_time_ms, dict(stats.answers_by_category)
     by_category[answer.category] = by_category.get(answer.category, 0) + 1
     return replace(
@@ -236,7 +237,7 @@ def _count(stats: Stats, answer: AnswerFacts, now_ms: int) -> Stats:
 
 
 def _kept(days: dict[date, Day]) -> dict[date, Day]:
-    """Return only the newest days, so that a record stays small."""
+    """Return only the newest DAYS_KEPT days, so that a record stays small."""
     return {day: days[day] for day in sorted(days)[-DAYS_KEPT:]}
 
 

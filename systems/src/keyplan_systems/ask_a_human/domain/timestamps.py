@@ -1,4 +1,4 @@
-"""Timestamps, days and zones: whole milliseconds since the Unix epoch, and their stored form.
+"""Timestamps in whole milliseconds since the Unix epoch, their stored form, and days and hours in time zones.
 
 Rules use whole milliseconds, because integers compare exactly and float seconds do not. Stored strings have a fixed
 form (UTC, three decimals, `Z`), because sort keys are compared as strings.
@@ -24,7 +24,7 @@ _ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
 def from_seconds(now_s: float) -> int:
-    """Convert a clock's seconds to whole milliseconds, truncated and never rounded into the future."""
+    """Convert a clock's seconds to whole milliseconds. They are truncated, so that they are never in the future."""
     return int(now_s * SECOND_MS)
 
 
@@ -62,7 +62,7 @@ def zone(name: str | None) -> ZoneInfo:
 
 @cache
 def _zone_names() -> frozenset[str]:
-    """Return all names, so that a client's text is never used as a path on disk."""
+    """Return all valid zone names, so that a client's text is never used as a path on disk."""
     return frozenset(available_timezones() - {"localtime", "Factory"})
 
 
@@ -82,7 +82,7 @@ def local_hour(at_ms: int, in_zone: ZoneInfo) -> int:
 
 
 def day_before(day: date, in_zone: ZoneInfo) -> date:
-    """Return the last calendar day that the zone had before a day.
+    """Return the last calendar day before `day` that existed in the zone.
 
     It is nearly always the previous day. A zone that moved across the date line skipped a day (Pacific/Apia has no
     2011-12-30), and an answer on a skipped day is impossible.
@@ -97,12 +97,12 @@ def week_start(day: date) -> date:
 
 
 def retry_after_s(retry_after: str | None, now_s: float) -> float | None:
-    """Return the seconds in a Retry-After header, given as seconds or as a date, or None if it is invalid."""
+    """Return the pause in seconds that a Retry-After header requests (in seconds or as a date), or None if invalid."""
     if retry_after is None:
         return None
     if re.fullmatch("[0-9]+", retry_after.strip()):
         return float(retry_after)
     try:
         return max(0.0, parsedate_to_datetime(retry_after).timestamp() - now_s)
-    except (ValueError, OverflowError):  # the latter for a year or an hour of dozens of digits
+    except (ValueError, OverflowError):  # OverflowError: a year or an hour with dozens of digits
         return None

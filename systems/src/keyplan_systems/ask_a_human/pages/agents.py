@@ -38,7 +38,7 @@ from keyplan_systems.ask_a_human.service import Service
 from keyplan_systems.web.browsing import Form, FormFields
 
 AGENT: Final = "aah_agent"
-"""Cookie with the agent's id and secret; it ends with the browser's session."""
+"""Cookie with the agent's ID and secret. It is deleted at the end of the browser's session."""
 WAIT_S: Final = 20.0
 """Longest time that a request waits for another answer."""
 CHECK_S: Final = 0.5
@@ -234,7 +234,7 @@ def _add_answers(router: APIRouter, pages: Pages, service: Service) -> None:
 
     @router.get("/agents/questions/{question_id}/answers")
     async def answers(request: Request, question_id: str, seen: int = 0) -> Response:
-        """Return the answers when there are more than `seen`, when the question has ended, or after a timeout."""
+        """Return the answers as soon as there are more than `seen`, when the question has ended, or after a timeout."""
         agent = await run_in_threadpool(_polling, request, service)
         if agent is None:
             return Response(status_code=403)

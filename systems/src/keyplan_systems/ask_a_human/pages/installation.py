@@ -1,4 +1,4 @@
-"""Installation of the pages as an app: manifest, service worker, offline page, and the session's token."""
+"""Installation of the pages as an app: manifest, service worker, offline page, and the session's CSRF token."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def add_routes(router: APIRouter, pages: Pages) -> None:
         version = hashlib.sha256("".join(shell).encode()).hexdigest()[:12]
         script = files("keyplan_systems.ask_a_human").joinpath("static", "worker.js").read_text("utf-8")
         settings = json.dumps({"base": f"{page.here}/app/", "shell": shell, "version": version})
-        return with_policy(  # it decides what the worker may load
+        return with_policy(  # the policy determines what the worker may load
             Response(
                 f"const SETTINGS = {settings};\n{script}",
                 media_type="text/javascript",

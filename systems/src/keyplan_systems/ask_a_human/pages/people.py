@@ -34,12 +34,12 @@ from keyplan_systems.web.rate_limits import TooManyRequestsError
 
 PAGE_QUESTIONS = 12
 NEXT_QUESTIONS = 60
-"""Number of questions among which "answer another" looks for one that the person has neither answered nor skipped."""
+"""Number of questions that "answer another" searches for one that the user has neither answered nor skipped."""
 PREVIEW_CHARS = 180
 ANSWER_MIN_CHARS = 3
 """Shortest text that the form accepts. The API accepts one character, but people who answer "ok" help nobody."""
 ANSWER_SOFT_CHARS = 500
-"""Length above which the form suggests to be brief; longer answers are accepted."""
+"""Length above which the form suggests being brief. Longer answers are accepted."""
 ANSWER_MAX_CHARS = 5000
 BOARD_ROWS = 20
 _MINUTE_MS = 60_000
@@ -68,7 +68,7 @@ class Card:
 
     @property
     def points(self) -> int:
-        """The points of an answer with a confidence, without bonuses for its text or its time."""
+        """The points for an answer with a confidence value, without bonuses for its text or time."""
         in_demand = 2 * self.question.current_responses < self.question.required_responses
         base = scoring.BASE_POINTS[self.question.type] + scoring.CONFIDENCE_POINTS
         return base + (scoring.IN_DEMAND_POINTS if in_demand else 0)
@@ -103,7 +103,7 @@ def _add_feed(router: APIRouter, pages: Pages, service: Service, visitors: Visit
         person = visitors.reading(request)
         try:
             page = service.answers.neediest(audience, PAGE_QUESTIONS, cursor)
-        except CursorError:  # of a list that is filtered differently, or of another server
+        except CursorError:  # the cursor belongs to a list with another filter or to another server
             return RedirectResponse(request.url.path, 303)
         answered = frozenset[str]() if person is None else service.answers.answered(person)
         now_ms = service.base.now_ms
@@ -133,7 +133,7 @@ def _add_question(router: APIRouter, parts: _Parts) -> None:
         person = visitors.reading(request)
         token = None
         if person is None:
-            service.base.question(question_id, service.base.now_ms)  # only people who can see a question register
+            service.base.question(question_id, service.base.now_ms)  # registers only users who can see the question
             token = visitors.register(request)
         found = service.base.question(question_id, service.base.now_ms)
         own = None if person is None else service.answers.own(question_id, person)
@@ -172,7 +172,7 @@ def _add_answering(router: APIRouter, parts: _Parts) -> None:
     @router.post("/questions/{question_id}")
     def answer(request: Request, form: Form, question_id: str) -> Response:
         person, token = visitors.known(request), None
-        if person is None:  # a browser that keeps no cookies, or has lost them since it opened the question
+        if person is None:  # the browser does not keep cookies, or lost them after it opened the question
             service.base.question(question_id, service.base.now_ms)
             token = visitors.register(request)
             person = service.devices.identify(token)
@@ -210,7 +210,7 @@ def _answered(request: Request, parts: _Parts, person: Identity, form: FormField
 
 
 def _duration(form: FormFields, now_ms: int) -> int | None:
-    """Return the milliseconds from opening to sending the form, by the script's clock or else the server's clock."""
+    """Return the milliseconds from opening to sending the form, measured by the script or else by the server."""
     given, opened = form.get("response_time_ms", ""), form.get("opened", "")
     if given.isdecimal():
         return min(int(given), _LONGEST_MS)
@@ -227,7 +227,7 @@ def _thanked(question_id: str) -> Response:
 
 
 def _refused(request: Request, parts: _Parts, form: FormFields, error: RefusedError | TooManyRequestsError) -> Response:
-    """Return the page for a rejected answer, with the reason and everything that was entered."""
+    """Return the page for a rejected answer, with the reason and the entered values."""
     service, question_id = parts.service, str(request.path_params["question_id"])
     problem = problem_of(request.app, error)
     assert problem is not None, "every refusal has a translation"
@@ -284,7 +284,8 @@ def _question_page(
 ) -> Response:
     """Return the form of a question, or its state if the user cannot answer it.
 
-    `is_late` is True for an answer that was rejected because of the state. Its text is shown, so that it is not lost.
+    `is_late` is True if an answer was rejected because of the question's state. Its text is shown, so that it is not
+    lost.
     """
     pages, now_ms = parts.pages, parts.service.base.now_ms
     status = questions.status_at(question, now_ms)

@@ -62,7 +62,7 @@ def add_routes(router: APIRouter, pages: Pages, service: Service, visitors: Visi
 
 
 def _add_notifications(router: APIRouter, service: Service, visitors: Visitors) -> None:
-    """Add the routes of the settings script, which sends the session's token in a header."""
+    """Add the routes for the settings script, which sends the session's CSRF token in a header."""
 
     @router.post("/notifications")
     def subscribe(request: Request, visit: Visit, body: dict[str, Any]) -> Response:

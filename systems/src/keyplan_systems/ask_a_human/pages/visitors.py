@@ -23,11 +23,11 @@ from keyplan_systems.ask_a_human.service import Service
 DEVICE = "aah_device"
 """Cookie with the device's token."""
 ZONE = "aah_zone"
-"""Cookie with the browser's time zone, which the pages' script sets: streaks follow the person's calendar."""
+"""Cookie with the browser's time zone, which a script of the pages sets. Streaks follow the user's calendar."""
 SKIPPED = "aah_skipped"
-"""Cookie with the starts of the IDs of skipped questions."""
+"""Cookie with the first characters of the IDs of skipped questions."""
 _KEPT_S = 400 * timestamps.DAY_S
-"""Lifetime of the device's cookie: the longest that browsers accept."""
+"""Lifetime of the device's cookie, which is the longest that browsers accept."""
 _SKIPPED_MOST = 50
 _ID_START = 8
 

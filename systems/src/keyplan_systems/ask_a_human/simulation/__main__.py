@@ -32,7 +32,8 @@ from keyplan_systems.ask_a_human.sweeper import Sweeper
 from keyplan_systems.web.server import Running
 
 START_MS = parse_iso("2026-03-28T12:00:00.000Z")
-"""Berlin loses an hour in that night, Auckland is a day ahead, and Sunday has begun in some zones."""
+"""Start of the day: clocks in Berlin skip an hour that night, and it is already Sunday in some zones, such as
+Auckland."""
 TARGETS_MS = {"ask": 200.0, "answer": 200.0, "poll": 100.0}
 
 

@@ -46,24 +46,24 @@ class AuditedQuestion:
 
     @property
     def required(self) -> int:
-        """The number of answers that close it."""
+        """The number of answers that close the question."""
         return int(str(self.action.body["min_responses"]))
 
     @property
     def deadline_ms(self) -> int:
-        """The first millisecond at which it is expired."""
+        """The first millisecond at which the question is expired."""
         return (-(-self.action.at_ms // 1000) + int(str(self.action.body["timeout_seconds"]))) * 1000
 
     def key_held(self, at_ms: int) -> bool:
-        """Return True if its idempotency key, if any, was still valid."""
+        """Return True if the question has an idempotency key that was still valid at this time."""
         return at_ms < self.action.at_ms + DAY_MS
 
     def closed_by(self, at_ms: int) -> bool:
-        """Return True if it had all its answers."""
+        """Return True if the question had all its answers at this time."""
         return len([answer_ms for answer_ms in self.answered_at if answer_ms <= at_ms]) >= self.required
 
     def open_at(self, at_ms: int) -> bool:
-        """Return True if it was answerable."""
+        """Return True if the question was answerable at this time."""
         return self.action.at_ms <= at_ms < self.deadline_ms and not self.closed_by(at_ms)
 
 
@@ -254,7 +254,7 @@ class Auditor:
         self._expect(got == expected, action, f"expected {expected}, got {got}")
 
     def _count_tries(self, action: Answer) -> tuple[int, int]:
-        # A server may count refused requests against a limit or not; both are within the rules.
+        # The rules allow a server to count rejected requests against a limit, or not to count them.
         in_hour = self._count("answer tried in hour", action.person, action.at_ms // HOUR_MS)
         return in_hour, self._count("answer tried in minute", action.person, action.at_ms // MINUTE_MS)
 

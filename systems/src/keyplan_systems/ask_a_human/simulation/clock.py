@@ -1,4 +1,4 @@
-"""A clock whose time of day is set, while waits and durations are real."""
+"""A clock whose time is set by the simulation. Waits and durations use real time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class DayClock:
         self.set(at_ms)
 
     def set(self, at_ms: int) -> None:
-        """Set the time, plus half a millisecond, so that truncated float seconds give the intended value."""
+        """Set the time. Half a millisecond is added, so that truncated float seconds give the intended value."""
         self._now = (at_ms + 0.5) / 1000
 
     def now(self) -> float:

@@ -135,7 +135,7 @@ class Day:
         self.auditor.asked(action, question_id)
 
     def _agent(self, agent: str) -> dict[str, str]:
-        """Return the headers of an agent, which is registered with its first question."""
+        """Return the headers of an agent, which is registered when it asks its first question."""
         if agent not in self._agents:
             body, headers = {"agent_id": agent}, {"X-Forwarded-For": f"host-{agent}"}
             issued = self._client.post("/agent/register", json=body, headers=headers).raise_for_status().json()
@@ -155,7 +155,7 @@ class Day:
         self.auditor.answered(action, Acknowledged(body["points_earned"], badges, body["total_points"]))
 
     def _device(self, person: str) -> dict[str, str]:
-        """Return the headers of a user, whose device is registered with the first request, from its own address."""
+        """Return the headers of a user. The first request registers a device from a separate network address."""
         if person not in self.devices:
             headers = {"X-Fingerprint": person, "X-Forwarded-For": f"host-{person}"}
             token = self._client.post("/human/devices", headers=headers).raise_for_status().json()["token"]
@@ -187,7 +187,7 @@ def _until_done(run_once: Any) -> None:
 
 
 class Pollers:
-    """Agents that poll during the day. Each poll result must be consistent in itself."""
+    """Agents that poll during the day. The answers in each poll result must match their count."""
 
     def __init__(self, client: httpx.Client, day: Day, count: int, pause_s: float = 0.02) -> None:
         self.findings: list[str] = []
@@ -217,7 +217,7 @@ class Pollers:
         answer = self._client.get(f"/agent/questions/{question_id}", headers=asker)
         self._day.latencies.seconds["poll"].append(time.perf_counter() - begun)
         if answer.status_code in {httpx.codes.NOT_FOUND, httpx.codes.TOO_MANY_REQUESTS}:
-            return  # a day after its deadline, or more polls than an hour allows, because simulated hours are short
+            return  # the question is deleted, or the hourly limit of polls is reached because simulated hours are short
         body = answer.json()
         if answer.status_code != httpx.codes.OK or len(body["responses"]) != body["current_responses"]:
             self.findings.append(f"poll of {question_id}: {answer.status_code} {answer.text[:200]}")

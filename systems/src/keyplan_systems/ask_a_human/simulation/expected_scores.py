@@ -41,7 +41,7 @@ class AcknowledgedAnswer:
 
     @cached_property
     def utc_day(self) -> date:
-        """The day that it counts for on the boards and against the cap."""
+        """The day to which the answer belongs on the boards and for the daily cap."""
         return datetime.fromtimestamp(self.at_ms / 1000, UTC).date()
 
     @cached_property
@@ -51,7 +51,7 @@ class AcknowledgedAnswer:
 
 
 def streak(history: Sequence[AcknowledgedAnswer]) -> int:
-    """Count the consecutive days back from the most recent one, assuming a constant time zone."""
+    """Return the number of consecutive days up to the most recent one, assuming a constant time zone."""
     days = {answer.local.date() for answer in history}
     length, day = 0, history[-1].local.date()
     while day in days:

@@ -19,13 +19,13 @@ ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Pacific/Au
 TAGS = ("technical", "product", "ethics", "creative", "general")
 WORDS = ("clear", "short", "honest", "button", "label", "error", "because", "users", "read", "rarely", "twice", "calm")
 _NEWER = 200
-_QUIET_MS = 30 * MINUTE_MS  # the first answers follow the first questions
+_QUIET_MS = 30 * MINUTE_MS  # no answers are sent before some questions exist
 OPTIONS = ("Send", "Submit", "Confirm", "Done", "Continue", "Save")
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """The size of a day. Questions with a repeated key are added to `questions`."""
+    """The size of a day. `questions` does not include questions with a repeated key."""
 
     questions: int = 2_000
     answers: int = 20_000
@@ -85,11 +85,12 @@ def simulate(seed: int, size: Size, start_ms: int) -> Iterator[Action]:
 
 
 def _asks(chance: random.Random, size: Size, start_ms: int) -> Iterator[Ask]:
-    """Yield the questions. One agent asks a tenth of them within 80 minutes, and others the rest through the day."""
+    """Yield the questions. One agent asks a tenth of them within 80 minutes, and others ask the rest during the day."""
     burst_from = start_ms + 9 * HOUR_MS
     for ref in range(size.questions):
         if ref % 10 == 0:
-            # Questions that stay open long, so that the burst reaches the quota too and not only the hourly limit.
+            # These questions stay open for a long time, so that the burst reaches the quota as well as the hourly
+            # limit.
             patient = {"min_responses": 20, "timeout_seconds": 86_400}
             at_ms = burst_from + chance.randrange(80 * MINUTE_MS)
             yield Ask(at_ms, ref, "agent-burst", {**_question(chance, ref), **patient})
@@ -128,7 +129,7 @@ def _sessions(chance: random.Random, size: Size, start_ms: int) -> Iterator[_Slo
     """Yield sessions of several consecutive answers. A few users answer very quickly."""
     remaining = size.answers
     while remaining > 0:
-        person = int(size.people * chance.random() ** 2)  # squared: some people come often, most rarely
+        person = int(size.people * chance.random() ** 2)  # squared, so that a few users answer often and most rarely
         gap_ms = 4 * SECOND_MS if person % 50 == 0 else 40 * SECOND_MS
         at_ms = start_ms + chance.randrange(_QUIET_MS, size.days * DAY_MS)
         for _ in range(min(remaining, chance.choice((1, 2, 5, 10, 40)))):

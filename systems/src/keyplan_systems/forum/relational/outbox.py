@@ -41,8 +41,7 @@ class Drained:
 
 @dataclass(slots=True)
 class _Run:
-    """A running drainer. `fence` is the number of its lease. If a greater number is stored, another drainer took
-    over."""
+    """A running drainer. `fence` is the number of its lease. A greater number in the table ends the run."""
 
     database: Database
     clock: Clock
