@@ -27,7 +27,7 @@ Entry = TypeVar("Entry")
 
 @dataclass(frozen=True)
 class Listed(Generic[Entry]):
-    """A page of a list. `cursor` continues with the next page, and is None at the end."""
+    """A page of a list. `cursor` returns the next page, and is None on the last page."""
 
     entries: tuple[Entry, ...]
     cursor: str | None
@@ -52,7 +52,7 @@ class Base:
     def listed(
         self, call: Call[Page[Stored]], convert: Callable[[Stored], Entry], limit: int, cursor: str | None
     ) -> Listed[Entry]:
-        """Return a page of a query's results without unreadable items, whose number the response reports.
+        """Return a page of a query's results. Unreadable items are omitted, and the response reports their number.
 
         Raises InvalidRequestError for an invalid limit or cursor.
         """

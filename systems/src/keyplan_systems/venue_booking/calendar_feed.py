@@ -1,7 +1,7 @@
 """The calendar feed of public events and closures in iCalendar format (RFC 5545).
 
-The data of private bookings never appears: no title, no names, and no IDs of bookings or users. Optionally they appear
-as an anonymous "reserved" entry, so that subscribers can see occupied slots.
+The data of private bookings never appears: no title, no names, and no IDs of bookings or users. Optionally, each
+private booking appears as an anonymous "reserved" entry, so that subscribers can see occupied slots.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def calendar_feed(
     for event in shown:
         calendar.add_component(_entry(venue, event, domain, language))
     if shown:
-        # Clock changes of the years in the feed only.
+        # Only the clock changes of the years that the feed contains.
         calendar.add_missing_timezones(date(shown[0].date.year, 1, 1), date(shown[-1].date.year + 2, 1, 1))
     content = calendar.to_ical()
     return Feed(content, f'"{hashlib.sha256(content).hexdigest()[:32]}"')
@@ -81,7 +81,8 @@ def _entry(venue: Venue, event: Event, domain: str, language: Language) -> Entry
     starts, ends = venue.span(event.date, event.slots)
     entry = Entry()
     entry.add("uid", f"{_public_id(event)}@{domain}")
-    # In a calendar without METHOD the stamp is the entry's last change (RFC 5545, 3.8.7.2), so it stays stable.
+    # In a calendar without METHOD, DTSTAMP is the time of the entry's last change (RFC 5545, 3.8.7.2), so it stays the
+    # same.
     entry.add("dtstamp", event.updated_at.astimezone(UTC))
     entry.add("last-modified", event.updated_at.astimezone(UTC))
     entry.add("sequence", event.version - 1)

@@ -2,19 +2,21 @@
 
 Keys and attribute names are those of the decision record. The differences are:
 
-* occupancy is one item for each date and slot under EVENTDATE#, created only if it does not exist: a full day takes
-every slot of its date, so it cannot overlap with a half-day event. EVENT# is the event itself, which is found by its
-ID; * the booking, its copy under the user and the user's counters change in one transaction, on condition that they are
-unchanged. The event and its slots, the emails to send and the audit entry are part of the transaction; * slots are
-freed only if they are still held by the same booking or event; * an email address is reserved by a guard item, because
-an index cannot reject duplicates. The index by address is for reading only; the guard is written when the address is
-verified. A claim is a separate item that reserves nothing; * emails are counted per user and per address, in items with
-a condition that enforces the limit; * GSI1 lists bookings of every status, GSI2 those of a month by status, and all
-that is held in a month, so that a calendar costs one request; a user's bookings are in the order of dates; * everything
-that changes has a version; * emails are queued in an outbox that a consumer of the table's stream processes. A sparse
-index finds missed emails.
+* Occupancy is one item for each date and slot under EVENTDATE#, which is created only if it does not exist. A full day
+  takes every slot of its date, so it cannot overlap with a half-day event. EVENT# is the event itself, which is found
+  by its ID.
+* The booking, its copy under the user and the user's counters change in one transaction, if they are unchanged since
+  they were read. The event and its slots, the emails to send and the audit entry are part of the transaction.
+* Slots are freed only if the same booking or event still holds them.
+* An email address is reserved by a guard item, because an index cannot reject duplicates. The index by address is only
+  for reading. The guard is written when the address is verified. A claim is a separate item that reserves nothing.
+* Emails are counted per user and per address, in items with a condition that enforces the limit.
+* GSI1 lists the bookings with a status. GSI2 lists the bookings of a month by status, and all held slots of a month, so
+  that a calendar costs one request. A user's bookings are sorted by date.
+* All items that change have a version.
+* Emails are queued in an outbox, which a consumer of the table's stream processes. A sparse index finds missed emails.
 
-A pending request holds no slots: several requests may be pending for one slot, and an approval takes the slot or fails.
+A pending request holds no slots. Several requests may be pending for one slot, and an approval takes the slot or fails.
 """
 
 from __future__ import annotations

@@ -71,13 +71,13 @@ class UserItem(Entity):
 
     user_id: UserId
     email: Address | None = None
-    """Normalised, as addresses are compared; None after an administrator, or its owner, took it from this user."""
+    """Normalized address. None after an administrator released it, or after its owner verified it."""
     email_verified_at: Annotated[datetime | None, Attribute("emailVerifiedAt")] = None
     """None for an address that was stored before addresses were verified."""
     name: Annotated[str, Field(min_length=1, max_length=100)]
     phone: str | None = None
     role: Role = Role.USER
-    """Role of the token that created the profile, for display; only tokens grant permissions."""
+    """Role in the token with which the profile was created, for display. Only tokens grant permissions."""
     language: Language = Language.ITALIAN
     created_at: Annotated[datetime, Attribute("createdAt")]
     pending: Annotated[int, Attribute("pendingBookings")] = 0
@@ -88,7 +88,7 @@ class UserItem(Entity):
 
 
 class BookingFields(BaseModel):
-    """The fields of a booking, which are also stored in its emails as they were at that time."""
+    """The fields of a booking. Its emails also store them, as they were when the email was queued."""
 
     booking_id: BookingId
     user_id: UserId
@@ -229,7 +229,7 @@ class NotificationItem(Entity):
     booking_id: BookingId
     sent_at: Annotated[datetime, Attribute("sentAt")]
     refused: list[str]
-    """Recipients that the mail server refused."""
+    """Recipients that the mail server rejected."""
 
 
 @venue.entity(
@@ -238,7 +238,7 @@ class NotificationItem(Entity):
     volume=Volume(count=100, bytes=Bytes(520), distinct={"user_id": 100, "claim_id": 100}),
 )
 class EmailCodeItem(Entity):
-    """A claim to an email address, with the hashes of the codes that verify it. It reserves nothing."""
+    """A claim to an email address, with the hashes of the codes that verify the address. It reserves nothing."""
 
     user_id: UserId
     claim_id: Annotated[str, Field(pattern=r"^[0-9A-Za-z-]{1,64}$"), Attribute("claimId")]
@@ -278,7 +278,7 @@ class AnswerItem(Entity):
     user_id: UserId
     request_key: Annotated[str, Field(min_length=1, max_length=140, pattern=r"^[ -~]+$"), Attribute("requestKey")]
     fingerprint: str
-    """Hash of the mutation's name and arguments: the same key with different ones is refused."""
+    """Hash of the mutation's name and arguments. The same key with another name or other arguments is rejected."""
     response_data: Annotated[str, Field(repr=False), Attribute("responseData")]
     http_status_code: Annotated[int, Attribute("httpStatusCode")]
     created_at: Annotated[datetime, Attribute("createdAt")]
@@ -324,7 +324,10 @@ class AuditItem(Entity):
     volume=Volume(count=1_000, bytes=Bytes(1_100, p99=3_800), distinct={"notice_key": 1_000}, present={"sent_at": 0.9}),
 )
 class OutboxItem(Entity):
-    """An email to send once, with the booking as it was. It is deleted some time after it was sent."""
+    """An email to send once, with the booking as it was when the email was queued.
+
+    It is deleted some time after it was sent.
+    """
 
     notice_key: NoticeKey
     kind: NoticeKind
@@ -332,5 +335,5 @@ class OutboxItem(Entity):
     booking: BookingFields
     sent_at: Annotated[datetime | None, Attribute("sentAt")] = None
     failure: str | None = None
-    """Reason why an abandoned letter was never sent."""
+    """Reason why the email was abandoned and never sent."""
     expires_at: Annotated[datetime | None, Attribute("expiresAt")] = None

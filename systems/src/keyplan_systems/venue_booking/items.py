@@ -27,7 +27,7 @@ from keyplan_systems.venue_booking.entities import (
 )
 
 LOCK_CODE_KEPT: Final = timedelta(days=30)
-"""How long a code is kept after it expires, for questions about who could enter."""
+"""Time for which a code is kept after it expires, to answer questions about who could enter."""
 
 
 def user_of(item: UserItem) -> User:
@@ -96,7 +96,7 @@ def _booking_values(booking: Booking, version: int) -> dict[str, Any]:
 
 
 def letter_item(notice: Notice, booking: Booking) -> OutboxItem:
-    """Return the email to send about the booking in the notice's version."""
+    """Return the email to send for a notice. The notice and the booking have the same version."""
     return OutboxItem(
         notice_key=notice.key,
         kind=notice.kind,
@@ -141,7 +141,7 @@ def slot_items(event: Event) -> list[EventSlotItem]:
 
 
 def held_slots(booking: Booking) -> list[EventSlotItem]:
-    """Return the slots that an approved booking holds, with the fields that are needed to free them."""
+    """Return the slots that an approved booking holds, with the fields that freeing them requires."""
     assert booking.event_id is not None, "what holds slots has an event"
     return [
         EventSlotItem(

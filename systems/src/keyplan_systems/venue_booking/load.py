@@ -7,6 +7,6 @@ from typing import Final
 from keyplan import Rate
 
 OFTEN: Final = Rate.monthly(3_000)
-"""A hundred per day, for frequently used pages."""
+"""A hundred calls per day, for frequently used pages."""
 SOME: Final = Rate.monthly(300)
 FEW: Final = Rate.monthly(60)

@@ -1,4 +1,4 @@
-"""Delivery of the outbox: emails sent on changes in the table's stream, and emails that the stream missed.
+"""Delivery of the emails in the outbox: new emails in the table's stream, and overdue emails that were not sent.
 
 An email is sent and then moved from the outbox to its user's history in one transaction. If the process is killed
 between the two steps, the email is sent again with the same key. A folder detects this, but a mail server receives it
@@ -39,11 +39,11 @@ from keyplan_systems.web.system import UnfinishedError
 logger = logging.getLogger(__name__)
 
 KEPT: Final = timedelta(days=30)
-"""How long letters stay in the outbox after they were sent."""
+"""Time for which emails stay in the outbox after they were sent."""
 OVERDUE: Final = timedelta(minutes=10)
-"""Age after which an unsent letter is sent outside the stream."""
+"""Age after which an unsent email is overdue and is sent without the stream."""
 _MAX_HISTORY: Final = 500
-"""Maximum stored characters of a reason."""
+"""Maximum number of characters of a stored reason."""
 
 
 @dataclass(frozen=True)
@@ -107,9 +107,9 @@ class Postman:
     def send_overdue(self) -> int:
         """Send overdue emails.
 
-        The stream dropped them, or the mail server was unavailable. If the server does not accept an email now, or its
-        hours are unknown under the current rules of the venue, it is sent later and does not block others. Unreadable
-        emails are skipped and reported at the end in an UnfinishedError.
+        An email is overdue if the stream dropped it or the mail server was unavailable. If the server does not accept
+        an email now, or its hours are unknown under the current rules of the venue, it is sent later and does not block
+        others. Unreadable emails are skipped and reported at the end in an UnfinishedError.
         """
         before = self.base.now() - OVERDUE
         sent, failures = 0, list[Exception]()
@@ -135,7 +135,7 @@ class Postman:
         """Remove an email from the outbox. An email to a user is added to the user's history."""
         now = self.base.now()
         until = now + KEPT
-        # A transaction even for one write, so that a lost answer leaves no doubt.
+        # A transaction is used even for one write, so that it can be repeated after a lost response.
         try:
             if item.kind.audience is Audience.CUSTOMER:
                 self.base.connection.run(design.write_sent(item, now, until, _history(item, sent, now)))

@@ -21,7 +21,7 @@ _PEOPLE: Final = {"ada": "Ada Rossi", "bruno": "Bruno Conti"}
 
 
 class _Wish(NamedTuple):
-    """A request in the sample data. `day` counts from the first bookable date, `duration` is a position."""
+    """A request in the sample data. `day` counts from the first bookable date, and `duration` is an index."""
 
     person: str
     day: int
@@ -63,7 +63,7 @@ _PROGRAM: Final = (
 
 
 def load_sample(service: Service) -> None:
-    """Load two users with requests, one of them approved, and events, unless the first user has requests.
+    """Load two users with requests (one of them approved) and events, unless the first user already has requests.
 
     If the rules of the venue or existing data make a part of this fail, the rest is skipped.
     """

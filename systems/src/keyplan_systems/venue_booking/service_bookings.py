@@ -51,7 +51,7 @@ _AUDITED: Final = {
 
 
 class _Note(BaseModel):
-    """The message of a decision."""
+    """The message to the owner in a decision."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -69,7 +69,7 @@ class Bookings:
         """Create a booking request. It is not a confirmation and holds no slots. Raises RefusalError.
 
         SlotTakenError means that a slot is already held. A free slot is not reserved by the request.
-        TooManyLettersError limits the emails from one user and to one address.
+        TooManyLettersError means that the daily limit of emails from the user or to the address is reached.
         """
         return act(self.base, idempotency, Booking, partial(self._requested, person, values))
 
@@ -175,7 +175,7 @@ class Bookings:
         return booking
 
     def _is_stored(self, booking: Booking) -> bool:
-        """Return True if the stored booking is the result of this same step, with its time, actor and IDs."""
+        """Return True if the stored booking is the result of this step, with the same time, actor and IDs."""
         item = self.base.connection.run(reads.booking_by_id(booking.booking_id))
         return item is not None and booking_of(item) == booking
 
@@ -186,7 +186,7 @@ class Bookings:
         return booking_of(item)
 
     def of_user(self, actor: Actor, limit: int, cursor: str | None) -> Listed[UserBookingItem]:
-        """Return the actor's own bookings, latest date first, without fields that only the booking itself has."""
+        """Return the actor's own bookings, latest date first, as copies without some fields of a booking."""
         return self.base.listed(reads.bookings_of_user(actor.user_id), lambda item: item, limit, cursor)
 
     def several(self, booking_ids: Sequence[str]) -> list[Booking | None]:

@@ -42,14 +42,17 @@ class Calendar:
     def availability(self, first: date, last: date) -> tuple[DayAvailability, ...]:
         """Return every date from first to last, with one request per month.
 
-        Approval checks again with a consistent read.
+        An approval checks the slots again with a consistent read.
         """
         days = dates(self.base.venue, first, last)
         events = self.held_in(months_of(days[0], days[-1]))
         return availability(self.base.venue, first, last, events, self.base.now())
 
     def held_in(self, months: Sequence[date]) -> list[Event]:
-        """Return the events of the months, given by their first days. Titles must be hidden from other users."""
+        """Return the events of months, given by their first days.
+
+        Callers must hide the titles of private bookings from other users.
+        """
         slots = self.base.connection.all(reads.slots_in_months(list(months)))
         return held_events(slots, self.base.venue)
 
@@ -137,7 +140,7 @@ def months_of(first: date, last: date) -> list[date]:
 
 
 def _number(day: date) -> int:
-    """Return the number of months since the year 0."""
+    """Return the number of months from the year 0 to a date."""
     return day.year * MONTHS_PER_YEAR + day.month - 1
 
 

@@ -1,7 +1,7 @@
 """Operations on users: creation on first use, profiles with verified addresses, and search.
 
 An address belongs to a user after it has been verified, either by the issuer of the token (`email_verified`) or by a
-code in an email. Until then it is only claimed and not reserved.
+code in an email. Until then, it is only claimed and not reserved.
 """
 
 from __future__ import annotations
@@ -104,9 +104,9 @@ class Users:
     ) -> User:
         """Change the caller's profile.
 
-        With `known_version`, change it only if it still has this version. Without a version, the change is repeated on
-        the result of concurrent writes. An address that the token does not verify is claimed: a code is sent to it, and
-        the profile keeps its address until the code is entered.
+        With `known_version`, the profile is changed only if it still has this version. Without a version, the change is
+        applied again after concurrent writes. An address that the token does not verify is claimed: a code is sent to
+        it, and the profile keeps its previous address until the code is entered.
         """
         change = parse(ProfileChange, values)
         step = partial(self._changed, person, change, known_version)
@@ -130,7 +130,7 @@ class Users:
         return Step(changed, call, is_done=partial(self._is_stored, changed))
 
     def _changed_with_claim(self, user: User, change: ProfileChange, known_version: int | None) -> Step[User]:
-        """Change the rest of a profile, if anything, and claim the new address, both or neither."""
+        """Change the other fields of a profile and claim the new address, in one transaction."""
         check_version(known_version, user.version)
         assert change.email is not None, "the change has an address"
         code = self._code(user.user_id, user.name, user.language, change.email)
@@ -199,7 +199,7 @@ class Users:
         claims: list[EmailCodeItem] = []
 
         def step() -> Step[User]:
-            if not claims:  # a repeated step does not count a second try
+            if not claims:  # a repeated step does not count another attempt
                 claims.append(self._entered(person, claim_id, code))
             return self._verified(person, claims[0])
 
@@ -331,7 +331,7 @@ class Users:
         try:
             self._with_released_address(lambda: write(self.base.connection, call))
         except Exception as error:
-            # A concurrent request with the same token was faster: then the profile exists by now.
+            # A concurrent request with the same token was faster, so the profile exists now.
             if isinstance(error.__cause__, AlreadyExistsError) and (existing := self.find(user.user_id)) is not None:
                 return existing
             raise
@@ -376,5 +376,5 @@ def _address(text: str) -> str:
 
 
 def _name(name: str | None, email: str) -> str:
-    """Return a user's name, or the address if there is none given. Raises ValueError for several lines."""
+    """Return a user's name, or the address if no name is given. Raises ValueError for a name with several lines."""
     return single_line((name or "").strip() or email)[:_NAME_CHARACTERS]

@@ -1,7 +1,7 @@
-"""Transactions with their failures in the terms of the venue, and idempotent mutations.
+"""Transactions whose failures are converted to domain errors, and idempotent mutations.
 
-The guard of each transaction action is derived from its pattern, so that the rules can explain the reason that the
-store returns for the action.
+The guard of each action in a transaction is derived from the action's pattern. The rules use the guards to explain the
+failure reasons that DynamoDB returns.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Step(Generic[T]):
-    """The result of an operation with its write. `before` and `is_done` are arguments of `write`."""
+    """The result of an operation and the call that writes it. `before` and `is_done` are arguments of `write`."""
 
     result: T
     call: WriteCall[Any] | TransactionCall[Any]
@@ -76,11 +76,11 @@ class _MutationKeys(IdempotencyKeys):
     refusals = RefusalError
 
     def read_record(self, request: Request) -> Call[Any]:
-        """Return the read of a mutation's record."""
+        """Return the call that reads the stored response to a mutation."""
         return reads.answer_given(request.user_id, request.key)
 
     def keep(self, request: Request, work: Work, now: datetime) -> WriteCall[Any]:
-        """Return the write that stores the response unless one is stored."""
+        """Return the call that stores the response unless a response is already stored."""
         return writes.remember_answer(
             AnswerItem(
                 user_id=request.user_id,
@@ -112,7 +112,7 @@ class _MutationKeys(IdempotencyKeys):
 def act(base: Base, request: Request | None, kind: type[T], step: Callable[[], Step[T]]) -> T:
     """Run a step and return its result, or the first result for a repeated idempotency key.
 
-    With a key, the result is stored in the transaction of the step, so that concurrent equal requests run the step
+    With a key, the result is stored in the transaction of the step, so that concurrent identical requests run the step
     once. Errors are not stored.
     """
     if request is None:
@@ -175,7 +175,7 @@ def _email_taken(error: UniqueTakenError) -> EmailTakenError:
 
 
 def guard_of(call: Call[Any], before: Status | None) -> Guard:
-    """Return the guard of a write, which is the meaning of its failed condition."""
+    """Return the guard of a write, which describes its condition."""
     if call.pattern.name == "replace_booking":
         assert before is not None, "who moves a booking has read it"
         return BookingGuard(before, call.arguments["booking"].version)

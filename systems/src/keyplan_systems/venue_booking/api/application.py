@@ -48,7 +48,7 @@ _BODY: Final = {
         }
     },
 }
-"""Requests that the library's route accepts but does not describe itself."""
+"""OpenAPI description of the requests that the library's route accepts, which the library does not provide."""
 
 
 def application(
@@ -121,7 +121,7 @@ def _calendar(service: Service, domain: str) -> APIRouter:
 
 
 def _is_among(etag: str, header: str) -> bool:
-    """Return True if an If-None-Match header contains the tag, also as a weak tag (RFC 9110, 13.1.2)."""
+    """Return True if an If-None-Match header contains the entity tag, possibly as a weak tag (RFC 9110, 13.1.2)."""
     return header.strip() == "*" or etag in {tag.strip().removeprefix("W/") for tag in header.split(",")}
 
 

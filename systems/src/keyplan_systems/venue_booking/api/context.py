@@ -66,7 +66,10 @@ RequestInfo: TypeAlias = Info[Context, None]
 
 
 def field(description: str) -> Callable[[T], T]:
-    """Return a decorator for a field that a method resolves. The library's own decorator is not typed for this."""
+    """Return a decorator for a field that a method resolves.
+
+    The types of the library's own decorator do not support methods.
+    """
     return cast("Callable[[T], T]", strawberry.field(description=description))
 
 
@@ -94,7 +97,7 @@ async def use(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 
 
 def person_of(principal: Principal) -> Person:
-    """Return the user that a verified token identifies. An address is verified only if the issuer says so."""
+    """Return the user that a verified token identifies. An email address is verified only if the token states it."""
     groups = (ADMINISTRATORS,) if principal.has_role(ADMINISTRATORS) else ()
     claims = principal.claims
     return Person(

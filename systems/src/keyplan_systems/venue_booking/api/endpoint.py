@@ -25,7 +25,7 @@ class Endpoint(GraphQLRouter[Context, None]):
         self.routes[:] = [route for route in self.routes if not isinstance(route, APIWebSocketRoute)]
 
     async def run(self, *args: Any, **options: Any) -> Any:
-        """Answer a request. Plain text rejections of the library are raised as a Problem."""
+        """Answer a request. Errors that the library returns as plain text are raised as a Problem."""
         try:
             return await super().run(*args, **options)
         except HTTPException as error:
@@ -40,7 +40,10 @@ class Endpoint(GraphQLRouter[Context, None]):
         return answer
 
     def decode_json(self, data: str | bytes) -> object:
-        """Return the body of the request. Raises Problem unless it is an object, which the library does not check."""
+        """Return the body of the request. Raises Problem unless it is a JSON object.
+
+        The library does not check this.
+        """
         try:
             body = orjson.loads(data)
         except orjson.JSONDecodeError as error:

@@ -1,9 +1,9 @@
 """Limits of a query: its depth, and the number of values that it can return.
 
-A field counts as one value. Fields below a list count once for every possible entry, given by the `first` argument or
-the maximum of the list. Introspection is counted separately: it does not read the table, but costs as much CPU time as
-other fields. Fragments are measured once, however often they are used, so that measuring never takes longer than
-parsing the query.
+A field counts as one value. Fields below a list count once for every possible entry. The number of entries is the
+`first` argument, or else the maximum length of the list. Introspection fields are counted separately: they do not read
+the table, but cost as much CPU time as other fields. Fragments are measured once, however often they are used, so that
+measuring never takes longer than parsing the query.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from keyplan_systems.venue_booking.base import MAX_PAGE_SIZE
 MAX_DEPTH: Final = 8
 MAX_VALUES: Final = 5_000
 MAX_INTROSPECTION_VALUES: Final = 400_000
-"""Maximum number of introspection values, each list at its full length; tools request the whole schema once."""
+"""Maximum number of introspection values, with each list at its full length. Tools request the whole schema once."""
 
 _INTROSPECTION_FIELDS: Final = frozenset(("__schema", "__type"))
 _LISTS: Final[Mapping[str, int]] = {
@@ -46,7 +46,7 @@ _LISTS: Final[Mapping[str, int]] = {
     "myBookings": FIRST,
     "myEmailCodes": 20,
     "myNotifications": FIRST,
-    "profile": 2,  # of all its bookings, whose name and therefore limit is that of a list with `first`
+    "profile": 2,  # the list of all bookings has the same name, and therefore limit, as a list with `first`
     "bookings": FIRST,
     "bookingsByMonth": FIRST,
     "users": FIRST,
@@ -54,7 +54,8 @@ _LISTS: Final[Mapping[str, int]] = {
     "audit": FIRST,
     "auditOf": FIRST,
 }
-"""Entries below a field without `first`; for lists that do not accept `first`, their maximum."""
+"""Number of entries that fields without `first` count for. Lists that do not accept `first` count as their maximum
+length."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class _Measuring:
         assert isinstance(node, FragmentSpreadNode), "selections are fields and fragments"
         name = node.name.value
         if (name, of_schema) not in self.known:
-            # Zero while it is being measured: a fragment that contains itself is refused elsewhere.
+            # Zero while the fragment is being measured. A fragment that contains itself is rejected by another rule.
             self.known[name, of_schema] = Measure()
             fragment = self.fragments.get(name)
             below = None if fragment is None else fragment.selection_set
@@ -104,7 +105,7 @@ class _Measuring:
             below = self.selection(node.selection_set, of_schema=True)
             return Measure(introspection_values=1 + self.lists_of_schema.get(name, 1) * below.introspection_values)
         if name.startswith("__"):
-            return Measure()  # a type name does not load the table
+            return Measure()  # a type name does not read the table
         below = self.selection(node.selection_set)
         return Measure(below.depth + 1, 1 + self._entries(node, name) * below.complexity, below.introspection_values)
 
@@ -127,7 +128,7 @@ class Limits(SchemaExtension):
     """Extension that rejects queries that are too deep or too large before they run."""
 
     def on_operation(self) -> Iterator[None]:
-        """Measure the query while it is validated, because list sizes depend on its variables."""
+        """Measure the query during its validation, because the sizes of lists depend on its variables."""
         context = self.execution_context
         context.validation_rules = (*context.validation_rules, rule_with(context.variables or {}))
         yield

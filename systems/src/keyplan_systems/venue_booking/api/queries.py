@@ -48,7 +48,7 @@ class Query:
 
     @field("The caller's profile together with the whole history.")
     async def profile(self, info: RequestInfo) -> ProfileShape:
-        """Return the profile and bookings with a single query of the user's partition."""
+        """Return the caller's profile and bookings with a single query of the user's partition."""
         result = await use(info.context.service.users.with_bookings, info.context.person)
         bookings = [UserBookingShape.of(item) for item in result.bookings]
         return ProfileShape(user=UserShape.of(result.user), bookings=bookings)
@@ -70,7 +70,7 @@ class Query:
     async def my_notifications(
         self, info: RequestInfo, first: int = FIRST, after: str | None = None
     ) -> Page[NotificationShape]:
-        """Return the emails that were sent."""
+        """Return the emails that were sent about the caller's bookings."""
         notifications = await use(info.context.service.users.notifications, info.context.person, first, after)
         return page(notifications, NotificationShape.of)
 

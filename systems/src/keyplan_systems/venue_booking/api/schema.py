@@ -1,7 +1,7 @@
 """The GraphQL schema: queries, mutations, limits and error format.
 
 Every error has a code in its extensions. Errors of the domain rules have their own code and details. Invalid queries
-have the code `bad_query`. Unexpected errors are reported without details, which are logged.
+have the code `bad_query`. The details of unexpected errors are logged and not returned.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from keyplan_systems.web.request_context import current_request_id
 logger = logging.getLogger(__name__)
 
 MAX_TOKENS: Final = 1_000
-"""Four times the size of a tool's introspection query.
+"""Maximum number of tokens of a query, which is four times the size of a tool's introspection query.
 
-The library compares fields of one name pairwise before it runs anything: 2,000 tokens can take a second, and these a
-quarter of that.
+Before execution, the library compares all fields with the same name in pairs. This can take a second for 2,000 tokens,
+and a quarter of that for this maximum.
 """
 
 
@@ -60,10 +60,13 @@ class _ErrorReporting(SchemaExtension):
 
 
 class _OneOperation(SchemaExtension):
-    """Extension that rejects several operations without a name, of which the library would run the first."""
+    """Extension that rejects a query with several operations and no operation name.
+
+    The library would run the first operation.
+    """
 
     def on_operation(self) -> Iterator[None]:
-        """Count the operations while the query is validated."""
+        """Count the operations during the validation of the query."""
         context = self.execution_context
         if context.operation_name is None:  # the query has not been parsed yet
             context.validation_rules = (*context.validation_rules, _OneOperationRule)
@@ -77,7 +80,7 @@ class _OneOperationRule(ValidationRule):
 
 
 def _is_unforeseen(error: GraphQLError) -> bool:
-    # An error without a path does not come from a resolver: the query or its variables are wrong.
+    # An error without a path was not raised by a resolver, so the query or its variables are invalid.
     return error.path is not None and error.original_error is not None and not _is_callers(error.original_error)
 
 

@@ -33,7 +33,7 @@ ENUMS: dict[str, type[enum.Enum]] = {
     "AuditAction": AuditAction,
     "NoticeKind": NoticeKind,
 }
-# The library stores its definition on the Enum itself; the names here are those of the schema.
+# The library stores its definition in the Enum itself. The names in the schema are given here.
 for _name, _kind in ENUMS.items():
     strawberry.enum(_kind, name=_name)
 
@@ -146,7 +146,7 @@ class BookingShape:
 
     @classmethod
     def of(cls, booking: Booking) -> BookingShape:
-        """Return the type for a booking that the caller may view."""
+        """Return the GraphQL type for a booking that the caller may view."""
         contact = booking.contact
         return cls(
             id=strawberry.ID(booking.booking_id),
@@ -243,7 +243,7 @@ class EventShape:
 
     @classmethod
     def of(cls, event: Event, actor: Actor) -> EventShape:
-        """Return the type for an event, with the fields that the actor may view."""
+        """Return the GraphQL type for an event, with the fields that the actor may view."""
         may_see_all = event.is_public or actor.is_admin or event.created_by == actor.user_id
         booking_id = event.booking_id if may_see_all else None
         return cls(

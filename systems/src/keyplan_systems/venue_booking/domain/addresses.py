@@ -15,10 +15,11 @@ from typing import Final
 CODE_VALID: Final = timedelta(hours=1)
 MAX_TRIES: Final = 5
 HASHES_KEPT: Final = 3
-"""Number of accepted codes, because a letter without confirmed delivery is sent again with another code."""
+"""Number of accepted codes. Several are accepted, because an email whose delivery was not confirmed is sent again with
+another code."""
 _MISREAD: Final = str.maketrans({"O": "0", "I": "1", "L": "1", "-": None, " ": None})
 _COST: Final = 2**13
-"""Cost of scrypt: 8 MB and about ten milliseconds for each comparison."""
+"""Cost parameters of scrypt. Each comparison takes 8 MB and about ten milliseconds."""
 
 
 def hashed_code(code: str, salt: str) -> str:

@@ -101,8 +101,8 @@ class Written:
     """The changes of one step, which are written together or not at all.
 
     They consist of the booking (on condition of its previous version), its copy under the user, and the counters.
-    `takes` is the event whose slots are put only if they are free. `frees` are the slots that are deleted only if this
-    booking holds them. There are also the notices and, if an administrator acted, an audit entry.
+    `takes` is the event whose slots are written only if they are free. `frees` are the slots that are deleted only if
+    this booking holds them. A step also has notices and, if an administrator acted, an audit entry.
     """
 
     booking: Booking
@@ -151,7 +151,7 @@ def decide(
     reason: str | None = None,
     known_version: int | None = None,
 ) -> Written:
-    """Return the changes that an action of this actor makes to the booking.
+    """Return the changes that result from an action of an actor on the booking.
 
     `event_id` becomes the ID of the event if slots are taken. Raises NotFoundError for other users (who must not learn
     that the booking exists), NotAllowedError for owners if they may only cancel, StaleVersionError,
@@ -204,7 +204,7 @@ def _event(booking: Booking, now: datetime) -> Event:
 
 
 def check_may(booking: Booking, action: Action, actor: Actor) -> None:
-    """Raise an error if the actor may not do this, whatever the booking's status."""
+    """Raise an error if the actor may not perform this action, whatever the booking's status."""
     if actor.is_admin:
         return
     check_may_see(booking, actor)

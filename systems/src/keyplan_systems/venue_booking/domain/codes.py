@@ -19,7 +19,7 @@ _CODE_BYTES: Final = CODE_CHARACTERS * _BITS_PER_CHARACTER // 8
 def new_code(random_bytes: Callable[[int], bytes] = secrets.token_bytes) -> str:
     """Return a code with 40 random bits.
 
-    The source must be cryptographically secure, because a code gives access to its booking.
+    `random_bytes` must be cryptographically secure, because a code gives access to its booking.
     """
     number = int.from_bytes(random_bytes(_CODE_BYTES), "big")
     shifts = range((CODE_CHARACTERS - 1) * _BITS_PER_CHARACTER, -1, -_BITS_PER_CHARACTER)
@@ -27,5 +27,5 @@ def new_code(random_bytes: Callable[[int], bytes] = secrets.token_bytes) -> str:
 
 
 def readable_code(code: str) -> str:
-    """Return a stored code in two halves for display."""
+    """Return a stored code as two halves, for display."""
     return f"{code[:4]}-{code[4:]}"

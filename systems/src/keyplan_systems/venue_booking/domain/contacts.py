@@ -32,7 +32,7 @@ def normalise_email(text: str) -> str:
 
 
 def normalise_phone(text: str, country: str) -> str:
-    """Return a telephone number in international format (E.164). Without a +, it is a number in the given country.
+    """Return a telephone number in international format (E.164). A number without a + belongs to the given country.
 
     Raises ValueError if no such number can exist.
     """

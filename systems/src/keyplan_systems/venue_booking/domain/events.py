@@ -90,7 +90,7 @@ def event_of_request(request: EventRequest, venue: Venue, *, event_id: str, admi
 
 
 class SlotState(StrEnum):
-    """The state of a slot, for a user who looks for a date."""
+    """The state of a slot, as shown to users who look for a date."""
 
     FREE = "free"
     TAKEN = "taken"
@@ -110,7 +110,7 @@ class DayAvailability:
     bookable: bool
 
     def is_free(self, slot: str) -> bool:
-        """Return True if the slot can be requested for this date. Unknown slots cannot."""
+        """Return True if the slot can be requested for this date. Unknown slots cannot be requested."""
         return self.bookable and self.slots.get(slot) is SlotState.FREE
 
 

@@ -1,7 +1,7 @@
 """Notices, which are the emails that a step triggers, with their recipients.
 
-A notice is written to the outbox in the transaction of its step. Delivery is retried after failures, so every notice
-has a key that is the same for all attempts.
+A notice is written to the outbox in the same transaction as its step. Delivery is retried after failures, so every
+notice has a key that is the same for all attempts.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _OF_STATUS: Final[Mapping[Status, NoticeKind]] = {
 
 @dataclass(frozen=True)
 class Notice:
-    """An email to send about a booking in a given version. `created_at` is UTC."""
+    """An email to send about a given version of a booking. `created_at` is UTC."""
 
     kind: NoticeKind
     booking_id: str
@@ -71,7 +71,7 @@ def notices_of_request(booking_id: str, version: int, now: datetime) -> tuple[No
 def notices_of_decision(
     booking_id: str, status: Status, version: int, now: datetime, *, by_owner: bool
 ) -> tuple[Notice, ...]:
-    """Return the notices of a decision: for the customer and, if the owner cancelled, for the administrators."""
+    """Return the notices of a decision: one for the customer, and one for the administrators if the owner cancelled."""
     kinds = [_OF_STATUS[status]]
     if status is Status.CANCELLED and by_owner:
         kinds.append(NoticeKind.ADMIN_CANCELLED)

@@ -1,6 +1,6 @@
-"""Explanation of cancelled transactions in the terms of the venue.
+"""Translation of cancelled transactions to domain errors.
 
-A booking step writes several items, each with a condition. If the store cancels the transaction, it reports for each
+A booking step writes several items, each with a condition. If the transaction is cancelled, DynamoDB reports for each
 action whether its condition failed. The writer labels its actions with guards in the same order, and `explain` selects
 the most helpful error for the caller.
 """
@@ -31,7 +31,7 @@ RETRYABLE: Final = frozenset({"TransactionConflict", "ProvisionedThroughputExcee
 
 @dataclass(frozen=True)
 class BookingGuard:
-    """Guard of a booking with this status and version."""
+    """Guard of a booking that must have this status and version."""
 
     status: Status
     version: int
@@ -55,7 +55,7 @@ class SlotHeldGuard:
 
 @dataclass(frozen=True)
 class VersionGuard:
-    """Guard of an item (user or event) with this version. `name` is its kind."""
+    """Guard of an item that must have this version. `name` is its kind (user or event)."""
 
     name: str
     version: int
@@ -68,7 +68,7 @@ class EmailGuard:
 
 @dataclass(frozen=True)
 class LetterGuard:
-    """Guard of the number of emails from a user or to an address (`whose`), with at most `allowed` per day."""
+    """Guard of the daily number of emails from a user or to an address (`whose`), which is at most `allowed`."""
 
     whose: str
     allowed: int
@@ -77,7 +77,7 @@ class LetterGuard:
 
 @dataclass(frozen=True)
 class Unguarded:
-    """An action without a condition that concerns callers. `name` is for the log."""
+    """An action without a condition that is relevant to callers. `name` appears in the log."""
 
     name: str
 
@@ -87,7 +87,7 @@ Guard: TypeAlias = BookingGuard | SlotFreeGuard | SlotHeldGuard | VersionGuard |
 
 @dataclass(frozen=True)
 class CurrentItem:
-    """The item that made the condition fail, as far as it is known."""
+    """The known attributes of the item that made the condition fail."""
 
     status: Status | None = None
     version: int | None = None
@@ -95,14 +95,14 @@ class CurrentItem:
 
 @dataclass(frozen=True)
 class Reason:
-    """The reason that the store reports for one action: its code, and the existing item, if any."""
+    """The reason that DynamoDB reports for one action: its code, and the existing item, if any."""
 
     code: str
     found: CurrentItem | None = None
 
 
 class UnexplainedCancellationError(Exception):
-    """Raised for a cancellation that no rule covers, which is a bug in the program and not an error of the caller."""
+    """Raised for a cancellation that no rule covers. This is a bug in the program and not an error of the caller."""
 
 
 def explain(guards: Sequence[Guard], reasons: Sequence[Reason]) -> RefusalError:

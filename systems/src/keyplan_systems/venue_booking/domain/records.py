@@ -1,6 +1,6 @@
 """Records related to bookings and events: payments, lock codes, and the audit log.
 
-No payment provider is called and no lock is opened. These are the records that such programs read and write.
+No payment provider is called and no lock is opened. Programs for payments and locks read and write these records.
 """
 
 from __future__ import annotations
@@ -82,9 +82,9 @@ class LockCode:
 def new_lock_code(event: Event, venue: Venue, below: Callable[[int], int] = secrets.randbelow) -> LockCode:
     """Return a code that is valid from half an hour before the event until half an hour after it.
 
-    The source must be cryptographically secure.
+    `below` must use a cryptographically secure source.
     """
-    # Margins are added to instants and not to wall-clock times, which may repeat or not exist.
+    # The margins are added to UTC times and not to wall-clock times, which may repeat or not exist.
     starts, ends = (local.astimezone(UTC) for local in venue.span(event.date, event.slots))
     digits = f"{below(10**LOCK_CODE_DIGITS):0{LOCK_CODE_DIGITS}d}"
     return LockCode(event.event_id, digits, starts - LOCK_CODE_MARGIN, ends + LOCK_CODE_MARGIN)
@@ -111,7 +111,7 @@ class AuditAction(StrEnum):
 
 @dataclass(frozen=True)
 class AuditEntry:
-    """A record of an administrator's action: who, what, on which item, when (UTC), and details."""
+    """A record of an administrator's action: the actor, the action, its item, its time (UTC), and details."""
 
     entry_id: str
     actor_id: str

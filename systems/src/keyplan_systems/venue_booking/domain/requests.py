@@ -70,7 +70,7 @@ class EventKind(StrEnum):
 
 
 LAST_DATE: Final = date(2999, 12, 31)
-"""Last date that can be entered, so that the hours of an event and its retention remain valid timestamps."""
+"""Last date that can be entered. It ensures that the hours of an event and its retention are valid timestamps."""
 
 
 class EventRequest(_Input):
@@ -96,7 +96,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def parse(model: type[Model], values: Mapping[str, Any]) -> Model:
-    """Validate values as this kind of input.
+    """Return the validated values as an input of type `model`.
 
     Raises InvalidRequestError that lists all invalid fields with their API names, but no values.
     """

@@ -45,7 +45,7 @@ class Actor:
 
 
 def actor_from(subject: str, groups: Collection[str]) -> Actor:
-    """Return the actor of a verified token. The administrators' group in the token counts, not the stored role."""
+    """Return the actor of a verified token. The role depends on the groups in the token and not on the stored role."""
     return Actor(subject, Role.ADMIN if ADMINISTRATORS in groups else Role.USER)
 
 
@@ -84,8 +84,9 @@ def stats_changes(before: Status | None, after: Status) -> dict[Status, int]:
 class User:
     """The profile of a user. `user_id` is the token's subject, `email` is normalized, and `phone` is international.
 
-    `email` is None after it was released for its owner. `email_verified_at` is None for an address that was stored
-    before addresses were verified. Such an address is released to the first user who verifies it.
+    `email` is None if the address was taken away from this user because it belongs to someone else. `email_verified_at`
+    is None if the address was stored before the system verified addresses. The first user who verifies such an address
+    gets it.
     """
 
     user_id: str
@@ -105,7 +106,7 @@ class User:
         return self.email is not None and self.email_verified_at is not None
 
     def with_address(self, email: str | None, now: datetime) -> User:
-        """Return the user with a verified address, or without an address, and with the next version."""
+        """Return the user with a verified address (or, for None, without an address) and the next version."""
         verified_at = None if email is None else now
         return replace(self, email=email, email_verified_at=verified_at, version=self.version + 1)
 
@@ -113,8 +114,8 @@ class User:
 def changed_profile(user: User, change: ProfileChange, venue: Venue, known_version: int | None = None) -> User:
     """Return the user after the change, with the next version.
 
-    Raises InvalidRequestError for an empty change or an invalid telephone number, and StaleVersionError if the caller
-    has another version. If `email` changes, its guard must be moved in the same transaction.
+    Raises InvalidRequestError for an empty change or an invalid telephone number, and StaleVersionError if the user has
+    another version than `known_version`. If `email` changes, its guard must be moved in the same transaction.
     """
     check_version(known_version, user.version)
     values = change.model_dump(exclude_none=True)

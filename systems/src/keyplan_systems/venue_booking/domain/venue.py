@@ -18,9 +18,9 @@ from keyplan_systems.venue_booking.domain.refusals import DateNotBookableError, 
 
 MINUTES_PER_DAY: Final = 24 * 60
 MAX_DAYS: Final = 36_500
-"""A hundred years, so that all requested dates are valid dates."""
+"""Maximum number of days that dates can be in the future: a hundred years, so that the dates are valid."""
 MAX_SLOTS: Final = 24
-"""Maximum number of slots of a booking: one transaction takes them all, next to the other items."""
+"""Maximum number of slots of a booking, because one transaction writes all of them and other items."""
 NAME_PATTERN: Final = r"^[A-Z][A-Z0-9_]{0,39}$"
 
 SlotName = Annotated[str, Field(pattern=NAME_PATTERN)]
@@ -61,9 +61,9 @@ class Venue(BaseModel):
 
     A booking can be requested for a date that is at least `lead_days` and at most `horizon_days` after today in
     `time_zone`. `availability_days` limits one query for availability. `letters_per_user` and `letters_per_address`
-    limit the emails that users cause per UTC day. Only requests and codes count, because later emails follow from a
-    request. Slots can be added at any time, but a slot that events still hold must keep its name. A booking with a
-    removed duration can no longer be approved, and emails about it are delayed.
+    limit the emails that users cause per UTC day. Only emails for requests and codes count, because later emails result
+    from a request. Slots can be added at any time, but a slot that events still hold must keep its name. A booking with
+    a removed duration can no longer be approved, and emails about it are delayed.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", ignored_types=(cached_property,))
@@ -85,7 +85,7 @@ class Venue(BaseModel):
     def _known_zone(cls, name: str) -> str:
         try:
             ZoneInfo(name)
-        except (ZoneInfoNotFoundError, ValueError, OSError) as error:  # OSError: a folder of zones, such as Europe
+        except (ZoneInfoNotFoundError, ValueError, OSError) as error:  # OSError: a folder, such as Europe
             raise ValueError(f"{name!r} is not an IANA time zone") from error
         return name
 
@@ -131,15 +131,15 @@ class Venue(BaseModel):
         return tuple(name for name in self.slot_names if name in names)
 
     def today(self, now: datetime) -> date:
-        """Return the date at the venue at a time."""
+        """Return the calendar date at the venue at this time."""
         return now.astimezone(self.zone).date()
 
     def earliest_date(self, now: datetime) -> date:
-        """Return the first date that can be requested at a time."""
+        """Return the first date that users can request at this time."""
         return self.today(now) + timedelta(days=self.lead_days)
 
     def latest_date(self, now: datetime) -> date:
-        """Return the last date that can be requested at a time."""
+        """Return the last date that users can request at this time."""
         return self.today(now) + timedelta(days=self.horizon_days)
 
     def is_bookable(self, day: date, now: datetime) -> bool:
@@ -166,7 +166,7 @@ class Venue(BaseModel):
         return self._utc_datetime(day, starts), self._utc_datetime(day, ends)
 
     def _utc_datetime(self, day: date, minute: int) -> datetime:
-        """Return the wall-clock time, so that 06:30 is 06:30 even on days when the clocks change."""
+        """Convert a wall-clock time to UTC, so that 06:30 is 06:30 even on days when the clocks change."""
         days, rest = divmod(minute, MINUTES_PER_DAY)
         return datetime.combine(day + timedelta(days=days), time(rest // 60, rest % 60), self.zone)
 

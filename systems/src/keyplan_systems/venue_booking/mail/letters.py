@@ -1,7 +1,7 @@
-"""Emails about notices and bookings with text and HTML parts, in Italian, English or German.
+"""Composition of emails with text and HTML parts, in Italian, English or German.
 
-Sentences are in `texts/<language>.toml`, the layout in `templates/`. Customers' input is never parsed as a template,
-and the HTML part escapes it.
+The sentences are in `texts/<language>.toml`, and the layout is in `templates/`. Customers' input is never parsed as a
+template, and the HTML part escapes it.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class LetterWriter:
         )
 
     def write(self, notice: Notice, booking: Booking) -> Letter:
-        """Return the email for a notice about a booking in the notice's version."""
+        """Return the email for a notice. The notice and the booking have the same version."""
         for_customer = notice.kind.audience is Audience.CUSTOMER
         language = booking.language if for_customer else self._room.administrators_language
         content = self._content(notice.kind, booking, language)
@@ -105,7 +105,7 @@ class LetterWriter:
         message["Subject"] = content["subject"]
         message.set_content(self._templates.get_template("letter.txt.j2").render(content))
         message.add_alternative(self._templates.get_template("letter.html.j2").render(content), subtype="html")
-        # Last, because conversion to a multipart message moves the headers of its content into the first part.
+        # This is done last, because the conversion to a multipart message moves the content headers to the first part.
         message["Content-Language"] = content["language"]
         _fix_boundary(message, key)
 

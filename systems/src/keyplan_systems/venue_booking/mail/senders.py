@@ -1,7 +1,7 @@
 """Delivery of emails through an SMTP server, or as .eml files in a folder if no server is configured.
 
-After a crash, both may be called again with the same email. The folder detects this by the key of the email. An SMTP
-server cannot detect it, so an email may arrive twice with the same Message-ID.
+After a crash, a sender may be called again with the same email. The folder detects this by the key of the email. An
+SMTP server cannot detect it, so an email may arrive twice with the same Message-ID.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from keyplan_systems.venue_booking.mail.letters import Letter
 from keyplan_systems.web.files import clear_drafts, put_once
 
 _CLOSING: Final = 421
-"""Reply code of a server that ends the conversation: it accepts nothing now (RFC 5321, 3.8)."""
+"""Reply code of a server that closes the connection and accepts no emails now (RFC 5321, 3.8)."""
 _TOO_LARGE: Final = 552
-"""Reply code of a server that rejects the announced size of a letter (RFC 1870, 6.1)."""
+"""Reply code of a server that rejects the declared size of an email (RFC 1870, 6.1)."""
 
 
 class MailError(Exception):
@@ -107,7 +107,7 @@ class SmtpSender:
         server = self._connect()
         try:
             refused = server.send_message(letter.message)
-            # The server has the letter: even if the connection fails now, a second delivery would be wrong.
+            # The server has accepted the email. Even if the connection fails now, the email must not be sent again.
             with suppress(smtplib.SMTPException, OSError):
                 server.quit()
             return refused
@@ -129,7 +129,7 @@ class SmtpSender:
                 server.login(settings.username, settings.password)
         except smtplib.SMTPNotSupportedError as error:
             server.close()
-            # As with a refused login, letters must wait until the operator fixes the configuration.
+            # As with a rejected login, emails must wait until the operator fixes the configuration.
             raise MailUnavailableError(f"{settings.host} cannot do what is configured: {error}") from error
         except BaseException:
             server.close()
@@ -141,7 +141,7 @@ class SmtpSender:
 
 
 def _recipients_error(error: smtplib.SMTPRecipientsRefused) -> MailError:
-    """Return a temporary error if the server rejected any recipient only temporarily."""
+    """Return a temporary error if the server rejected at least one recipient temporarily, or else a permanent error."""
     codes = {address: code for address, (code, _) in error.recipients.items()}
     recipients = ", ".join(f"{address} ({code})" for address, code in sorted(codes.items()))
     if _CLOSING in codes.values():
@@ -155,8 +155,8 @@ def _response_error(error: smtplib.SMTPResponseException) -> MailError:
     answer = error.smtp_error
     text = answer.decode("utf-8", "replace") if isinstance(answer, bytes) else answer
     message = f"the server answered {error.smtp_code} {text}"
-    # A server that refuses the greeting, encryption, login or the venue's own address would refuse every letter: the
-    # operator must fix it, and until then letters must wait and not be lost.
+    # A server that rejects the greeting, encryption, login or the venue's own address would reject every email. The
+    # operator must fix this. Until then, emails must wait and must not be lost.
     is_about_letter = isinstance(error, smtplib.SMTPDataError) or error.smtp_code == _TOO_LARGE
     if not is_about_letter or error.smtp_code == _CLOSING:
         return MailUnavailableError(message)

@@ -156,7 +156,7 @@ def _refused_request(site: VenueSite, request: Request, form: FormFields, error:
     message, needs_address = t("request.failed") if errors else t.refusal(error), False
     if error.code == "slot_taken":
         message = t("request.taken")
-    elif error.details.get("field") in ("email", "token"):  # the profile, not the form, has no verified address
+    elif error.details.get("field") in ("email", "token"):  # the form is valid, but the profile has no verified address
         errors, message, needs_address = {}, t("profile.email_none"), True
     elif error.code == "idempotency_key_reused":
         errors, message = {}, t.refusal(error)
@@ -165,7 +165,7 @@ def _refused_request(site: VenueSite, request: Request, form: FormFields, error:
 
 
 def path_of(actor: Actor, booking_id: str) -> str:
-    """Return the path of a booking's page, in the inbox for administrators and in the own bookings for others."""
+    """Return the path of a booking's page, which is in the inbox for administrators and in "my bookings" for others."""
     return f"{'inbox' if actor.is_admin else 'bookings'}/{booking_id}"
 
 
@@ -187,7 +187,7 @@ def refused(
 ) -> Response:
     """Return the current page of a booking, with the reason why a form was rejected and the entered text.
 
-    The messages of the rule for `reason` belong to the form's field `field`.
+    Messages about the API field `reason` are shown at the form field `field`.
     """
     t = site.phrases(request)
     errors = {field if name == "reason" else name: text for name, text in t.field_errors(error).items()}

@@ -65,7 +65,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """A slot in the panel of a day, with what a visitor may know about its event."""
+    """A slot in the panel of a day, with the details of its event that the visitor may view."""
 
     slot: str
     hours: str

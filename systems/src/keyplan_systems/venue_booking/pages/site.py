@@ -27,7 +27,7 @@ from keyplan_systems.web.problems import Problem
 from keyplan_systems.web.tokens import Principal
 
 PER_PAGE: Final = 20
-"""Entries of a list on one page."""
+"""Number of list entries per page."""
 CODE_CHARACTERS: Final = 64
 _STATUS: Final[Mapping[type[RefusalError], int]] = {NotFoundError: 404, NotAllowedError: 403}
 _REFUSED: Final = 409
@@ -57,7 +57,7 @@ class VenueSite:
     def render(self, request: Request, template: str, status: int = 200, /, **context: Any) -> Response:
         """Return a page in the language of the request. Templates can use `t`, the phrases, and `venue`."""
         if "values" in context:
-            context["values"] = defaultdict(str, context["values"])  # what a form does not have is empty
+            context["values"] = defaultdict(str, context["values"])  # missing form fields are shown as empty
         shared = {"t": self.phrases(request), "venue": self.venue, "languages": NAMES, "today": self.today()}
         return self.pages.render(request, template, status, **{**shared, **context})
 
@@ -83,7 +83,7 @@ def url(request: Request, path: str) -> str:
 
 
 def form_key() -> str:
-    """Return a key for a form, by which a second submission is recognized."""
+    """Return a new key for a form, which identifies repeated submissions."""
     return secrets.token_urlsafe(16)
 
 

@@ -27,7 +27,7 @@ from keyplan_systems.venue_booking.mail.letters import LOCALES, load_texts
 
 COOKIE: Final = "venue_language"
 NAMES: Final = {Language.ITALIAN: "Italiano", Language.ENGLISH: "English", Language.GERMAN: "Deutsch"}
-"""Each language's own name."""
+"""The name of each language in that language."""
 _FORM_NAMES: Final = {"fullName": "full_name", "amountCents": "amount"}
 
 
@@ -134,7 +134,7 @@ class Phrases:
         return value
 
     def field_errors(self, error: RefusalError) -> dict[str, str]:
-        """Return the messages of a domain error by form field names."""
+        """Return the messages of a domain error by form field name."""
         found = error.details.get("fields")
         if isinstance(found, Mapping):
             return {_form_name(name): self._field(_form_name(name), message) for name, message in found.items()}
@@ -197,6 +197,6 @@ def _accepted(header: str) -> list[str]:
 
 
 def shared_wording(request: Request) -> Wording:
-    """Return the language of a request, with the words of the templates that all systems share."""
+    """Return the language of a request, with the texts for the templates that all systems share."""
     language = language_of(request)
     return Wording(language.value, page_texts(language)["shared"])
