@@ -18,12 +18,12 @@ from keyplan_systems.web.rate_limits import Limit, SharedLimit, limit_from
 from keyplan_systems.web.system import Built, Resources, System, Worker
 
 MODEL = "KEYPLAN_TRAINER_MODEL"
-"""Environment variable that names a model on Amazon Bedrock; the fixed rubric grades without it."""
+"""Environment variable with the ID of a model on Amazon Bedrock. If unset, the fixed rubric grades attempts."""
 REGION = "KEYPLAN_TRAINER_REGION"
 GRADING_VARIABLE = "KEYPLAN_TRAINER_GRADING_LIMIT"
-"""Environment variable that limits the graded attempts of a user, over all processes on the same tables."""
+"""Environment variable with the limit of graded attempts per user, across all processes on the same tables."""
 GRADING = Limit("graded attempts", 60, 3_600)
-"""Default: an attempt takes a person several minutes."""
+"""Default limit of graded attempts. An attempt takes a user several minutes."""
 
 
 def build(resources: Resources) -> Built:
@@ -31,7 +31,7 @@ def build(resources: Resources) -> Built:
 
     Raises ImportError if a model is configured but boto3 is not installed, and ValueError for invalid settings.
     """
-    # Empty variables are unset: settings files list variables that they leave empty.
+    # Empty variables count as unset, because settings files can list variables without a value.
     settings = EvaluatorSettings(model_id=os.environ.get(MODEL) or None, region=os.environ.get(REGION) or "us-east-1")
     grading = SharedLimit(resources.connection, resources.clock, limit_from(GRADING_VARIABLE, GRADING))
     service = Service(resources.connection, resources.clock, evaluator_for(settings, resources.clock), grading)

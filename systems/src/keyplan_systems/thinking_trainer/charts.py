@@ -1,6 +1,6 @@
 """Charts of a user's progress per dimension from the history of profiles, as text or PNG.
 
-PNGs are drawn by Matplotlib, an optional dependency that is loaded for the first PNG. A drawing library such as Pillow
+Matplotlib, an optional dependency that is imported for the first PNG, draws the PNGs. A drawing library such as Pillow
 would be smaller, but would require our own layout of axes, ticks and text. Figure objects are used without `pyplot`,
 which has global state and is not safe in the threads of a server.
 """
@@ -29,7 +29,7 @@ _PNG_DOTS_PER_INCH = 100
 
 
 def progress_table(history: Sequence[Profile]) -> Table:
-    """Return a table with a bar per snapshot for each dimension, for the 30 most recent ones, and the latest values.
+    """Return a table with the latest values of each dimension, and a bar for each of the 30 most recent snapshots.
 
     `history` is oldest first. Raises ValueError if it is empty, out of order, or contains several users.
     """
@@ -57,13 +57,13 @@ def progress_text(history: Sequence[Profile], width: int = 110) -> str:
 
 
 def spark(averages: Sequence[Decimal]) -> str:
-    """Return one bar per average, with eight heights from 0 to 4."""
+    """Return one bar character per average. The eight heights cover averages from 0 to 4."""
     steps = len(BARS) - 1
     return "".join(BARS[min(steps, int(average * steps / MAX_SCORE + Decimal("0.5")))] for average in averages)
 
 
 def progress_png(history: Sequence[Profile]) -> bytes:
-    """Return a PNG with a panel per dimension: the moving average over time, with a band of the deviation.
+    """Return a PNG with a panel per dimension that shows the moving average over time and a band for the deviation.
 
     `history` is the same as for `progress_table`. Raises ImportError with instructions if Matplotlib is not installed.
     """

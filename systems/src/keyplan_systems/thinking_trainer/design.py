@@ -2,17 +2,18 @@
 
 Names, keys and attributes are those of the published design. The differences are:
 
-* `ActiveScenarios` cannot be keyed by a Boolean: its key is the string ACTIVE, which exists only while a scenario is
-active, and its sort key puts easy scenarios first. * `UserAttempts` contains only submitted attempts, because an
-attempt has no `timestamp` before it is submitted. Attempts in progress are found through `UserDrafts`, and inactive
-attempts of all users through `OpenAttempts`. * A snapshot's `timestamp` ends in the ID of its newest attempt, so that
-two attempts in the same millisecond have two snapshots, and the same attempts always produce the same snapshots. * The
-stream contains items before and after a change: both are needed to detect "became completed". * A ledger per user
-contains the newest scores. It is read consistently and written on condition of its version, so that two attempts
-submitted concurrently cannot miss each other, as they could through an index. * Items of version 0.9 are upgraded when
-they are read (`item_versions.py`). Snapshots of that version have another key, so they are a separate entity until the
-migration has moved them. * The index of the provisioned table has its own capacity, as every index of such a table
-needs.
+* `ActiveScenarios` cannot have a Boolean key. Its partition key is the string ACTIVE, which exists only while a
+  scenario is active, and its sort key puts easy scenarios first.
+* `UserAttempts` contains only submitted attempts, because an attempt has no `timestamp` before it is submitted.
+  Attempts in progress are found through `UserDrafts`, and inactive attempts of all users through `OpenAttempts`.
+* A snapshot's `timestamp` ends with the ID of its newest attempt, so that two attempts in the same millisecond have two
+  snapshots, and the same attempts always produce the same snapshots.
+* The stream contains each item before and after a change. Both are needed to detect that an attempt was completed.
+* A ledger per user contains the newest scores. It is read consistently and written only if its version is unchanged, so
+  that two attempts submitted concurrently cannot miss each other, as they could through an index.
+* Items of version 0.9 are upgraded when they are read (`item_versions.py`). Snapshots of that version have another key,
+  so they are a separate entity until the migration has moved them.
+* The index of the provisioned table has its own capacity, which every index of such a table requires.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ from keyplan_systems.thinking_trainer.item_versions import upgraded_values
 
 USERS, ATTEMPTS_A_MONTH = 1_000, 10_000
 MIGRATION = Rate(average=0)
-"""Load of the migration, which runs once and does not count in a month."""
+"""Load of the migration, which runs once and does not count toward the monthly load."""
 
 attempts = Table(
     "Attempts",
@@ -102,7 +103,7 @@ class StoredAttempt(Attempt, Entity):
     model_config = ConfigDict(json_schema_extra={"examples": ATTEMPTS})
 
     noted_at: Instant | None = None
-    """Time when the user's profile included it."""
+    """Time at which the attempt was included in the user's profile."""
     version: int = 0
 
     @model_validator(mode="before")
@@ -226,7 +227,7 @@ class StoredProfile(Profile, Entity):
     name="UnversionedProfile",
 )
 class UnversionedProfile(Entity):
-    """A snapshot of version 0.9, keyed only by its time in any precision, and with unreliable figures."""
+    """A snapshot of version 0.9. Its key contains only its time, in any precision, and its figures are unreliable."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 

@@ -57,7 +57,7 @@ def _stored(record: Record) -> dict[str, Any]:
 
 
 def _of_0_9(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the form without a version, which for an attempt has only one timestamp."""
+    """Return an item in the form of version 0.9. An attempt has only one timestamp in this form."""
     later = {"schemaVersion", "startedAt", "touchedAt"}
     return {name: value for name, value in item.items() if name not in later}
 

@@ -13,7 +13,7 @@ from keyplan_systems.thinking_trainer.domain.versions import Kind, upgraded
 
 
 def upgraded_values(kind: Kind, values: Any) -> Any:
-    """Return an entity's values, by fields or attributes, upgraded from their version, which defaults to 0.9.
+    """Return the values of an entity (by field or attribute name), upgraded from their version, by default 0.9.
 
     It is used in a validator that runs before all others. Raises ValueError for a version without an upgrade.
     """
@@ -28,7 +28,7 @@ def upgraded_values(kind: Kind, values: Any) -> Any:
 
 
 def _stored(value: Any) -> Any:
-    """Return the value with the attribute names of items. Record fields do not contain maps with their own names."""
+    """Return the value with field names converted to attribute names. No record field contains a map with free keys."""
     if isinstance(value, Mapping):
         return {to_camel(name): _stored(part) for name, part in value.items()}
     return [_stored(part) for part in value] if isinstance(value, list) else value

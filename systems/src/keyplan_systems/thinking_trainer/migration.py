@@ -1,8 +1,8 @@
 """Migration of stored items to the current version in pages, which can be interrupted and repeated.
 
-Each step is idempotent, and items in the current form are not found again. The position that is stored after every page
-only avoids reading the pages before it. In each step, the old form is removed last: an attempt is first included in its
-user's profile, and a snapshot is deleted from its former key in the transaction that writes the new one.
+Each step is idempotent and ignores items in the current form. The position that is stored after every page only avoids
+reading earlier pages again. In each step, the old form is removed last. An attempt is upgraded after it was included in
+its user's profile, and a snapshot is deleted from its former key in the transaction that writes it to the new key.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class Progress:
     stage: str = "scenarios"
     cursor: str | None = None
     upgraded: dict[str, int] = field(default_factory=dict)
-    """By stage."""
+    """Number of upgraded items, by stage."""
     skipped: dict[str, str] = field(default_factory=dict)
-    """Reasons of failed upgrades, by the item's key."""
+    """Reasons for failed upgrades, by item key."""
     cursor_key: str = field(default_factory=lambda: secrets.token_hex(32))
     """Key that signs cursors, so that the next process can read them."""
 

@@ -32,7 +32,7 @@ MAX_ATTEMPTS = 50
 
 
 class BusyLedgerError(Exception):
-    """Raised for too many concurrent writes of a user's ledger. The stream delivers the attempt again."""
+    """Raised if a user's ledger is written concurrently too often. The stream delivers the attempt again."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class ProfileConsumer:
         self.add(change.new)
 
     def add(self, attempt: Attempt) -> bool:
-        """Add an attempt. Return False if it was added before or is deleted. Raises BusyLedgerError."""
+        """Add an attempt. Return False if it was already added or was deleted. Raises BusyLedgerError."""
         for _ in range(MAX_ATTEMPTS):
             ledger = self.db.run(design.ledger_of(attempt.user_id))
             try:

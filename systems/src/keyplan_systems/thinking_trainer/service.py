@@ -26,7 +26,8 @@ from keyplan_systems.web.system import UnfinishedError
 
 HISTORY_OF_A_CHART = 200
 THROTTLED_AGAIN_S = 2.0
-"""Wait after all retries were throttled; a scenario takes about this time at one write unit per second."""
+"""Pause in seconds after all retries were throttled. One scenario takes about this time at one write unit per
+second."""
 MAX_WAITS = 30
 
 
@@ -59,7 +60,7 @@ class Service:
     clock: Clock
     evaluator: Evaluator
     grading: SharedLimit | None = None
-    """Limit of graded attempts per user and period; None for any number."""
+    """Limit of graded attempts per user and period, or None for no limit."""
 
     def _now(self) -> datetime:
         return instant_of(self.clock.now())
@@ -100,15 +101,16 @@ class Service:
     def submit(self, user_id: str, attempt_id: str, texts: Mapping[str, str]) -> StoredAttempt:
         """Submit an attempt in progress. Missing answers are replaced by the saved ones.
 
-        An attempt that would become inactive while it is graded is touched first, so that the sweep does not abandon
-        it. Raises AttemptClosed, AnswersRejected, EvaluationFailed, TooManyRequestsError or ConcurrentChangeError.
+        If the attempt could count as inactive before grading ends, it is first marked as changed, so that the sweep
+        does not abandon it. Raises AttemptClosed, AnswersRejected, EvaluationFailed, TooManyRequestsError or
+        ConcurrentChangeError.
         """
         attempt = self.attempt(user_id, attempt_id)
         saved = {answer.question_id: answer.answer for answer in attempt.answers}
         scenario = self.scenario(attempt.scenario_id)
         merged = {**saved, **texts}
         if attempts.would_fall_silent(attempt, self._now()):
-            attempts.final_answers(scenario, merged)  # refused answers change nothing
+            attempts.final_answers(scenario, merged)  # rejected answers change nothing
             attempt = self._write(attempts.resume(attempt, self._now()), attempt)
         return self._write(self._graded(attempt, scenario, merged), attempt)
 
@@ -119,7 +121,7 @@ class Service:
 
     def attempt(self, user_id: str, attempt_id: str) -> StoredAttempt:
         """Return a user's own attempt. Raises UnknownAttemptError or NotYoursError."""
-        # Other texts may be keys of other items of the table.
+        # Text in another format may be the key of another item in the table.
         stored_attempt = self.db.run(design.attempt_by_id(attempt_id)) if attempts.is_attempt_id(attempt_id) else None
         if stored_attempt is None:
             raise UnknownAttemptError(f"Unknown attempt {attempt_id}")
@@ -154,7 +156,7 @@ class Service:
             raise ConcurrentChangeError(f"Attempt {read.attempt_id} was changed by another request") from error
 
     def abandon_silent(self) -> int:
-        """Abandon every attempt that was inactive for 24 hours, and return their number.
+        """Abandon all attempts that have been inactive for 24 hours, and return their number.
 
         Raises an UnfinishedError with failures and unreadable items at the end. They wait for the next sweep.
         """
@@ -172,11 +174,11 @@ class Service:
     def _abandon_if_silent(self, attempt_id: str) -> bool:
         current = self.db.run(design.attempt_by_id(attempt_id))
         if current is None or not attempts.is_silent(current, self._now()):
-            return False  # the index lagged behind its user's request
+            return False  # the index does not contain the user's last request yet
         try:
             self._write(attempts.abandon(current, self._now()), current)
         except ConcurrentChangeError:
-            return False  # its user returned
+            return False  # the user resumed the attempt concurrently
         return True
 
     # Scenarios.
@@ -215,7 +217,7 @@ class Service:
         return self._add(scenario)
 
     def _add(self, scenario: Scenario) -> bool:
-        # A refused write costs as much as a successful one; reading first costs half a read unit.
+        # A rejected write costs as much as a successful one, while a read costs half a read unit.
         if self.db.run(design.scenario_by_id(scenario.scenario_id)) is not None:
             return False
         try:
@@ -227,7 +229,7 @@ class Service:
     # Profiles.
 
     def profile(self, user_id: str) -> Profile | None:
-        """Return a user's latest profile, or None before the first submitted attempt is included."""
+        """Return a user's latest profile, or None if no submitted attempt has been included yet."""
         latest = next(iter(self.db.run(design.latest_profile(user_id))), None)
         return None if latest is None else _current_profile(latest)
 
@@ -245,7 +247,7 @@ class Service:
     def progress(self, user_id: str) -> list[Profile]:
         """Return the newest profiles for a chart, oldest first."""
         page = self.history(user_id, HISTORY_OF_A_CHART, None)
-        # Within one second a snapshot of version 0.9 may be stored out of order.
+        # Snapshots of version 0.9 from the same second may be stored out of order.
         return sorted(page.items, key=lambda profile: profile.snapshot_key)
 
 

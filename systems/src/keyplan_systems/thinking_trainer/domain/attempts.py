@@ -33,15 +33,15 @@ MAX_ANSWER_CHARACTERS = 10_000
 MAX_ANSWERS_BYTES = 250_000
 """Maximum bytes of all answers of an attempt in UTF-8.
 
-Ten answers of 10,000 four-byte characters would have 400,000 bytes, and with questions and evaluation more than the
-409,600 that an item may have.
+Ten answers of 10,000 four-byte characters have 400,000 bytes. With questions and evaluation, they would exceed the
+maximum item size of 409,600 bytes.
 """
 
 SILENCE = timedelta(hours=24)
-"""Silence after which an attempt in progress counts as abandoned."""
+"""Time without changes after which an attempt in progress counts as abandoned."""
 
 LONGEST_GRADING = timedelta(hours=1)
-"""Upper bound of the grading time: three tries with a slow model, and the waits between them, take minutes."""
+"""Upper bound of the grading time. Three attempts with a slow model and the pauses between them take minutes."""
 
 
 class Status(StrEnum):
@@ -65,7 +65,7 @@ def word_count(text: str) -> int:
 
 
 class Answer(Record):
-    """An answer with its question as it was asked, so that later edits of the scenario do not change it."""
+    """An answer with a copy of its question, so that later changes of the scenario do not change the attempt."""
 
     question_id: Slug
     question_text: str = Field(min_length=10, max_length=1_000)
@@ -111,7 +111,7 @@ class Attempt(Record):
 
 
 def is_attempt_id(text: str) -> bool:
-    """Return True if the text can be an attempt's ID."""
+    """Return True if the text has the format of an attempt ID."""
     return re.fullmatch(_UUID, text) is not None
 
 
@@ -121,7 +121,7 @@ def new_attempt_id(chance: random.Random) -> str:
 
 
 def draft_answers(scenario: Scenario, texts: Mapping[str, str]) -> tuple[Answer, ...]:
-    """Return answers to save, in the scenario's order, for any of its questions and with any length up to the limit.
+    """Return answers to save, in the scenario's order. Questions can be omitted, and answers can be short.
 
     Raises AnswersRejected with all problems at once.
     """
@@ -148,7 +148,7 @@ def final_answers(scenario: Scenario, texts: Mapping[str, str]) -> tuple[Answer,
 
 
 def _misfits(scenario: Scenario, texts: Mapping[str, str]) -> list[str]:
-    """Return the problems of answers, whether they are final or not."""
+    """Return the problems that make answers invalid both for saving and for submission."""
     known = {question.question_id for question in scenario.questions}
     problems = [
         f"scenario {scenario.scenario_id} has no question {question_id!r}"
@@ -160,7 +160,7 @@ def _misfits(scenario: Scenario, texts: Mapping[str, str]) -> list[str]:
         for question_id, text in texts.items()
         if len(text) > MAX_ANSWER_CHARACTERS
     ]
-    # Lone surrogates cannot be stored as UTF-8; they are counted here and refused below.
+    # Lone surrogates cannot be stored as UTF-8. They are counted here and rejected below.
     total_bytes = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts.values())
     if total_bytes > MAX_ANSWERS_BYTES:
         problems.append(f"the answers take {total_bytes} bytes; {MAX_ANSWERS_BYTES} are the most")
@@ -209,7 +209,7 @@ def save(attempt: Attempt, answers: tuple[Answer, ...], now: datetime) -> Attemp
 
 
 def resume(attempt: Attempt, now: datetime) -> Attempt:
-    """Return the resumed attempt, with its inactivity reset. Raises AttemptClosed unless in progress."""
+    """Return the resumed attempt, which counts as changed now. Raises AttemptClosed unless in progress."""
     require_open(attempt, "resumed")
     return attempt.model_copy(update={"touched_at": _later(attempt, now)})
 
@@ -260,7 +260,7 @@ def would_fall_silent(attempt: Attempt, now: datetime) -> bool:
 
 
 def require_open(attempt: Attempt, verb: str) -> None:
-    """Raise AttemptClosed with the rejected action unless the attempt is in progress."""
+    """Raise AttemptClosed, whose message contains the action `verb`, unless the attempt is in progress."""
     if attempt.status is not Status.IN_PROGRESS:
         raise AttemptClosed(attempt.attempt_id, attempt.status.value, verb)
 

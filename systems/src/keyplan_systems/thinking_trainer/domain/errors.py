@@ -27,7 +27,7 @@ class AnswersRejected(TrainerError):  # noqa: N818 - named like what happened, a
 
 
 class AttemptClosed(TrainerError):  # noqa: N818
-    """Raised for a change of a completed or abandoned attempt."""
+    """Raised if a completed or abandoned attempt would be changed."""
 
     def __init__(self, attempt_id: str, status: str, verb: str) -> None:
         super().__init__(f"Attempt {attempt_id} is {status}: only an attempt in progress can be {verb}")
@@ -36,7 +36,7 @@ class AttemptClosed(TrainerError):  # noqa: N818
 
 
 class AttemptConflict(TrainerError):  # noqa: N818
-    """Raised for a different record with a known attempt ID, so that one of the two is wrong."""
+    """Raised if two different records have the same attempt ID, so that one of them is wrong."""
 
 
 class ItemUnreadable(TrainerError):  # noqa: N818

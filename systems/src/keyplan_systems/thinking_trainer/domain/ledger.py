@@ -2,13 +2,13 @@
 
 A profile could be computed from a query for the ten newest attempts, but that query uses an index, which can lag. If
 two attempts are submitted concurrently, each handler could see its own attempt and miss the other, and no later event
-would correct this. The ledger is an item of a table, which is read with strong consistency and written on condition
-that it is unchanged. The second writer reads it again and then knows both attempts. This also avoids reading ten whole
-attempts of up to 300,000 bytes each for eighty small numbers.
+would correct this. The ledger is a single item of the table. It is read with strong consistency, and written only if it
+is unchanged since it was read. The second writer reads it again and then knows both attempts. In addition, ten attempts
+of up to 300,000 bytes each need not be read for eighty small numbers.
 
 It contains more than a profile's window, because attempts can arrive late. An attempt that is older than known attempts
-changes the snapshots after it, and `snapshots` returns all of them again. Therefore the snapshots do not depend on the
-order of arrival, as long as no attempt arrives after more than `KEPT - WINDOW` newer ones.
+changes all later snapshots, which `snapshots` returns again. Therefore the snapshots do not depend on the order of
+arrival, as long as no attempt arrives after more than `KEPT - WINDOW` newer ones.
 
 `noted` accepts the attempts in any order. If an attempt is delivered again, it is recognized only while it is in the
 ledger. Therefore a consumer marks each attempt as noted in the same transaction, on condition that it is not marked
@@ -27,7 +27,7 @@ from .profiles import WINDOW, Profile, ScoredAttempt, profile_of, scored
 from .records import SCHEMA_VERSION, Record
 
 KEPT = 40
-"""Number of newest attempts that are kept; the last ten are the window of a profile."""
+"""Number of newest attempts that the ledger keeps. The last ten are the window of a profile."""
 
 
 class Ledger(Record):
@@ -43,7 +43,7 @@ def noted(ledger: Ledger, attempt: Attempt) -> Ledger:
     """Return the ledger with another completed attempt, or the same ledger if it already contains the attempt.
 
     Raises ValueError for an attempt that is not completed or belongs to another user, and AttemptConflict if the window
-    contains different scores with its ID.
+    contains different scores for the same attempt ID.
     """
     if attempt.user_id != ledger.user_id:
         raise ValueError(f"attempt {attempt.attempt_id} belongs to another user than this ledger")
@@ -61,9 +61,10 @@ def noted(ledger: Ledger, attempt: Attempt) -> Ledger:
 
 
 def snapshots(ledger: Ledger, attempt_id: str) -> list[Profile]:
-    """Return the snapshots as of this attempt and of all newer ones, oldest first, or none if it was dropped.
+    """Return the snapshots of an attempt and of all newer attempts, oldest first, or none if the attempt was dropped.
 
-    A snapshot needs the nine attempts before its own. For the oldest attempts in the ledger, some may be missing.
+    A snapshot needs its attempt and the nine attempts before it. For the oldest attempts in the ledger, some of these
+    may be missing.
     """
     ids = [entry.attempt_id for entry in ledger.window]
     if attempt_id not in ids:

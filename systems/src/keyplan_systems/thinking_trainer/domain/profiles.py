@@ -2,17 +2,22 @@
 
 The source documents are incomplete or contradict each other in some points, which are defined as follows:
 
-* The window consists of the ten newest completed attempts by `timestamp` and then attempt ID. `recentScores` is oldest
-first. * Moving average: mean of the window. Deviation: of the window as a whole population. * Trend: slope of least
-squares per attempt; above +0.05 improving, below -0.05 declining, else stable. Fewer than three scores are stable. *
-Gap: moving average minus the user's own mean over all eight dimensions. Weak is a dimension with a negative gap or an
-average below 2.0; the three lowest are kept, lowest first, equal ones in the rubric's order. * Improvement: mean of the
-newer half of the window minus mean of the older half, from four scores on, where positive; the three largest. With an
-odd number of scores the middle one belongs to neither half. * `overallAverage` is the mean of the overall scores in the
-window. * Figures are rounded once, at the end, to two decimals, an exact half to the even one. All decisions (which is
-lower, which trend) are made on the exact figures. * The snapshot's key comes from the newest attempt in the window, so
-that the same attempts always give the same snapshot under the same key, in whatever order and however often they
-arrive.
+* The window consists of the ten newest completed attempts, by `timestamp` and then by attempt ID. `recentScores` starts
+  with the oldest score.
+* The moving average is the mean of the window. The deviation is that of the window as a whole population.
+* The trend is the least-squares slope per attempt. Above +0.05 it is improving, below -0.05 declining, and otherwise
+  stable. With fewer than three scores, it is stable.
+* The gap is the moving average minus the user's own mean over all eight dimensions. A dimension is weak if its gap is
+  negative or its average is below 2.0. A profile contains the three lowest weak dimensions, lowest first. Ties are in
+  the rubric's order.
+* The improvement is the mean of the newer half of the window minus the mean of the older half, if it is positive and
+  the window has at least four scores. A profile contains the three largest. With an odd number of scores, the middle
+  score belongs to neither half.
+* `overallAverage` is the mean of the overall scores in the window.
+* Figures are rounded once, at the end, to two decimals. Exact halves are rounded to even. All comparisons use the exact
+  figures.
+* The key of a snapshot is derived from the newest attempt in the window. The same attempts always give the same
+  snapshot under the same key, in whatever order and however often they arrive.
 """
 
 from __future__ import annotations
@@ -58,7 +63,7 @@ class DimensionStatistics(Record):
 
 
 class Weakness(Record):
-    """A weak dimension. `gap` is its distance from the user's own mean, which is negative if it is lower."""
+    """A weak dimension. `gap` is its average minus the user's own mean."""
 
     dimension: Dimension
     score: Figure
@@ -75,7 +80,10 @@ class Improvement(Record):
 
 
 class Profile(Record):
-    """A snapshot as of the attempt `source_attempt_id`, submitted at `timestamp`, the newest in the window."""
+    """A snapshot of the statistics.
+
+    Its newest attempt is `source_attempt_id`, which was submitted at `timestamp`.
+    """
 
     user_id: UserId
     timestamp: Instant
@@ -107,7 +115,7 @@ class ScoredAttempt(Record):
 
     @property
     def scored_key(self) -> str:
-        """The string `timestamp#attemptId`, as in the attempt itself."""
+        """The string `timestamp#attemptId`, which is the same as that of the attempt."""
         return f"{iso(self.timestamp)}#{self.attempt_id}"
 
 
@@ -191,6 +199,6 @@ def _improvement(name: Dimension, before: Fraction, after: Fraction) -> Improvem
 
 
 def _halves(scores: Sequence[int]) -> tuple[Fraction, Fraction]:
-    """Return the means of the older and the newer half. The middle of an odd number belongs to neither."""
+    """Return the means of the older and the newer half. With an odd number, the middle score is in neither."""
     half = len(scores) // 2
     return mean(scores[:half]), mean(scores[-half:])

@@ -1,7 +1,8 @@
 """Common rules of all records: immutable, no unknown fields, camelCase aliases, and fixed formats.
 
 A timestamp is UTC with exactly three decimals (`2026-01-31T09:05:00.000Z`), wherever it is written. Strings with mixed
-precision do not sort correctly: `.` sorts before `Z`, so half a second later would sort before the full second.
+precision do not sort correctly. Because `.` sorts before `Z`, a time with a fraction would sort before the whole second
+that precedes it.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Record(BaseModel):
 
 
 def values_of(kind: type[Record], record: Record) -> dict[str, Any]:
-    """Return a record's values for the fields of a kind whose fields it has."""
+    """Return the values of `record` for the fields of `kind`. The record must have all of these fields."""
     return {name: getattr(record, name) for name in kind.model_fields}
 
 
@@ -39,7 +40,7 @@ def instant(value: object) -> datetime:
     if isinstance(value, str):
         value = datetime.fromisoformat(value)
     if not isinstance(value, datetime):
-        # pydantic turns a ValueError into a finding about the field; a TypeError would pass through it.
+        # pydantic converts a ValueError to a validation error of the field, but does not catch a TypeError.
         raise ValueError(f"a timestamp must be ISO 8601 text or a datetime, not {type(value).__name__}")  # noqa: TRY004
     if value.tzinfo is None:
         raise ValueError(f"{value.isoformat()} has no offset from UTC")
@@ -66,7 +67,7 @@ Instant = Annotated[
     BeforeValidator(instant),
     PlainSerializer(iso, return_type=str, when_used="json"),
 ]
-"""Timestamp from `instant`; text of one form in JSON and in storage."""
+"""Timestamp that `instant` returns. Its JSON form and its stored form are the string that `iso` returns."""
 
 Figure = Annotated[Decimal, PlainSerializer(float, return_type=float, when_used="json")]
-"""Figure with two decimals: Decimal in Python and in storage, a number in JSON."""
+"""Figure with two decimals. It is a Decimal in Python and in storage, and a number in JSON."""

@@ -19,7 +19,7 @@ MAX_FEEDBACK_CHARACTERS = 2_000
 
 
 class Dimension(StrEnum):
-    """The eight dimensions, in the order in which they are always shown."""
+    """The eight dimensions, in the order in which they are displayed."""
 
     CLARITY = "clarity"
     RELEVANCE = "relevance"
@@ -43,7 +43,7 @@ WEIGHT_TENTHS: Mapping[Dimension, int] = {
     Dimension.QUANTITATIVE: 8,
     Dimension.HUMILITY: 10,
 }
-"""Weights in tenths, so that the sum is exact: logic counts 1.5, and all of them 9.2."""
+"""Weights in tenths, so that sums are exact. For example, the weight of logic is 1.5. The sum of all weights is 9.2."""
 
 _ORDER = {dimension: place for place, dimension in enumerate(DIMENSIONS)}
 
@@ -81,7 +81,7 @@ def overall_score(scores: Iterable[DimensionScore]) -> int:
 
 
 class Assessment(Record):
-    """The result of an evaluator. It deliberately has no overall score, which is always computed."""
+    """The result of an evaluator. It has no overall score, because the overall score is always computed."""
 
     dimensions: AllDimensions
     feedback: Feedback

@@ -1,4 +1,4 @@
-"""Scenarios and their questions, with their limits, and the string that sorts difficulties, easiest first."""
+"""Scenarios and their questions, with limits, and the key that sorts scenarios by difficulty, easiest first."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Question(Record):
 
 
 class Scenario(Record):
-    """A situation with one to ten questions. Without tags, the attribute is not stored."""
+    """A situation with one to ten questions. If there are no tags, the attribute `tags` is not stored."""
 
     scenario_id: Slug
     title: str = Field(min_length=5, max_length=200)

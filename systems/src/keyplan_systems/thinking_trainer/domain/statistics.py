@@ -1,8 +1,8 @@
 """Exact mean, deviation and slope of integer scores, which are rounded once at the end.
 
-Scores are small integers, so everything except the root is a fraction, and the root can be rounded without computing
-it. Results do not depend on the order of additions or on binary floating point, and every exact half is rounded to
-even.
+Scores are small integers, so all values except the square root are fractions. The square root is rounded without
+computing its value. The results do not depend on the order of additions or on binary floating point. Exact halves are
+rounded to even.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from math import isqrt
 
 
 def rounded(value: Fraction) -> Decimal:
-    """Round to two decimals. Exact halves are rounded to even."""
+    """Return the value rounded to two decimals. Exact halves are rounded to even."""
     return _hundredths(round(value * 100))
 
 
@@ -36,7 +36,8 @@ def deviation(scores: Sequence[int]) -> Decimal:
     n = len(scores)
     p = n * sum(score * score for score in scores) - sum(scores) ** 2
     floor = isqrt(10_000 * p // (n * n))
-    # Compare with the middle between this hundredth and the next, both sides squared and without their fractions.
+    # Compare with the midpoint between this hundredth and the next. Both sides are squared and multiplied by the
+    # denominators.
     value, middle = 40_000 * p, (n * (2 * floor + 1)) ** 2
     up = value > middle or (value == middle and floor % 2 == 1)
     return _hundredths(floor + up)
@@ -47,7 +48,7 @@ def slope(scores: Sequence[int]) -> Fraction:
     n = len(scores)
     if n < 2:
         return Fraction(0)
-    # Twice the distance from the middle keeps every term whole.
+    # Distances from the middle are doubled, so that every term is an integer.
     steps = [2 * place - (n - 1) for place in range(n)]
     return Fraction(2 * sum(step * score for step, score in zip(steps, scores, strict=True)), sum(s * s for s in steps))
 

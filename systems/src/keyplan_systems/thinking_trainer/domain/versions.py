@@ -7,8 +7,8 @@ is stored in its new form when it is next written.
 Versions:
 
 * `0.9` has no `schemaVersion`. Tags are a list, times have mixed precision (`...:00Z`, `...:00.000Z`), word counts and
-overall scores are what the writer claimed, and profiles do not contain their source attempt. * `1.0` is the form of the
-records in this package. Its `schemaVersion` is stored.
+  overall scores are stored as the writer sent them, and profiles do not contain their source attempt.
+* `1.0` is the form of the records in this package. Its `schemaVersion` is stored.
 
 Items are plain dictionaries with their stored (camelCase) names, numbers as int or Decimal, and sets as sets.
 """
@@ -36,7 +36,7 @@ from .statistics import rounded
 
 UNVERSIONED = "0.9"
 UNRECORDED_ATTEMPT = "unrecorded"
-"""Source attempt of a profile from before it was recorded."""
+"""Source attempt of a profile that was stored before source attempts were recorded."""
 
 Item = Mapping[str, Any]
 _R = TypeVar("_R", bound=Record)
@@ -60,17 +60,17 @@ class Step:
 
 
 def _scenario_1_0(item: Item) -> Item:
-    """Convert tags to a set, or remove the attribute when the set would be empty, and convert times to one form."""
+    """Convert tags to a set (or remove the attribute if it would be empty), and convert times to the current form."""
     tags = frozenset(item.get("tags") or ())
     fields = {name: value for name, value in item.items() if name != "tags"}
     return fields | ({"tags": tags} if tags else {}) | {"createdAt": _canonical_time(item["createdAt"])}
 
 
 def _attempt_1_0(item: Item) -> Item:
-    """Recompute word counts and scores, use one form of time, and remove attributes that only completed attempts have.
+    """Recompute word counts and scores, convert times, and remove attributes that only completed attempts have.
 
-    Version 0.9 had a single timestamp. For a completed attempt, it is the submission, and the start is earlier by its
-    duration. For any other attempt, it is the time of the last change.
+    Version 0.9 had a single timestamp. For a completed attempt, it is the submission time, and the start time is
+    computed from the duration. For any other attempt, it is the time of the last change.
     """
     timestamp = instant(item["timestamp"])
     answers = [dict(answer) | {"wordCount": word_count(answer["answer"])} for answer in item.get("answers", ())]
@@ -97,7 +97,7 @@ def _evaluation_1_0(evaluation: Item) -> Item:
 
 
 def _profile_1_0(item: Item) -> Item:
-    """Recompute all figures from the scores that they claim to come from. The overall average is only rounded."""
+    """Recompute all figures from the stored recent scores. The overall average is only rounded."""
     recent = {entry["name"]: [int(score) for score in entry["recentScores"]][-WINDOW:] for entry in item["dimensions"]}
     scores = {name: recent[name] for name in DIMENSIONS}
     weak = profiles.weaknesses(scores)
@@ -125,13 +125,14 @@ STEPS: Mapping[Kind, tuple[Step, ...]] = {
     Kind.PROFILE: (Step(UNVERSIONED, "1.0", _profile_1_0),),
     Kind.SCENARIO: (Step(UNVERSIONED, "1.0", _scenario_1_0),),
 }
-"""All steps, oldest first: each starts where the one before it ends, the last ends at the current version."""
+"""All steps, oldest first. Each step starts at the version at which the previous step ends, and the last step ends at
+the current version."""
 
 
 def upgraded(kind: Kind, item: Item, steps: Mapping[Kind, Sequence[Step]] = STEPS) -> dict[str, Any]:
     """Return the item in the current form of its kind, or the item itself if it already has that form.
 
-    Raises ItemUnreadable for a version without an upgrade, and for an item that its step cannot convert.
+    Raises ItemUnreadable for a version without an upgrade, and for an item that a step cannot convert.
     """
     current = dict(item)
     while (version := current.get("schemaVersion", UNVERSIONED)) != steps[kind][-1].after:

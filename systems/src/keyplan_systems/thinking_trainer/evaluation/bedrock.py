@@ -21,16 +21,16 @@ from .prompt import converse_request
 from .reply import ReplyUnusable, assessment_in
 
 WAITS_S = (1.0, 2.0)
-"""Seconds before the second and the third try; the third is the last."""
+"""Pauses in seconds before the second and the third attempt. The third attempt is the last."""
 
 MAX_CONCURRENT = 20
-"""Maximum number of submissions that are graded at a time.
+"""Maximum number of submissions that are graded at the same time.
 
-Each occupies one of the server's forty threads, which all other requests share, for as long as the model takes.
+Each submission occupies one of the server's forty threads, which all requests share, until the model has replied.
 """
 
 PASSING_STATUSES = frozenset({408, 424, 429})
-"""HTTP statuses of temporary failures, besides all from 500 on: model timeout, model error, throttled or not ready.
+"""HTTP statuses of temporary failures, in addition to 500 and above: model timeout, model error, throttled, not ready.
 
 Source: the errors of Converse in the Amazon Bedrock API reference.
 """
@@ -94,13 +94,13 @@ class BedrockEvaluator:
 
 
 def _text(answer: Mapping[str, Any]) -> str:
-    """Return all text in the reply. Blocks of other kinds (reasoning, tools) are ignored."""
+    """Return all text in the reply. Blocks of other types (reasoning, tools) are ignored."""
     content = answer.get("output", {}).get("message", {}).get("content", [])
     return "\n".join(block["text"] for block in content if "text" in block)
 
 
 def _refuse_lasting(error: ClientError | ConnectionError | HTTPClientError, model_id: str) -> None:
-    """Raise EvaluationRefused for an error that a repeated request would get again."""
+    """Raise EvaluationRefused if the error is permanent, so that a repeated request would also fail."""
     if not isinstance(error, ClientError):
         return
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
@@ -110,7 +110,7 @@ def _refuse_lasting(error: ClientError | ConnectionError | HTTPClientError, mode
 
 
 def converse_client(region: str, endpoint_url: str | None = None, timeout_s: float = 60.0) -> ConverseClient:
-    """Return a boto3 client without its own retries, which the evaluator makes. boto3 finds credentials as usual."""
+    """Return a boto3 client without retries, because the evaluator itself retries. boto3 finds credentials as usual."""
     config = Config(retries={"total_max_attempts": 1}, connect_timeout=10, read_timeout=timeout_s)
     client: ConverseClient = boto3.client(
         "bedrock-runtime", region_name=region, endpoint_url=endpoint_url, config=config

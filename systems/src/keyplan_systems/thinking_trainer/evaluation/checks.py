@@ -10,7 +10,7 @@ from . import lexicon
 from .features import Features
 
 ENOUGH_WORDS = 40
-"""Minimum number of words; missing features of shorter texts have no significance."""
+"""Minimum number of words for checks of missing features, which are not significant in shorter texts."""
 
 
 @dataclass(frozen=True)
@@ -219,4 +219,4 @@ CHECKS: tuple[Check, ...] = (
         "Sweeping words (always, obviously, proves) outnumber the careful ones, or there is too little text",
     ),
 )
-"""All checks, by dimension; the score of a dimension is the number of its four checks that are met."""
+"""All checks, by dimension. The score of a dimension is the number of its four checks that are met."""

@@ -13,7 +13,7 @@ from .rubric_evaluator import RubricEvaluator
 
 @dataclass(frozen=True)
 class EvaluatorSettings:
-    """The settings of the evaluation. Without a model ID, the rest is ignored."""
+    """The settings of the evaluation. Without a model ID, the other settings are ignored."""
 
     model_id: str | None = None
     region: str = "us-east-1"
@@ -29,7 +29,7 @@ def evaluator_for(settings: EvaluatorSettings, clock: Clock) -> Evaluator:
     if settings.model_id is None:
         return RubricEvaluator()
     try:
-        # boto3 is an optional extra: the trainer runs without it as long as no model is configured.
+        # boto3 is an optional dependency. The trainer does not need it unless a model is configured.
         from .bedrock import BedrockEvaluator, converse_client  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise ImportError("a Bedrock model needs boto3: pip install 'keyplan[aws]'") from error

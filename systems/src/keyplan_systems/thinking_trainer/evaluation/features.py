@@ -20,7 +20,7 @@ SHARED_RUN_WORDS = 3
 _WORD = re.compile(r"[^\W_]+(?:[.,'-][^\W_]+)*%?")
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+|\n+")
 _FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
-# The signs for times and divided by are written by number, because they look like letters.
+# The multiplication and division signs are written as escapes, because they look like letters.
 _SUM = re.compile("\\d ?%? ?[x*/+=\u00d7\u00f7] ?[$\u20ac\u00a3]? ?\\d")
 _LIST_LINE = re.compile(r"^[ \t]*(?:[-*•]|\d+[.)])[ \t]+\S", re.MULTILINE)
 
@@ -59,7 +59,7 @@ class Features:
 
     @cached_property
     def text(self) -> str:
-        """All answers, joined."""
+        """All answers as one text."""
         return "\n".join(text for _, text in self.submission.pairs)
 
     @cached_property
@@ -69,7 +69,7 @@ class Features:
 
     @cached_property
     def _lines(self) -> tuple[str, ...]:
-        """Each distinct sentence as its words with a space around each, for phrase lookup."""
+        """The words of each distinct sentence in one string, with spaces around each word, to search for phrases."""
         return tuple(f" {' '.join(sentence)} " for sentence in self.sentences)
 
     @cached_property
@@ -110,28 +110,28 @@ class Features:
 
     @cached_property
     def scenario_words_used(self) -> int:
-        """The number of distinct words of the description that are used."""
+        """The number of distinct words of the description that the answers use."""
         return len(stems_of(self.submission.scenario.description) & stems_of(self.text))
 
     @cached_property
     def target_met(self) -> tuple[float, ...]:
-        """For each answer, its words as a share of the requested number, which is more than 1 if it is longer."""
+        """For each answer, its number of words divided by the requested number, which can be more than 1."""
         return tuple(len(words_of(text)) / question.target_word_count for question, text in self.submission.pairs)
 
     @cached_property
     def uses_scenario_fact(self) -> bool:
-        """Whether a number in the description, or three consecutive significant words of it, are used."""
+        """Whether the answers use a number in the description, or three consecutive significant words of it."""
         description = self.submission.scenario.description
         if set(figures_of(description)) & set(figures_of(self.text)):
             return True
         return bool(_runs(words_of(description)) & _runs(words_of(self.text)))
 
     def different(self, phrases: Iterable[str]) -> int:
-        """Return how many of the phrases are used."""
+        """Return the number of distinct phrases that the answers use."""
         return sum(any(f" {phrase} " in line for line in self._lines) for phrase in phrases)
 
     def sentences_with(self, phrases: Iterable[str]) -> int:
-        """Return how many distinct sentences use one of the phrases."""
+        """Return the number of distinct sentences that contain at least one of the phrases."""
         sought = [f" {phrase} " for phrase in phrases]
         return sum(any(phrase in line for phrase in sought) for line in self._lines)
 

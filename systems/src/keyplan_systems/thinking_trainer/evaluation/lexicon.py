@@ -141,4 +141,4 @@ STOP_WORDS = frozenset((
     "under", "until", "up", "us", "very", "was", "we", "were", "what", "when", "where", "which", "while", "who",
     "whom", "whose", "why", "will", "with", "without", "would", "you", "your",
 ))  # fmt: skip
-"""Words too common to show that two texts have the same subject."""
+"""Words that are too common to indicate that two texts have the same subject."""

@@ -1,4 +1,4 @@
-"""The request to the model: the rubric as instructions, the submission as JSON, and any problem of the last reply."""
+"""The request to the model: the rubric as instructions, the submission as JSON, and any problem with the last reply."""
 
 from __future__ import annotations
 

@@ -23,7 +23,8 @@ from ..domain.rubric import (
 
 MAX_REPLY_CHARACTERS = 100_000
 MAX_OPENINGS = 200
-"""Maximum number of braces tried as the start of an object, so that a reply full of them cannot stall the evaluator."""
+"""Maximum number of braces that are tried as the start of an object, so that a reply with many braces cannot stall the
+evaluator."""
 
 
 class ReplyUnusable(Exception):  # noqa: N818 - named like what it says; never leaves the evaluators
@@ -31,14 +32,14 @@ class ReplyUnusable(Exception):  # noqa: N818 - named like what it says; never l
 
 
 def _cut(limit: int) -> BeforeValidator:
-    """Truncate a wordy reply instead of rejecting it, because its scores are what counts."""
+    """Return a validator that truncates a long value instead of rejecting the reply, because the scores matter most."""
     return BeforeValidator(
         lambda text: f"{text[: limit - 1]}…" if isinstance(text, str) and len(text) > limit else text
     )
 
 
 class _Dimension(BaseModel):
-    """A dimension as the model wrote it. Scores are JSON integers, and neither strings nor booleans."""
+    """A dimension in the model's reply. Scores must be JSON integers, and not strings or Booleans."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -50,7 +51,7 @@ class _Dimension(BaseModel):
 
 
 class _Reply(BaseModel):
-    """The whole reply. An overall score in it is ignored like any other additional field."""
+    """The whole reply. Additional fields such as an overall score are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -65,7 +66,7 @@ class _Graded(BaseModel):
 
 
 def assessment_in(text: str, model_id: str) -> Assessment:
-    """Return the assessment in a model's text, whatever surrounds its JSON object. Raises ReplyUnusable without one."""
+    """Return the assessment in a model's text, whatever surrounds its JSON object. Raises ReplyUnusable."""
     if len(text) > MAX_REPLY_CHARACTERS:
         raise ReplyUnusable(f"it has {len(text)} characters, more than {MAX_REPLY_CHARACTERS}")
     candidate = next((parsed for parsed in _objects(text) if "dimensions" in parsed), None)

@@ -25,14 +25,14 @@ from .evaluator import Submission
 from .features import Features
 
 MODEL_ID = "keyplan-rubric-1"
-"""Stored with each evaluation. The number increases when a check, a threshold or a list of words changes."""
+"""Model ID that each evaluation stores. Its number increases when a check, a threshold or a list of words changes."""
 
 
 class RubricEvaluator:
     """Evaluator that uses only the checks."""
 
     def evaluate(self, submission: Submission) -> Assessment:
-        """Return all eight dimensions, each with the reason for every point given or withheld. It never fails."""
+        """Return all eight dimensions, each with the reasons for its points and for missing points. It never fails."""
         features = Features(submission)
         scores = tuple(_score(dimension, features) for dimension in DIMENSIONS)
         return Assessment(dimensions=scores, feedback=_feedback(submission, scores), model_id=MODEL_ID)
@@ -48,7 +48,7 @@ def _score(dimension: Dimension, features: Features) -> DimensionScore:
 
 
 def _feedback(submission: Submission, scores: tuple[DimensionScore, ...]) -> str:
-    """Return the strongest dimension, and advice for the lowest of the dimensions that the questions focus on."""
+    """Return a text with the strongest dimension, and advice for the weakest dimension that the questions focus on."""
     best = max(scores, key=lambda score: score.score)
     requested = {area for question, _ in submission.pairs for area in question.focus_areas}
     lowest = min((score for score in scores if score.name in requested), key=lambda score: score.score)

@@ -49,7 +49,7 @@ def load_scenario(file: Traversable) -> Scenario:
     """
     try:
         item = json.loads(file.read_text("utf-8"))
-    except ValueError as error:  # of the JSON, or of the UTF-8
+    except ValueError as error:  # invalid JSON or invalid UTF-8
         raise ScenarioFileInvalid(f"{file.name}: not JSON in UTF-8: {error}") from error
     if not isinstance(item, dict):
         raise ScenarioFileInvalid(f"{file.name}: a scenario must be a JSON object")
