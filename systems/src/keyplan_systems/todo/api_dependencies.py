@@ -27,9 +27,9 @@ _USER_ID: TypeAdapter[str] = TypeAdapter(UserId)
 
 
 def person_of(caller: Caller) -> Person:
-    """Return the caller as a user, with the name from the name, user name or email claim.
+    """Return the caller as a user. Their name is the name, user name or email claim.
 
-    Raises problem 401 for other subjects.
+    Raises `Problem` with status 401 if the subject is not a valid user ID.
     """
     try:
         user_id = _USER_ID.validate_python(caller.subject)
@@ -83,7 +83,7 @@ def version_of(seen_version: str | None) -> int | None:
 
 
 def answer_response(answer: Answer) -> Response:
-    """Return a response, byte for byte the same as the first time."""
+    """Return the HTTP response for an answer. A repeated answer has the same bytes as the first one."""
     add_log_field("replayed", answer.replayed)
     headers = {"Idempotency-Replayed": "true"} if answer.replayed else None
     media = "application/json" if answer.body else None
@@ -121,4 +121,4 @@ TRANSLATIONS: Mapping[type[Exception], Translation] = {
     WriteConflictError: _busy,
     UnavailableError: _busy,
 }
-"""Responses for every refusal and failure that routes let through."""
+"""Functions that convert the errors that routes do not handle to responses."""

@@ -139,9 +139,9 @@ def _add_reads(router: APIRouter, service: Service) -> None:
 
 
 def _add_one(router: APIRouter, service: Service) -> None:
-    """Add the route for a single task last, because its path matches any word.
+    """Add the route for a single task, after all other routes below the user's path.
 
-    The lists under the user's path follow it.
+    It must be added last, because its path matches any word.
     """
 
     @router.get("/tasks/{task_id}", response_model=TaskAnswer, summary="One task")
@@ -174,9 +174,9 @@ def _add_one(router: APIRouter, service: Service) -> None:
 
 def _own(caller: str, user_id: str) -> None:
     if caller != user_id:
-        raise MissingError("No such user.")  # other users must not learn whether the user exists
+        raise MissingError("No such user.")  # other callers must not learn whether the user exists
 
 
 def _json(body: NewTask | TaskChanges | BulkStatus) -> Any:
-    """Return only the fields that were sent, as plain values, for comparison."""
+    """Return only the fields that were sent, as plain values, for the fingerprint of the request."""
     return body.model_dump(mode="json", exclude_unset=True)

@@ -18,9 +18,11 @@ from keyplan_systems.web.health import in_thread
 from keyplan_systems.web.system import Built, Resources, System, Worker
 
 RETENTION = "KEYPLAN_TODO_COMPLETED_RETENTION_DAYS"
-"""Environment variable with the number of days for which completed tasks are kept; default: permanently."""
+"""Environment variable with the number of days for which completed tasks are kept. By default, they are kept
+permanently."""
 LAKE = "KEYPLAN_TODO_LAKE"
-"""Environment variable of the lake, such as s3://bucket/todo; default: the folder `lake` next to the system's files."""
+"""Environment variable with the lake's location, such as s3://bucket/todo. The default is the folder `lake` in the
+system's folder."""
 REFRESHED_EVERY_S = 15.0
 
 
@@ -41,7 +43,7 @@ def build(resources: Resources) -> Built:
 
 def _policy() -> Policy:
     days = os.environ.get(RETENTION)
-    if not days:  # an empty variable is unset
+    if not days:  # an empty variable counts as unset
         return Policy()
     if not days.isdecimal():
         raise ValueError(f"{RETENTION} must be a whole number of days, not {days!r}")
@@ -49,9 +51,9 @@ def _policy() -> Policy:
 
 
 def _lake(resources: Resources) -> tuple[list[Worker], Dashboard | None, Callable[[], None]]:
-    """Return the lake's workers, its dashboard and its close function.
+    """Return the lake's workers, the dashboard, and a function that closes the lake.
 
-    Without the libraries of the lake (keyplan-systems[lake]), no lake is kept.
+    If the libraries of keyplan-systems[lake] are not installed, there is no lake and no dashboard.
     """
     if find_spec("pyarrow") is None or find_spec("duckdb") is None:
         return [], None, lambda: None

@@ -56,15 +56,15 @@ class Figures:
     median_hours: float | None
     """Median time from creation to completion."""
     as_of: datetime | None
-    """Time of the newest change in the lake; None while the lake has no task of the person."""
+    """Time of the newest change in the lake. None if the lake does not contain a task of the user."""
     days: list[date]
     created: list[float]
     finished: list[float]
     hours: list[float | None]
-    """Median completion time in hours of the tasks completed on each day."""
+    """For each day, the median completion time in hours of the tasks that were completed on it."""
     weeks: list[date]
     categories: list[tuple[str, list[float]]]
-    """New tasks per week, for the most frequent categories."""
+    """Number of new tasks per week for the most frequent categories."""
 
 
 class Dashboard:

@@ -1,4 +1,4 @@
-"""The to-do part of the demo: a task that is created once by two equal requests, completed, and counted in the lake."""
+"""The to-do part of the demo: two identical requests create one task, which is completed and counted in the lake."""
 
 from __future__ import annotations
 

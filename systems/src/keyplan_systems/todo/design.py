@@ -2,15 +2,18 @@
 
 The table, keys and key formats are those of the published design. The differences are:
 
-* `expiration_timestamp` is the TTL attribute of all entities, because a table has only one; * an email address is
-reserved by a guard item, which is written and deleted in one transaction with its user; * idempotency records belong to
-a user, so that a user never gets another user's response. They contain the fingerprint of the request and are written
-in one transaction with its effects; * users and tasks have a version, so that an item is replaced only if unchanged
-since it was read; * an index key exists only while its field has a value: a task without a due date is not in lists by
-due date; * exact values are queried with begins_with and ranges end after their last day, because every sort key ends
-with the task's id; * only pending or in-progress tasks can be overdue, and tasks are counted in an index instead of by
-a scan; * bulk changes are conditional writes, task by task: a batch would overwrite concurrent changes; * a deletion
-job is a separate item, so that an interrupted deletion continues.
+* `expiration_timestamp` is the TTL attribute of all entities, because a table has only one TTL attribute.
+* An email address is reserved by a guard item, which is written and deleted in one transaction with its user.
+* Idempotency records belong to a user, so that a user never gets another user's response. They contain the fingerprint
+  of the request, and are written in one transaction with the request's effects.
+* Users and tasks have a version, so that an item is replaced only if it is unchanged since it was read.
+* An index key exists only while its field has a value. For example, a task without a due date is not in the lists by
+  due date.
+* Exact values are queried with begins_with, and ranges end after their last day, because every sort key ends with the
+  ID of the task.
+* Only pending or in-progress tasks can be overdue. Tasks are counted in an index instead of with a scan.
+* Bulk changes are conditional writes of individual tasks, because a batch would overwrite concurrent changes.
+* A deletion job is a separate item, so that an interrupted deletion continues.
 """
 
 from __future__ import annotations
@@ -38,11 +41,11 @@ from keyplan import (
 from keyplan_systems.todo.entities import Deletion, Idempotency, Priority, Status, Task, User, app
 
 FEW = Claim("1-5 RCU", "access pattern table")
-"""Other figures of the document do not hold; the README lists them next to the measured ones."""
+"""The published figure that holds. The README compares the other published figures with the measured ones."""
 
 USER_WRITES = ("create_user", "replace_user", "remove_user")
 TASK_WRITES = ("create_task", "replace_task", "change_status", "delete_task", "delete_completed_task", "remove_task")
-"""Consistent reads, because decisions depend on them."""
+"""Writes that must be visible to reads of tasks. These reads are consistent, because decisions depend on them."""
 
 UpTo50 = Annotated[list[str], Field(max_length=50)]
 UpTo100 = Annotated[list[str], Field(max_length=100)]

@@ -18,18 +18,18 @@ from keyplan_systems.todo.refusals import InvalidError
 from keyplan_systems.web.idempotency import fingerprint as fingerprint  # noqa: PLC0414 - a rule of requests, kept with the others
 
 URGENCY = (Priority.URGENT, Priority.HIGH, Priority.MEDIUM, Priority.LOW)
-"""Priorities in order of urgency; the index sorts them alphabetically."""
+"""Priorities in order of urgency. The index sorts them alphabetically."""
 
 MOST_DAYS_KEPT = 36_500
-"""Longest finite retention: a hundred years, well within the range of dates."""
+"""Longest retention that can be set, in days. A hundred years is well within the range of dates."""
 
 
 @dataclass(frozen=True)
 class Policy:
-    """Settings that the operator decides."""
+    """Settings that the operator chooses."""
 
     completed_retention_days: int | None = None
-    """Number of days after which completed tasks are deleted from the table; None: never. The lake keeps them."""
+    """Number of days after which completed tasks are deleted from the table, or None for never. The lake keeps them."""
 
     def __post_init__(self) -> None:
         if self.completed_retention_days is not None and not 1 <= self.completed_retention_days <= MOST_DAYS_KEPT:
@@ -40,12 +40,12 @@ class Policy:
 
 
 def utc_now(clock: Clock) -> datetime:
-    """Return the current time in whole seconds, in the precision of stored times."""
+    """Return the current time in whole seconds, which is the precision of stored times."""
     return datetime.fromtimestamp(int(clock.now()), UTC)
 
 
 def new_task_id(clock: Clock) -> str:
-    """Return a version 7 UUID (RFC 9562), which starts with the time in ms, so that IDs sort by creation."""
+    """Return a version 7 UUID (RFC 9562), which starts with the time in milliseconds. IDs sort by creation time."""
     value = (int(clock.now() * 1000) & (1 << 48) - 1) << 80 | clock.random.getrandbits(80)
     value = value & ~(0xF << 76) | 7 << 76
     value = value & ~(0x3 << 62) | 2 << 62
@@ -57,7 +57,7 @@ def stored_email(address: str) -> str:
 
     It is in lower case with one spelling of the domain. The domain is lowercased without case folding, because
     faß.example and fass.example are two different domains. Raises InvalidError for an invalid address, or if the
-    normalized form is too long, because some letters become several.
+    normalized form is too long, because some letters are converted to several.
     """
     try:
         validated = validate_email(address.strip(), check_deliverability=False)
@@ -95,5 +95,5 @@ def today(clock: Clock, zone: str = "UTC") -> date:
 
 @cache
 def _zones() -> frozenset[str]:
-    """Return the names of the IANA time zones, without the machine's own zone and placeholders."""
+    """Return the names of the IANA time zones, without placeholders and the name for the machine's own zone."""
     return frozenset(available_timezones()) - {"localtime", "posixrules", "Factory"}

@@ -66,11 +66,12 @@ class User(Entity):
 
     user_id: UserId
     email: Address | None = None
-    """Address that is reserved for this user, case-folded as it is compared; None while none is verified."""
+    """Address that is reserved for this user, in normalized form. None if no address is verified."""
     email_verified_at: Timestamp | None = None
-    """Time when the issuer of the user's token verified `email`; None for items from before addresses were verified."""
+    """Time at which a token that verifies `email` was received. None for items stored before addresses were
+    verified."""
     claimed_email: Address | None = None
-    """Unverified address. It reserves nothing: other users can claim it and its owner can take it."""
+    """Unverified address. It reserves nothing: other users can claim the address, and its owner can verify it."""
     name: Annotated[str, Field(min_length=1, max_length=100)]
     created_at: Timestamp
     updated_at: Timestamp
@@ -117,7 +118,7 @@ class Task(Entity):
     updated_at: Timestamp
     completed_at: Timestamp | None = None
     expiration_timestamp: Timestamp | None = None
-    """Set at completion if completed tasks are kept for a limited time."""
+    """Time at which the task expires. Set at completion if completed tasks are kept for a limited time."""
     version: int = 0
 
 
@@ -132,7 +133,7 @@ class Idempotency(Entity):
     user_id: UserId
     request_key: RequestKey
     fingerprint: str
-    """Hash of method, path and body: the same key for another request is refused."""
+    """Hash of method, path and body. The same key for another request is rejected."""
     response_data: str
     target_task_pk: str | None = None
     target_task_sk: str | None = None

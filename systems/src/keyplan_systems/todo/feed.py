@@ -1,12 +1,13 @@
 """The consumer that feeds the lake with every change from the table's stream, and a full export after gaps.
 
-Records are delivered at least once: a batch is stored, and then the checkpoint moves. If records are delivered again,
-after a crash or by a second consumer, the lake recognizes them by their sequence number. Checkpoints contain a lease
-for each shard, so that consumers with the same checkpoints share the shards.
+Records are delivered at least once: a batch is stored first, and then the checkpoint is moved. If records are delivered
+again, after a crash or by a second consumer, the lake recognizes them by their sequence number. Checkpoints contain a
+lease for each shard, so that consumers with the same checkpoints share the shards.
 
 The stream drops records after 24 hours. The feed reads the whole table, or a given export, as the new basis of the lake
 in three cases: before the first record, if records were trimmed before they were read, and if the stream was disabled
-for a while. Changes since the start of that read, or those of the newly enabled stream, are applied to this basis.
+for a while. Changes since the start of that read, or changes in the newly enabled stream, are then applied to this
+basis.
 """
 
 from __future__ import annotations
@@ -34,15 +35,15 @@ from keyplan_systems.todo.lake.events import SEQUENCE_DIGITS
 from keyplan_systems.todo.lake.lake import Lake
 
 CONSUMER = "todo-lake"
-"""Prefix of the consumer's name: each lake is a separate consumer, which does not continue at another's position."""
+"""Prefix of the consumer's name. Each lake is a separate consumer with its own position."""
 BATCH_RECORDS = 5_000
 """Maximum number of records per write of the lake."""
 SURELY_KEPT_S = limits.STREAM_RETENTION_S - 3600.0
-"""Age of the last read of a shard up to which no records can have been trimmed."""
+"""Maximum age of the last read of a shard at which no unread records can have been trimmed."""
 CLOCKS_DIFFER = timedelta(minutes=5)
-"""Allowed lead of this clock over the service's clock, which dates the changes: changes of this period before
-a reading are applied on top of it too. That is harmless, because the last change of an item contains its whole
-state; a missing change would not be."""
+"""Maximum time by which this clock may be ahead of the service's clock, which dates the changes. Changes from this
+period before a read of the table are also applied to the result of the read. This is harmless, because the last change
+of an item contains its whole state. A missing change would be harmful."""
 
 LAST_SEQUENCE = "9" * SEQUENCE_DIGITS
 """Position after all changes of a stream."""
@@ -57,8 +58,8 @@ class _Reader:
     cursor: ShardCursor
     lane: Lane
     looked_s: float
-    """Time of the last read, in seconds since 1970. Without a position only this shows whether records may have
-    been trimmed unread, because the iterator starts at the stream's oldest record."""
+    """Time of the last read, in seconds since 1970. If there is no position, the iterator starts at the stream's oldest
+    record, and only this time shows whether unread records may have been trimmed."""
     ended: bool = False
 
 
@@ -81,8 +82,8 @@ class Feed:
 
         `checkpoints` are stored by default in the table keyplan-checkpoints of the same database. `failures` is the
         destination for records that the lake rejects. Without it, such a record stops the feed. `lease_s` is the time
-        without renewal after which other feeds can acquire its shards. `streams` is a boto3 dynamodbstreams client, by
-        default that of the connection.
+        without renewal after which other feeds can acquire this feed's shards. `streams` is a boto3 dynamodbstreams
+        client, by default that of the connection.
         """
         self._service = StreamService(connection, streams=streams, clock=clock)
         self._table = self._service.table_name(app)
@@ -109,7 +110,7 @@ class Feed:
             readers = list(self._readers)
             read = sum(self._drained(key) for key in readers)
             total += read
-            if not read and readers == list(self._readers):  # no shard has ended, so no child shards became readable
+            if not read and readers == list(self._readers):  # no shard has ended, so no child shards are readable
                 return total
 
     def close(self) -> None:
@@ -128,9 +129,10 @@ class Feed:
         *,
         ended: str | None = None,
     ) -> None:
-        """Rebuild the lake from all items of the table, either current items or an export as of a time.
+        """Rebuild the lake from all items of the table: either the current items, or the items of an export.
 
-        `ended` is the label of a stream that has ended, whose changes the current items include.
+        `items` are the items of an export, and `as_of` is its time. Without them, the table is read. `ended` is the
+        label of an ended stream whose changes the current items include.
         """
         if items is not None:
             assert as_of is not None, "an export has a time"
@@ -143,11 +145,11 @@ class Feed:
             try:
                 self._lake.rebuild_from_items(self._all_items(), begun, **included)
             except LakeBusyError:
-                continue  # another feed, which started to read earlier, has finished concurrently
+                continue  # another feed that started to read earlier has finished concurrently
             except StaleExportError:
                 if ended is not None and self._lake.snapshot.baselines == known:
-                    raise  # a very recent export may miss changes: the table is read a little later
-                return  # the lake is based on a reading with all missed changes, perhaps by another feed
+                    raise  # a very recent export may miss changes; a later attempt reads the table again
+                return  # the lake already contains all missed changes, perhaps through another feed
             return
 
     # Shards.
@@ -161,7 +163,7 @@ class Feed:
             raise ConsumerSetupError(f"table {self._table} has no stream: enable it with NEW_AND_OLD_IMAGES")
         board = self._kept.board(self._consumer)
         if not board.is_known:
-            self.catch_up()  # the table's content from before the stream's oldest record
+            self.catch_up()  # reads the items that were written before the stream's oldest record
             self._kept.begin(self._consumer, None)
             looked_s = self._clock.now()
         else:
@@ -170,7 +172,7 @@ class Feed:
         known = {label_of_key(key) for key in board.lanes}
         for shard in ready_shards(streams, lambda key: key in board.lanes and board.lanes[key].done):
             if known and label_of_key(shard.key) not in known:
-                self.catch_up(ended=max(known))  # changes while the stream was off are in no stream
+                self.catch_up(ended=max(known))  # no stream contains changes from while streams were disabled
                 known.add(label_of_key(shard.key))
                 looked_s = self._clock.now()
             lane = board.lanes.get(shard.key)
@@ -202,7 +204,7 @@ class Feed:
             self._keeping(lane, done=True)
 
     def _is_gone(self, lane: Lane, arn: str) -> bool:
-        """Return True if a shard is removed, asking the service again because another feed may have found it later."""
+        """Return True if a shard was removed. Ask the service again, because another feed may have found it later."""
         label, _, name = lane.shard.partition("/")
         return is_gone(self._service.call, f"{arn.rpartition('/')[0]}/{label}", name)
 
@@ -235,7 +237,7 @@ class Feed:
         return total
 
     def _read(self, reader: _Reader) -> list[StreamRecord]:
-        """Return the next records, enough for one write."""
+        """Return the next records, which are enough for one write."""
         records: list[StreamRecord] = []
         if reader.cursor.position is None and self._clock.now() - reader.looked_s > SURELY_KEPT_S:
             self.catch_up()
@@ -251,7 +253,7 @@ class Feed:
         return records
 
     def _store(self, records: Sequence[StreamRecord], arn: str) -> None:
-        """Write records to bronze, and rejected records to the failure destination."""
+        """Write records to bronze. Records that bronze rejects are sent to the failure destination."""
         remaining = list(records)
         while remaining:
             try:
@@ -294,7 +296,7 @@ class Feed:
         return reader.lane.until_s - self._clock.now() >= self._lease_s / 2 or self._save(reader)
 
     def _keeping(self, lane: Lane, *, done: bool) -> None:
-        """Release a shard by ending its lease, which also records its last read.
+        """Release a shard by ending its lease, and record the time of its last read.
 
         A shard that another feed has acquired is only removed from this feed.
         """

@@ -24,7 +24,7 @@ from keyplan_systems.web.idempotency import ANSWER_RETENTION, IN_PROGRESS, MAX_A
 __all__ = ["IN_PROGRESS", "MAX_ATTEMPTS", "Answer", "IdempotencyKeys", "Request", "Work"]
 
 _STALE = (AlreadyExistsError, VersionConflictError, NotFoundError, ConditionFailedError, WriteConflictError)
-"""Errors of work whose items have changed since or are being changed: repeat it on the current items."""
+"""Errors of work whose items were changed concurrently. The work is repeated with the current items."""
 
 
 class IdempotencyKeys(idempotency.IdempotencyKeys):
@@ -41,7 +41,7 @@ class IdempotencyKeys(idempotency.IdempotencyKeys):
         return None
 
     def finish(self, request: Request, body: object) -> Answer:
-        """Store a 200 response for multi-step work, unless an equal request was faster."""
+        """Store a 200 response for multi-step work, unless an identical request was faster."""
         work = Work([], 200, body)
         try:
             self._connection.run(design.finish_answer(_record(request, work, self.now())))
@@ -53,15 +53,15 @@ class IdempotencyKeys(idempotency.IdempotencyKeys):
         return Answer(work.status, work.content)
 
     def read_record(self, request: Request) -> Call[Any]:
-        """Return the read of the request's record."""
+        """Return the call that reads the stored response to a request."""
         return design.answer_given(request.user_id, request.key)
 
     def keep(self, request: Request, work: Work, now: datetime) -> WriteCall[Any]:
-        """Return the write that stores the response unless one is stored. An expired record is overwritten."""
+        """Return the call that stores the response unless a record exists. An expired record is overwritten."""
         return design.remember_answer(_record(request, work, now))
 
     def check(self, work: Work, failed: TransactionFailedError) -> None:  # noqa: ARG002 - every work is repeated alike
-        """Raise AddressTakenError or the failure, or return if the work should be repeated on the current items."""
+        """Raise AddressTakenError or the failure, or return if the work should be repeated with the current items."""
         for reason in failed.reasons:
             if isinstance(reason, UniqueTakenError):
                 raise AddressTakenError.of(reason) from failed

@@ -45,7 +45,7 @@ VIEWS: Final = {"open": "Open", "today": "Today", "overdue": "Overdue", "week": 
 _LIMIT: Final = 50
 _OPEN: Final = (Status.IN_PROGRESS, Status.PENDING)
 _ZONE: Final = "keyplan_zone"
-"""Cookie with the person's time zone, which a script sets; UTC without it."""
+"""Cookie with the user's time zone, which a script sets. Without the cookie, UTC is used."""
 _STATUSES: Final = [(status.value, status.value.replace("_", " ").capitalize()) for status in Status]
 _PRIORITIES: Final = [(priority.value, priority.value.capitalize()) for priority in URGENCY]
 _EDITED: Final = ("title", "description", "status", "priority", "category", "due_date")
@@ -106,7 +106,7 @@ class Choice:
     day: date
 
     def sections(self, lists: Lists, user_id: str) -> Sequence[tuple[str, Page[Task]]]:
-        """Return lists of tasks with titles. Each list is one query of an index, in pages."""
+        """Return lists of tasks, each with a title. Each list is a page of one index query."""
         if self.view == "open":
             titles = {Status.IN_PROGRESS: "In progress", Status.PENDING: "To do"}
             return [(title, self._page(lists, user_id, TaskSelection(status))) for status, title in titles.items()]
@@ -236,7 +236,7 @@ def _add_task(router: APIRouter, service: Service) -> None:
 
 
 def _once(user_id: str, form: FormFields, action: str, content: Any) -> Once:
-    """Return the request for a form. If it is sent again with its key, it gets the first response."""
+    """Return the request for a form. If the form is sent again with the same key, the first response is returned."""
     return Once(user_id, _key(form), fingerprint("FORM", action, content))
 
 
@@ -252,7 +252,7 @@ def _new_key() -> str:
 
 
 def _back(request: Request, form: FormFields) -> str:
-    """Return the list that the form was on, from its field `back`, or the first list for an invalid value."""
+    """Return the path of the list that contained the form (field `back`), or of the first list for an invalid value."""
     start = f"{request.scope.get('root_path', '')}/app/"
     back = local_path(form.get("back"))
     return back if back.startswith(start) else start
@@ -263,7 +263,7 @@ def _zone(request: Request) -> str:
 
 
 def _today(request: Request, clock: Clock) -> date:
-    """Return the current day in the user's time zone, or in UTC if the browser's zone is unknown here."""
+    """Return the current day in the user's time zone, or in UTC if the server does not know the browser's zone."""
     try:
         return today(clock, _zone(request))
     except InvalidError:

@@ -1,4 +1,4 @@
-"""The errors of rejected requests, one for each error response."""
+"""The errors for rejected requests, one for each error response."""
 
 from __future__ import annotations
 

@@ -20,10 +20,10 @@ from keyplan_systems.todo import design
 from keyplan_systems.todo.entities import Deletion
 
 TASKS_AT_ONCE = 50
-"""Tasks per transaction, while others do not write them; fewer under conflicts."""
+"""Maximum number of tasks per transaction. Conflicts with other writers reduce it."""
 
 _OF_ONE_USER = (KeyValueError, WriteConflictError, TransactionFailedError, UnreadableItemError)
-"""Failures that delay one user's deletion, and not those of others."""
+"""Failures that delay the deletion of one user but not of other users."""
 
 
 class Deletions:
@@ -35,7 +35,8 @@ class Deletions:
     def run_once(self) -> int:
         """Finish all pending deletions and return their number.
 
-        Raises RunError if the table is unavailable and, after the others are finished, the first failure.
+        Raises RunError if the table is unavailable. If the deletion of a user fails, the others are finished first, and
+        then the first failure is raised.
         """
         finished, held_up = 0, list[Exception]()
         for deletion in self._connection.all(design.deletions()):
@@ -59,10 +60,10 @@ class Deletions:
         return 1
 
     def _remove_tasks(self, deletion: Deletion) -> None:
-        """Remove all tasks, in increasingly small transactions if others write some of them.
+        """Remove all tasks. If other writers cause conflicts, the transactions become smaller.
 
         The connection retries a conflicting transaction with increasing delays. The more items a transaction has, the
-        more likely is a conflict.
+        more likely a conflict is.
         """
         at_once = TASKS_AT_ONCE
         while task_ids := self._some_tasks(deletion.user_id, at_once):

@@ -32,7 +32,7 @@ _ORDERS = {
 
 @dataclass(frozen=True)
 class TaskSelection:
-    """The criteria of a list. None matches all tasks."""
+    """The criteria of a list. A criterion that is None matches all tasks."""
 
     status: Status | None = None
     priority: Priority | None = None
@@ -41,10 +41,11 @@ class TaskSelection:
     due_from: date | None = None
     due_to: date | None = None
     order: Order = "created"
-    """`created`: in the order of the answering index. An index shows only tasks that have its field."""
+    """Order of the tasks. `created` means the order of the index that is read. An index contains only tasks that have
+    its field."""
 
     def call(self, user_id: str) -> Call[Page[Task]]:
-        """Return the pattern that reads the fewest unwanted tasks, among those with the requested order."""
+        """Return the call that reads the fewest tasks that do not match, among the calls with the requested order."""
         return self._due(user_id) or self._exact(user_id) or _ORDERS[self.order](user_id)
 
     def _due(self, user_id: str) -> Call[Page[Task]] | None:
@@ -87,7 +88,7 @@ class Lists:
         self._connection, self._clock = connection, clock
 
     def page(self, user_id: str, selection: TaskSelection, limit: int, cursor: str | None) -> Page[Task]:
-        """Return up to `limit` matching tasks. Raises CursorError for a cursor of another list or user."""
+        """Return up to `limit` matching tasks. Raises CursorError if the cursor belongs to another list or user."""
         if selection.order == "urgency":
             return self._by_urgency(user_id, selection, limit, cursor)
         return self._filtered_page(selection.call(user_id), selection, limit, cursor)
@@ -129,7 +130,10 @@ class Lists:
     def _filtered_page(
         self, call: Call[Page[Task]], selection: TaskSelection, limit: int, cursor: str | None
     ) -> Page[Task]:
-        """Return matching tasks from a pattern's results, possibly fewer than requested after a number of reads."""
+        """Return matching tasks from a call's results.
+
+        After `_READS_AT_MOST` requests to the table, the page is returned even if it is shorter than requested.
+        """
         tasks: list[Task] = []
         for _ in range(_READS_AT_MOST):
             page = self._read(call, limit - len(tasks), cursor)
@@ -140,7 +144,7 @@ class Lists:
         return Page(tuple(tasks), cursor)
 
     def _by_urgency(self, user_id: str, selection: TaskSelection, limit: int, cursor: str | None) -> Page[Task]:
-        """Return the four priorities in sequence. The cursor contains the current priority."""
+        """Return tasks by priority, most urgent first. The cursor contains the current priority."""
         rank, inner = _urgency_place(cursor)
         tasks: list[Task] = []
         while rank < len(URGENCY):

@@ -53,7 +53,7 @@ class Tasks:
 
         def work() -> Work:
             nonlocal tried
-            if tried:  # the user is missing, or is being deleted: trying first without a check is cheaper
+            if tried:  # the first attempt failed: the user is missing or is being deleted
                 self._users.current(person)
             tried = True
             task = self._new_task(person.user_id, fields)
@@ -89,7 +89,7 @@ class Tasks:
     # Bulk.
 
     def change_statuses(self, request: Request, user_id: str, task_ids: Sequence[str], status: Status) -> Answer:
-        """Set the status of several tasks individually, and report for each of them: updated, unchanged or missing."""
+        """Set the status of several tasks individually, and report a result for each: updated, unchanged or missing."""
         answer = self._idempotency.begin(request)
         if answer is not None:
             return answer
@@ -116,9 +116,9 @@ class Tasks:
         return self._idempotency.finish(request, {"results": results, "more": chosen["more"]})
 
     def _part(self, request: Request, part: str, work: Callable[[], Work]) -> Any:
-        """Return the result of a part of a request, which is decided once.
+        """Return the result of a part of a request. It is determined once and then stored.
 
-        Request keys contain no spaces, but the keys of parts do.
+        The keys of parts contain a space, which the keys of requests cannot contain.
         """
         return orjson.loads(self._idempotency.first(replace(request, key=f"{request.key} {part}"), work).body)
 

@@ -98,7 +98,7 @@ class Users:
     def release_address(self, request: Request, user_id: str) -> Answer:
         """Release a user's reserved address on behalf of an administrator, so that its owner can verify it.
 
-        The user keeps it as a claimed address that is not reserved.
+        The user keeps the address as a claim, which reserves nothing.
         """
 
         def work() -> Work:
@@ -191,7 +191,7 @@ class Users:
         user = {**address, "name": name[:100], "created_at": now, "updated_at": now}
         try:
             return User.model_validate({"user_id": person.user_id, "version": 1, **user})
-        except ValidationError as error:  # the fields of requests have been validated, claims of tokens have not
+        except ValidationError as error:  # request fields were validated before, but token claims were not
             raise InvalidError("The token does not contain a valid user.") from error
 
 

@@ -1,8 +1,8 @@
 """The bronze layer, which stores every change event once in Parquet files by date (UTC).
 
-Events are delivered at least once and in varying batches, so a replay can contain both stored and new events. `write`
-searches for the events of a batch in the files with overlapping positions, which are only the newest ones of each
-shard.
+Events are delivered at least once and in varying batches, so a repeated batch can contain both stored and new events.
+`write` searches for the events of a batch in the files with overlapping positions, which are only the newest ones of
+each shard.
 """
 
 from __future__ import annotations
@@ -41,14 +41,15 @@ SCHEMA = pa.schema(
         ("view_type", pa.string()),
     ]
 )
-"""Columns of bronze, as the members of `Event`; images are JSON in wire form, with numbers as text."""
+"""Columns of bronze, which are the members of `Event`. Images are JSON in wire format, with numbers as strings."""
 
 ORDER = [("stream", "ascending"), ("sequence", "ascending"), ("pk", "ascending"), ("sk", "ascending")]
 _IDENTITY = ("stream", "sequence", "pk", "sk")
 _DAY_US = 86_400_000_000
 _CACHED_FILES = 128
 _CACHED_ROWS = 20_000
-"""Files with more rows are searched each time, by their row groups' statistics."""
+"""Maximum number of rows of a file whose identities are cached. Larger files are searched each time, using the
+statistics of their row groups."""
 
 Identity = tuple[str, str, str, str]
 
@@ -59,9 +60,9 @@ class Written:
 
     received: int
     dropped: int
-    """Events of idempotency items, which contain response bodies."""
+    """Number of omitted events of idempotency items, which contain response bodies."""
     repeated: int
-    """Events that were stored before, or twice in the batch."""
+    """Number of events that were already stored, or that the batch contains twice."""
     stored: int
     version: int
     """Version of the lake that contains the batch."""
@@ -77,11 +78,11 @@ class Bronze:
         self._lock = Lock()
 
     def write(self, records: Sequence[Mapping[str, Any]], *, stream: str = "") -> Written:
-        """Store the events in a batch of stream records once, and return when they are durable.
+        """Store each event in a batch of stream records once, and return when the events are durable.
 
-        `stream` is the ARN or label of the stream of the records. Pass it always or never: sequence numbers are
-        compared within a stream, and a later stream of the table counts as later. Raises BadRecordError (nothing of the
-        batch is stored), LakeBusyError or OSError.
+        `stream` is the ARN or label of the stream of the records. Pass it in all calls or in none: sequence numbers are
+        compared within a stream, and the events of a later stream count as later. Raises BadRecordError (and stores
+        nothing of the batch), LakeBusyError or OSError.
         """
         events = [event_of(record, index, stream) for index, record in enumerate(records)]
         by_identity = {event.identity: event for event in events if event is not None}
@@ -92,7 +93,7 @@ class Bronze:
         def change(base: Snapshot) -> Snapshot | None:
             nonlocal fresh, files, generation
             missing = self._fresh(base, by_identity)
-            if missing != fresh or generation != base.generation:  # otherwise a previous attempt wrote the files
+            if missing != fresh or generation != base.generation:  # otherwise, a previous attempt has written the files
                 fresh, generation, files = missing, base.generation, self._put(base, missing)
             return base.with_files(replace(file, added=base.version + 1) for file in files) if fresh else None
 
@@ -101,7 +102,7 @@ class Bronze:
         return Written(len(events), dropped, len(events) - dropped - len(fresh), len(fresh), version)
 
     def _fresh(self, base: Snapshot, by_identity: Mapping[Identity, Event]) -> list[Event]:
-        """Return the events that this version does not contain, in order."""
+        """Return the events that the version `base` does not contain, in order."""
         first, last = _span(by_identity)
         known: set[Identity] = set()
         for file in base.of("bronze"):

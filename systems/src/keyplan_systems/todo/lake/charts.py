@@ -24,7 +24,7 @@ def render(answer: Any, report: Report) -> Table:
 
 
 def table(answer: Any, title: str = "") -> Table:
-    """Return an Arrow table with all its columns. A single row is shown vertically."""
+    """Return an Arrow table as a terminal table with all its columns. A single row is shown vertically."""
     if answer.num_rows == 1:
         return _downwards(answer.to_pylist()[0], title)
     shown = Table(title=Text(title) if title else None)
@@ -36,9 +36,9 @@ def table(answer: Any, title: str = "") -> Table:
 
 
 def bars(answer: Any, label: str, value: str, title: str = "") -> Table:
-    """Return one column as bars that are labelled by another column. Raises ValueError.
+    """Return one column as bars, labelled with the values of another column. Raises ValueError.
 
-    Null values have no bar. Bars start at zero, so that lengths are comparable. A negative value cannot be drawn.
+    Null values have no bar. Bars start at zero, so that lengths are comparable. Negative values raise ValueError.
     """
     values = answer[value].to_pylist()
     if any(number is not None and number < 0 for number in values):

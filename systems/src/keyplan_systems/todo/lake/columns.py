@@ -1,7 +1,7 @@
 """Columns of users and tasks from item images. Unsuitable values are reported but never converted.
 
-If an attribute has another type, or a number is outside of the column's range, the row is kept. The column is null,
-`problems` contains the reason, and `item` contains the whole image.
+If an attribute does not have the type of its column, or a number is outside the column's range, the row is kept. In
+this case, the column is null, `problems` contains the reason, and `item` contains the whole image.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import orjson
 import pyarrow as pa
 
 NUMBER = pa.decimal128(38, 9)
-"""Numbers: 29 digits before the decimal point and nine after it, exact."""
+"""Exact numbers with 29 digits before the decimal point and nine after it."""
 
 _CONTEXT = Context(prec=140)
 _STEP = Decimal(1).scaleb(-9)
@@ -25,7 +25,7 @@ _YEARS_S = (-62_135_596_800, 253_402_300_799)
 """Years 1 to 9999, the range of dates, in Unix seconds."""
 
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-"""Python accepts weeks as dates too: 2025-W01-1."""
+"""Format of a date. Python also accepts weeks as dates, such as 2025-W01-1."""
 
 _STATUSES = ("pending", "in_progress", "completed", "cancelled")
 _PRIORITIES = ("low", "medium", "high", "urgent")
@@ -66,7 +66,7 @@ def day(name: str, item: Mapping[str, Any], problems: Problems) -> date | None:
         if _DAY.fullmatch(value):
             return date.fromisoformat(value)
     except ValueError:
-        pass  # reported below, together with other forms
+        pass  # reported below, like other formats
     problems.append(f"{name} is not a date of the form YYYY-MM-DD: {value}")
     return None
 
@@ -104,7 +104,7 @@ _READERS: dict[str, dict[str, tuple[Any, Reader]]] = {
     },
 }
 _DATES = {"users": {"created_on": "created_at"}, "tasks": {"created_on": "created_at", "completed_on": "completed_at"}}
-"""Dates (UTC) in addition to Unix seconds."""
+"""Columns with UTC dates, in addition to columns with Unix seconds."""
 
 FIELDS = {
     kind: [*((name, form) for name, (form, _) in readers.items()), *((name, pa.date32()) for name in _DATES[kind])]
@@ -114,7 +114,7 @@ FIELDS = {
 
 
 def read(kind: str, image: str | None) -> dict[str, Any]:
-    """Return the columns of an item, including `item` and `problems`. All are null without an image."""
+    """Return the columns of an item, including `item` and `problems`. Without an image, all columns are null."""
     row: dict[str, Any] = {name: None for name, _ in FIELDS[kind]}
     row |= {"item": image, "problems": []}
     if image is None:
@@ -143,7 +143,7 @@ def date_of(seconds: Decimal | None) -> date | None:
 
 
 def _content(name: str, kind: str, item: Mapping[str, Any], problems: Problems) -> Any:
-    """Return the content of an attribute, or None if it is missing, NULL or of another type."""
+    """Return the content of an attribute, or None if it is missing, is NULL, or does not have the type `kind`."""
     value = item.get(name)
     if value is None or "NULL" in value:
         return None

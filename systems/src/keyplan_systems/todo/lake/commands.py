@@ -1,4 +1,4 @@
-"""Actions of `keyplan lake todo ...` by name, from arguments to displayed output."""
+"""Actions of `keyplan lake todo ...` by name. Each converts arguments to displayed output."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Order:
     lake: str
     """Folder or s3://bucket/prefix."""
     text: str | None = None
-    """SQL of a query, name of a report."""
+    """SQL of a query, or name of a report."""
     parameters: Mapping[str, str] | None = None
     database: str | None = None
     """Database of the table: a file, http://host:port or aws://region."""
@@ -42,16 +42,16 @@ class Order:
 
 @dataclass(frozen=True)
 class Shown:
-    """The result of an action: its rows, and their form in a terminal."""
+    """The result of an action: its rows, and their representation in a terminal."""
 
     rows: Any
     """An Arrow table."""
     terminal: Any
-    """For rich."""
+    """An object that rich can print."""
 
 
 ERRORS: tuple[type[Exception], ...] = (CommandError, ExportError, KeyplanError, OSError)
-"""Expected failures of an action; the text is for people."""
+"""Expected errors of an action, whose messages are shown to users."""
 
 
 def query(order: Order) -> Shown:
@@ -59,7 +59,7 @@ def query(order: Order) -> Shown:
     rows = _existing(order).query(_require(order.text, "the SQL statement"), dict(order.parameters or {}))
     try:
         return Shown(rows, charts.table(rows))
-    except (OverflowError, ValueError) as error:  # a date that is infinite or past the year 9999, nanoseconds
+    except (OverflowError, ValueError) as error:  # an infinite date, a date after the year 9999, or nanoseconds
         raise CommandError(f"a value of the answer cannot be shown: {error}; ask for it as text, x::VARCHAR") from None
 
 
@@ -126,7 +126,7 @@ ACTIONS: Mapping[str, Callable[[Order], Shown]] = {
 
 
 class _FeedOf:
-    """A feed with its connection."""
+    """A feed and its connection."""
 
     def __init__(self, database: str, lake: Lake) -> None:
         clock = SystemClock()
@@ -156,7 +156,7 @@ def _require(value: str | None, name: str) -> str:
 
 
 def _typed(name: str, texts: Mapping[str, str]) -> dict[str, Any]:
-    """Convert report parameters to the types of their defaults, or else to strings."""
+    """Return report parameters, converted to the types of their default values if possible."""
     known = REPORTS[name].parameters if name in REPORTS else {}
     typed: dict[str, Any] = dict(texts)
     for key, value in texts.items():

@@ -1,6 +1,6 @@
 """Maintenance that merges small bronze files and removes files that no version in use refers to.
 
-Compaction changes files but never rows: a version refers either to the small files or to the large one.
+Compaction changes files but never rows: a version refers either to the small files or to the large file.
 
 Vacuum must not remove a file that a slow writer is about to commit. Therefore it first increments the lake's
 generation, which is part of every new file name. From then on, no future version can refer to a file of an older
@@ -22,14 +22,14 @@ from keyplan_systems.todo.lake.storage import Storage
 from keyplan_systems.todo.lake.versions import Versions
 
 RETENTION_S = 3600.0
-"""How long a version stays readable after the next one."""
+"""Time for which a version stays readable after the next version was committed."""
 
 _UNFINISHED_S = 86_400.0
-"""Age of an unnamed file after which its writer counts as killed."""
+"""Age after which the writer of an unfinished file counts as killed."""
 
 _FULL_BYTES = 32 * 1024 * 1024
 _FULL_ROWS = 500_000
-"""Size above which a file is not merged; compacted files grow to about this size."""
+"""Size above which a file is not merged. Compacted files grow to about this size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +73,9 @@ class Housekeeper:
         return Compacted(before, after, version.version)
 
     def vacuum(self, *, retention_s: float = RETENTION_S) -> Vacuumed:
-        """Remove versions that were replaced before the retention time, and all files without a remaining version.
+        """Remove versions that were replaced longer ago than `retention_s`, and files that no remaining version uses.
 
-        A query that reads a version for longer than that fails and starts over with the newest version.
+        If a query reads a version for longer than that, its read fails and it starts again with the newest version.
         """
         raised = self._versions.commit(lambda base: replace(base, generation=base.generation + 1))
         now = self._clock.now()
@@ -85,10 +85,10 @@ class Housekeeper:
             for snapshot, successor in itertools.pairwise(snapshots)
             if successor.committed_at <= now - retention_s
         ]
-        for snapshot in old:  # in ascending order, see `versions`
+        for snapshot in old:  # must be in ascending order, see `versions`
             self._storage.remove(versions.name_of(snapshot.version))
         removed = {old_snapshot.version for old_snapshot in old}
-        # Versions created since then name the same files of earlier generations as `raised`, or fewer.
+        # Later versions refer to no more files of earlier generations than `raised` does.
         remaining = [raised, *(snapshot for snapshot in snapshots if snapshot.version not in removed)]
         named = {file.path for snapshot in remaining for file in snapshot.files}
         garbage = [path for path in self._paths(raised.generation) if path not in named]
@@ -125,7 +125,10 @@ class Housekeeper:
 
 
 def _groups(snapshot: Snapshot, min_files: int) -> Iterable[list[DataFile]]:
-    """Yield groups of small files to merge, with the same date and in order of positions, up to a full file."""
+    """Yield groups of small files to merge into one file each.
+
+    The files of a group have the same date and are in order of positions.
+    """
     by_date: dict[str, list[DataFile]] = {}
     for file in sorted(snapshot.of("bronze"), key=lambda file: file.first):
         if file.added <= snapshot.folded and file.size_bytes < _FULL_BYTES and file.rows < _FULL_ROWS:

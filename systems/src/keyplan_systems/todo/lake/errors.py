@@ -26,15 +26,16 @@ class BadRecordError(LakeError):
         super().__init__(f"record {index} of the batch: {reason}")
         self.reason = reason
         self.index = index
-        """Position in the batch, from 0: what a consumer passes to its failure destination."""
+        """Position of the record in the batch, starting at 0. A consumer passes this record to its failure
+        destination."""
 
 
 class LakeFormatError(LakeError):
-    """Raised for a damaged version file, or one that a newer program wrote."""
+    """Raised for a version file that is damaged or was written by a newer program."""
 
 
 class LakeBusyError(LakeError):
-    """Raised if work was not done because of other writers. It can safely be repeated."""
+    """Raised if other writers prevented a call. The call can safely be repeated."""
 
 
 class StaleExportError(LakeError):

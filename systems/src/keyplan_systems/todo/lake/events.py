@@ -22,7 +22,8 @@ import orjson
 from keyplan_systems.todo.lake.errors import BadRecordError
 
 SEQUENCE_DIGITS = 40
-"""Longest sequence number of the service; shorter ones are padded with zeros, so that text sorts like numbers."""
+"""Number of digits of the longest sequence number. Shorter numbers are padded with zeros, so that strings sort like
+numbers."""
 
 _SECOND_US = 1_000_000
 _CHANGES = {"INSERT": "insert", "MODIFY": "modify", "REMOVE": "delete"}
@@ -36,14 +37,15 @@ class Event:
     """A change of one item."""
 
     stream: str
-    """Label of the stream, its creation time; empty if unknown. A later stream of the table starts a new numbering."""
+    """Label of the stream, which is its creation time, or an empty string if unknown. Each stream has its own sequence
+    numbers."""
     sequence: str
     """Sequence number, 40 digits."""
     event_id: str
     change: str
     """Kind of change: `insert`, `modify`, `delete`, or `expire` (deleted by time to live)."""
     at_us: int
-    """Time in microseconds since the Unix epoch, as precise as the service reports it."""
+    """Time in microseconds since the Unix epoch, with the precision that the service reports."""
     entity: str
     """Kind of item: `user`, `task`, `email` (the guard of an address), or `unknown`."""
     user_id: str | None
@@ -91,7 +93,7 @@ def entity_of(pk: str, sk: str) -> tuple[str, str | None, str | None]:
 
 
 def is_idempotency(pk: str) -> bool:
-    """Return True for an idempotency record. These contain response bodies and are not stored in the lake."""
+    """Return True for an idempotency record, which contains a response body and is not stored in the lake."""
     return pk.startswith("IDEMPOTENCY#")
 
 
@@ -209,7 +211,7 @@ def _text(text: Any, name: str) -> str:
 
 
 def _is_plain(value: Any) -> bool:
-    """Return True for plain strings or numbers. Most values are plain, and this check dominates the work per event."""
+    """Return True for a plain string or number. Most values are plain, so this fast check saves time for each event."""
     if type(value) is not dict or len(value) != 1:
         return False
     content = value.get("S") or value.get("N")

@@ -2,12 +2,12 @@
 
 Facts are combined by *merging*, which does not depend on order. The state comes from the fact with the greatest
 position, and the image from the greatest position with an image. Therefore batches can arrive late and in any order,
-and silver is the same in the end.
+and the resulting silver is the same.
 
 A position is (era, stream, sequence). The era is the number of full exports that are older than the event. An export
 includes everything that happened before it, so it takes precedence over all earlier events, and all later events take
-precedence over it. If a user or task is known only from earlier eras, it is missing in a later export and therefore
-deleted. Its expiry time shows whether it expired, and the `source` of the standing records that the state was inferred.
+precedence over it. If a user or task is known only from earlier eras, it is missing in a later export and was therefore
+deleted. Its expiry time shows whether it expired, and the `source` of its standing shows that the state was inferred.
 
 Source of the rule to read an export together with the stream: developer guide, "DynamoDB data export to Amazon S3".
 """
@@ -24,15 +24,15 @@ from keyplan_systems.todo.lake.snapshot import Baseline
 
 CURRENT, DELETED, EXPIRED = "current", "deleted", "expired"
 SHOWN = "0"
-"""Sequence of an export's items: before that of any event, which has 40 digits."""
+"""Sequence number of an export's items. It sorts before the sequence number of any event, which has 40 digits."""
 
 _STATES = {"insert": CURRENT, "modify": CURRENT, "delete": DELETED, "expire": EXPIRED}
 _SECOND_US = 1_000_000
 
 Key = tuple[str, str]
-"""User ID and task ID; of a user the task ID is empty."""
+"""User ID and task ID. For a user, the task ID is empty."""
 Position = tuple[int, str, str]
-"""Era, stream, sequence."""
+"""Position: era, stream and sequence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Fact:
 
 
 def merge(one: Fact, other: Fact) -> Fact:
-    """Return the combination of two facts, in any order."""
+    """Return the combination of two facts, whose order does not matter."""
     state = max(one, other, key=lambda fact: (fact.at, fact.state, fact.changed_us))
     image = max(one, other, key=lambda fact: (fact.image_at or (-1, "", ""), fact.image or ""))
     return replace(state, image=image.image, image_at=image.image_at, events=one.events + other.events)
@@ -59,12 +59,12 @@ def merge(one: Fact, other: Fact) -> Fact:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The state of a user or task, based on facts and exports together."""
+    """The state of a user or task, based on its facts and the exports."""
 
     state: str
     """State: `current`, `deleted` or `expired`."""
     source: str
-    """Source: `export` if the state is concluded, or known, from an export."""
+    """Source of the state: `export` if it is known or inferred from an export, or else `stream`."""
     changed_us: int
 
 
@@ -79,7 +79,7 @@ def standing(fact: Fact, baselines: Sequence[Baseline]) -> Standing:
 
 
 def era_of(stream: str, sequence: str, at_us: int, baselines: Sequence[Baseline]) -> int:
-    """Return the number of exports before an event."""
+    """Return the era of an event, which is the number of exports before it."""
     after = (number for number, baseline in enumerate(baselines, 1) if _is_after(stream, sequence, at_us, baseline))
     return max(after, default=0)
 
@@ -114,7 +114,7 @@ def _event_fact(row: Mapping[str, Any], baselines: Sequence[Baseline]) -> Fact:
 
 
 def _is_after(stream: str, sequence: str, at_us: int, baseline: Baseline) -> bool:
-    """Return True if an event may be missing in an export, compared by time in whole seconds."""
+    """Return True if an export may not include an event. Times are compared in whole seconds."""
     if baseline.position:
         return position_of(stream, sequence) > baseline.position
     return at_us // _SECOND_US >= baseline.as_of_us // _SECOND_US

@@ -44,7 +44,8 @@ SCHEMAS: dict[str, Any] = {
         ]
     ),
 }
-"""Gold tables. A completion rate is completed by total, from 0 to 1; null without tasks. Dates are UTC."""
+"""Gold tables. A completion rate is the number of completed tasks divided by all tasks, or null without tasks. Dates
+are UTC."""
 
 _COUNT = """
     count(*) FILTER (current) AS total,

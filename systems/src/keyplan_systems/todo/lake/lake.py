@@ -1,7 +1,11 @@
 """The data lake of the to-do system, in a folder or on S3.
 
-lake = Lake.open("data/lake", clock=SystemClock()) lake.bronze.write(records) # as often as the stream delivers
-lake.refresh() # to update silver and gold lake.query("SELECT * FROM gold.kpis")
+For example:
+
+    lake = Lake.open("data/lake", clock=SystemClock())
+    lake.bronze.write(records)  # as often as the stream delivers records
+    lake.refresh()              # update silver and gold
+    lake.query("SELECT * FROM gold.kpis")
 """
 
 from __future__ import annotations
@@ -56,13 +60,13 @@ class Lake:
         return cls(storage, clock or SystemClock(), timeout_s=timeout_s, memory_limit_mb=memory_limit_mb)
 
     def identity(self) -> str:
-        """Return the identity of the lake. It changes if the lake is deleted and created again, and a copy keeps it."""
+        """Return the identity of the lake. A copy has the same identity. A lake that is created again has a new one."""
         self._storage.create(_IDENTITY, uuid.uuid4().hex.encode())
         return self._storage.read(_IDENTITY).decode()
 
     @property
     def snapshot(self) -> Snapshot:
-        """The newest version: its files, and how far silver has progressed."""
+        """The newest version, with its files and the position up to which silver is updated."""
         return self._versions.latest()
 
     def refresh(self) -> Snapshot:

@@ -19,10 +19,11 @@ from keyplan_systems.todo.lake.storage import Storage
 
 _FOLDERS = {"bronze": "bronze/date={}", "users": "silver/users/bucket={}", "tasks": "silver/tasks/bucket={}"}
 DATA_FOLDERS = ("bronze", "silver", "gold", "baseline")
-"""All folders with data files."""
+"""Names of all folders that contain data files."""
 
 _ROW_GROUP = 65_536
-"""Rows per row group: small enough that a search for a few positions skips most of a compacted file."""
+"""Number of rows per row group, which is small enough that a search for a few positions skips most of a compacted
+file."""
 
 
 def put(storage: Storage, base: Snapshot, table: Any, kind: str, partition: str, *, name: str = "") -> DataFile:

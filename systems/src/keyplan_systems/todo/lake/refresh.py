@@ -29,10 +29,10 @@ from keyplan_systems.todo.lake.storage import Storage
 from keyplan_systems.todo.lake.versions import Versions
 
 _EVENTS_AT_ONCE = 200_000
-"""Events folded in one version: bounds the memory of a refresh."""
+"""Maximum number of events that are folded in one version, which limits the memory use of a refresh."""
 
 _ITEMS_AT_ONCE = 50_000
-"""Items of an export in one file."""
+"""Maximum number of items of an export per file."""
 
 _BASELINE_SCHEMA = pa.schema(
     [("kind", pa.string()), ("user_id", pa.string()), ("task_id", pa.string()), ("item", pa.string())]
@@ -49,7 +49,7 @@ class _Work:
     folded: int
     baselines: tuple[Baseline, ...]
     afresh: bool
-    """True if it replaces all of silver."""
+    """True if the work replaces all of silver."""
 
     def onto(self, newest: Snapshot) -> Snapshot:
         """Return the newest version with this work applied."""
@@ -81,13 +81,13 @@ class Refresher:
     def rebuild_from_items(
         self, items: Iterable[Mapping[str, Any]], as_of: datetime, *, sequence: str = "", stream: str = ""
     ) -> Snapshot:
-        """Rebuild silver from a full export, if the stream no longer contains all changes since the last event.
+        """Rebuild silver from a full export, for when the stream no longer contains all changes since the last event.
 
         `items` are the items of the table as attribute values (`Item` of each line of an export, or a scan). `as_of` is
         the time of the data, with a time zone. Events of that second and later are applied on top of it, so the stream
         must have been read since before that time: start the consumer at TRIM_HORIZON first, and then export. If the
-        last sequence number in the export is known (one shard, or a paused table), it decides instead. Raises
-        BadRecordError (nothing is changed), StaleExportError or LakeBusyError.
+        sequence number of the last change in the export is known (one shard, or no writes), `sequence` is used instead.
+        Raises BadRecordError (nothing is changed), StaleExportError or LakeBusyError.
         """
         baseline = _baseline(as_of, sequence, stream)
         self._require_newer(self._versions.latest(), baseline)
@@ -114,7 +114,7 @@ class Refresher:
         return self._versions.commit(change)
 
     def _fold_next(self, base: Snapshot) -> _Work | None:
-        """Return silver with the next pending events folded in, covering all bronze files of a version at once."""
+        """Return silver with the next pending events folded in. The bronze files of a version are folded together."""
         if not base.pending() and base.of("kpis"):
             return None
         chunk = next(_chunks(base.pending()), [])
@@ -149,7 +149,9 @@ class Refresher:
             raise LakeBusyError("another export was applied concurrently; this one was not")
         files = tuple(replace(file, kind="baseline") for file in staged)
         work = self._afresh(base, (*base.baselines, baseline), files)
-        return replace(work, replaced=(*work.replaced, *base.of("staged")))  # others belong to imports that were killed
+        return replace(
+            work, replaced=(*work.replaced, *base.of("staged"))
+        )  # other staged files belong to killed imports
 
     def _require_newer(self, base: Snapshot, baseline: Baseline) -> bool:
         """Return True if this export was already applied. Raises StaleExportError if a newer export was applied."""
@@ -166,7 +168,7 @@ class Refresher:
     def _stage(self, items: Iterable[Mapping[str, Any]], partition: str, staged: list[DataFile]) -> str:
         """Write the items of an export and return their digest.
 
-        A version refers to each file at once, so that vacuum keeps it.
+        Each file is added to a version immediately, so that vacuum keeps it.
         """
         digest = hashlib.sha256()
         for rows in _batches(items):
@@ -223,12 +225,12 @@ def _chunks(files: Iterable[DataFile]) -> Iterator[list[DataFile]]:
 
 
 def _same_silver(base: Snapshot, newest: Snapshot) -> bool:
-    """Return True if silver has not changed, so that the folded events are still valid."""
+    """Return True if silver has not changed, so that the folded result is still valid."""
     return _same_ground(base, newest) and base.folded == newest.folded and _silver(base) == _silver(newest)
 
 
 def _same_history(base: Snapshot, newest: Snapshot) -> bool:
-    """Return True if the bronze files up to `base` have not changed, by compaction or another export."""
+    """Return True if neither compaction nor another export has changed the history up to `base`."""
     before = {file.path for file in newest.of("bronze") if file.added <= base.version}
     return _same_ground(base, newest) and before == {file.path for file in base.of("bronze")}
 

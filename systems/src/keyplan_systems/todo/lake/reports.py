@@ -18,9 +18,9 @@ class Report:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """Names and default values of the parameters."""
     label: str = ""
-    """Column with the labels of a chart's bars; empty: shown as a table."""
+    """Column with the labels of the bars. If it is empty, the result is shown as a table."""
     value: str = ""
-    """Column to draw."""
+    """Column with the values of the bars."""
 
 
 _OF_USER = "($user_id IS NULL OR user_id = $user_id)"
@@ -85,4 +85,4 @@ REPORTS: dict[str, Report] = {
         {"text": "", "user_id": None, "limit": 100},
     ),
 }
-"""Every report; `user_id` None includes all users."""
+"""All reports, by name. If `user_id` is None, a report includes all users."""

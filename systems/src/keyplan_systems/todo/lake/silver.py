@@ -44,7 +44,7 @@ SCHEMAS = {
     kind: pa.schema([*((name, pa.string()) for name in _KEYS[kind]), *columns.FIELDS[kind], *_STATE_FIELDS])
     for kind in KINDS
 }
-"""Columns of both kinds: keys, values of the image (see `columns`), and facts (see `fold`)."""
+"""Columns of users and of tasks: keys, values from the image (see `columns`), and facts (see `fold`)."""
 
 _EVENT_COLUMNS = (
     "stream",
@@ -73,7 +73,7 @@ _FACT_COLUMNS = (
 
 
 class Buckets:
-    """Silver during an update, with the buckets that were read or changed so far."""
+    """Silver during an update, with the buckets that the update has read or changed."""
 
     def __init__(
         self, storage: Storage, base: Snapshot, baselines: tuple[Baseline, ...], *, afresh: bool = False
@@ -117,7 +117,7 @@ class Buckets:
         return SCHEMAS[kind].empty_table()
 
     def _merged(self, kind: str, table: Any, facts: dict[Key, Fact]) -> Any:
-        """Return the rows of a bucket with facts added. Unaffected rows are never decoded."""
+        """Return the rows of a bucket with facts merged in. Unaffected rows are not decoded."""
         keys = pa.array([_joined(kind, key) for key in facts], pa.string())
         concerned = pc.is_in(pc.binary_join_element_wise(*(table[name] for name in _KEYS[kind]), "\n"), keys)
         for key, fact in _facts_in(kind, table.filter(concerned)):

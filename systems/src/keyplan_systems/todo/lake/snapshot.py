@@ -10,7 +10,7 @@ import orjson
 from keyplan_systems.todo.lake.errors import LakeFormatError
 
 FORMAT = 1
-"""Written into every version file; a program refuses numbers above its own."""
+"""Number of the format, which is written to every version file. A program rejects numbers above its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,15 +19,15 @@ class DataFile:
 
     path: str
     kind: str
-    """`bronze`, `users`, `tasks`, `baseline`, `staged`, or the name of a gold table."""
+    """Kind: `bronze`, `users`, `tasks`, `baseline`, `staged`, or the name of a gold table."""
     partition: str
-    """Date (UTC) of bronze, bucket of silver, time of a baseline; empty for gold."""
+    """Date (UTC) of a bronze file, bucket of a silver file, or time of a baseline. Empty for gold."""
     rows: int
     size_bytes: int
     added: int
-    """Version that its events came with; of a compacted file the latest of its parts."""
+    """Version that added the events of the file. For a compacted file, the latest version of its parts."""
     first: str = ""
-    """Least position of the events in a bronze file."""
+    """Smallest position of the events in a bronze file."""
     last: str = ""
     """Greatest position of the events in a bronze file."""
 
@@ -37,11 +37,11 @@ class Baseline:
     """A full export that silver is based on."""
 
     as_of_us: int
-    """Time that it shows, in microseconds since the Unix epoch."""
+    """Time of the exported data, in microseconds since the Unix epoch."""
     position: str = ""
-    """Position of the last event that it includes, if known; then it decides instead of the time."""
+    """Position of the last event that the export includes, if known. It is used instead of the time."""
     digest: str = ""
-    """Digest of its content, so that the same export is recognized."""
+    """Digest of the export's content, by which the same export is recognized."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +50,9 @@ class Snapshot:
 
     version: int = 0
     committed_at: float = 0.0
-    """Unix seconds."""
+    """Time of the commit in Unix seconds."""
     generation: int = 0
-    """Part of new files' names; raised by vacuum."""
+    """Number that is part of the names of new files. Vacuum increments it."""
     folded: int = 0
     """Version up to which silver contains the events of all bronze files."""
     baselines: tuple[Baseline, ...] = ()
@@ -70,7 +70,7 @@ class Snapshot:
         return replace(self, files=(*remaining, *added.values()))
 
     def pending(self) -> list[DataFile]:
-        """Return bronze files that silver does not contain yet, in order."""
+        """Return the bronze files whose events silver does not contain yet, in order."""
         return sorted((file for file in self.of("bronze") if file.added > self.folded), key=lambda file: file.added)
 
 

@@ -1,4 +1,4 @@
-"""Read-only SQL access to the lake, for users who can read all of it.
+"""Read-only SQL access to the lake, for users who may read all of its data.
 
 A query is a single read-only statement without settings or file access. Only the views of one version are visible.
 Memory and run time are limited.
@@ -37,7 +37,8 @@ class Reader:
         """Return the result of one SELECT (or WITH, VALUES, EXPLAIN, DESCRIBE) as an Arrow table.
 
         Parameters are written as `$name` in SQL. The whole result is based on one version of the lake. If several
-        columns have the same name, for example in a join, the second is called `name_2`, and so on. Views:
+        columns have the same name, for example in a join, the second is called `name_2`, the third `name_3`, and so on.
+        Views:
 
         bronze.events; silver.users, silver.tasks, silver.removed_users, silver.removed_tasks; gold.user_totals,
         gold.category_totals, gold.kpis. Raises QueryError, QueryTimeoutError or LakeBusyError.
@@ -45,7 +46,7 @@ class Reader:
         for _ in range(_ATTEMPTS):
             try:
                 return self._answer(sql, parameters)
-            except FileNotFoundError:  # vacuum removed the version while it was read
+            except FileNotFoundError:  # vacuum removed the version during the read
                 continue
         raise LakeBusyError("vacuum removed the files of the lake while they were read: use a longer retention")
 
@@ -79,7 +80,7 @@ def _unique_names(names: Iterable[str]) -> list[str]:
 
 
 def _statement(connection: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
-    """Return the only statement of a text, which must be read-only. Raises QueryError."""
+    """Return the statement in a text. Raises QueryError unless it is a single read-only statement."""
     if not sql.isascii() and any("\ud800" <= char <= "\udfff" for char in sql):  # DuckDB rejects such text
         raise QueryError("the text is not valid UTF-8")
     statements = connection.extract_statements(sql)

@@ -18,10 +18,10 @@ from pyarrow import fs as arrow_fs
 from keyplan_systems.todo.lake.errors import LakeBusyError, LakeError
 
 _SPOOL = "_tmp"
-"""Folder of files being written; a killed writer leaves its unfinished file there."""
+"""Folder for files that are being written. A killed writer leaves its unfinished file there."""
 
 _CONFLICTS = 50
-"""Number of attempts to create a file that others create concurrently."""
+"""Number of attempts to create a file that other writers create concurrently."""
 
 
 class Storage(Protocol):
@@ -33,7 +33,7 @@ class Storage(Protocol):
 
     @property
     def is_native(self) -> bool:
-        """Whether Arrow reads the files itself. If it calls Python for them, scanning engines must not use it."""
+        """Whether Arrow reads the files itself. If it calls Python to read them, SQL engines must not scan them."""
 
     def read(self, path: str) -> bytes:
         """Return a file's content. Raises FileNotFoundError."""
@@ -127,7 +127,7 @@ class Folder:
                 if path.stat().st_mtime < older_than:
                     path.unlink()
                     swept += 1
-            except FileNotFoundError:  # its writer has just finished with it
+            except FileNotFoundError:  # its writer has just finished and removed it
                 continue
         return swept
 
@@ -136,14 +136,14 @@ class Folder:
         target = self._root / path
         _make(target.parent)
         if target.parent not in self._settled:
-            # Also for an existing folder: another writer may have just created it.
+            # Existing folders are also synced, because another writer may have just created them.
             for folder in target.parents[1 : len(target.relative_to(self._root).parts)]:
                 _sync(folder)
             self._settled.add(target.parent)
         return target
 
     def _spooled(self, body: bytes) -> Path:
-        """Return the path of a synced temporary file on the same filesystem, which can be named in one atomic step."""
+        """Return the path of a synced temporary file on the same filesystem, so that it can be renamed atomically."""
         path = self._root / _SPOOL / uuid.uuid4().hex
         with path.open("xb") as file:
             file.write(body)
@@ -166,7 +166,7 @@ class Bucket:
             import s3fs  # noqa: F401, PLC0415 - an extra, which a lake in a folder does not need
         except ModuleNotFoundError as missing:
             raise LakeError(f"{url}: a lake on S3 requires s3fs; pip install 'keyplan[s3]'") from missing
-        # Listings must be fresh: the newest version is found by listing.
+        # Listings are not cached, because the newest version is found by listing.
         self._fs = fsspec.filesystem("s3", **{**options, "use_listings_cache": False})
         handler = arrow_fs.FSSpecHandler(self._fs)
         self.arrow = arrow_fs.SubTreeFileSystem(self._root, arrow_fs.PyFileSystem(handler))
@@ -195,18 +195,18 @@ class Bucket:
         raise LakeBusyError(f"{path} was created concurrently {_CONFLICTS} times; nothing was changed")
 
     def names(self, folder: str) -> list[str]:
-        """Return the paths of all files below a folder, in order; none if the folder is missing."""
+        """Return the paths of all files below a folder in order, or an empty list if the folder is missing."""
         return sorted(path.removeprefix(f"{self._root}/") for path in self._fs.find(f"{self._root}/{folder}"))
 
     def remove(self, path: str) -> None:
-        """Return the paths of all files below a folder in order, or an empty list if the folder is missing."""
+        """Delete a file if it exists."""
         try:
             self._fs.rm_file(f"{self._root}/{path}")
         except FileNotFoundError:
             return
 
     def sweep(self, older_than: float) -> int:
-        """Do nothing, because S3 has no visible unfinished objects."""
+        """Do nothing, because unfinished objects are never visible on S3."""
         del older_than
         return 0
 

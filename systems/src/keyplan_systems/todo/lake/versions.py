@@ -8,10 +8,10 @@ sees the work of each writer completely or not at all. The files of an old versi
 is no longer in use.
 
 One case needs special handling. A writer that was suspended during the removal of old version files could create one of
-them again and mistake this for a commit. The version that it is based on reveals this. Vacuum removes versions in
-ascending order, so if that version is missing while later ones exist, the commit is invalid and the change is applied
-again. Applying a change again is harmless, because every change first checks whether its work is already done. An empty
-lake has version 0, so that the first commit is based on a version, too.
+them again and mistake this for a commit. This is detected by checking the version on which its commit is based. Vacuum
+removes versions in ascending order, so if that version is missing while later ones exist, the commit is invalid and the
+change is applied again. Applying a change again is harmless, because every change first checks whether its work is
+already done. An empty lake has version 0, so that the first commit is based on a version, too.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ from keyplan_systems.todo.lake.storage import Storage
 
 FOLDER = "_versions"
 _ATTEMPTS = 1000
-"""Each lost attempt means that another writer committed, so this many indicate an error."""
+"""Maximum number of attempts. Each failed attempt means that another writer has committed, so this many failures
+indicate an error."""
 
 Change = Callable[[Snapshot], Snapshot | None]
-"""Function from the newest version to the next one; None: no change is needed."""
+"""Function that returns the next version, given the newest version, or None if no change is needed."""
 
 
 def name_of(version: int) -> str:
@@ -53,7 +54,7 @@ class Versions:
                 return Snapshot()
             try:
                 return self._read(names[-1])
-            except FileNotFoundError:  # vacuum removed it: a newer version exists
+            except FileNotFoundError:  # vacuum removed it, so a newer version exists
                 continue
         raise LakeBusyError("the newest version of the lake was repeatedly removed before it was read")
 
@@ -63,7 +64,7 @@ class Versions:
         for name in self._storage.names(FOLDER):
             try:
                 snapshots.append(self._read(name))
-            except FileNotFoundError:  # removed by another vacuum: out of use
+            except FileNotFoundError:  # another vacuum removed it, so it is no longer in use
                 continue
         return snapshots
 
@@ -79,7 +80,7 @@ class Versions:
             except FileNotFoundError:
                 if self.latest().version == base.version:
                     raise
-                continue  # vacuum removed files that only older versions name, or that were written for one
+                continue  # vacuum removed files that only older versions use
             if changed is None:
                 return base
             if base.version == 0 and self._storage.create(name_of(0), dump(base)):
@@ -97,7 +98,7 @@ class Versions:
         return name_of(base.version) in names or names[-1] == name_of(number)
 
     def _read(self, name: str) -> Snapshot:
-        last = self._last  # once: another thread may replace it by a later one
+        last = self._last  # read once, because another thread may replace it
         if last.version and name == name_of(last.version):
             return last
         snapshot = load(self._storage.read(name), name)

@@ -40,8 +40,8 @@ _VIEWS = {
     "silver.removed_users": f"SELECT * EXCLUDE ({_INNER}), {_GONE} FROM files_users WHERE state <> 'current'",
     "silver.removed_tasks": f"SELECT * EXCLUDE ({_INNER}), {_GONE} FROM files_tasks WHERE state <> 'current'",
 }
-"""Removed users and tasks keep their last known values; `removal` is `deleted` or `expired`, and
-`removal_source` is `export` if that is concluded from their absence in a full export."""
+"""Views of removed users and tasks with their last known values. `removal` is `deleted` or `expired`. `removal_source`
+is `export` if the removal is inferred from their absence in a full export."""
 
 
 def connect(
@@ -67,7 +67,7 @@ def connect(
 
 
 def is_missing_file(error: duckdb.Error) -> bool:
-    """Return True if SQL failed because vacuum removed the version that it read, judging by the error message."""
+    """Return True if the error message shows that SQL failed because vacuum removed a file that it was reading."""
     text = str(error)
     return "FileNotFoundError" in text or "No such file" in text
 
@@ -84,7 +84,7 @@ def _rows(storage: Storage, snapshot: Snapshot, kind: str, schema: Any, partitio
     if files and storage.is_native:
         return parquet.dataset(storage, files, schema, partition)
     if files:
-        # Otherwise the engine's threads would wait for Python to read a file while Python waits for the engine.
+        # Otherwise, the engine's threads would wait for Python to read a file, while Python waits for the engine.
         return parquet.rows(storage, files, schema, partition)
     return (schema if partition is None else schema.append(pa.field(partition, pa.string()))).empty_table()
 
