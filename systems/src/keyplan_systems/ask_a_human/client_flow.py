@@ -121,7 +121,8 @@ class Manner:
 def request(call: Call, model: type[Model], manner: Manner, deadline: float = math.inf) -> Flow[Model]:
     """Send one request with retries, and return the response as a model. Use it only for idempotent requests.
 
-    `deadline` is a time of the monotonic clock. The flow does not respect a requested pause beyond this time.
+    `deadline` is a time of the monotonic clock. If the server requests a pause that would end later, the error is
+    raised immediately.
     """
     retries = manner.retries
     for attempt in range(1, retries.attempts + 1):

@@ -62,7 +62,7 @@ questions = Table(
     ),
 )
 class Question(Entity):
-    """A stored question. Its status can lag behind its deadline until a sweep, so readers compute it."""
+    """A question. Its stored status is outdated from its deadline until the next sweep, so readers compute it."""
 
     question_id: Uuid
     status: Status

@@ -63,7 +63,10 @@ class PushWorker:
     # Rounds.
 
     def _do_rounds(self, failures: Failures) -> int:
-        """Read the eligible users before claiming any round, because a claimed round cannot be repeated."""
+        """Process the due rounds and return their number.
+
+        The eligible users are read before any round is claimed, because a claimed round cannot be repeated.
+        """
         now_ms = self._base.now_ms
         waiting = design_questions.due_errands(PUSH, iso(now_ms))
         errands = self._connection.iterate(waiting, page_size=ROUNDS_AT_ONCE, unreadable=failures.found.append)

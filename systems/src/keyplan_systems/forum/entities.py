@@ -84,7 +84,7 @@ _OF_A_THREAD = {"participant_id": _PARTICIPANTS, "item_id": _ITEMS}
     ),
 )
 class Event(Entity):
-    """An event in a thread. Its key contains its time, and `seq` counts the events stored in the thread."""
+    """An event in a thread. Its key contains its time, and `seq` is its number in the order of storage."""
 
     participant_id: Id
     item_id: Id

@@ -20,7 +20,7 @@ from keyplan_systems.web.request_context import omit_unreadable
 
 _DAY: Final = 24 * 3600
 CLOSED_FOLLOW_SECONDS: Final = 14 * _DAY
-"""How long follows outlive the closing of their thread."""
+"""Time for which follows are kept after their thread was closed."""
 NOTIFICATION_SECONDS: Final = 60 * _DAY
 EXCERPT_CHARACTERS: Final = 200
 MAX_COUNTED: Final = 100
@@ -74,7 +74,7 @@ class Followers:
         return self._db.run(design.follow_of(place, user_id)) is not None
 
     def status_changed(self, event: Event, people: Iterable[str]) -> None:
-        """Apply an opening or closing to the follows. Idempotent.
+        """Apply the opening or closing of a thread to its follows. Idempotent.
 
         An opening makes these users followers and keeps all follows. A closing lets all follows expire in two weeks.
         The items are updated separately, because a thread can have more followers than a transaction supports. An item

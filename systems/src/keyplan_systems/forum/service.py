@@ -198,7 +198,7 @@ class Service:
         return drain(self.database, self.clock, self.write_entry).written
 
     def write_entry(self, entry: LogEntry) -> None:
-        """Write one opening or closing with its effects on follows. Idempotent."""
+        """Write the opening or closing of a thread to the event log, and apply it to its follows. Idempotent."""
         draft = Draft(
             place_of(entry.thread), entry.key, EventType(entry.kind), at_ms=entry.at_ms, user_id=entry.user_id
         )

@@ -152,7 +152,7 @@ class Sockets:
             raise failures[0]
 
     async def _forget(self, connection_id: str) -> None:
-        """Delete the stored state of the connection. If that fails, the state expires, which readers check."""
+        """Delete the stored state of the connection. If that fails, readers ignore the state after its expiry."""
         try:
             await run_in_threadpool(self.service.connections.closed, connection_id)
         except RunError:

@@ -1,8 +1,8 @@
 """Charts of a user's progress per dimension from the history of profiles, as text or PNG.
 
-Matplotlib, an optional dependency that is imported for the first PNG, draws the PNGs. A drawing library such as Pillow
-would be smaller, but would require our own layout of axes, ticks and text. Figure objects are used without `pyplot`,
-which has global state and is not safe in the threads of a server.
+Matplotlib draws the PNGs. It is an optional dependency, which is imported for the first PNG. A drawing library such as
+Pillow would be smaller, but would require our own layout of axes, ticks and text. Figure objects are used without
+`pyplot`, which has global state and is not safe in the threads of a server.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ class Users:
         return self._answer(request, work)
 
     def release_address(self, request: Request, user_id: str) -> Answer:
-        """Release a user's reserved address on behalf of an administrator, so that its owner can verify it.
+        """Take a reserved address away from a user on behalf of an administrator, so that its real owner can verify it.
 
         The user keeps the address as a claim, which reserves nothing.
         """

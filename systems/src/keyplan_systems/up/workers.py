@@ -33,7 +33,8 @@ class State:
     last_error: str = ""
     """Kind of the last failure; the log has the details, which may quote stored values."""
     caught_up_s: float | None = None
-    """Last time when no work was pending, in seconds since 1970. None if work was always pending since the start."""
+    """Time at which the worker last had no pending work, in seconds since 1970. None if it has always had pending
+    work."""
 
 
 @dataclass

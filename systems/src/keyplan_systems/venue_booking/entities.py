@@ -71,7 +71,7 @@ class UserItem(Entity):
 
     user_id: UserId
     email: Address | None = None
-    """Normalized address. None after an administrator released it, or after its owner verified it."""
+    """Normalized address. None if an administrator released it, or if another user verified it."""
     email_verified_at: Annotated[datetime | None, Attribute("emailVerifiedAt")] = None
     """None for an address that was stored before addresses were verified."""
     name: Annotated[str, Field(min_length=1, max_length=100)]

@@ -238,7 +238,7 @@ class Users:
         return Step(user, call, is_done=partial(self._is_stored, user))
 
     def release_address(self, actor: Actor, user_id: str, idempotency: Request | None = None) -> User:
-        """Release a user's address on behalf of an administrator, so that its owner can verify it."""
+        """Take an address away from a user on behalf of an administrator, so that its real owner can verify it."""
         require_admin(actor)
         return act(self.base, idempotency, User, partial(self._released, actor, user_id))
 

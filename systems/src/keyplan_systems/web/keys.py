@@ -93,7 +93,7 @@ class StaticKeys:
         self._keys = parse_keys(document, source)
 
     def find(self, key_id: str | None) -> PyJWK | None:
-        """Return the key with an ID, or the only key."""
+        """Return the key with an ID or, without an ID, the only key."""
         return _pick(self._keys, key_id)
 
 
@@ -110,7 +110,10 @@ class FileKeys:
         self._refresh()
 
     def find(self, key_id: str | None) -> PyJWK | None:
-        """Return the key with an ID, or the only key. Raises KeysUnavailableError if the file cannot be read."""
+        """Return the key with an ID or, without an ID, the only key.
+
+        Raises KeysUnavailableError if the file cannot be read.
+        """
         self._refresh()
         return _pick(self._keys, key_id)
 
@@ -159,7 +162,10 @@ class UrlKeys:
         self._failure: KeysUnavailableError | None = None
 
     def find(self, key_id: str | None) -> PyJWK | None:
-        """Return the key with an ID, or the only key. Raises KeysUnavailableError if no current keys are available."""
+        """Return the key with an ID or, without an ID, the only key.
+
+        Raises KeysUnavailableError if no current keys are available.
+        """
         now_s = self._clock.monotonic()
         key = _pick(self._keys, key_id)
         if key is not None and self._age_s(now_s) < self._fresh_s:

@@ -36,8 +36,8 @@ class Resources:
     gets the same name, so that it continues the leases of this process immediately. If None, each reader generates a
     new name."""
     secret: Secret | None = None
-    """Secret that replicas share. If None, keys are generated in the folder, and only processes that use it share
-    them."""
+    """Secret that replicas share. If None, keys are generated in the folder, and are shared only by processes that use
+    this folder."""
 
     @property
     def dead_letters(self) -> Destination:

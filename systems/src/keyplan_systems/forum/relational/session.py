@@ -97,7 +97,7 @@ def _prepare_sqlite(connection: sqlite3.Connection, entry: ConnectionPoolEntry) 
 def _switch_to_wal(connection: sqlite3.Connection) -> None:
     """Switch the file to a write-ahead log.
 
-    While another process does so, SQLite fails at once instead of waiting.
+    If another process is switching the file, SQLite fails immediately instead of waiting.
     """
     deadline = time.monotonic() + LOCK_WAIT_S
     while True:

@@ -70,7 +70,7 @@ class Lake:
         return self._versions.latest()
 
     def refresh(self) -> Snapshot:
-        """Fold all events that were stored before the call into silver, and recompute gold. Raises LakeBusyError."""
+        """Update silver with all events that were stored before the call, and recompute gold. Raises LakeBusyError."""
         return self._refresher.refresh()
 
     def rebuild(self) -> Snapshot:

@@ -67,7 +67,7 @@ class Refresher:
         self._versions = versions
 
     def refresh(self) -> Snapshot:
-        """Fold all events that were stored before the call into silver, and recompute gold. Raises LakeBusyError."""
+        """Update silver with all events that were stored before the call, and recompute gold. Raises LakeBusyError."""
         goal = self._versions.latest().version
         while True:
             done = self._commit(self._fold_next, _same_silver)
@@ -149,9 +149,7 @@ class Refresher:
             raise LakeBusyError("another export was applied concurrently; this one was not")
         files = tuple(replace(file, kind="baseline") for file in staged)
         work = self._afresh(base, (*base.baselines, baseline), files)
-        return replace(
-            work, replaced=(*work.replaced, *base.of("staged"))
-        )  # other staged files belong to killed imports
+        return replace(work, replaced=(*work.replaced, *base.of("staged")))  # others belong to killed imports
 
     def _require_newer(self, base: Snapshot, baseline: Baseline) -> bool:
         """Return True if this export was already applied. Raises StaleExportError if a newer export was applied."""

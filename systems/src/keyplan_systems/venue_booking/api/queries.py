@@ -102,7 +102,7 @@ class Query:
     async def bookings_by_month(
         self, info: RequestInfo, month: str, status: Status | None = None, first: int = FIRST, after: str | None = None
     ) -> Page[BookingShape]:
-        """Return the bookings of a month, by date if a status is given."""
+        """Return the bookings of a month, sorted by date if a status is given."""
         service, actor = info.context.service.bookings, info.context.actor
         bookings = await use(service.in_month, actor, month_of(month), status, first, after)
         return page(bookings, BookingShape.of)

@@ -308,5 +308,5 @@ class DayShape:
 
 
 def days(availability: Iterable[DayAvailability]) -> list[DayShape]:
-    """Return dates with their free slots."""
+    """Return the GraphQL type of each date, with its free slots."""
     return [DayShape.of(day) for day in availability]

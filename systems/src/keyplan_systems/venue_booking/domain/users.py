@@ -84,9 +84,9 @@ def stats_changes(before: Status | None, after: Status) -> dict[Status, int]:
 class User:
     """The profile of a user. `user_id` is the token's subject, `email` is normalized, and `phone` is international.
 
-    `email` is None if the address was taken away from this user because it belongs to someone else. `email_verified_at`
-    is None if the address was stored before the system verified addresses. The first user who verifies such an address
-    gets it.
+    `email` is None if the address was taken away from this user, so that its real owner can verify it.
+    `email_verified_at` is None if the address was stored before the system verified addresses. The first user who
+    verifies such an address gets it.
     """
 
     user_id: str

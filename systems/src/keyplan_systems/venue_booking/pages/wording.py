@@ -153,7 +153,7 @@ class Phrases:
 
 
 def _count(details: Mapping[str, object]) -> dict[str, int]:
-    """Return the number that selects a plural form, if the error has one."""
+    """Return the number in an error's details that selects a plural form, if any."""
     return {"count": int(str(details["triesLeft"]))} if "triesLeft" in details else {}
 
 
