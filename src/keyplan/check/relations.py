@@ -201,7 +201,7 @@ def _has_key_from(guard: EntitySpec, guarded: EntitySpec) -> bool:
 
 
 def _is_lesser(guard: EntitySpec, guarded: EntitySpec, created: list[EntitySpec]) -> bool:
-    """Return True if `guard` has fewer fields than `guarded`, or equally many and is created later."""
+    """Return True if `guard` has fewer fields than `guarded`, or the same number of fields and is created later."""
     if len(guard.fields) != len(guarded.fields):
         return len(guard.fields) < len(guarded.fields)
     return created.index(guard) > created.index(guarded)

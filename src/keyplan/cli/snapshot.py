@@ -13,7 +13,7 @@ from keyplan.errors import StorageError
 
 def snapshot(
     file: Annotated[Path, typer.Argument(help="The database file.", exists=True, dir_okay=False, readable=True)],
-    target: Annotated[Path, typer.Argument(help="Path of the copy. The file must not exist.")],
+    target: Annotated[Path, typer.Argument(help="Path of the copy. The file must not exist yet.")],
 ) -> None:
     """Copy a database file as of a single point in time. Other processes can keep using the file.
 

@@ -304,9 +304,14 @@ class Connection:
 
     def __init__(self, transport: Transport, context: Context) -> None:
         self.transport, self.context = transport, context
-        self._call = transport.call
-        prepared = transport.prepared if isinstance(transport, EngineTransport) else lambda _operation: self._call
-        self._direct = DirectCalls(context, prepared)
+        call = self._call = transport.call
+        prepared = transport.prepared if isinstance(transport, EngineTransport) else None
+
+        def immediate(operation: str) -> Callable[[str, Request], Answer]:
+            """Return the function that sends an operation's requests, which is `_call` if it was replaced."""
+            return prepared(operation) if prepared is not None and self._call is call else self._call
+
+        self._direct = DirectCalls(context, immediate)
         self._find = self._direct.find
         self._never = threading.Event()
 

@@ -265,7 +265,7 @@ def _expiry(old: Schema, new: Schema) -> Iterator[DesignChange]:
 
 
 def _discriminator(old: Schema, new: Schema) -> Iterator[DesignChange]:
-    """Yield a change if the table has no discriminator any more. Other changes are reported for each entity."""
+    """Yield a change if the table no longer has a discriminator. Other changes are reported for each entity."""
     was = old.discriminator
     if was is not None and new.discriminator is None:
         what, how = (

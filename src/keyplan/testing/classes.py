@@ -32,7 +32,7 @@ _MARK = "_keyplan_answered"
 
 
 def decorate_class(decorated: type, engine: Answering, block: Block) -> None:
-    """Run each own or inherited method of a test class in a block with a copy of the engine for its test."""
+    """Wrap each method of a test class, including inherited ones, so that its test has its own copy of the engine."""
     copies = _Copies(engine, block)
     for name, member in list(_members(decorated)):
         if isinstance(member, classmethod) and name in _FOR_ALL_TESTS:

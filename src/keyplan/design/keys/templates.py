@@ -408,7 +408,7 @@ class BoundTemplate:
         return False
 
     def _sorts(self, index: int, part: BoundPlaceholder) -> bool:
-        """Return True if the key from this placeholder on sorts by its field, alone or with a finer placeholder."""
+        """Return True if the rest of the key, starting here, has the order of the placeholder's field."""
         if not (part.encoding.keeps_order and self._ends_in_order(index)):
             return False
         if part.encoding.reversible:

@@ -225,7 +225,7 @@ class PatternDeclaration:
         return place.at(path.field)
 
     def written(self, attribute: str, words: str, part: TextPart = "whole") -> KeyValue:
-        """Return a key value that is written as a string with parameters as placeholders."""
+        """Return a key value declared as a string whose placeholders are parameters."""
         # A parameter without annotation has the type of the field with its name, or else str.
         own = declared_fields(self.entities[0].fields)
         fields = {name: own.get(name, DeclaredField(name, str)) for name in self.parameters}

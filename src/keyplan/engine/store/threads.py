@@ -1,4 +1,4 @@
-"""Start of background threads, with a fallback if no thread can be started."""
+"""Starting background threads, with a fallback if no thread can be started."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def decision_without_condition(subject: Subject) -> Iterator[Finding]:
 
     Finds consistent reads that decide a quota or a state (`decides=`) if the write that they guard (`guards=`) has
     neither a condition nor an expected version, and does not create the item that was read. A state that only permits a
-    write of another entity, such as an authorization, may be read first. KP305 reports decisions by stale reads.
+    write of another entity, such as an authorization, may be read first. KP305 reports decisions that use stale reads.
 
     Why is this bad? A program reads that 29 of 30 requests are used, and sends another. A concurrent program reads the
     same number and does the same, so the limit is exceeded.

@@ -25,8 +25,8 @@ def inexact_number(subject: Subject) -> Iterator[Finding]:
     Finds floats in keys, and numbers with more than 38 digits.
 
     Why is this bad? A Number has 38 significant digits and lies between 1E-130 and 9.99E+125; a write with another
-    value fails. Floats in keys cause problems earlier: a read must give exactly the stored digits, so a read with 0.1 +
-    0.2 does not find the item with 0.3. NaN and infinity cannot be stored at all.
+    value fails. Floats in keys cause problems earlier: a read must supply exactly the stored digits, so a read with
+    0.1 + 0.2 does not find the item with 0.3. NaN and infinity cannot be stored at all.
 
     Fix: use an int in the smallest unit (cents, milliseconds), or a Decimal with a fixed number of places.
 

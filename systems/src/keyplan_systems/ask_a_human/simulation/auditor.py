@@ -136,7 +136,7 @@ class Auditor:
         self._report(action.at_ms, _ASKED, partial(self._judge_subscribed, action))
 
     def notified(self, token: str, person: str, ref: int, at_ms: int) -> None:
-        """Record a push of a question to a token of a user."""
+        """Record that a question was pushed to one of a user's tokens."""
         self._report(at_ms, _NOTIFIED, partial(self._judge_notified, token, person, ref, at_ms))
 
     def audit(self) -> list[str]:

@@ -141,7 +141,7 @@ class LetterWriter:
         return message
 
     def _message(self, key: str, created_at: datetime) -> EmailMessage:
-        """Return a message from the venue without recipients and content."""
+        """Return a message from the venue that has no recipients or content yet."""
         message = EmailMessage(policy=SMTP)
         message["From"] = _mailbox(self._venue.name, self._room.sender)
         message["Date"] = created_at.astimezone(UTC)
