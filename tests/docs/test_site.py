@@ -35,7 +35,7 @@ def build(config: Path, folder: Path) -> subprocess.CompletedProcess[str]:
 
 def test_generated_pages_match_the_code() -> None:
     stale = [name for name, text in made().items() if not (DOCS / name).is_file() or (DOCS / name).read_text() != text]
-    assert not stale, "write them anew: python -m docs.making"
+    assert not stale, "regenerate them with: python -m docs.making"
     assert not stray(), "nothing makes these: python -m docs.making"
 
 

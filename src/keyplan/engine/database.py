@@ -109,7 +109,7 @@ class Database:
         self.counts = TreeCounts(clock, store.view)
         self.catalog = Catalog(store.view(), observed=observed)
         self.view: Callable[[], StoreView] = store.view
-        """Returns a view for reads of items, in which each read sees the data as of its own time."""
+        """Returns a view for reads of items, in which each read sees the data as of the time of that read."""
         self.snapshot: Callable[[], AbstractContextManager[StoreView]] = store.snapshot
         """Returns a context manager for a view in which all reads see the data as of one point in time."""
         self.wake_backfiller: Callable[[], None] = _do_nothing

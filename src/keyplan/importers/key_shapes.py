@@ -286,5 +286,10 @@ def _template(items: Sequence[Item], attribute: str, parts: Sequence[str]) -> st
             before = re.sub(r"\W+", "_", words[at - 1]).strip("_").lower() if at else ""
             if not before or words[at - 1] == VALUE:
                 return ""
-            found[at] = f"{{{before}_id}}"
+            field = f"{{{before}_id}}"
+            turn = 2
+            while field in found:  # another value follows the same word
+                field = f"{{{before}_id_{turn}}}"
+                turn += 1
+            found[at] = field
     return separator.join(found)

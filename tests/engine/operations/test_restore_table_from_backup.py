@@ -135,7 +135,8 @@ def test_another_process_sees_when_the_table_is_ready(tmp_path: Path, monkeypatc
     with Engine.open(path, clock=tables_of.clock()) as one, Engine.open(path, clock=tables_of.clock()) as other:
         tables_of.create(one, **INDEXED)
         response = one.call("CreateBackup", {"TableName": "things", "BackupName": "before"})
-        one.backfiller.wait()  # a thread that still looks for work would fill the restored table
+        for engine in (one, other):
+            engine.backfiller.wait()  # a thread that still looks for work would fill the restored table
         with monkeypatch.context() as patch:
             patch.setattr(backfill, "CHUNKS_AT_ONCE", 0)
             patch.setattr(backfill.Backfiller, "wake", lambda _: None)

@@ -182,7 +182,7 @@ class Injector:
         return self._database.clock.now() - self._random["stale_reads"].random() * self.faults.stale_s
 
     def view(self) -> StoreView:
-        """Return a view for the current call, in which each read sees the data as of its own time."""
+        """Return a view for the current call, in which each read sees the data as of the time of that read."""
         return self._seen(self._database.store.view())
 
     @contextmanager

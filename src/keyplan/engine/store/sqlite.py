@@ -63,7 +63,7 @@ class SqliteStore:
             MemoryReaders(connection, self._lock) if self.in_memory else FileReaders(path, self._writing, self._lock)
         )
         self.view = self._readers.view
-        """Returns the calling thread's view of committed rows, in which each read sees the data as of its own time."""
+        """Returns the calling thread's view of committed rows. Each read sees the data as of the time of that read."""
         self.snapshot = self._readers.snapshot
         """Returns a context manager for a view in which all reads see the data as of one point in time."""
         self.sync = LogSync(path) if durability == "full" and not self.in_memory else None

@@ -126,7 +126,7 @@ def change_table(database: Database, transaction: Transaction, document: Documen
 def pend(
     database: Database, document: Document, what: str, shown: dict[str, Any] | None = None, **details: str
 ) -> None:
-    """Mark a change as pending for the engine's delay. A None in `shown` means that the member is absent meanwhile."""
+    """Mark a change as pending for the engine's delay. A None in `shown` means that the member is absent until then."""
     change: dict[str, Any] = {"what": what, "until": database.clock.now() + database.settings.state_delay_s}
     if shown:
         change["shown"] = shown

@@ -53,7 +53,7 @@ def _policy() -> Policy:
 def _lake(resources: Resources) -> tuple[list[Worker], Dashboard | None, Callable[[], None]]:
     """Return the lake's workers, the dashboard, and a function that closes the lake.
 
-    If the libraries of keyplan-systems[lake] are not installed, there is no lake and no dashboard.
+    The lake and the dashboard require the libraries of keyplan-systems[lake].
     """
     if find_spec("pyarrow") is None or find_spec("duckdb") is None:
         return [], None, lambda: None

@@ -58,7 +58,7 @@ class _Reader:
     cursor: ShardCursor
     lane: Lane
     looked_s: float
-    """Time of the last read, in seconds since 1970. If there is no position, the iterator starts at the stream's oldest
+    """Time of the last read, in seconds since 1970. Without a position, the iterator starts at the stream's oldest
     record, and only this time shows whether unread records may have been trimmed."""
     ended: bool = False
 

@@ -51,7 +51,7 @@ class Question(Record):
 
 
 class Scenario(Record):
-    """A situation with one to ten questions. If there are no tags, the attribute `tags` is not stored."""
+    """A situation with one to ten questions. The attribute `tags` is not stored if it is empty."""
 
     scenario_id: Slug
     title: str = Field(min_length=5, max_length=200)
