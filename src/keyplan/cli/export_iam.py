@@ -32,7 +32,7 @@ Bind = Annotated[
     typer.Option(
         "--bind",
         help="Require a partition key parameter to equal a policy variable of the caller, such as "
-        "user_id='${aws:PrincipalTag/user_id}'. Can be repeated.",
+        "user_id='${aws:userid}'. Can be repeated.",
     ),
 ]
 
@@ -147,7 +147,7 @@ def _bound(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
         if not (name and equals and value):
             raise refusal(
                 f"keyplan export iam: --bind {text!r} has no value: write"
-                " --bind user_id='${aws:PrincipalTag/user_id}'"
+                " --bind user_id='${aws:userid}'"
             )
         yield name, value
 

@@ -62,6 +62,7 @@ app = typer.Typer(
     cls=_Commands,
     help="Design, check, price and run data layers on Amazon DynamoDB.",
     no_args_is_help=True,
+    rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
 app.command()(price.price)
