@@ -163,6 +163,28 @@ def test_a_backup_is_restored_and_deleted_and_capacity_changed(engine: Engine, v
     expect(page.locator("section", has_text="Deletion protection")).to_contain_text("on demand")
 
 
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_table_is_restored_to_a_point_in_time(engine: Engine, visit: Visit, scripts: bool) -> None:
+    create(engine)
+    fill(engine)
+    specification = {"PointInTimeRecoveryEnabled": True}
+    engine.call("UpdateContinuousBackups", {"TableName": "orders", "PointInTimeRecoverySpecification": specification})
+    window = visit(engine, scripts=scripts)
+    window.expected.append("400")
+    page = window.goto("/console/data/tables/orders/about")
+    expect(page.locator("section", has_text="Backups")).to_contain_text("Restorable to any second from")
+    page.locator("summary", has_text="Restore to a point in time").click()
+    page.get_by_label("Name of the new table").fill("earlier")
+    page.get_by_label("Time in UTC").fill("2001-01-31T09:30:00")
+    page.get_by_role("button", name="Restore table").click()
+    alert = page.locator("section", has_text="Backups").get_by_role("alert")
+    expect(alert).to_contain_text("InvalidRestoreTimeException")
+    page.get_by_label("Name of the new table").fill("earlier")
+    page.get_by_role("button", name="Restore table").click()
+    expect(page.locator(".notice.good")).to_have_text("Table earlier is being restored.")
+    assert set(engine.call("ListTables", {})["TableNames"]) == {"earlier", "orders"}
+
+
 def test_a_table_is_deleted_only_after_its_name_was_typed(engine: Engine, visit: Visit) -> None:
     create(engine)
     window = visit(engine, scripts=False)

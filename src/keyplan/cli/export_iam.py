@@ -145,10 +145,7 @@ def _bound(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not (name and equals and value):
-            raise refusal(
-                f"keyplan export iam: --bind {text!r} has no value: write"
-                " --bind user_id='${aws:userid}'"
-            )
+            raise refusal(f"keyplan export iam: --bind {text!r} has no value: write --bind user_id='${{aws:userid}}'")
         yield name, value
 
 

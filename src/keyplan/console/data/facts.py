@@ -140,8 +140,18 @@ class TableFacts:
     @property
     def has_recovery(self) -> bool:
         """Return True if point-in-time recovery is enabled."""
-        recovery = self.backups.get("PointInTimeRecoveryDescription") or {}
-        return recovery.get("PointInTimeRecoveryStatus") == "ENABLED"
+        return self._recovery.get("PointInTimeRecoveryStatus") == "ENABLED"
+
+    @property
+    def restorable(self) -> tuple[datetime, datetime] | None:
+        """Return the earliest and latest time to which the table can be restored, if they are known."""
+        first = instant(self._recovery.get("EarliestRestorableDateTime"))
+        last = instant(self._recovery.get("LatestRestorableDateTime"))
+        return (first, last) if first is not None and last is not None else None
+
+    @property
+    def _recovery(self) -> Mapping[str, Any]:
+        return self.backups.get("PointInTimeRecoveryDescription") or {}
 
     @property
     def is_protected(self) -> bool:

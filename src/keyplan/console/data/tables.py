@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -134,14 +135,20 @@ class _TablePages:
         return redirect(f"{request.url.path.removesuffix('settings')}about", done)
 
     def restore(self, request: Request) -> Response:
-        """Restore a backup to a new table."""
+        """Restore a backup, or the table as of a time, to a new table."""
         name, posted = request.path_params["table"], form(request)
         target = posted["target"].strip()
         if not target:
             return self._about(request, name, {"restore": "enter a name for the restored table"})
         try:
-            call = {"BackupArn": posted["arn"], "TargetTableName": target}
-            self._source.call("RestoreTableFromBackup", call)
+            if arn := posted["arn"]:
+                self._source.call("RestoreTableFromBackup", {"BackupArn": arn, "TargetTableName": target})
+            else:
+                time = _restore_time(posted["time"])
+                call = {"SourceTableName": name, "TargetTableName": target, **time}
+                self._source.call("RestoreTableToPointInTime", call)
+        except FieldError as error:
+            return self._about(request, name, {error.field: str(error)})
         except NoAnswerError:
             raise
         except ServiceError as error:
@@ -317,6 +324,17 @@ class _TablePages:
             back="about",
             errors=errors,
         )
+
+
+def _restore_time(text: str) -> dict[str, Any]:
+    """Return the parameter for a time in UTC, or for the latest time if the text is empty. Raises FieldError."""
+    if not text.strip():
+        return {"UseLatestRestorableTime": True}
+    try:
+        time = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise FieldError("restore", f"expected a time in UTC such as 2026-01-31T09:30:00, got {text!r}") from None
+    return {"RestoreDateTime": (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()}
 
 
 def _emptied(source: Source, facts: TableFacts) -> tuple[int, bool]:
