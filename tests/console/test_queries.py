@@ -56,6 +56,36 @@ def test_a_statement_reads_pages_and_asks_before_it_changes_data(engine: Engine,
     assert item["status"] == {"S": "late"}
 
 
+@pytest.mark.parametrize("scripts", [True, False])
+def test_several_statements_run_as_a_transaction_or_a_batch(engine: Engine, visit: Visit, scripts: bool) -> None:
+    create(engine)
+    window = visit(engine, scripts=scripts)
+    window.expected.append("400")
+    page = window.goto("/console/data/partiql")
+    insert = """INSERT INTO "orders" VALUE {'customer': 'Ada; Grace', 'number': %d}"""
+    page.get_by_label("Statement", exact=True).fill(f"{insert % 1};\n{insert % 2};")
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text("These statements change data.")
+    page.get_by_role("button", name="Run and change data").click()
+    expect(page.locator("p.result")).to_contain_text("0 items")
+    assert {item["number"]["N"] for item in engine.call("Scan", {"TableName": "orders"})["Items"]} == {"1", "2"}
+    page.get_by_label("Statement", exact=True).fill(f"{insert % 3};\n{insert % 2}")
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.get_by_role("button", name="Run and change data").click()
+    expect(page.get_by_role("alert")).to_contain_text("TransactionCanceledException")
+    page.get_by_label("Run multiple as").select_option("batch")
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.get_by_role("button", name="Run and change data").click()
+    expect(page.get_by_role("alert")).to_contain_text("Statement 2: DuplicateItem")
+    select = """SELECT * FROM "orders" WHERE customer = 'Ada; Grace' AND "number" = %d"""
+    page.get_by_label("Statement", exact=True).fill(f"{select % 3}; {select % 4}; {select % 1}")
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.locator("p.result")).to_contain_text("2 items")
+    page.get_by_label("Parameters").fill('[{"S": "a"}]')
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.locator("#parameters-error")).to_contain_text("single statement")
+
+
 def test_a_wrong_statement_or_parameter_is_explained(engine: Engine, visit: Visit) -> None:
     create(engine)
     window = visit(engine, scripts=False)
