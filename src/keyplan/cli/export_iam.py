@@ -145,7 +145,8 @@ def _bound(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not (name and equals and value):
-            raise refusal(f"keyplan export iam: --bind {text!r} has no value: write --bind user_id='${{aws:userid}}'")
+            example = "user_id='${aws:PrincipalTag/user_id}'"
+            raise refusal(f"keyplan export iam: --bind {text!r} has no value: write --bind {example}")
         yield name, value
 
 
