@@ -276,8 +276,8 @@ def _scalar(annotation: Any, text: str) -> Any:
         except Base64Error:
             raise ValueError("Enter base64.") from None
     if isinstance(bare, type) and issubclass(bare, datetime):
-        moment = datetime.fromisoformat(text)
-        return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+        instant = datetime.fromisoformat(text)
+        return instant if instant.tzinfo is not None else instant.replace(tzinfo=UTC)
     if isinstance(bare, type) and issubclass(bare, Enum):
         return next((member for member in bare if str(member.value) == text), text)
     return text
@@ -333,8 +333,8 @@ def _text_of(widget: Widget, annotation: Any, value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if widget == "datetime-local" and isinstance(value, datetime):
-        moment = value.astimezone(UTC) if value.tzinfo is not None else value
-        return moment.replace(tzinfo=None).isoformat(timespec="seconds")
+        instant = value.astimezone(UTC) if value.tzinfo is not None else value
+        return instant.replace(tzinfo=None).isoformat(timespec="seconds")
     return _line(value)
 
 
