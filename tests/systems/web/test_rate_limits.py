@@ -17,6 +17,7 @@ from keyplan import Design
 from keyplan.check.checking import check
 from keyplan.clock import ManualClock, SystemClock
 from keyplan.engine.engine import Engine
+from keyplan.engine.faults.settings import Faults
 from keyplan_systems.web.application import web_application
 from keyplan_systems.web.authentication import Caller
 from keyplan_systems.web.development import development_key, issue_development_token
@@ -112,6 +113,14 @@ def test_a_shared_limit_holds_for_concurrent_replicas(engine: Engine | ServedEng
     replicas = [SharedLimit(connected(engine, clock), clock, Limit("graded attempts", 20, 60)) for _ in range(4)]
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(lambda number: passed(replicas[number % 4].take, "ada", 10), range(8))) == 20
+
+
+@pytest.mark.embedded("faults on purpose")
+def test_a_shared_limit_counts_again_when_an_outcome_is_unknown(clock: ManualClock) -> None:
+    faults = Faults(seed=1, internal_errors=0.5)
+    with Engine.memory(clock=clock, faults=faults) as engine, connected(engine, clock, attempts=30) as connection:
+        limit = SharedLimit(connection, clock, Limit("graded attempts", 30, 3_600))
+        assert 15 <= passed(limit.take, "ada", 40) <= 30  # stricter by at most one per request
 
 
 def test_a_shared_limit_holds_across_processes(tmp_path: Path) -> None:

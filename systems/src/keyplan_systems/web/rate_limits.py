@@ -24,7 +24,7 @@ from typing import Annotated, Final
 
 from keyplan import Attribute, Bytes, Entity, F, ItemWrite, Rate, Table, Volume, attr, item, key
 from keyplan.client.connection import Connection
-from keyplan.client.errors import ConditionFailedError, OutcomeUnknownError
+from keyplan.client.errors import ConditionFailedError, OutcomeUnknownError, TransactionFailedError
 from keyplan.clock import Clock
 
 REQUESTS_VARIABLE: Final = "KEYPLAN_REQUEST_LIMIT"
@@ -178,9 +178,12 @@ class SharedLimit:
         try:
             try:
                 self._connection.run(call)
-            except OutcomeUnknownError:  # perhaps counted: counting again makes the limit stricter by at most one
-                self._connection.run(call)
-        except ConditionFailedError as failed:
+            except OutcomeUnknownError:
+                # Perhaps counted, so this makes the limit stricter by at most one. A transaction can be repeated.
+                self._connection.transact(call)
+        except (ConditionFailedError, TransactionFailedError) as failed:
+            if isinstance(failed, TransactionFailedError) and not isinstance(failed.reason, ConditionFailedError):
+                raise
             raise _too_many(limit, end_s - now_s) from failed
 
 
