@@ -202,9 +202,10 @@ def explain(
     ],
     region: Region = "us-east-1",
 ) -> None:
-    """Explain a pattern, a consumer, or a whole design.
+    """Explain an access pattern, a stream consumer, or a whole design.
 
-    Shows the request, plan, cost and findings of a pattern, or a table of all patterns of a design.
+    Shows the request, plan, cost and findings of an access pattern, the settings and findings of a consumer, or a
+    summary of all patterns of a design.
     """
     from keyplan.check.checking import check  # noqa: PLC0415 - `keyplan --help` needs no designs
     from keyplan.cli.designs import load, pattern_of  # noqa: PLC0415

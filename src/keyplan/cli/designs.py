@@ -26,7 +26,8 @@ Prices: TypeAlias = Annotated[
 ]
 Region: TypeAlias = Annotated[str, typer.Option("--region", help="AWS region whose prices apply.")]
 Prefix: TypeAlias = Annotated[
-    str, typer.Option("--prefix", help="Prefix of the table names, like table_prefix in a connection URL.")
+    str,
+    typer.Option("--prefix", help="Prefix for each table name. Use the application's `table_prefix`."),
 ]
 
 

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from keyplan.design.errors import Fault
     from keyplan.export.resources import TableResource
 
-app = typer.Typer(help="Export a design's tables to infrastructure tools.", no_args_is_help=True)
+app = typer.Typer(
+    help="Export a design as a template, an IAM policy or a NoSQL Workbench model.",
+    no_args_is_help=True,
+)
 app.command(name="iam")(export_iam.iam)
 Checkpoints = Annotated[
     bool | None,

@@ -31,8 +31,8 @@ Bind = Annotated[
     list[str] | None,
     typer.Option(
         "--bind",
-        help="Require a partition key parameter to equal a policy variable of the caller, such as "
-        "user_id='${aws:userid}'. Can be repeated.",
+        help="Allow a request only if this parameter, which is the partition key, equals an IAM policy variable, "
+        "such as user_id='${aws:userid}'. Can be repeated.",
     ),
 ]
 
@@ -53,8 +53,8 @@ def iam(
         bool | None,
         typer.Option(
             "--consumers/--no-consumers",
-            help="Allow running change consumers on all streams, or on none. By default, the declared consumers "
-            "are allowed unless --pattern is given.",
+            help="Allow stream consumers to read the streams of all tables, or of none. By default, only the declared "
+            "consumers are allowed, and none if --pattern is given.",
         ),
     ] = None,
     checkpoints: Annotated[

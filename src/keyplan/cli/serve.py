@@ -60,8 +60,8 @@ def serve(  # noqa: PLR0917 - one parameter per option, given by name
         str | None,
         typer.Option(
             "--buckets",
-            help="Folder to use instead of S3 for exports and imports. The object s3://BUCKET/KEY is the file "
-            "FOLDER/BUCKET/KEY. Pass s3:// to use Amazon S3.",
+            help="Storage for exports and imports: a local folder, where the object s3://BUCKET/KEY is the file "
+            "FOLDER/BUCKET/KEY, or s3:// for Amazon S3. If omitted, exports and imports are rejected.",
         ),
     ] = None,
     with_console: Annotated[

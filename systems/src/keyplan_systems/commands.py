@@ -24,9 +24,10 @@ _SYSTEM = re.compile(r"[a-z][a-z_]*")
 
 
 def up(  # noqa: PLR0917 - one parameter per option, given by name
-    folder: Annotated[Path, typer.Option("--folder", help="Folder for the database, keys and files.")] = Path(
-        "keyplan-data"
-    ),
+    folder: Annotated[
+        Path,
+        typer.Option("--folder", help="Folder for the database, the signing key and data lakes."),
+    ] = Path("keyplan-data"),
     port: Annotated[
         int, typer.Option("--port", min=0, max=65535, help="Port to listen on. 0 selects a free port.")
     ] = 8000,
@@ -50,7 +51,7 @@ def up(  # noqa: PLR0917 - one parameter per option, given by name
         str | None,
         typer.Option(
             "--issuer",
-            help="Accept tokens from this OpenID Connect issuer instead of tokens from `keyplan token`. "
+            help="Accept tokens from this OpenID Connect issuer instead of those issued by `keyplan token`. "
             "Disables the DynamoDB endpoint. If --host is not a loopback address, the home page, API docs"
             " and health details require a token.",
         ),
@@ -100,7 +101,7 @@ def up(  # noqa: PLR0917 - one parameter per option, given by name
 
 def token(
     subject: Annotated[str, typer.Argument(help="ID of the user to issue the token for.")],
-    folder: Annotated[Path, typer.Option("--folder", help="Data folder of `keyplan up`.")] = Path("keyplan-data"),
+    folder: Annotated[Path, typer.Option("--folder", help="Data folder of the server.")] = Path("keyplan-data"),
     role: Annotated[
         list[str] | None,
         typer.Option("--role", help="Role to include in the token, such as administrators. Can be repeated."),
@@ -110,7 +111,7 @@ def token(
         typer.Option("--claim", help="Claim to include in the token, such as email=ada@example.org. Can be repeated."),
     ] = None,
 ) -> None:
-    """Issue a development token for the systems of `keyplan up`. The token is valid for one hour."""
+    """Issue a development token for the example systems that `keyplan up` runs. It is valid for one hour."""
     from keyplan_systems.up.launch import AUDIENCE, UpError, key_of  # noqa: PLC0415 - loaded when run
     from keyplan_systems.web.development import issue_development_token  # noqa: PLC0415
 
@@ -130,9 +131,9 @@ def token(
 def demo(  # noqa: PLR0917 - one parameter per option, given by name
     url: Annotated[
         str | None,
-        typer.Option("--url", help="URL of a running `keyplan up`. If omitted, the demo starts its own server."),
+        typer.Option("--url", help="URL of a server started by `keyplan up`. If omitted, the demo starts its own."),
     ] = None,
-    folder: Annotated[Path | None, typer.Option("--folder", help="Data folder of the running `keyplan up`.")] = None,
+    folder: Annotated[Path | None, typer.Option("--folder", help="Data folder of the server at --url.")] = None,
     system: Annotated[list[str] | None, typer.Option("--system", help="Run only this system. Can be repeated.")] = None,
     stay: Annotated[
         bool | None,
@@ -176,16 +177,19 @@ def ask_mcp(  # noqa: PLR0917 - one parameter per option, given by name
         str, typer.Option("--url", envvar="ASK_A_HUMAN_URL", help="URL of the running Ask-a-Human system.")
     ] = ("http://127.0.0.1:8000/ask_a_human"),
     agent: Annotated[
-        str | None, typer.Option("--agent", envvar="ASK_A_HUMAN_AGENT", help="ID of the agent that asks.")
+        str | None, typer.Option("--agent", envvar="ASK_A_HUMAN_AGENT", help="ID of the agent that asks the questions.")
     ] = None,
     secret: Annotated[
         str | None,
         typer.Option(
-            "--secret", envvar="ASK_A_HUMAN_SECRET", help="Secret of the agent. Prefer the variable ASK_A_HUMAN_SECRET."
+            "--secret",
+            envvar="ASK_A_HUMAN_SECRET",
+            help="Secret of the agent. Other users of the machine can see it in the list of processes, so prefer the "
+            "environment variable ASK_A_HUMAN_SECRET.",
         ),
     ] = None,
     transport: Annotated[
-        Literal["stdio", "http"], typer.Option("--transport", help="Transport by which MCP clients connect.")
+        Literal["stdio", "http"], typer.Option("--transport", help="Transport for MCP clients.")
     ] = "stdio",
     port: Annotated[int, typer.Option("--port", min=1, max=65535, help="Port for the http transport.")] = 8765,
     host: Annotated[str, typer.Option("--host", help="Loopback address for the http transport.")] = "127.0.0.1",
@@ -193,12 +197,12 @@ def ask_mcp(  # noqa: PLR0917 - one parameter per option, given by name
         Path | None,
         typer.Option(
             "--credentials",
-            help="File that stores the credentials of the agent that the server registers when it first starts "
-            "without --agent.",
+            help="File with the agent's credentials, if --agent is omitted. If the file does not exist, the server "
+            "registers a new agent and creates it.",
         ),
     ] = None,
 ) -> None:
-    """Serve Ask-a-Human's tools for AI agents over the Model Context Protocol (MCP)."""
+    """Run a Model Context Protocol (MCP) server through which AI agents use Ask-a-Human, one of the example systems."""
     try:
         server = importlib.import_module("keyplan_systems.ask_a_human.mcp")
     except ModuleNotFoundError as error:
@@ -212,7 +216,7 @@ def ask_mcp(  # noqa: PLR0917 - one parameter per option, given by name
 
 
 def lake(
-    system: Annotated[str, typer.Argument(help="System whose lake to use, such as todo.")],
+    system: Annotated[str, typer.Argument(help="The system that the lake belongs to, such as todo.")],
     action: Annotated[Action, typer.Argument(help="Action to run; see above.")],
     text: Annotated[str | None, typer.Argument(help="SQL statement for `query`, or report name for `report`.")] = None,
     *,
@@ -240,9 +244,12 @@ def lake(
 ) -> None:
     """Query or update a system's data lake.
 
-    `query` runs an SQL statement, `report` a named report, and `reports` lists the reports. `feed` reads the table's
-    stream into the lake, `catch-up` rebuilds the lake from the table or a full export, `refresh` updates the silver and
-    gold layers from stored events, and `compact` merges small files.
+    * `query` runs an SQL statement.
+    * `report` runs a predefined report, and `reports` lists these reports.
+    * `feed` reads the table's stream into the lake.
+    * `catch-up` rebuilds the lake from the table or from a full export.
+    * `refresh` updates the silver and gold layers from stored events.
+    * `compact` merges small files.
 
     For example:
 
