@@ -73,12 +73,12 @@ Cursor: TypeAlias = Annotated[
 def request_of(
     http: HttpRequest, person: Person, key: str, body: Any = None, seen_version: str | None = None
 ) -> Request:
-    """Return the request with its fingerprint."""
+    """Return the request with a fingerprint of its content, by which a repeated request is recognized."""
     return Request(person.user_id, key, fingerprint(http.method, http.url.path, [body, seen_version]))
 
 
 def version_of(seen_version: str | None) -> int | None:
-    """Return the version in If-Match, or None."""
+    """Return the version in the If-Match header, or None without the header."""
     return None if seen_version is None else int(seen_version.strip('"'))
 
 
@@ -121,4 +121,4 @@ TRANSLATIONS: Mapping[type[Exception], Translation] = {
     WriteConflictError: _busy,
     UnavailableError: _busy,
 }
-"""Functions that convert the errors that routes do not handle to responses."""
+"""Functions that convert exceptions raised by the routes to error responses, by exception type."""

@@ -18,7 +18,7 @@ CategoryInput = Annotated[str, Field(min_length=1, max_length=50, pattern=r"^[^#
 
 
 def _written_out(value: object) -> object:
-    """Accept only strings as dates, because pydantic also accepts numbers and timestamps."""
+    """Reject a date that is not a string, because pydantic also accepts numbers and timestamps."""
     if isinstance(value, str) and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
         return value
     raise ValueError("write a date as 2025-11-30")
@@ -68,7 +68,7 @@ class NewTask(BaseModel):
 
 
 class TaskChanges(BaseModel):
-    """Changes of a task. Null clears a field, and omitted fields stay unchanged."""
+    """Changes to a task. Null clears a field, and omitted fields stay unchanged."""
 
     model_config = _example({"status": "completed"}, {"due_date": None, "category": "garden"})
 
@@ -90,7 +90,7 @@ class BulkStatus(BaseModel):
 
 
 class NewUser(BaseModel):
-    """The caller's new user. Omitted fields are copied from the token."""
+    """The user to create for the caller. Omitted fields are copied from the token."""
 
     model_config = _example({"email": "ada@example.org", "name": "Ada"})
 
@@ -99,7 +99,7 @@ class NewUser(BaseModel):
 
 
 class UserChanges(BaseModel):
-    """Changes of the caller's user. Omitted fields stay unchanged."""
+    """Changes to the caller's user. Omitted fields stay unchanged."""
 
     model_config = _example({"name": "Ada Lovelace"})
 
@@ -128,8 +128,8 @@ class TaskAnswer(BaseModel):
 class TaskPage(BaseModel):
     """A page of tasks.
 
-    `cursor` continues after them and is null at the end. A page can be shorter than requested. `unreadable` is the
-    number of omitted unreadable items, if any.
+    `cursor` is passed to request the next page, and is null on the last page. A page can be shorter than requested.
+    `unreadable` is the number of items that were omitted because they are unreadable, if any.
     """
 
     model_config = _example({"tasks": [TASK_EXAMPLE], "cursor": None})
@@ -140,7 +140,7 @@ class TaskPage(BaseModel):
 
 
 class Several(BaseModel):
-    """The existing tasks among the requested tasks."""
+    """The requested tasks that exist."""
 
     model_config = _example({"tasks": [TASK_EXAMPLE]})
 
@@ -148,7 +148,7 @@ class Several(BaseModel):
 
 
 class Counts(BaseModel):
-    """The number of tasks per status and per priority, and of items that could not be counted, if any."""
+    """The number of tasks per status and per priority, and the number of items that could not be counted, if any."""
 
     model_config = _example({"status": {"pending": 3}, "priority": {"urgent": 1}})
 
@@ -173,7 +173,7 @@ class BulkAnswer(BaseModel):
 
 
 class DeletedCompleted(BaseModel):
-    """The results for each completed task. `more` is True if more completed tasks exist, for another request."""
+    """The results for all deleted tasks. `more` is True if completed tasks remain, which another request can delete."""
 
     model_config = _example({"results": [{"task_id": TASK_EXAMPLE["task_id"], "outcome": "deleted"}], "more": False})
 
@@ -208,7 +208,7 @@ class UserPage(BaseModel):
 
 
 class Leaving(BaseModel):
-    """A deletion that has started."""
+    """The deletion of a user, which has started."""
 
     model_config = _example({"user_id": "ada", "status": "deleting"})
 

@@ -139,9 +139,9 @@ def _add_reads(router: APIRouter, service: Service) -> None:
 
 
 def _add_one(router: APIRouter, service: Service) -> None:
-    """Add the route for a single task, after all other routes below the user's path.
+    """Add the route for a single task.
 
-    It must be added last, because its path matches any word.
+    It must be added after all other routes below the user's path, because its path matches any word.
     """
 
     @router.get("/tasks/{task_id}", response_model=TaskAnswer, summary="One task")

@@ -70,7 +70,7 @@ def user_routes(service: Service) -> APIRouter:
 
 
 def administration_routes(service: Service) -> APIRouter:
-    """Return the routes that read the whole table, as in the documented scans. They require an administrator."""
+    """Return the routes that scan the whole table, as the published design does. They require an administrator."""
     router = APIRouter(
         prefix=f"{PREFIX}/admin",
         tags=["administration"],

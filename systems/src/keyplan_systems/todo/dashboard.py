@@ -54,27 +54,27 @@ class Figures:
     completed: int
     overdue: int
     median_hours: float | None
-    """Median time from creation to completion."""
+    """Median time from creation to completion, in hours."""
     as_of: datetime | None
-    """Time of the newest change in the lake. None if the lake does not contain a task of the user."""
+    """Time of the newest change in the lake. None if the lake contains no tasks of the user."""
     days: list[date]
     created: list[float]
     finished: list[float]
     hours: list[float | None]
-    """For each day, the median completion time in hours of the tasks that were completed on it."""
+    """Median completion time in hours of the tasks completed on each day."""
     weeks: list[date]
     categories: list[tuple[str, list[float]]]
     """Number of new tasks per week for the most frequent categories."""
 
 
 class Dashboard:
-    """Reader of the statistics. Threads can share it."""
+    """Reader of task statistics. Threads can share it."""
 
     def __init__(self, lake: Lake, clock: Clock) -> None:
         self._lake, self._clock = lake, clock
 
     def of_user(self, user_id: str) -> Figures:
-        """Return the statistics of the last four weeks. Raises LakeError if the lake cannot be read."""
+        """Return a user's statistics for the last four weeks. Raises LakeError if the lake cannot be read."""
         day = today(self._clock)
         days = [day - timedelta(days=_DAYS - 1 - number) for number in range(_DAYS)]
         of_user = {"user_id": user_id}

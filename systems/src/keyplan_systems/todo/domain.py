@@ -21,7 +21,7 @@ URGENCY = (Priority.URGENT, Priority.HIGH, Priority.MEDIUM, Priority.LOW)
 """Priorities in order of urgency. The index sorts them alphabetically."""
 
 MOST_DAYS_KEPT = 36_500
-"""Longest retention that can be set, in days. A hundred years is well within the range of dates."""
+"""Longest retention that can be set, in days: a hundred years, so that expiry dates stay in the supported range."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,9 @@ class Policy:
     """Settings that the operator chooses."""
 
     completed_retention_days: int | None = None
-    """Number of days after which completed tasks are deleted from the table, or None for never. The lake keeps them."""
+    """Number of days after which completed tasks are deleted from the table, or None to keep them. The lake always
+    keeps them.
+    """
 
     def __post_init__(self) -> None:
         if self.completed_retention_days is not None and not 1 <= self.completed_retention_days <= MOST_DAYS_KEPT:
@@ -70,7 +72,9 @@ def stored_email(address: str) -> str:
 
 
 def changed_task(task: Task, changes: Mapping[str, Any], now: datetime, policy: Policy) -> Task:
-    """Return the task with changed fields. Completion sets its time and expiry, and reopening removes both."""
+    """Return the task with changed fields. Completing it sets the completion and expiry times, and reopening clears
+    both.
+    """
     values = {**task.model_dump(), **changes, "updated_at": now}
     status = Status(values["status"])
     if status is not task.status:
@@ -79,7 +83,7 @@ def changed_task(task: Task, changes: Mapping[str, Any], now: datetime, policy: 
 
 
 def completion(status: Status, now: datetime, policy: Policy) -> dict[str, datetime | None]:
-    """Return the fields that depend on a new status of a task."""
+    """Return the values of the fields that depend on a new status of a task."""
     if status is not Status.COMPLETED:
         return {"completed_at": None, "expiration_timestamp": None}
     days = policy.completed_retention_days
@@ -95,5 +99,5 @@ def today(clock: Clock, zone: str = "UTC") -> date:
 
 @cache
 def _zones() -> frozenset[str]:
-    """Return the names of the IANA time zones, without placeholders and the name for the machine's own zone."""
+    """Return the names of the IANA time zones, except for `Factory`, `localtime` and `posixrules`."""
     return frozenset(available_timezones()) - {"localtime", "posixrules", "Factory"}

@@ -68,15 +68,16 @@ class User(Entity):
     email: Address | None = None
     """Address that is reserved for this user, in normalized form. None if no address is verified."""
     email_verified_at: Timestamp | None = None
-    """Time at which a token that verifies `email` was received. None for items stored before addresses were
-    verified."""
+    """Time at which a token was received that verifies `email`. None for items stored before addresses were
+    verified.
+    """
     claimed_email: Address | None = None
     """Unverified address. It reserves nothing: other users can claim the address, and its owner can verify it."""
     name: Annotated[str, Field(min_length=1, max_length=100)]
     created_at: Timestamp
     updated_at: Timestamp
     deleting_since: Timestamp | None = None
-    """True while a deletion job removes the user's tasks."""
+    """Time at which the user's deletion started. None unless a deletion job is removing the user's tasks."""
     version: int = 0
 
 
@@ -133,7 +134,7 @@ class Idempotency(Entity):
     user_id: UserId
     request_key: RequestKey
     fingerprint: str
-    """Hash of method, path and body. The same key for another request is rejected."""
+    """Hash of method, path and body. A different request with the same key is rejected."""
     response_data: str
     target_task_pk: str | None = None
     target_task_sk: str | None = None
@@ -146,7 +147,7 @@ class Idempotency(Entity):
     key=key("JOB#DELETE_USER", "USER#{user_id}"), volume=Volume(count=5, bytes=Bytes(90)), store_key_fields=False
 )
 class Deletion(Entity):
-    """A deletion of a user in progress, which the worker finds and finishes, however often it is interrupted."""
+    """A deletion of a user in progress. A worker finds and finishes it, even after repeated interruptions."""
 
     user_id: UserId
     since: Timestamp

@@ -1,4 +1,4 @@
-"""Reader of a full export of the table in the service's S3 format, copied into a folder."""
+"""Reader for a full table export in DynamoDB's S3 format, copied into a folder."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ def moment_of_export(folder: Path) -> datetime:
 
 
 def items_of_export(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield every item as attribute values. Raises ExportError, also at the end if items are missing."""
+    """Yield every item as attribute values.
+
+    Raises ExportError if a file is damaged, and after the last item if files are missing.
+    """
     summary, count = _summary(folder), 0
     for path in sorted((folder / "data").glob("*.json.gz")):
         try:

@@ -39,7 +39,7 @@ CONSUMER = "todo-lake"
 BATCH_RECORDS = 5_000
 """Maximum number of records per write of the lake."""
 SURELY_KEPT_S = limits.STREAM_RETENTION_S - 3600.0
-"""Maximum age of the last read of a shard at which no unread records can have been trimmed."""
+"""Time since the last read of a shard, in seconds, within which the stream cannot have trimmed unread records."""
 CLOCKS_DIFFER = timedelta(minutes=5)
 """Maximum time by which this clock may be ahead of the service's clock, which dates the changes. Changes from this
 period before a read of the table are also applied to the result of the read. This is harmless, because the last change
@@ -53,18 +53,19 @@ _SERVICE = {"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"}
 
 @dataclass
 class _Reader:
-    """A shard that this feed reads."""
+    """A shard that this feed reads, and its position in it."""
 
     cursor: ShardCursor
     lane: Lane
     looked_s: float
-    """Time of the last read, in seconds since 1970. Without a position, the iterator starts at the stream's oldest
-    record, and only this time shows whether unread records may have been trimmed."""
+    """Time of the last read, in seconds since 1970. If no position is stored, the iterator starts at the stream's
+    oldest record, and only this time shows whether unread records may have been trimmed.
+    """
     ended: bool = False
 
 
 class Feed:
-    """The feed of one lake from one table. Use it from one thread at a time."""
+    """The feed of one lake from one table. It must not be used by several threads concurrently."""
 
     def __init__(
         self,
@@ -131,8 +132,8 @@ class Feed:
     ) -> None:
         """Rebuild the lake from all items of the table: either the current items, or the items of an export.
 
-        `items` are the items of an export, and `as_of` is its time. Without them, the table is read. `ended` is the
-        label of an ended stream whose changes the current items include.
+        `items` are the items of an export, and `as_of` is its time. If they are omitted, the table is read. `ended` is
+        the label of an ended stream whose changes are already part of the current items.
         """
         if items is not None:
             assert as_of is not None, "an export has a time"
@@ -187,7 +188,7 @@ class Feed:
             self._readers[shard.key] = _Reader(ShardCursor(self._service.call, shard, lane.position), lane, looked_s)
 
     def _bury(self, board: Board, streams: Sequence[TableStream]) -> None:
-        """Recover the changes of shards that were removed before they were completely read."""
+        """Recover the changes in shards that were removed before they were completely read."""
         listed = {shard.key for stream in streams for shard in stream.shards}
         unlisted = [lane for lane in board.lanes.values() if not lane.done and lane.shard not in listed]
         gone = [lane for lane in unlisted if self._is_gone(lane, streams[-1].arn)]
@@ -211,7 +212,9 @@ class Feed:
     # Records.
 
     def _drained(self, key: str) -> int:
-        """Drain a shard. After a failure, records that were read but not stored are read again."""
+        """Drain a shard, and return the number of records. After a failure, records that were not stored are read
+        again.
+        """
         reader = self._readers[key]
         try:
             return self._drain(key, reader)
@@ -221,7 +224,7 @@ class Feed:
             raise
 
     def _drain(self, key: str, reader: _Reader) -> int:
-        """Read a shard until it returns no more records."""
+        """Read and store a shard's records until no more are returned, and return their number."""
         total = 0
         while not reader.ended and self._renew(reader):
             records = self._read(reader)
@@ -237,7 +240,7 @@ class Feed:
         return total
 
     def _read(self, reader: _Reader) -> list[StreamRecord]:
-        """Return the next records, which are enough for one write."""
+        """Return the next records, up to the maximum for one write."""
         records: list[StreamRecord] = []
         if reader.cursor.position is None and self._clock.now() - reader.looked_s > SURELY_KEPT_S:
             self.catch_up()
@@ -269,7 +272,7 @@ class Feed:
         return Failure(self._consumer, record, f"{type(error).__name__}: {error}", "", 1, self._clock.now())
 
     def _all_items(self) -> Iterator[Mapping[str, Any]]:
-        """Yield every item of the table, as of the time when its page is read."""
+        """Yield every item of the table, in its state when its page is read."""
         request: dict[str, Any] = {"TableName": self._table, "ConsistentRead": True}
         while True:
             answer = self._service.call("Scan", request)
@@ -298,7 +301,7 @@ class Feed:
     def _keeping(self, lane: Lane, *, done: bool) -> None:
         """Release a shard by ending its lease, and record the time of its last read.
 
-        A shard that another feed has acquired is only removed from this feed.
+        If another feed has acquired the shard, it is only removed from this feed.
         """
         try:
             self._kept.save(replace(lane, done=done, until_s=self._clock.now()))
@@ -307,12 +310,12 @@ class Feed:
 
 
 def label_of_key(key: str) -> str:
-    """Return the stream label in a shard key. Labels sort in the order of the streams."""
+    """Return the stream label in a shard's checkpoint key. Labels sort in the order of the streams."""
     return key.partition("/")[0]
 
 
 def as_delivered(record: StreamRecord) -> dict[str, Any]:
-    """Return a record in the service's format, which the lake accepts."""
+    """Return a record in the format of the DynamoDB Streams API, which the lake accepts."""
     body: dict[str, Any] = {
         "ApproximateCreationDateTime": record.at_s,
         "Keys": record.keys,

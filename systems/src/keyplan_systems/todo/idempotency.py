@@ -1,4 +1,4 @@
-"""Idempotency keys of the to-do system, including multi-step work, which claims its key first."""
+"""Idempotency keys of the to-do system, including those of multi-step work, which claims its key first."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ from keyplan_systems.web.idempotency import ANSWER_RETENTION, IN_PROGRESS, MAX_A
 __all__ = ["IN_PROGRESS", "MAX_ATTEMPTS", "Answer", "IdempotencyKeys", "Request", "Work"]
 
 _STALE = (AlreadyExistsError, VersionConflictError, NotFoundError, ConditionFailedError, WriteConflictError)
-"""Errors of work whose items were changed concurrently. The work is repeated with the current items."""
+"""Errors raised if an item of the request was changed concurrently. The request is applied again to the
+current items.
+"""
 
 
 class IdempotencyKeys(idempotency.IdempotencyKeys):
@@ -41,7 +43,7 @@ class IdempotencyKeys(idempotency.IdempotencyKeys):
         return None
 
     def finish(self, request: Request, body: object) -> Answer:
-        """Store a 200 response for multi-step work, unless an identical request was faster."""
+        """Store a 200 response for multi-step work, unless an identical request has stored one first."""
         work = Work([], 200, body)
         try:
             self._connection.run(design.finish_answer(_record(request, work, self.now())))
@@ -73,7 +75,7 @@ class IdempotencyKeys(idempotency.IdempotencyKeys):
         return KeyReusedError("This Idempotency-Key was sent with another request before.")
 
     def busy(self) -> ConflictError:
-        """Return the error for a request whose items change concurrently too often."""
+        """Return the error for a request that is given up because its items keep changing concurrently."""
         return ConflictError("The same items are changed concurrently; send the request again.")
 
 

@@ -97,7 +97,7 @@ def _add_lists(router: APIRouter, service: Service, clock: Clock) -> None:
 
 @dataclass(frozen=True)
 class Choice:
-    """A list that the user has selected."""
+    """The list that a user has selected."""
 
     view: str
     filters: Mapping[str, str]
@@ -252,7 +252,9 @@ def _new_key() -> str:
 
 
 def _back(request: Request, form: FormFields) -> str:
-    """Return the path of the list that contained the form (field `back`), or of the first list for an invalid value."""
+    """Return the path of the list from which the form was sent (field `back`), or the first list for an
+    invalid value.
+    """
     start = f"{request.scope.get('root_path', '')}/app/"
     back = local_path(form.get("back"))
     return back if back.startswith(start) else start

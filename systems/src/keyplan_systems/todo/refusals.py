@@ -26,14 +26,14 @@ class AddressTakenError(ConflictError):
 
     @classmethod
     def of(cls, error: UniqueTakenError) -> AddressTakenError:
-        """Return the error for a failed write of an address that is in use."""
+        """Return the error for a write that failed because its email address is in use."""
         key = None if error.owner is None else error.owner.get("PK")
         return cls(None if key is None else str(key).removeprefix("USER#"))
 
 
 class InvalidError(RefusalError):
-    """Raised if a request violates a rule."""
+    """Raised if a request is invalid according to the rules for users and tasks."""
 
 
 class KeyReusedError(InvalidError):
-    """Raised if an idempotency key was used for another request."""
+    """Raised if an idempotency key was already used for a different request."""

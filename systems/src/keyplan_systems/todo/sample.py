@@ -1,4 +1,4 @@
-"""Sample data."""
+"""Sample data of the to-do system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The job that deletes users in steps, with transactions that require that the user is being deleted.
+"""The job that deletes users in steps. Each transaction checks that the user is being deleted.
 
 The job can be killed at any point and can run several times concurrently. The remaining work is determined from the
 table.
@@ -49,7 +49,9 @@ class Deletions:
         return finished
 
     def _finish(self, deletion: Deletion) -> int:
-        """Remove the user's tasks, and then the user, guard and job. Return 0 if another worker does this."""
+        """Remove the user's tasks, then the user, the email reservation and the job. Return 0 if another worker does
+        this.
+        """
         try:
             self._remove_tasks(deletion)
             self._connection.run(design.finish_deletion(deletion.user_id, deletion.since))
@@ -75,7 +77,9 @@ class Deletions:
                 at_once = len(task_ids) // 2
 
     def _some_tasks(self, user_id: str, at_once: int) -> list[str]:
-        """Return the IDs of remaining tasks, or the key of an unreadable task that another program has written."""
+        """Return the IDs of up to `at_once` remaining tasks, or the key of an unreadable task that another program has
+        written.
+        """
         try:
             page = self._connection.run(design.every_task_of_user(user_id), limit=at_once)
         except UnreadableItemError as error:

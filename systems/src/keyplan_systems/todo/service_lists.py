@@ -45,11 +45,13 @@ class TaskSelection:
     its field."""
 
     def call(self, user_id: str) -> Call[Page[Task]]:
-        """Return the call that reads the fewest tasks that do not match, among the calls with the requested order."""
+        """Return the call with the requested order that reads the fewest unrelated tasks."""
         return self._due(user_id) or self._exact(user_id) or _ORDERS[self.order](user_id)
 
     def _due(self, user_id: str) -> Call[Page[Task]] | None:
-        """Return the query for a date or a range of dates, in date order, or None."""
+        """Return the query for a due date or a range of due dates, in date order, or None if the selection
+        has neither.
+        """
         if self.order not in {"created", "due_date"}:
             return None
         if self.due_on is not None:
@@ -59,7 +61,9 @@ class TaskSelection:
         return None
 
     def _exact(self, user_id: str) -> Call[Page[Task]] | None:
-        """Return the query for one value of a field, unless the order requires another index."""
+        """Return the query for one value of a field, or None if the selection has no such value or its order requires
+        another index.
+        """
         if self.category is not None and self.order in {"created", "category"}:
             return design.tasks_in_category(user_id, self.category)
         if self.priority is not None and self.order in {"created", "priority"}:
@@ -69,7 +73,7 @@ class TaskSelection:
         return None
 
     def matches(self, task: Task) -> bool:
-        """Return True if a task matches all criteria. An index covers only one of them."""
+        """Return True if a task matches all criteria. The query checks only one of them."""
         day = task.due_date
         return (
             self.status in {None, task.status}
@@ -82,7 +86,7 @@ class TaskSelection:
 
 
 class Lists:
-    """Reads of many tasks. Reads through indexes can lag behind the most recent writes."""
+    """Lists and counts of tasks. Reads through indexes can lag behind the most recent writes."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection, self._clock = connection, clock

@@ -102,8 +102,8 @@ class Tasks:
     def delete_completed(self, request: Request, user_id: str) -> Answer:
         """Delete completed tasks individually, and report the result for each of them.
 
-        The results are deleted, kept (reopened concurrently) or missing. The tasks are selected first, and the
-        selection is stored, so that a repeated request continues with the same tasks.
+        A result is `deleted`, `kept` (reopened concurrently) or `missing`. The selected task IDs are stored before the
+        first deletion, so that a repeated request continues with the same tasks.
         """
         answer = self._idempotency.begin(request)
         if answer is not None:
@@ -116,7 +116,7 @@ class Tasks:
         return self._idempotency.finish(request, {"results": results, "more": chosen["more"]})
 
     def _part(self, request: Request, part: str, work: Callable[[], Work]) -> Any:
-        """Return the result of a part of a request. It is determined once and then stored.
+        """Return the result of a part of a request. It is computed once and then stored.
 
         The keys of parts contain a space, which the keys of requests cannot contain.
         """

@@ -55,7 +55,9 @@ class Users:
         self._connection, self._clock, self._idempotency = connection, clock, idempotency
 
     def current(self, person: Person) -> User:
-        """Return the caller's user, who is created on first use. Raises RefusalError if that fails."""
+        """Return the caller's user, which is created on first use. Raises RefusalError if the user cannot
+        be created.
+        """
         user = self._connection.run(design.user_by_id(person.user_id))
         if user is None:
             user = self._create_user(person)
@@ -154,7 +156,7 @@ class Users:
             return stored
 
     def _answer(self, request: Request, work: Callable[[], Work]) -> Answer:
-        """Process a request. If a user who never verified the requested address holds it, release it first."""
+        """Process a request. If the requested address is held by a user who never verified it, release it first."""
         try:
             return self._idempotency.answer(request, work)
         except AddressTakenError as error:
@@ -163,7 +165,7 @@ class Users:
             return self._idempotency.answer(request, work)
 
     def _release_unverified(self, holder_id: str | None) -> bool:
-        """Release an address whose holder never verified it. Return False if the holder keeps it."""
+        """Release an address whose holder never verified it. Return False if the holder has verified it."""
         holder = None if holder_id is None else self._connection.run(design.user_by_id(holder_id))
         if holder is None or holder.email is None:
             return True  # released since then

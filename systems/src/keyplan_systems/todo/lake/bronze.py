@@ -48,8 +48,9 @@ _IDENTITY = ("stream", "sequence", "pk", "sk")
 _DAY_US = 86_400_000_000
 _CACHED_FILES = 128
 _CACHED_ROWS = 20_000
-"""Maximum number of rows of a file whose identities are cached. Larger files are searched each time, using the
-statistics of their row groups."""
+"""Maximum number of rows of a file whose event identities are cached. Larger files are searched each time, using the
+statistics of their row groups.
+"""
 
 Identity = tuple[str, str, str, str]
 
@@ -60,7 +61,7 @@ class Written:
 
     received: int
     dropped: int
-    """Number of omitted events of idempotency items, which contain response bodies."""
+    """Number of events that were omitted because they concern idempotency items, which contain response bodies."""
     repeated: int
     """Number of events that were already stored, or that the batch contains twice."""
     stored: int
@@ -82,7 +83,7 @@ class Bronze:
 
         `stream` is the ARN or label of the stream of the records. Pass it in all calls or in none: sequence numbers are
         compared within a stream, and the events of a later stream count as later. Raises BadRecordError (and stores
-        nothing of the batch), LakeBusyError or OSError.
+        nothing of the batch), LakeBusyError if other writers keep committing first, or OSError.
         """
         events = [event_of(record, index, stream) for index, record in enumerate(records)]
         by_identity = {event.identity: event for event in events if event is not None}
@@ -102,7 +103,7 @@ class Bronze:
         return Written(len(events), dropped, len(events) - dropped - len(fresh), len(fresh), version)
 
     def _fresh(self, base: Snapshot, by_identity: Mapping[Identity, Event]) -> list[Event]:
-        """Return the events that the version `base` does not contain, in order."""
+        """Return the events that are not contained in the version `base`, in order."""
         first, last = _span(by_identity)
         known: set[Identity] = set()
         for file in base.of("bronze"):

@@ -1,4 +1,4 @@
-"""Columns of users and tasks from item images. Unsuitable values are reported but never converted.
+"""Columns of users and tasks, read from item images. Values of a wrong type are reported and never converted.
 
 If an attribute does not have the type of its column, or a number is outside the column's range, the row is kept. In
 this case, the column is null, `problems` contains the reason, and `item` contains the whole image.
@@ -72,7 +72,7 @@ def day(name: str, item: Mapping[str, Any], problems: Problems) -> date | None:
 
 
 def one_of(allowed: tuple[str, ...]) -> Reader:
-    """Return a reader for a string attribute with few values. Other values are kept and reported."""
+    """Return a reader for a string attribute with the allowed values. Other values are kept and reported."""
 
     def read(name: str, item: Mapping[str, Any], problems: Problems) -> str | None:
         value = text(name, item, problems)
@@ -110,7 +110,7 @@ FIELDS = {
     kind: [*((name, form) for name, (form, _) in readers.items()), *((name, pa.date32()) for name in _DATES[kind])]
     for kind, readers in _READERS.items()
 }
-"""Names and types of the columns of each kind that come from the image."""
+"""Names and types of the columns that are read from the image, by kind."""
 
 
 def read(kind: str, image: str | None) -> dict[str, Any]:

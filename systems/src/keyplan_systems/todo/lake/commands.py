@@ -1,4 +1,6 @@
-"""Actions of `keyplan lake todo ...` by name. Each converts arguments to displayed output."""
+"""Actions of `keyplan lake todo ...` by name. Each takes the arguments of the command and returns the
+output to print.
+"""
 
 from __future__ import annotations
 
@@ -126,7 +128,7 @@ ACTIONS: Mapping[str, Callable[[Order], Shown]] = {
 
 
 class _FeedOf:
-    """A feed and its connection."""
+    """A feed with its connection, which are closed together."""
 
     def __init__(self, database: str, lake: Lake) -> None:
         clock = SystemClock()

@@ -25,11 +25,11 @@ RETENTION_S = 3600.0
 """Time for which a version stays readable after the next version was committed."""
 
 _UNFINISHED_S = 86_400.0
-"""Age after which the writer of an unfinished file counts as killed."""
+"""Age in seconds after which an unfinished file is removed, because its writer must have been killed."""
 
 _FULL_BYTES = 32 * 1024 * 1024
 _FULL_ROWS = 500_000
-"""Size above which a file is not merged. Compacted files grow to about this size."""
+"""Number of rows above which a file is not merged. Compacted files grow to about this size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,8 @@ class Housekeeper:
     def vacuum(self, *, retention_s: float = RETENTION_S) -> Vacuumed:
         """Remove versions that were replaced longer ago than `retention_s`, and files that no remaining version uses.
 
-        If a query reads a version for longer than that, its read fails and it starts again with the newest version.
+        If a query reads a version for longer than `retention_s`, the read fails and is repeated with the newest
+        version.
         """
         raised = self._versions.commit(lambda base: replace(base, generation=base.generation + 1))
         now = self._clock.now()
@@ -97,7 +98,7 @@ class Housekeeper:
         return Vacuumed(len(old), len(garbage), self._storage.sweep(now - max(retention_s, _UNFINISHED_S)))
 
     def _paths(self, generation: int) -> Iterable[str]:
-        """Yield the lake's files of earlier generations, without other files in the folder."""
+        """Yield the paths of data files from generations before `generation`, ignoring other files in the folder."""
         for folder in parquet.DATA_FOLDERS:
             for path in self._storage.names(folder):
                 file_generation = parquet.generation_of(path) if path.endswith(".parquet") else None
@@ -105,7 +106,7 @@ class Housekeeper:
                     yield path
 
     def _merge(self, group: list[DataFile]) -> tuple[Snapshot, int]:
-        """Replace small files by one large file, unless another compactor was faster."""
+        """Replace small files by one large file, unless another compactor has replaced them first."""
         table: pa.Table | None = None
         new_files = 0
 
@@ -127,7 +128,7 @@ class Housekeeper:
 def _groups(snapshot: Snapshot, min_files: int) -> Iterable[list[DataFile]]:
     """Yield groups of small files to merge into one file each.
 
-    The files of a group have the same date and are in order of positions.
+    The files of a group have the same date and are sorted by position.
     """
     by_date: dict[str, list[DataFile]] = {}
     for file in sorted(snapshot.of("bronze"), key=lambda file: file.first):

@@ -20,7 +20,7 @@ class LakeError(KeyplanError):
 
 
 class BadRecordError(LakeError):
-    """Raised for a malformed record in a batch. Nothing of the batch was written."""
+    """Raised for a malformed record in a batch. No record of the batch was written."""
 
     def __init__(self, reason: str, *, index: int) -> None:
         super().__init__(f"record {index} of the batch: {reason}")

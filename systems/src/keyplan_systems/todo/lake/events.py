@@ -1,8 +1,8 @@
 """Change events from the stream records of the to-do table, with validation and unique identities.
 
-Records are in the service's format, with attribute values as `{"S": ...}`, `{"N": "..."}`, `{"B": bytes}`. Both forms
-of `userIdentity` are supported: GetRecords uses `Type` and `PrincipalId`, and Lambda events use `type` and
-`principalId`. Numbers stay strings, and images become JSON in wire format.
+Records are in the format of the DynamoDB Streams API, with attribute values such as `{"S": ...}`, `{"N": "..."}` and
+`{"B": bytes}`. Both forms of `userIdentity` are supported: GetRecords uses `Type` and `PrincipalId`, and Lambda events
+use `type` and `principalId`. Numbers are kept as strings, and images are converted to DynamoDB JSON.
 
 Source: API reference, "Record" and "StreamRecord" of DynamoDB Streams; developer guide, "DynamoDB Streams and Time to
 Live".
@@ -47,7 +47,7 @@ class Event:
     at_us: int
     """Time in microseconds since the Unix epoch, with the precision that the service reports."""
     entity: str
-    """Kind of item: `user`, `task`, `email` (the guard of an address), or `unknown`."""
+    """Kind of item: `user`, `task`, `email` (the item that reserves an email address), or `unknown`."""
     user_id: str | None
     task_id: str | None
     pk: str
@@ -64,15 +64,15 @@ class Event:
 
 
 def position_of(stream: str, sequence: str) -> str:
-    """Return a string that sorts in the order of an item's events."""
+    """Return a string by which the events of an item sort in the order in which they happened."""
     return f"{stream} {sequence}"
 
 
 def event_of(record: Mapping[str, Any], index: int, stream: str = "") -> Event | None:
     """Return the change in a record, or None for an idempotency item. Raises BadRecordError.
 
-    `index` is the position of the record in its batch, for errors. `stream` is the label of its stream, for records
-    that do not contain it.
+    `index` is the position of the record in its batch, which error messages contain. `stream` is the label of the
+    stream, for records that do not contain it.
     """
     try:
         return _event(record, stream)
@@ -98,7 +98,7 @@ def is_idempotency(pk: str) -> bool:
 
 
 def key_of(keys: Any) -> tuple[str, str]:
-    """Return PK and SK of an item or of a record's keys. Raises ValueError."""
+    """Return the values of PK and SK in an item or a record's keys. Raises ValueError if they are not strings."""
     try:
         pk, sk = keys["PK"]["S"], keys["SK"]["S"]
     except (KeyError, TypeError):
@@ -109,9 +109,9 @@ def key_of(keys: Any) -> tuple[str, str]:
 
 
 def image_json(image: Any) -> str:
-    """Return an item as JSON in wire format, with ordered members, binary as base64 and numbers as strings.
+    """Return an item as DynamoDB JSON with sorted members. Binary values are base64, and numbers are strings.
 
-    Raises ValueError.
+    Raises ValueError if a value is not a valid attribute value.
     """
     if not isinstance(image, Mapping):
         raise _MalformedError("an image must be a map of attribute values")

@@ -2,14 +2,14 @@
 
 Facts are combined by *merging*, which does not depend on order. The state comes from the fact with the greatest
 position, and the image from the greatest position with an image. Therefore batches can arrive late and in any order,
-and the resulting silver is the same.
+and the resulting silver layer is the same.
 
 A position is (era, stream, sequence). The era is the number of full exports that are older than the event. An export
 includes everything that happened before it, so it takes precedence over all earlier events, and all later events take
 precedence over it. If a user or task is known only from earlier eras, it is missing in a later export and was therefore
 deleted. Its expiry time shows whether it expired, and the `source` of its standing shows that the state was inferred.
 
-Source of the rule to read an export together with the stream: developer guide, "DynamoDB data export to Amazon S3".
+For the rule to read an export together with the stream, see the developer guide, "DynamoDB data export to Amazon S3".
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SECOND_US = 1_000_000
 Key = tuple[str, str]
 """User ID and task ID. For a user, the task ID is empty."""
 Position = tuple[int, str, str]
-"""Position: era, stream and sequence."""
+"""A position in the history of a user or task: era, stream and sequence number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Fact:
 
 
 def merge(one: Fact, other: Fact) -> Fact:
-    """Return the combination of two facts, whose order does not matter."""
+    """Return the combination of two facts about the same user or task. Their order does not matter."""
     state = max(one, other, key=lambda fact: (fact.at, fact.state, fact.changed_us))
     image = max(one, other, key=lambda fact: (fact.image_at or (-1, "", ""), fact.image or ""))
     return replace(state, image=image.image, image_at=image.image_at, events=one.events + other.events)
@@ -69,7 +69,7 @@ class Standing:
 
 
 def standing(fact: Fact, baselines: Sequence[Baseline]) -> Standing:
-    """Return the state of a user or task. A state inferred from an export is not a fact and is never merged."""
+    """Return the state of a user or task. A state that is inferred from an export is not stored and never merged."""
     if fact.state != CURRENT or fact.at[0] == len(baselines):
         return Standing(fact.state, fact.source, fact.changed_us)
     as_of_us = baselines[fact.at[0]].as_of_us
@@ -95,7 +95,7 @@ def event_facts(rows: Iterable[Mapping[str, Any]], baselines: Sequence[Baseline]
 
 
 def shown_fact(image: str, era: int, as_of_us: int) -> Fact:
-    """Return the fact for an item in the export with this number, starting at 1."""
+    """Return the fact for an item in an export. `era` is the number of the export, starting at 1."""
     at = (era, "", SHOWN)
     return Fact(at, CURRENT, as_of_us, "export", image, at, 0)
 

@@ -1,4 +1,4 @@
-"""The gold layer with the documented statistics, computed from silver and committed together with it.
+"""The gold layer, with the statistics of the published design, computed from silver and committed together with it.
 
 Totals count only existing items. Deleted users and tasks do not count, and tasks that expired after their retention
 period are counted separately as archived.
@@ -103,7 +103,7 @@ QUERIES = {
 def put(storage: Storage, snapshot: Snapshot) -> list[DataFile]:
     """Write the gold files of a version that is about to be committed, computed from its silver files.
 
-    Raises FileNotFoundError if vacuum removed them concurrently.
+    Raises FileNotFoundError if vacuum concurrently removed the silver files.
     """
     connection = views.connect(storage, snapshot, {})
     try:

@@ -60,13 +60,15 @@ class Lake:
         return cls(storage, clock or SystemClock(), timeout_s=timeout_s, memory_limit_mb=memory_limit_mb)
 
     def identity(self) -> str:
-        """Return the identity of the lake. A copy has the same identity. A lake that is created again has a new one."""
+        """Return the ID of the lake. A copy has the same ID, and a lake that was deleted and recreated has
+        a new one.
+        """
         self._storage.create(_IDENTITY, uuid.uuid4().hex.encode())
         return self._storage.read(_IDENTITY).decode()
 
     @property
     def snapshot(self) -> Snapshot:
-        """The newest version, with its files and the position up to which silver is updated."""
+        """The newest version, with its files and the version up to which silver is updated."""
         return self._versions.latest()
 
     def refresh(self) -> Snapshot:

@@ -1,7 +1,7 @@
 """Conversion between Arrow tables and the lake's Parquet files.
 
-A file name contains the first position or bucket, a digest of the content, and the generation of the lake. If the same
-rows are written again, the same file is used.
+A file name contains the first position or the bucket, a digest of the content, and the generation of the lake. If the
+same rows are written again, the same file is used.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from keyplan_systems.todo.lake.storage import Storage
 from keyplan_systems.todo.lake.versions import Versions
 
 _EVENTS_AT_ONCE = 200_000
-"""Maximum number of events that are folded in one version, which limits the memory use of a refresh."""
+"""Maximum number of events that are merged into silver per version, which limits the memory use of a refresh."""
 
 _ITEMS_AT_ONCE = 50_000
 """Maximum number of items of an export per file."""
@@ -41,7 +41,7 @@ _BASELINE_SCHEMA = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """Silver and gold that were computed for a version that may no longer be the newest."""
+    """New contents of silver and gold, computed from a version that may no longer be the newest."""
 
     base: Snapshot
     added: tuple[DataFile, ...]
@@ -49,10 +49,10 @@ class _Work:
     folded: int
     baselines: tuple[Baseline, ...]
     afresh: bool
-    """True if the work replaces all of silver."""
+    """True if all files of silver are replaced."""
 
     def onto(self, newest: Snapshot) -> Snapshot:
-        """Return the newest version with this work applied."""
+        """Return the version that results from applying these contents to the newest version."""
         kinds = (*gold.SCHEMAS, *(KINDS if self.afresh else ()))
         stale = [file for kind in kinds for file in newest.of(kind)]
         changed = newest.with_files(self.added, (*self.replaced, *stale))
@@ -60,7 +60,9 @@ class _Work:
 
 
 class Refresher:
-    """Builder of silver and gold. Several can run concurrently, and silver and gold of a version belong together."""
+    """Writer of silver and gold. Several can run concurrently, and a version's silver and gold always
+    belong together.
+    """
 
     def __init__(self, storage: Storage, versions: Versions) -> None:
         self._storage = storage
@@ -102,7 +104,7 @@ class Refresher:
     def _commit(
         self, make: Callable[[Snapshot], _Work | None], still_fits: Callable[[Snapshot, Snapshot], bool]
     ) -> Snapshot:
-        """Commit the result of `make`, calling it again only if its basis has changed concurrently."""
+        """Commit the result of `make`, calling it again only if the version that it used as a basis has changed."""
         work: _Work | None = None
 
         def change(newest: Snapshot) -> Snapshot | None:
@@ -114,7 +116,7 @@ class Refresher:
         return self._versions.commit(change)
 
     def _fold_next(self, base: Snapshot) -> _Work | None:
-        """Return silver with the next pending events folded in. The bronze files of a version are folded together."""
+        """Return silver with the next pending events merged in. The bronze files of a version are merged together."""
         if not base.pending() and base.of("kpis"):
             return None
         chunk = next(_chunks(base.pending()), [])
@@ -123,7 +125,9 @@ class Refresher:
         return self._work(base, buckets, chunk[-1].added if chunk else base.folded)
 
     def _afresh(self, base: Snapshot, baselines: tuple[Baseline, ...], extra: tuple[DataFile, ...] = ()) -> _Work:
-        """Rebuild silver from the exports and bronze. `extra` are export files that become part of it."""
+        """Rebuild silver from the exports and bronze. `extra` are the files of a new export, which are added to the
+        version.
+        """
         buckets = Buckets(self._storage, base, baselines, afresh=True)
         for file in (*base.of("baseline"), *extra):
             for kind, facts in self._shown(file, baselines):
@@ -223,7 +227,7 @@ def _chunks(files: Iterable[DataFile]) -> Iterator[list[DataFile]]:
 
 
 def _same_silver(base: Snapshot, newest: Snapshot) -> bool:
-    """Return True if silver has not changed, so that the folded result is still valid."""
+    """Return True if silver is the same in both versions, so that a result computed from `base` is still valid."""
     return _same_ground(base, newest) and base.folded == newest.folded and _silver(base) == _silver(newest)
 
 

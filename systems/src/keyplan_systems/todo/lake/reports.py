@@ -1,4 +1,4 @@
-"""The documented reports of the lake, by name."""
+"""The reports of the published design, by name."""
 
 # ruff: noqa: S608 - SQL put together from this file's own words, and nothing else
 

@@ -1,7 +1,7 @@
-"""The silver layer, with one row per user and task in Parquet files by bucket of the user ID.
+"""The silver layer, with one row per user and task, in Parquet files by bucket of the user ID.
 
-A refresh folds new bronze files into the buckets, and each file is replaced as a whole. Rows of removed users and tasks
-are kept, with the state `deleted` or `expired` and their last known values.
+A refresh merges new bronze files into the buckets, and each file is replaced as a whole. Rows of removed users and
+tasks are kept, with the state `deleted` or `expired` and their last known values.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _FACT_COLUMNS = (
 
 
 class Buckets:
-    """Silver during an update, with the buckets that the update has read or changed."""
+    """The buckets of silver that an update has read or changed."""
 
     def __init__(
         self, storage: Storage, base: Snapshot, baselines: tuple[Baseline, ...], *, afresh: bool = False
@@ -92,7 +92,7 @@ class Buckets:
             self.merge(kind, facts[kind])
 
     def merge(self, kind: str, facts: Mapping[Key, Fact]) -> None:
-        """Add facts of one kind."""
+        """Add facts about users or tasks, depending on `kind`."""
         by_bucket: dict[str, dict[Key, Fact]] = {}
         for key, fact in facts.items():
             by_bucket.setdefault(bucket_of(key[0]), {})[key] = fact

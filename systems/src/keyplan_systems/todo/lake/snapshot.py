@@ -1,4 +1,6 @@
-"""The content of one version of the lake: its data files, its exports, and its folding position."""
+"""The content of one version of the lake: its data files, its exports, and the version up to which silver
+is updated.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ import orjson
 from keyplan_systems.todo.lake.errors import LakeFormatError
 
 FORMAT = 1
-"""Number of the format, which is written to every version file. A program rejects numbers above its own."""
+"""Number of the file format, which is written to every version file. Files with a greater number are rejected."""
 
 
 @dataclass(frozen=True, slots=True)

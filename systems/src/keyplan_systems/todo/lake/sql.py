@@ -1,6 +1,6 @@
 """Read-only SQL access to the lake, for users who may read all of its data.
 
-A query is a single read-only statement without settings or file access. Only the views of one version are visible.
+A query is a single read-only statement that cannot access settings or files. Only the views of one version are visible.
 Memory and run time are limited.
 """
 

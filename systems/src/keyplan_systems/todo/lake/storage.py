@@ -33,7 +33,7 @@ class Storage(Protocol):
 
     @property
     def is_native(self) -> bool:
-        """Whether Arrow reads the files itself. If it calls Python to read them, SQL engines must not scan them."""
+        """Whether Arrow reads the files without calling Python. If not, SQL engines must not scan them directly."""
 
     def read(self, path: str) -> bytes:
         """Return a file's content. Raises FileNotFoundError."""
@@ -132,7 +132,7 @@ class Folder:
         return swept
 
     def _target(self, path: str) -> Path:
-        """Return the path of a file, after making its folder durable."""
+        """Return the path of a file, after creating its folder durably."""
         target = self._root / path
         _make(target.parent)
         if target.parent not in self._settled:
@@ -220,7 +220,7 @@ def _make(folder: Path) -> None:
 
 
 def _is_conflict(error: OSError) -> bool:
-    """Return True if S3 reports a concurrent request for the same object, so that the request must be repeated.
+    """Return True if S3 reports a concurrent request for the same object. The request must then be repeated.
 
     Source: API reference, "PutObject", If-None-Match: "On a 409 failure you should retry the upload."
     """

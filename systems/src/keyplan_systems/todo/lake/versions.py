@@ -26,8 +26,9 @@ from keyplan_systems.todo.lake.storage import Storage
 
 FOLDER = "_versions"
 _ATTEMPTS = 1000
-"""Maximum number of attempts. Each failed attempt means that another writer has committed, so this many failures
-indicate an error."""
+"""Maximum number of attempts to commit. An attempt fails only if another writer has committed, so this many failures
+indicate an error.
+"""
 
 Change = Callable[[Snapshot], Snapshot | None]
 """Function that returns the next version, given the newest version, or None if no change is needed."""
@@ -93,7 +94,7 @@ class Versions:
         raise LakeBusyError(f"other writers were faster {_ATTEMPTS} times; nothing was changed")
 
     def _counts(self, base: Snapshot, number: int) -> bool:
-        """Return True if a version that was just created is a valid successor, as described in the module."""
+        """Return True if a version that was just created is a valid successor of `base`, as described in the module."""
         names = self._storage.names(FOLDER)
         return name_of(base.version) in names or names[-1] == name_of(number)
 

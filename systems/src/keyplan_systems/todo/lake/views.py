@@ -40,8 +40,9 @@ _VIEWS = {
     "silver.removed_users": f"SELECT * EXCLUDE ({_INNER}), {_GONE} FROM files_users WHERE state <> 'current'",
     "silver.removed_tasks": f"SELECT * EXCLUDE ({_INNER}), {_GONE} FROM files_tasks WHERE state <> 'current'",
 }
-"""Views of removed users and tasks with their last known values. `removal` is `deleted` or `expired`. `removal_source`
-is `export` if the removal is inferred from their absence in a full export."""
+"""SQL of the views. Views of removed users and tasks contain their last known values: `removal` is `deleted` or
+`expired`, and `removal_source` is `export` if the removal is inferred because the item is missing in a full export.
+"""
 
 
 def connect(
