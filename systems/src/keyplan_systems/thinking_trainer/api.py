@@ -56,7 +56,7 @@ router = APIRouter(responses=ERROR_RESPONSES)
 
 
 class Body(BaseModel):
-    """Base class of the request bodies, with camelCase names. Unknown fields are rejected."""
+    """Base class of request bodies, whose JSON names are camelCase. Unknown fields are rejected."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
 
@@ -85,7 +85,7 @@ class Answers(Body):
 
 
 class Begin(Body):
-    """The scenario to attempt."""
+    """A request to begin an attempt at a scenario."""
 
     scenario_id: Annotated[str, StringConstraints(min_length=1, max_length=64)]
 
@@ -95,13 +95,13 @@ class Submit(Answers, Begin):
 
 
 class Offer(Body):
-    """The availability of a scenario."""
+    """A request to activate or deactivate a scenario."""
 
     active: StrictBool
 
 
 class Listed(Body):
-    """A page of a list. `unreadable` is the number of omitted unreadable items, if any."""
+    """A page of a list. `unreadable` is the number of items that were omitted because they are unreadable, if any."""
 
     items: list[Any]
     next_token: str | None = None
@@ -152,7 +152,7 @@ def _scenario(scenario: StoredScenario) -> dict[str, Any]:
 
 @router.post("/attempts", status_code=201, tags=["attempts"])
 def submit_at_once(body: Submit, caller: Caller, uses: Uses) -> dict[str, Any]:
-    """Submit an attempt in one request, which is graded and stored."""
+    """Submit, grade and store an attempt in one request."""
     return _attempt(uses.submit_at_once(_user(caller), body.scenario_id, body.texts()))
 
 
@@ -184,7 +184,7 @@ def attempt(attempt_id: str, caller: Caller, uses: Uses) -> dict[str, Any]:
 
 @router.put("/attempts/{attempt_id}/answers", tags=["attempts"])
 def save(attempt_id: str, body: Answers, caller: Caller, uses: Uses) -> dict[str, Any]:
-    """Save answers for later, replacing the saved answers."""
+    """Save answers without submitting them, replacing the saved answers."""
     return _attempt(uses.save(_user(caller), attempt_id, body.texts()))
 
 

@@ -23,7 +23,7 @@ REGION = "KEYPLAN_TRAINER_REGION"
 GRADING_VARIABLE = "KEYPLAN_TRAINER_GRADING_LIMIT"
 """Environment variable with the limit of graded attempts per user, across all processes on the same tables."""
 GRADING = Limit("graded attempts", 60, 3_600)
-"""Default limit of graded attempts. An attempt takes a user several minutes."""
+"""Default limit of graded attempts: 60 per hour. A user needs several minutes for an attempt."""
 
 
 def build(resources: Resources) -> Built:

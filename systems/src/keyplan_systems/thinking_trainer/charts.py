@@ -57,13 +57,14 @@ def progress_text(history: Sequence[Profile], width: int = 110) -> str:
 
 
 def spark(averages: Sequence[Decimal]) -> str:
-    """Return one bar character per average. The eight heights cover averages from 0 to 4."""
+    """Return one bar character per average. Its eight heights represent averages from 0 to 4."""
     steps = len(BARS) - 1
     return "".join(BARS[min(steps, int(average * steps / MAX_SCORE + Decimal("0.5")))] for average in averages)
 
 
 def progress_png(history: Sequence[Profile]) -> bytes:
-    """Return a PNG with a panel per dimension that shows the moving average over time and a band for the deviation.
+    """Return a PNG with a panel per dimension, which shows the moving average over time and its standard deviation as a
+    band.
 
     `history` is the same as for `progress_table`. Raises ImportError with instructions if Matplotlib is not installed.
     """

@@ -40,7 +40,7 @@ def play(stage: DemoStage) -> None:
 
 
 def show(tour: Tour) -> None:
-    """Run the part in a browser: Ada solves a scenario and reads her evaluation and her profile."""
+    """Run the trainer part of the demo in a browser: Ada solves a scenario and reads her evaluation and her profile."""
     ada = tour.open("ada")
     tour.say(ada, "Ada chooses a scenario")
     ada.click(ada.page.locator("a.card").first)
@@ -63,7 +63,7 @@ def show(tour: Tour) -> None:
 
 
 def _until(client: httpx.Client, path: str) -> Any:
-    """Return the response when the consumer has caught up."""
+    """Poll a path until the consumer has processed the attempt, and return the response."""
     for _ in range(_TRIES):
         answer = client.get(path)
         if answer.status_code != httpx.codes.NOT_FOUND:

@@ -146,7 +146,9 @@ def attempt_by_id(attempt_id: str) -> ItemKey:
     StoredAttempt, index="UserAttempts", descending=True, expected_items=20, limit=20, rate=Rate.monthly(20_000)
 )
 def submitted_attempts(user_id: str) -> KeyCondition:
-    """Read a user's submitted attempts, newest first. In version 0.9, this index also contained others."""
+    """Read a user's submitted attempts, newest first. In version 0.9, this index also contained unsubmitted
+    attempts.
+    """
     return pk(user_id=user_id).filter(F.status == Status.COMPLETED)
 
 
@@ -227,7 +229,7 @@ class StoredProfile(Profile, Entity):
     name="UnversionedProfile",
 )
 class UnversionedProfile(Entity):
-    """A snapshot of version 0.9. Its key contains only its time, in any precision, and its figures are unreliable."""
+    """A snapshot of version 0.9. Its sort key is a time of any precision, and its statistics are unreliable."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
@@ -238,7 +240,7 @@ class UnversionedProfile(Entity):
     overall_average: Decimal
 
     def upgraded(self) -> Profile:
-        """Return the snapshot in the current form, recomputed. Raises ItemUnreadable."""
+        """Return the snapshot in the current form, with recomputed statistics. Raises ItemUnreadable."""
         return read(Profile, Kind.PROFILE, self.model_dump(by_alias=True))
 
 
@@ -388,7 +390,7 @@ def scenarios_of_0_9() -> KeyCondition:
 
 @scenarios.replace(StoredScenario, rate=MIGRATION)
 def upgrade_scenario(scenario: StoredScenario) -> ItemWrite:
-    """Upgrade a scenario of version 0.9 as read, unless it was upgraded or deactivated concurrently."""
+    """Replace a scenario of version 0.9 by its current form, unless it was upgraded or deactivated concurrently."""
     return item(scenario).condition(F.schema_version.missing() & (F.active == scenario.active))
 
 

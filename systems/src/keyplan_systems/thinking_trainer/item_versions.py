@@ -15,7 +15,7 @@ from keyplan_systems.thinking_trainer.domain.versions import Kind, upgraded
 def upgraded_values(kind: Kind, values: Any) -> Any:
     """Return the values of an entity (by field or attribute name), upgraded from their version, by default 0.9.
 
-    It is used in a validator that runs before all others. Raises ValueError for a version without an upgrade.
+    It is called by a validator that runs before all others. Raises ValueError for a version without an upgrade.
     """
     if not isinstance(values, Mapping):
         return values
@@ -28,7 +28,7 @@ def upgraded_values(kind: Kind, values: Any) -> Any:
 
 
 def _stored(value: Any) -> Any:
-    """Return the value with field names converted to attribute names. No record field contains a map with free keys."""
+    """Return the value with field names converted to attribute names. No record contains a map with arbitrary keys."""
     if isinstance(value, Mapping):
         return {to_camel(name): _stored(part) for name, part in value.items()}
     return [_stored(part) for part in value] if isinstance(value, list) else value

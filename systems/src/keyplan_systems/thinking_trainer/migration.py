@@ -42,7 +42,7 @@ class ProgressUnreadableError(TrainerError):
 
 
 class BusyItemError(TrainerError):
-    """Raised for too many concurrent writes of an item. The migration can be started again."""
+    """Raised if an item is changed concurrently too often. The migration can be started again."""
 
 
 @dataclass

@@ -32,7 +32,7 @@ MAX_ATTEMPTS = 50
 
 
 class BusyLedgerError(Exception):
-    """Raised if a user's ledger is written concurrently too often. The stream delivers the attempt again."""
+    """Raised if a user's ledger is changed concurrently too often. The stream delivers the attempt again."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,8 @@ def _is_noted(error: TransactionFailedError) -> bool:
 
 
 def _may_pass(error: TransactionFailedError) -> bool:
-    """Return True if another handler was faster, so that the write may succeed after reading the ledger again."""
+    """Return True if another handler wrote the ledger first, so that the write may succeed after reading the ledger
+    again.
+    """
     passing: tuple[type[RunError], ...] = (AlreadyExistsError, VersionConflictError, WriteConflictError)
     return all(reason is None or isinstance(reason, passing) for reason in error.reasons)

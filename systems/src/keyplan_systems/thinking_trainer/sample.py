@@ -16,5 +16,5 @@ PEOPLE: Final = (
 
 
 def load_sample(service: Service) -> None:
-    """Add the missing seed scenarios. Attempts are left to users."""
+    """Add the missing seed scenarios. No attempts are added."""
     service.add_scenarios(seed_scenarios())

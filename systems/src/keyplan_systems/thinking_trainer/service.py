@@ -26,8 +26,9 @@ from keyplan_systems.web.system import UnfinishedError
 
 HISTORY_OF_A_CHART = 200
 THROTTLED_AGAIN_S = 2.0
-"""Pause in seconds after all retries were throttled. One scenario takes about this time at one write unit per
-second."""
+"""Pause in seconds after all retries were throttled. It takes about this time to write a scenario at one write unit per
+second.
+"""
 MAX_WAITS = 30
 
 
@@ -60,7 +61,7 @@ class Service:
     clock: Clock
     evaluator: Evaluator
     grading: SharedLimit | None = None
-    """Limit of graded attempts per user and period, or None for no limit."""
+    """Limit on graded attempts per user and period, or None for no limit."""
 
     def _now(self) -> datetime:
         return instant_of(self.clock.now())
@@ -94,12 +95,12 @@ class Service:
         return self._write(attempts.save(attempt, answers, self._now()), attempt)
 
     def resume(self, user_id: str, attempt_id: str) -> StoredAttempt:
-        """Resume an attempt and reset its inactivity. Raises AttemptClosed."""
+        """Resume an attempt, which restarts the 24 hours after which it is abandoned. Raises AttemptClosed."""
         attempt = self.attempt(user_id, attempt_id)
         return self._write(attempts.resume(attempt, self._now()), attempt)
 
     def submit(self, user_id: str, attempt_id: str, texts: Mapping[str, str]) -> StoredAttempt:
-        """Submit an attempt in progress. Missing answers are replaced by the saved ones.
+        """Submit an attempt in progress. Questions without an answer in `texts` keep their saved answers.
 
         If the attempt could count as inactive before grading ends, it is first marked as changed, so that the sweep
         does not abandon it. Raises AttemptClosed, AnswersRejected, EvaluationFailed, TooManyRequestsError or
@@ -158,7 +159,8 @@ class Service:
     def abandon_silent(self) -> int:
         """Abandon all attempts that have been inactive for 24 hours, and return their number.
 
-        Raises an UnfinishedError with failures and unreadable items at the end. They wait for the next sweep.
+        After all other attempts, raises an UnfinishedError with the failures and unreadable items. They are tried again
+        in the next sweep.
         """
         given_up, failures = 0, list[RunError]()
         silent = self.db.iterate(design.silent_attempts(self._now() - SILENCE), unreadable=failures.append)
@@ -192,7 +194,7 @@ class Service:
         return scenario
 
     def on_offer(self, difficulty: Difficulty | None) -> list[StoredScenario]:
-        """Return active scenarios, easiest first, or those of one difficulty."""
+        """Return active scenarios, easiest first. With `difficulty`, return only those of this difficulty."""
         query = design.active_scenarios() if difficulty is None else design.scenarios_of_difficulty(difficulty)
         return list(self.db.iterate(query, unreadable=omit_unreadable))
 

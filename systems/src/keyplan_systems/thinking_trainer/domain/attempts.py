@@ -31,7 +31,7 @@ from .scenarios import MAX_QUESTIONS, Scenario, Slug
 MIN_ANSWER_CHARACTERS = 10
 MAX_ANSWER_CHARACTERS = 10_000
 MAX_ANSWERS_BYTES = 250_000
-"""Maximum bytes of all answers of an attempt in UTF-8.
+"""Maximum size of all answers of an attempt in bytes, encoded as UTF-8.
 
 Ten answers of 10,000 four-byte characters have 400,000 bytes. With questions and evaluation, they would exceed the
 maximum item size of 409,600 bytes.
@@ -41,7 +41,9 @@ SILENCE = timedelta(hours=24)
 """Time without changes after which an attempt in progress counts as abandoned."""
 
 LONGEST_GRADING = timedelta(hours=1)
-"""Upper bound of the grading time. Three attempts with a slow model and the pauses between them take minutes."""
+"""Longest time for which grading can take. Three attempts with a slow model and the pauses between them
+take minutes.
+"""
 
 
 class Status(StrEnum):
@@ -65,7 +67,7 @@ def word_count(text: str) -> int:
 
 
 class Answer(Record):
-    """An answer with a copy of its question, so that later changes of the scenario do not change the attempt."""
+    """An answer with a copy of its question, so that later changes to the scenario do not affect the attempt."""
 
     question_id: Slug
     question_text: str = Field(min_length=10, max_length=1_000)
@@ -116,7 +118,7 @@ def is_attempt_id(text: str) -> bool:
 
 
 def new_attempt_id(chance: random.Random) -> str:
-    """Return a version 4 UUID from this source of randomness."""
+    """Return a version 4 UUID from the random generator `chance`."""
     return str(uuid.UUID(int=chance.getrandbits(128), version=4))
 
 
@@ -203,7 +205,9 @@ def start(attempt_id: str, user_id: str, scenario_id: str, now: datetime) -> Att
 
 
 def save(attempt: Attempt, answers: tuple[Answer, ...], now: datetime) -> Attempt:
-    """Return the attempt with these answers, replacing the former ones. Raises AttemptClosed unless in progress."""
+    """Return the attempt with these answers in place of the earlier ones. Raises AttemptClosed unless it is in
+    progress.
+    """
     require_open(attempt, "saved")
     return attempt.model_copy(update={"answers": answers, "touched_at": _later(attempt, now)})
 
@@ -255,7 +259,7 @@ def is_silent(attempt: Attempt, now: datetime) -> bool:
 
 
 def would_fall_silent(attempt: Attempt, now: datetime) -> bool:
-    """Return True if a sweeper might abandon the attempt while answers submitted now are graded."""
+    """Return True if the sweeper might abandon the attempt before answers that are submitted now have been graded."""
     return is_silent(attempt, now + LONGEST_GRADING)
 
 

@@ -56,4 +56,4 @@ class EvaluationRefused(EvaluationFailed):
 
 
 class EvaluationUnavailable(EvaluationFailed):
-    """Raised if the model service failed in all attempts. A later attempt may succeed."""
+    """Raised if all requests to the model service failed temporarily. A later evaluation may succeed."""

@@ -61,10 +61,10 @@ def noted(ledger: Ledger, attempt: Attempt) -> Ledger:
 
 
 def snapshots(ledger: Ledger, attempt_id: str) -> list[Profile]:
-    """Return the snapshots of an attempt and of all newer attempts, oldest first, or none if the attempt was dropped.
+    """Return the profiles as of an attempt and of all newer attempts, oldest first.
 
-    A snapshot needs its attempt and the nine attempts before it. For the oldest attempts in the ledger, some of these
-    may be missing.
+    The list is empty if the ledger no longer contains the attempt. A profile needs its attempt and the nine attempts
+    before it. For the oldest attempts in the ledger, some of these may be missing.
     """
     ids = [entry.attempt_id for entry in ledger.window]
     if attempt_id not in ids:

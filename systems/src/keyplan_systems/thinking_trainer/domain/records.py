@@ -67,7 +67,7 @@ Instant = Annotated[
     BeforeValidator(instant),
     PlainSerializer(iso, return_type=str, when_used="json"),
 ]
-"""Timestamp that `instant` returns. Its JSON form and its stored form are the string that `iso` returns."""
+"""Timestamp in UTC, converted by `instant`. Its JSON form and its stored form are the string that `iso` returns."""
 
 Figure = Annotated[Decimal, PlainSerializer(float, return_type=float, when_used="json")]
-"""Figure with two decimals. It is a Decimal in Python and in storage, and a number in JSON."""
+"""Number with two decimals. It is a Decimal in Python and in storage, and a number in JSON."""

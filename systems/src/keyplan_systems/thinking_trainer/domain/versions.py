@@ -97,7 +97,7 @@ def _evaluation_1_0(evaluation: Item) -> Item:
 
 
 def _profile_1_0(item: Item) -> Item:
-    """Recompute all figures from the stored recent scores. The overall average is only rounded."""
+    """Recompute all statistics from the stored recent scores. The overall average is only rounded."""
     recent = {entry["name"]: [int(score) for score in entry["recentScores"]][-WINDOW:] for entry in item["dimensions"]}
     scores = {name: recent[name] for name in DIMENSIONS}
     weak = profiles.weaknesses(scores)

@@ -46,7 +46,7 @@ class ConverseClient(Protocol):
 
 
 class BedrockEvaluator:
-    """Evaluator that uses a model. `wait` is a function that waits for a number of seconds."""
+    """Evaluator that uses a model. `wait` is a function that pauses for a number of seconds."""
 
     def __init__(self, client: ConverseClient, model_id: str, wait: Callable[[float], None]) -> None:
         self._client = client
@@ -100,7 +100,7 @@ def _text(answer: Mapping[str, Any]) -> str:
 
 
 def _refuse_lasting(error: ClientError | ConnectionError | HTTPClientError, model_id: str) -> None:
-    """Raise EvaluationRefused if the error is permanent, so that a repeated request would also fail."""
+    """Raise EvaluationRefused if the error is permanent, so that repeating the request would fail too."""
     if not isinstance(error, ClientError):
         return
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)

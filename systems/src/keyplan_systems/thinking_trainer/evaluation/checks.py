@@ -10,7 +10,7 @@ from . import lexicon
 from .features import Features
 
 ENOUGH_WORDS = 40
-"""Minimum number of words for checks of missing features, which are not significant in shorter texts."""
+"""Minimum number of words for checks of missing features. In shorter texts, a missing feature means little."""
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ def _loaded(files: Iterable[Traversable]) -> tuple[list[Scenario], list[str]]:
 def load_scenario(file: Traversable) -> Scenario:
     """Return the scenario in a file that is named after its `scenarioId`.
 
-    Raises ScenarioFileInvalid with file, field and rule.
+    Raises ScenarioFileInvalid, whose message contains the file, the field and the rule.
     """
     try:
         item = json.loads(file.read_text("utf-8"))
