@@ -34,7 +34,7 @@ __all__ = ["Access", "Console", "Source"]
 
 
 class Console:
-    """Web console of one source."""
+    """The web console of one database."""
 
     def __init__(
         self,

@@ -26,7 +26,7 @@ from keyplan.server.hosts import LocalHosts, is_loopback
 
 SESSION_S: Final = 12 * 3600
 TOKEN_VARIABLE: Final = "KEYPLAN_CONSOLE_TOKEN"  # noqa: S105 - a name, not a token
-"""Environment variable with the token, which is required for addresses other than loopback."""
+"""Environment variable with the token. It is required if the server listens on an address other than loopback."""
 TOKEN_CHARACTERS: Final = 16
 """Minimum length of a chosen token."""
 _HEADERS: Final = (
@@ -87,7 +87,7 @@ def _is_select(statement: Any) -> bool:
 
 
 class Guarded(Protocol):
-    """Interface that renders the pages of rejected requests."""
+    """Interface of the pages that are shown for rejected requests."""
 
     def refused(self, request: Request, status: int, title: str, message: str) -> Response:
         """Return the page for a request that is rejected."""

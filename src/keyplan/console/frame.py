@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 PATH: Final = "/console"
 FORM_BYTES: Final = 16 * 1024 * 1024
-"""Maximum size of a form. An item of 400 KB can be much larger as JSON with escapes."""
+"""Maximum size of a form in bytes. An item of 400 KB can be much larger as JSON, because of escape sequences."""
 _NAV: Final = (
     Link("Home", "", "list", is_exact=True),
     Link("Data", "data/", "table"),
@@ -60,7 +60,7 @@ class PostedForm:
 
 
 class Frame:
-    """Shared state of the rooms."""
+    """State and functions that all rooms share."""
 
     def __init__(
         self,

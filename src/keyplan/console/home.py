@@ -36,7 +36,7 @@ class WorkerCard:
 
 @dataclass(frozen=True)
 class PersonCard:
-    """Sample user. Visitors can sign in as this user with a click."""
+    """Sample user, as whom visitors can sign in with one click."""
 
     subject: str
     name: str
@@ -71,7 +71,7 @@ class SystemCard:
 
 @dataclass(frozen=True)
 class Overview:
-    """Home page of a server of several systems."""
+    """The content of the home page of a server that runs several systems."""
 
     systems: Sequence[SystemCard]
     workers: Sequence[WorkerCard] = ()

@@ -22,11 +22,11 @@ _KEEP_ALIVE_S: Final = 75
 
 
 class SignalServer(uvicorn.Server):
-    """Server that stops on SIGINT and SIGTERM and then lets the command continue."""
+    """HTTP server that stops on SIGINT and SIGTERM without ending the process."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Handle the signals, but do not raise them again after the server has stopped, unlike Uvicorn."""
+        """Handle the signals. Unlike Uvicorn, do not raise them again after the server has stopped."""
         signals = (signal.SIGINT, signal.SIGTERM)
         before = {number: signal.signal(number, self.handle_exit) for number in signals}
         try:

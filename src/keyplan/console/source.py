@@ -1,4 +1,4 @@
-"""Database of the console: an engine in this process, a file, an endpoint or DynamoDB."""
+"""The database that the console shows: an engine in this process, a file, an endpoint or DynamoDB."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ _current: ContextVar[list[CallReceipt] | None] = ContextVar("keyplan_console_cal
 
 @dataclass(frozen=True)
 class CallReceipt:
-    """One call: duration, consumed capacity and outcome."""
+    """The duration, consumed capacity and outcome of one call."""
 
     operation: str
     table: str
     latency_ms: float
     capacity: tuple[Mapping[str, Any], ...] = ()
-    """ConsumedCapacity of each table of the call."""
+    """ConsumedCapacity of each table in the response."""
     error: str = ""
     """Error code, or an empty string for a successful call."""
     items: int | None = None
-    """Number of returned items, or None if the operation does not return a list."""
+    """Number of returned items, or None if the response contains no list of items."""
     scanned: int | None = None
     request: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
@@ -59,7 +59,7 @@ class CallReceipt:
 
 
 class Source:
-    """A database, for all pages of the console. Threads may share it."""
+    """The database that all pages of the console use. Threads may share it."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Source:
         endpoint: str = "",
         region: str = "",
     ) -> None:
-        """Create a source. Usually, call `file`, `endpoint_url`, `aws` or `of_engine` instead."""
+        """Create a source. Usually, `file`, `endpoint_url`, `aws` or `of_engine` is called instead."""
         self.name = name
         """Name in the header of pages, such as the name of the file or the endpoint."""
         self.kind = kind
@@ -88,7 +88,7 @@ class Source:
 
     @classmethod
     def of_engine(cls, engine: Engine, name: str = "embedded engine", *, owned: bool = False) -> Source:
-        """Return the source of an engine in this process. With `owned`, closing the source closes the engine."""
+        """Return a source for an engine in this process. With `owned`, closing the source closes the engine."""
         close = engine.close if owned else lambda: None
         return cls(name, engine.call, kind="engine", engine=engine, close=close, region=engine.region)
 
@@ -102,7 +102,7 @@ class Source:
 
     @classmethod
     def endpoint_url(cls, url: str) -> Source:
-        """Return the source of a server such as http://127.0.0.1:8000. Raises ValueError.
+        """Return a source for a server such as http://127.0.0.1:8000. Raises ValueError for an invalid URL.
 
         Raises ImportError if boto3 is not installed.
         """
@@ -113,7 +113,9 @@ class Source:
 
     @classmethod
     def aws(cls, region: str) -> Source:
-        """Return the source of DynamoDB in a Region, with the SDK's credentials. Raises ImportError without boto3."""
+        """Return a source for DynamoDB in a Region, with the SDK's credentials. Raises ImportError if boto3 is not
+        installed.
+        """
         return cls._remote(f"DynamoDB {region}", f"aws://{region}", kind="aws", region=region)
 
     @classmethod
@@ -143,14 +145,14 @@ class Source:
 
     @property
     def unsupported(self) -> Mapping[str, str]:
-        """Return the operations that the endpoint rejected as unknown, with its messages."""
+        """Return the operations that the endpoint rejected as unknown, with the endpoint's error messages."""
         return self._unsupported
 
     def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """Run an operation in DynamoDB's JSON format, with binary values as bytes, and record its receipt.
 
         Raises AccessDeniedError for a write in read-only mode, UnknownOperationError for an unsupported operation,
-        NoAnswerError if the endpoint cannot be reached, and any other ServiceError as the service does.
+        NoAnswerError if the endpoint cannot be reached, and another ServiceError if the database returns an error.
         """
         sent = dict(request)
         if self.read_only and not is_read(operation, sent):
@@ -191,7 +193,7 @@ class Source:
 
 @contextmanager
 def recorded() -> Iterator[list[CallReceipt]]:
-    """Collect the receipts of calls inside the block, and in threads that the block starts with its context."""
+    """Collect the receipts of the calls inside the block, including those in threads that use a copy of its context."""
     receipts: list[CallReceipt] = []
     token = _current.set(receipts)
     try:

@@ -18,7 +18,7 @@ _WIDTH: Final = 96
 
 @dataclass(frozen=True)
 class RequestCode:
-    """A request as boto3 code, as an AWS CLI command and as JSON."""
+    """A request in three forms: boto3 code, an AWS CLI command, and JSON."""
 
     operation: str
     boto3: str

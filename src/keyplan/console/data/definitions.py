@@ -10,7 +10,7 @@ from keyplan.console.data.facts import TableFacts
 from keyplan.console.frame import PostedForm
 
 Change: TypeAlias = tuple[str, dict[str, Any], str]
-"""Operation, request, and the message to show after its success."""
+"""The operation, its request, and the message that is shown if it succeeds."""
 INDEXES: Final = 3
 """Number of global secondary indexes in the form of a new table."""
 
@@ -107,7 +107,7 @@ def json_table(text: str) -> dict[str, Any]:
 
 
 def change_of(facts: TableFacts, setting: str, posted: PostedForm) -> Change:
-    """Return the change of a setting that the posted form requests. Raises FieldError."""
+    """Return the request for the change of `setting` that the posted form contains. Raises FieldError."""
     if setting not in _SETTINGS:
         raise FieldError("form", f"unknown setting {setting!r}")
     return _SETTINGS[setting](facts, posted)

@@ -28,7 +28,7 @@ class DocumentError(ValueError):
 
 
 class _Number(str):
-    """A number in a JSON document, with all its digits."""
+    """A number in a JSON document that keeps all its digits."""
 
     __slots__ = ()
 
@@ -114,7 +114,7 @@ def plain_value(value: Mapping[str, Any]) -> str:
 def read_plain(text: str, known: Mapping[str, Any] | None = None) -> Item:
     """Parse an item in plain JSON. Raises DocumentError.
 
-    `known` is the item before the change. Arrays and strings that were sets or binary values keep their old type.
+    `known` is the stored item. Arrays and strings that replace sets or binary values of this item keep its types.
     """
     return {name: _of_plain(value, (known or {}).get(name), name) for name, value in _members(_parse(text)).items()}
 
@@ -233,14 +233,14 @@ def _of_plain(value: Any, known: Mapping[str, Any] | None, path: str) -> dict[st
 
 
 def _fits_set(value: list[Any], kind: str) -> bool:
-    """Return True if the members of an array have the member type of a set."""
+    """Return True if all members of an array have the type that the set `kind` requires."""
     if not value or not all(isinstance(member, str) for member in value):
         return False
     return all(isinstance(member, _Number) == (kind == "NS") for member in value)
 
 
 def is_same(left: Any, right: Any) -> bool:
-    """Return True if two attribute values are equal. Numbers are compared by value, and sets without order."""
+    """Return True if two attribute values are equal. Numbers are compared by value, and sets regardless of order."""
     return bool(_canonical(left) == _canonical(right))
 
 
@@ -267,7 +267,7 @@ def _decimal(text: str) -> Any:
 
 
 def digest(item: Mapping[str, Any]) -> str:
-    """Return a hash that changes whenever the item changes."""
+    """Return a hash of an item, which shows whether the item has changed."""
     ordered = {name: _sorted_sets(value) for name, value in sorted(item.items())}
     return hashlib.sha256(json.dumps(_jsonable(ordered), sort_keys=True).encode()).hexdigest()
 
@@ -298,7 +298,7 @@ def decoded_key(text: str) -> Item:
 
 
 def key_text(value: Mapping[str, Any]) -> str:
-    """Return a key value in the form that form fields accept, with binary values as base64."""
+    """Return a key value as text for a form field, with binary values as base64."""
     content = next(iter(value.values()))
     return base64.b64encode(content).decode() if isinstance(content, bytes) else str(content)
 

@@ -25,9 +25,9 @@ _TYPES: Final = {
     "csv": "text/csv; charset=utf-8",
 }
 REST: Final = "(other attributes)"
-"""Column of a CSV file with all attributes that the first items do not have."""
+"""CSV column for all attributes that do not occur on the first page."""
 FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "|")
-"""First characters of texts that a spreadsheet may evaluate."""
+"""First characters that make a spreadsheet evaluate a text as a formula."""
 _NUMBER: Final = re.compile(r"-?[0-9][0-9.]*([eE][+-]?[0-9]+)?")
 
 
@@ -95,7 +95,7 @@ def _encoded(parts: Iterator[str]) -> Iterator[bytes]:
 
 
 def json_of(items: Iterator[Mapping[str, Any]], kind: str) -> Iterator[str]:
-    """Yield the text of a plain JSON array, or a line of DynamoDB JSON for each item, as in exports to S3."""
+    """Yield plain JSON as one array, or DynamoDB JSON with one line per item, as in exports to S3."""
     if kind == "jsonl":
         for item in items:
             yield f'{{"Item":{typed_text(item, None)}}}\n'

@@ -53,7 +53,9 @@ class TableFacts:
     backups: Mapping[str, Any] = field(default_factory=dict)
     tags: list[Mapping[str, str]] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)
-    """Error messages of failed operations, by operation. For example, the endpoint may not support them."""
+    """Error messages by operation, for operations that failed, for example because the endpoint does not
+    support them.
+    """
 
     @property
     def keys(self) -> IndexKeys:
@@ -165,7 +167,7 @@ def describe(source: Source, name: str) -> TableFacts:
 
 
 def describe_fully(source: Source, name: str, *, tags: bool = True) -> TableFacts:
-    """Return a table with time to live, backups and tags. `missing` contains operations that failed."""
+    """Return a table with its time to live, backups and tags. Errors of these operations are stored in `missing`."""
     facts = describe(source, name)
     ttl = attempt(source, facts.missing, "DescribeTimeToLive", {"TableName": name})
     facts.ttl = ttl.get("TimeToLiveDescription") or {}
@@ -178,7 +180,8 @@ def describe_fully(source: Source, name: str, *, tags: bool = True) -> TableFact
 
 
 def attempt(source: Source, missing: dict[str, str], operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a response. For a rejected request, store the error in `missing` and return an empty response.
+    """Run an operation and return its response. If it is rejected, store the error in `missing` and return an empty
+    response.
 
     Raises NoAnswerError if the endpoint cannot be reached.
     """
@@ -198,7 +201,9 @@ def attempt(source: Source, missing: dict[str, str], operation: str, request: Ma
 
 
 def in_parallel(source: Source, work: Callable[[T], R], subjects: Iterable[T]) -> list[R]:
-    """Run `work` for each subject and return the results in order. A remote source gets several requests at once."""
+    """Run `work` for each subject and return the results in order. For a remote source, the requests run
+    concurrently.
+    """
     if source.engine is not None:
         return [work(subject) for subject in subjects]
     with ThreadPoolExecutor(_CONCURRENT) as pool:
@@ -207,14 +212,14 @@ def in_parallel(source: Source, work: Callable[[T], R], subjects: Iterable[T]) -
 
 
 def instant(value: Any) -> datetime | None:
-    """Convert the timestamp of a response, which is a number of seconds since 1970 or a datetime."""
+    """Convert a timestamp in a response to a datetime. It can be a number of seconds since 1970 or a datetime."""
     if isinstance(value, datetime):
         return value
     return datetime.fromtimestamp(float(value), UTC) if isinstance(value, (int, float)) else None
 
 
 def size_text(size: float) -> str:
-    """Return a number of bytes in a readable unit."""
+    """Return a number of bytes as text with a suitable unit."""
     for unit in ("B", "KB", "MB", "GB"):
         if size < 1024:
             return f"{size:,.0f} {unit}" if unit == "B" or size >= 100 else f"{size:,.1f} {unit}"

@@ -53,7 +53,7 @@ class AttributeField:
 
 
 def field_of(name: str, value: Mapping[str, Any]) -> AttributeField:  # noqa: PLR0911 - one for each type
-    """Return the field for a value, in a format that the text field of a browser does not change."""
+    """Return the form field for a value. Its text is unchanged if the browser sends it back unedited."""
     kind, content = next(iter(value.items()))
     if kind == "S" and "\r" not in content:
         return AttributeField(name, kind, content)
@@ -92,7 +92,7 @@ def fields_of(item: Mapping[str, Any], keys: Sequence[str]) -> list[AttributeFie
 def read_fields(
     names: Sequence[str], kinds: Sequence[str], texts: Sequence[str], removed: Sequence[str]
 ) -> tuple[Item, list[AttributeField]]:
-    """Return the attributes of a posted form, and its fields with errors. Rows without a name and text are skipped."""
+    """Return the attributes in a posted form, and the form's fields with their errors. Empty rows are skipped."""
     item: Item = {}
     fields: list[AttributeField] = []
     for place, (name, kind, text) in enumerate(zip(names, kinds, texts, strict=False)):

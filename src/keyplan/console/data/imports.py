@@ -68,7 +68,7 @@ def routes(console: Frame) -> list[Route]:
 
 
 def read(text: str, kind: str, facts: TableFacts) -> list[Item]:
-    """Parse the items of a text. Raises DocumentError, which contains the line number."""
+    """Parse the items in a text. Raises DocumentError, whose message contains the line number."""
     items = list(_of_csv(text, facts)) if kind == "csv" else read_items(text)
     if not items:
         raise DocumentError("the text contains no items")

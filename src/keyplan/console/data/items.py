@@ -185,7 +185,9 @@ class _ItemPages:
         return redirect(here, "Item saved.")
 
     def _conflict(self, request: Request, facts: TableFacts, key: Item, current: Item | None, draft: Draft) -> Response:
-        """Show the entered text again with the digest of the stored item. The user can then decide to save it."""
+        """Show the editor with the entered text after a concurrent change, and let the user decide whether
+        to save it.
+        """
         if current is not None:
             typed = _tolerant(draft, current)
             names = sorted({*current, *typed} - set(facts.keys.names))
@@ -379,7 +381,7 @@ def update_of(facts: TableFacts, key: Item, item: Item, changed: Item) -> dict[s
 
 
 def _counted(source: Source, operation: str, call: Mapping[str, Any]) -> tuple[int, int, bool]:
-    """Return the number of matching items, the number of items read, and True if all items were read."""
+    """Count items. Return the number of matching items, the number of items read, and whether all items were read."""
     ignored = {"Limit", "ProjectionExpression", "ExclusiveStartKey"}
     count: dict[str, Any] = {**{name: part for name, part in call.items() if name not in ignored}, "Select": "COUNT"}
     used = " ".join(str(call.get(name, "")) for name in ("KeyConditionExpression", "FilterExpression"))
@@ -446,7 +448,7 @@ def _item_of(posted: PostedForm, draft: Draft, known: Item) -> Item:
 
 
 def _tolerant(draft: Draft, current: Item) -> Item:
-    """Return the item of a draft that has been parsed before, without form fields that are invalid."""
+    """Return the item of a draft that was parsed before, ignoring invalid form fields."""
     if draft.view == "form":
         return read_fields(
             [one.name for one in draft.fields],

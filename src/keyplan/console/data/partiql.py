@@ -1,4 +1,6 @@
-"""PartiQL editor: one statement with parameters and pages, or several as a batch or a transaction."""
+"""PartiQL editor: one statement with parameters and pages of results, or several statements as a batch or a
+transaction.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ _SEVERAL: Final = {
     "transaction": ("ExecuteTransaction", "TransactStatements"),
     "batch": ("BatchExecuteStatement", "Statements"),
 }
-"""Operation and member for several statements, by the choice in the form."""
+"""Operation and request member for several statements, by the selected option of the form."""
 
 
 def routes(console: Frame) -> list[Route]:

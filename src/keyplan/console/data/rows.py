@@ -27,7 +27,7 @@ class Row:
     key_text: str
     size: int
     further: int
-    """Number of attributes that have no column."""
+    """Number of attributes without a column."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,9 @@ class Columns:
 
 
 def columns_of(items: Sequence[Mapping[str, Any]], first: Sequence[str], chosen: Sequence[str]) -> Columns:
-    """Return the columns: keys first, then the chosen attributes or, by default, the most frequent attributes."""
+    """Return the columns: first the keys, then the chosen attributes. By default, the most frequent attributes are
+    chosen.
+    """
     counts = Counter(name for item in items for name in item)
     others = sorted((name for name in counts if name not in first), key=lambda name: (-counts[name], name))
     shown = [name for name in chosen if name not in first] if chosen else others[:_COLUMNS]

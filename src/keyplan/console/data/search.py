@@ -1,4 +1,4 @@
-"""Builder of queries and scans, which converts the fields of a form to requests, and to links with changed fields."""
+"""Query and scan builder, which converts form fields to requests and to links with changed fields."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ def scalar(kind: str, text: str, name: str) -> dict[str, Any]:
 
 
 class _Names:
-    """Placeholders of attribute names."""
+    """Expression placeholders for attribute names."""
 
     def __init__(self) -> None:
         self.by_name: dict[str, str] = {}
@@ -253,7 +253,7 @@ class _Names:
             request["ExpressionAttributeNames"] = {alias: name for name, alias in self.by_name.items()}
 
     def path(self, text: str) -> str:
-        """Return the expression of a path such as address.city, tags[0] or "name.with.dots"."""
+        """Return the expression for a path such as address.city, tags[0] or "name.with.dots"."""
         if not _PATH.fullmatch(text):
             return self.alias(text)
         path = ""
@@ -266,7 +266,7 @@ class _Names:
 
 
 class _Values:
-    """Placeholders of values."""
+    """Expression placeholders for values."""
 
     def __init__(self) -> None:
         self.all: Item = {}
@@ -314,7 +314,7 @@ def _filter_value(one: AttributeFilter, text: str) -> dict[str, Any]:
 
 
 def key_of(item: Mapping[str, Any], keys: IndexKeys) -> Item | None:
-    """Return the primary key of an item, or None if a result does not contain it."""
+    """Return the primary key of an item, or None if the item does not contain it."""
     if any(name not in item for name in keys.names):
         return None
     return {name: item[name] for name in keys.names}

@@ -244,7 +244,9 @@ class _TablePages:
         )
 
     def empty(self, request: Request) -> Response:
-        """Ask for the table's name, then delete its items. Each confirmation deletes up to some thousand items."""
+        """Ask for the table's name, then delete the table's items. Each confirmation deletes at most a few thousand
+        items.
+        """
         facts = describe(self._source, request.path_params["table"])
 
         def act() -> Response:
@@ -296,7 +298,7 @@ class _TablePages:
         consequence: str,
         button: str,
     ) -> Response:
-        """Ask for a name, and act once it is typed. An error of the service appears next to the field."""
+        """Ask for a name, and call `act` once it is typed correctly. A service error is shown next to the field."""
         errors = {}
         if request.method == "POST":
             if form(request)["typed"] == name:
@@ -338,7 +340,7 @@ def _restore_time(text: str) -> dict[str, Any]:
 
 
 def _emptied(source: Source, facts: TableFacts) -> tuple[int, bool]:
-    """Delete items of a table up to a limit. Return their number, and True if no item is left."""
+    """Delete items of a table up to a limit. Return the number of deleted items, and whether the table is now empty."""
     aliases = {f"#k{place}": name for place, name in enumerate(facts.keys.names)}
     scan: dict[str, Any] = {
         "TableName": facts.name,

@@ -39,7 +39,7 @@ from keyplan.pages import redirect
 from keyplan.verify.values import MissingGeneratorError
 
 ITEMS_READ: Final = 200
-"""Number of items that the view of item collections reads with one request."""
+"""Number of items that the page of item collections reads per request."""
 COLLECTIONS_SHOWN: Final = 15
 _OWN_FIELDS: Final = frozenset({"csrf", "_run", "_confirmed", "_cursor", "_fill"})
 """Fields of a pattern's form that are not parameters."""
@@ -150,7 +150,7 @@ class _Pages:
     def _stored(
         self, table: Table, index: Index | None, keys: Sequence[str], start: str
     ) -> tuple[list[dict[str, Any]], str]:
-        """Return one page of stored items, or index entries, and the start of the next page.
+        """Return one page of stored items or index entries, and the start key of the next page.
 
         If `keys` contains the values of a partition key, its items are queried. Otherwise the table or index is
         scanned.

@@ -1,4 +1,4 @@
-"""Verification of a design in the background: its claims, predictions and results on generated items."""
+"""Background verification of a design: its claims, predictions and results on generated items."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RunProgress:
 
 
 class _Stopped(KeyplanError):  # noqa: N818 - not an error: a person ended the verification
-    """Raised in a verification that a user stopped."""
+    """Raised when a user cancels a running verification."""
 
 
 class Verification:
@@ -59,7 +59,7 @@ class Verification:
             return True
 
     def stop(self) -> None:
-        """End the run before its next call."""
+        """Cancel the run before its next call."""
         self._stops.set()
 
     def wait(self, seconds: float) -> None:

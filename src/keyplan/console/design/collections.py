@@ -26,7 +26,7 @@ SHOWN_CHARACTERS: Final = 64
 _TOOLTIP_CHARACTERS: Final = 600
 _KEY_CHARACTERS: Final = 300
 ITEMS_SHOWN: Final = 8
-"""Number of items of a collection that are shown at first."""
+"""Number of items of a collection that are shown before the user expands it."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ class AttributeCell:
 
     name: str
     type: str
-    """Type descriptor of DynamoDB: S, N, B, BOOL, NULL, SS, NS, BS, L, M."""
+    """DynamoDB type descriptor: S, N, B, BOOL, NULL, SS, NS, BS, L or M."""
     text: str
     tooltip: str = ""
-    """A longer part of the value, if `text` is truncated."""
+    """More of the value, if `text` is truncated."""
 
 
 @dataclass(frozen=True)
@@ -59,14 +59,14 @@ class ItemRow:
 
 @dataclass(frozen=True)
 class Collection:
-    """Items with one partition key."""
+    """The items that share a partition key."""
 
     partition: tuple[AttributeCell, ...]
     rows: tuple[ItemRow, ...]
 
     @property
     def shown(self) -> tuple[ItemRow, ...]:
-        """Return the first items."""
+        """Return the items that are shown before the user expands the collection."""
         return self.rows[:ITEMS_SHOWN]
 
     @property
@@ -76,7 +76,7 @@ class Collection:
 
 
 class EntityFinder:
-    """Finds the entity of an item by the form of its key."""
+    """Finder of an item's entity, based on the format of the item's key."""
 
     def __init__(self, specs: Sequence[EntitySpec]) -> None:
         self._reader: Callable[[Any], Any] | None = Sorter(specs, specs).reader if specs else None
@@ -127,7 +127,7 @@ def entries(schema: Schema, index: Index | None, items: Iterable[Item]) -> list[
 
 
 def of_partition(table: Table, index: Index | None, values: Sequence[str]) -> dict[str, Any]:
-    """Return the members of a Query for one partition key. `values` are the texts that a user entered."""
+    """Return the Query parameters for one partition key. `values` are the texts that a user entered."""
     names = (table.schema.partition,) if index is None else index.partition
     types = key_types(table)
     typed = {
@@ -146,7 +146,7 @@ def _typed(kind: str, text: str) -> str | bytes:
 
 
 def by_variety(found: Sequence[Collection]) -> list[Collection]:
-    """Return the collections sorted by number of entities, then by number of items, in descending order."""
+    """Return the collections in descending order of their number of entities, then of their number of items."""
     return sorted(found, key=lambda one: (-len({row.entity for row in one.rows}), -len(one.rows)))
 
 

@@ -15,12 +15,12 @@ FACTORS: Final = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 """Factors that a user can choose. Factor 1 stands for the declared values."""
 _CURVE: Final = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
 BARS: Final = 12
-"""Number of patterns with a separate bar."""
+"""Number of patterns that have their own bar."""
 
 
 @dataclass(frozen=True)
 class WhatIf:
-    """Factors of the declared load, numbers and sizes."""
+    """Factors by which the declared load, numbers and sizes are multiplied."""
 
     load: float = 1.0
     items: float = 1.0
@@ -32,7 +32,7 @@ class WhatIf:
         return cls(*(_factor(query.get(name, "")) for name in ("load", "items", "size")))
 
     def as_load(self, load: float | None = None) -> Load:
-        """Return the changes to the declared load, optionally with a different factor of the rates."""
+        """Return the changes to the declared load. `load` replaces the factor of the rates."""
         return Load(self.load if load is None else load, growth=Growth(self.items, self.size))
 
     @property
@@ -51,13 +51,13 @@ def _factor(text: str) -> float:
 
 @dataclass(frozen=True)
 class Costs:
-    """Monthly costs for the pages."""
+    """Monthly costs, as the pages show them."""
 
     what_if: WhatIf
     month: Estimate
     declared: Estimate
     curve: tuple[tuple[float, float, float], ...]
-    """Points of the cost curve: the factor of the load, the total cost, and the cost of requests."""
+    """Points of the cost curve: the load factor, the total cost, and the cost of requests."""
 
     @property
     def by_pattern(self) -> list[PatternCost]:
@@ -83,7 +83,7 @@ class Costs:
 
 
 def costs(design: Design, book: PriceBook, what_if: WhatIf) -> Costs:
-    """Return the costs of a design with these factors."""
+    """Return the costs of a design under these factors."""
     month = estimate(design, book, what_if.as_load())
     curve = []
     for factor in _CURVE:
@@ -94,7 +94,7 @@ def costs(design: Design, book: PriceBook, what_if: WhatIf) -> Costs:
 
 
 def money(value: float) -> str:
-    """Return an amount of dollars with cents, or with the first significant digits of a small amount."""
+    """Return an amount in dollars, with cents or, for a small amount, with its first significant digits."""
     if value == 0 or abs(value) >= 0.01:
         return f"${value:,.2f}"
     return f"${value:.2g}" if abs(value) >= 1e-4 else f"${value:.1e}"

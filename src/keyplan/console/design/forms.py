@@ -1,4 +1,4 @@
-"""Forms that are generated from the types of a pattern's parameters, and the arguments in submitted forms."""
+"""Forms generated from the types of a pattern's parameters, and conversion of submitted forms to arguments."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Widget = Literal["text", "number", "date", "datetime-local", "time", "select", "
 _REQUIRED: Final = object()
 _TEXTS: Final = (str, bytes)
 _ITEMS: Final = (str, int, float, Decimal, date, time, bytes, Enum)
-"""Types whose values fit on a line, so that users enter a list of them line by line."""
+"""Types whose values fit on one line, so that a list of them can be entered with one value per line."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class ParameterFields:
 
 @dataclass(frozen=True)
 class FormReading:
-    """The arguments and errors in a submitted form."""
+    """The arguments and errors that result from a submitted form."""
 
     arguments: dict[str, Any]
     errors: dict[str, str]

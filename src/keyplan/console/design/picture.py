@@ -75,11 +75,11 @@ class PatternBox:
     """The operation of the pattern, such as Query."""
     is_read: bool
     links: tuple[Spot, ...]
-    """Rows that the pattern reads or writes."""
+    """Rows to which the pattern is connected because it reads or writes them."""
     touches: frozenset[Spot]
     """Rows in `links`, and the index entries that its writes change."""
     severity: str = ""
-    """Severity of the most severe finding, or an empty string without findings."""
+    """Severity of the most severe finding, or an empty string if there are no findings."""
     mark: Mark = ""
 
 
@@ -288,7 +288,7 @@ _INSET: Final = 10.0
 
 @dataclass
 class _Drawn:
-    """The positions of rows in a picture, and the parts of the picture in drawing order."""
+    """The positions of the rows in a picture, and the SVG parts in drawing order."""
 
     prefix: str
     spots: dict[Spot, tuple[float, str]] = field(default_factory=dict)

@@ -50,7 +50,7 @@ class PatternSummary:
     doc: str
     operation: str
     place: str
-    """The table or index that the pattern uses."""
+    """The name of the table or index that the pattern uses."""
     entities: tuple[str, ...]
     units: str
     cost: PatternCost
@@ -70,10 +70,10 @@ class PatternPlan:
     """Filter of a read, or condition of a write."""
     lines: tuple[str, ...]
     notes: tuple[str, ...]
-    """Assumptions of the result and of the estimate."""
+    """Assumptions behind the plan and the estimate."""
     operation: str
     request: str
-    """Request with example arguments as JSON, or an empty string if no example is possible."""
+    """Request with example arguments as JSON, or an empty string if no example can be generated."""
     command: str
     problem: str
     """The reason why no request is shown."""
@@ -84,7 +84,7 @@ class PatternPlan:
 
 
 class Room:
-    """The design of a console, and the results that are computed from it once."""
+    """The design of a console, with results that are computed from it only once."""
 
     def __init__(self, design: Design, source: Source) -> None:
         self.design, self.source = design, source
@@ -102,21 +102,21 @@ class Room:
 
     @cached_property
     def report(self) -> Report:
-        """The report of the findings."""
+        """The report with the findings about the design."""
         return check(self.design)
 
     @cached_property
     def book(self) -> PriceBook:
-        """The prices of estimates."""
+        """The prices that the estimates use."""
         return book()
 
     @cached_property
     def month(self) -> Estimate:
-        """The monthly cost as declared."""
+        """The monthly cost at the declared rates, numbers and sizes."""
         return estimate(self.design, self.book)
 
     def costs(self, what_if: WhatIf) -> Costs:
-        """Return the costs with different factors of the load, numbers and sizes."""
+        """Return the costs with changed load, numbers and sizes."""
         known = self._costs.get(what_if)
         if known is None:
             known = self._costs[what_if] = costs(self.design, self.book, what_if)
@@ -134,7 +134,7 @@ class Room:
 
     @cached_property
     def verification(self) -> Verification:
-        """The verification in the background."""
+        """The background verification of the design."""
         return Verification(self.design, self.book)
 
     @cached_property
@@ -143,7 +143,7 @@ class Room:
         return PatternRunner(self.source, self.book, self.cursor_key)
 
     def sample(self) -> Sample:
-        """Return the generated items. Raises MissingGeneratorError without the extra `verify`."""
+        """Return the generated items. Raises MissingGeneratorError if the extra `verify` is not installed."""
         with self._generating:
             return self._sample
 
@@ -152,7 +152,7 @@ class Room:
         return Sample(self.design, self._clock.now())
 
     def collections(self, table: Table, index: Index | None) -> list[Collection]:
-        """Return the collections of generated items, the ones with the most entities first."""
+        """Return the collections of generated items. Those with the most entities come first."""
         known = self._collections.get((table, index))
         if known is None:
             generated = entries(table.schema, index, self.sample().items(table))
@@ -170,7 +170,7 @@ class Room:
     # Findings.
 
     def counts(self) -> list[tuple[str, int]]:
-        """Return the number of findings by severity, without zeros."""
+        """Return the number of findings by severity, omitting severities without findings."""
         found = [finding.severity for finding in self.report.findings]
         return [(severity, found.count(severity)) for severity in SEVERITIES if severity in found]
 
@@ -218,7 +218,7 @@ class Room:
         return [(spec, item_size(spec)) for spec in self.design.entities]
 
     def plan(self, pattern: Pattern[..., Any]) -> PatternPlan:
-        """Return the data about a pattern that `keyplan explain` shows."""
+        """Return the information about a pattern that `keyplan explain` shows."""
         plan, expectation = pattern.plan, expected(pattern)
         example = example_request(pattern)
         text = problem = line = ""
@@ -250,7 +250,7 @@ def first_line(text: str) -> str:
 
 
 def place_of(pattern: Pattern[..., Any]) -> str:
-    """Return the table or index of a pattern, or the tables of a transaction."""
+    """Return the name of a pattern's table or index, or the names of a transaction's tables."""
     plan = pattern.plan
     if plan.index is not None:
         return f"{plan.schema.name}/{plan.index.name}"
@@ -287,7 +287,7 @@ def grouped(findings: Sequence[Finding]) -> list[tuple[str, list[Finding]]]:
 
 
 def subjects_of(design: Design) -> Mapping[str, str]:
-    """Return the page of each subject of findings, relative to the room."""
+    """Return the path of the page for each subject of a finding, relative to the room."""
     pages = {pattern.name: f"patterns/{pattern.name}" for pattern in design.patterns}
     pages |= {one.name: "patterns#consumers" for table in design.tables for one in table.consumers}
     return pages | dict(_tables(design))

@@ -1,4 +1,4 @@
-"""Execution of a design's patterns on the console's source, with their requests, responses and consumed capacity."""
+"""Execution of a design's patterns on the console's database, with their requests, responses and consumed capacity."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FIXED_MEMBERS: Final = frozenset({"ReturnConsumedCapacity"})
 
 @dataclass(frozen=True)
 class Sent:
-    """A request that was sent, or that a rehearsal did not send."""
+    """A request of a call. In a rehearsal, the last one was not sent."""
 
     operation: str
     request: Mapping[str, Any]
@@ -65,12 +65,12 @@ class SourceTransport:
     """Transport that sends the requests of a connection to a source and records them."""
 
     def __init__(self, source: Source, *, rehearses: bool = False) -> None:
-        """Create a transport. `rehearses` stops the call before its first write."""
+        """Create a transport. If `rehearses` is True, a call is stopped before its first write."""
         self._source, self._rehearses = source, rehearses
         self.sent: list[Sent] = []
 
     def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
-        """Run one operation. Raises ServiceError."""
+        """Run one operation. Raises ServiceError if it fails."""
         if self._rehearses and not is_read(operation, request):
             self.sent.append(Sent(operation, request))
             raise _Stopped
@@ -92,7 +92,7 @@ def _since_ms(started: float) -> float:
 
 
 def _spent(operation: str, answer: Mapping[str, Any]) -> Spent:
-    """Return the units of a response. Other engines may return no consumed capacity, or only parts of it."""
+    """Return the units that a response reports. Other engines may report none, or only some of them."""
     try:
         return of_receipts(operation, answer)
     except (KeyError, TypeError):
@@ -115,7 +115,7 @@ class RunResult:
     cost: float | None
     """On-demand price of the consumed units, or None if the responses contain no consumed capacity."""
     items: tuple[Mapping[str, Any], ...] = ()
-    """Returned items as values by field. The value of "" is the entity, see `entity_of`."""
+    """Returned items, as values by field name. The empty field name maps to the name of the entity."""
     entities: tuple[str, ...] = ()
     number: int | None = None
     """The count that a pattern returned."""
@@ -155,7 +155,7 @@ class PatternRunner:
         cursor: str = "",
         rehearses: bool = False,
     ) -> RunResult:
-        """Run a call of a pattern. A rehearsal sends only the reads before its first write."""
+        """Call a pattern. With `rehearses`, send only the reads before the first write."""
         transport = SourceTransport(self._source, rehearses=rehearses)
         connection = connection_of(transport, self._cursor_key)
         answer: Any = None
@@ -200,7 +200,7 @@ def _options(pattern: Pattern[..., Any], cursor: str) -> dict[str, Any]:
 
 
 def _fields(entity: BaseModel) -> dict[str, Any]:
-    """Return the fields of an item as text, in their order."""
+    """Return the fields of an item in order, with their values as text."""
     try:
         values = entity.model_dump(mode="json", warnings=False)
     except ValueError:  # binary that is not UTF-8

@@ -1,4 +1,4 @@
-"""Generated items of a design, and arguments for its patterns that match them."""
+"""Generated items of a design, and arguments with which its patterns return or change them."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _ATTEMPTS: Final = 20
 
 
 class Sample:
-    """Generated items. A design has the same items all day, so that pages can refer to them."""
+    """Generated items of a design. They are the same all day, so that links to them remain valid."""
 
     def __init__(self, design: Design, now_s: float, items: int = ITEMS) -> None:
-        """Generate about `items` items. Raises MissingGeneratorError without the extra `verify`."""
+        """Generate about `items` items. Raises MissingGeneratorError if the extra `verify` is not installed."""
         values = ValueGenerator(0, now_s - now_s % _DAY_S)  # expiry times lie in the future
         made_by = generators(design, items, values)
         self._stored = StoredEntities(design.entities)
@@ -49,20 +49,20 @@ class Sample:
             self._stored.add(spec, entity)
 
     def items(self, table: Table) -> Iterator[dict[str, Any]]:
-        """Yield the items of a table, with the sentinels of unique values."""
+        """Yield the items of a table, including the items that reserve unique values."""
         for spec in table.entities:
             for entity in self._stored.all(spec):
                 yield item_builder(spec).item(entity)
                 yield from sentinels_of(spec, entity)
 
     def arguments(self, pattern: Pattern[..., Any]) -> Mapping[str, Any]:
-        """Return arguments of a call that match these items. Raises KeyplanError if none match."""
+        """Return arguments for a call that uses these items. Raises KeyplanError if there are none."""
         return self._arguments.draw(pattern)
 
     def store(self, design: Design, source: Source) -> int:
-        """Create missing tables, write all items to a source, and return the number of items.
+        """Create missing tables, write all items to a database, and return the number of items.
 
-        Raises KeyplanError for a table that differs from its declaration, or if a call of the source fails.
+        Raises KeyplanError if a table differs from its declaration or a call to the database fails.
         """
         connection_of(source, b"").create_tables(*design.tables)
         count = 0

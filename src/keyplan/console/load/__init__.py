@@ -107,7 +107,7 @@ class _Pages:
         return window if self._tables is None else window.within(self._shows)
 
     def _shows(self, name: Name) -> bool:
-        """Return True if a name belongs to the shown tables."""
+        """Return True if a name belongs to the tables that are shown."""
         kind, text = name
         if self._tables is None:
             return True
@@ -182,7 +182,7 @@ class _Pages:
 
 
 def _chart(window: LoadWindow, title: str, series: Sequence[tuple[str, Sequence[float]]]) -> Markup:
-    """Return a chart of rates. The current bucket is omitted until half of it has passed."""
+    """Return a chart of rates per second. The current bucket is omitted until half of its time has passed."""
     most = max((value for _, values in series for value in values), default=0.0)
     has_begun = window.now - window.times[-1] < window.span.step_s / 2
     shown = [(name, [*values[:-1], None] if has_begun else values) for name, values in series]
@@ -190,13 +190,15 @@ def _chart(window: LoadWindow, title: str, series: Sequence[tuple[str, Sequence[
 
 
 def _place_path(place: str) -> str:
-    """Return the path of the items of a table, or table/index."""
+    """Return the path of the page with the items of a table or index. `place` is a table name, or table/index."""
     table, _, index = place.partition("/")
     return f"data/tables/{quote(table, safe='')}/" + (f"?{urlencode({'index': index})}" if index else "")
 
 
 def _key_path(use: KeyUse) -> str:
-    """Return the path of an item collection, or an empty string for a key of several attributes."""
+    """Return the path of the page with an item collection, or an empty string if the partition key has several
+    attributes.
+    """
     table, _, index = use.place.partition("/")
     query = {"index": index, "pk": use.key} if index else {"pk": use.key}
     return "" if SEPARATOR in use.key else f"data/tables/{quote(table, safe='')}/?{urlencode(query)}"
@@ -253,7 +255,9 @@ def _labels(window: LoadWindow) -> list[str]:
 
 
 def _reporting(console: Frame) -> Callable[[Request], Any]:
-    """Return the handler of programs' reports, which require the console's token as a bearer token but no cookie."""
+    """Return the handler that accepts reports of programs. It requires the console's token as a bearer token, but no
+    cookie.
+    """
 
     async def receive(request: Request) -> Response:
         if not console.access.has_bearer_token(request):

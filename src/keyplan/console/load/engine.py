@@ -32,7 +32,7 @@ _STATEMENTS: Final = frozenset({"ExecuteStatement", "BatchExecuteStatement", "Ex
 
 
 class _Share(NamedTuple):
-    """Units of one partition key value in a table or index."""
+    """The units that a request consumed for one partition key value of a table or index."""
 
     place: str
     key: str
@@ -43,7 +43,7 @@ class _Share(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A table or index of the engine's catalog."""
+    """A table or index in the engine's catalog."""
 
     table: Table
     index: Index | None
@@ -51,7 +51,7 @@ class _Place:
     kinds: tuple[str, ...]
 
     def values(self, item: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
-        """Return the partition key of an item or key, or None if it is incomplete."""
+        """Return the partition key values in an item or key, or None if some are missing."""
         values = [item.get(name) for name in self.names]
         fits = all(value is not None and kind in value for value, kind in zip(values, self.kinds, strict=True))
         return [value for value in values if value is not None] if fits else None
@@ -63,7 +63,7 @@ class EngineLoad:
     def __init__(
         self, engine: Engine, recorder: LoadRecorder, matcher: Matcher, is_own: Callable[[], bool] = lambda: False
     ) -> None:
-        """Prepare the observer. `is_own` returns True during calls that are not counted, such as the console's."""
+        """Prepare the observer. Calls during which `is_own` returns True, such as the console's, are not counted."""
         self._engine, self._recorder, self._matcher, self._is_own = engine, recorder, matcher, is_own
         self._clock = engine.clock
         own = engine.faults.throttle if engine.faults is not None else None
@@ -162,7 +162,7 @@ class EngineLoad:
         return parts
 
     def place(self, name: str) -> _Place | None:
-        """Return a table, or table/index, of the catalog."""
+        """Return a table or index of the catalog by its name, which is table or table/index."""
         table_name, _, index_name = name.partition("/")
         table = self._engine.catalog.known_table(table_name)
         if table is None:
@@ -182,7 +182,7 @@ class EngineLoad:
         return place
 
     def partitions(self, name: str) -> tuple[bytes, ...]:
-        """Return the first key of each partition of a table, or table/index. Empty for an unknown name."""
+        """Return the first key of each partition of a table or index, or an empty tuple for an unknown name."""
         known = self.place(name)
         if known is None:
             return ()
@@ -191,14 +191,14 @@ class EngineLoad:
 
 
 def _bookkeeping(items: Sequence[Touched]) -> str | None:
-    """Return a name for requests to keyplan's own tables, such as the checkpoints of consumers, or None."""
+    """Return a label for requests that access keyplan's own tables, such as the checkpoints of consumers, or None."""
     tables = {one.table for one in items}
     is_own = tables and all(table.startswith(_OWN_TABLES) for table in tables)
     return f"bookkeeping in {min(tables)}" if is_own else None
 
 
 def _form(operation: str, request: Mapping[str, Any], items: Sequence[Touched]) -> tuple[str, str]:
-    """Return the form of an undeclared request, and its details, which include values."""
+    """Return the form of an undeclared request without values, and its details with values."""
     if operation in _STATEMENTS:
         statement = str(request.get("Statement", ""))[:400]
         return f"{operation} {statement[:80]}".strip(), statement
@@ -206,7 +206,7 @@ def _form(operation: str, request: Mapping[str, Any], items: Sequence[Touched]) 
 
 
 class _PartitionNames(Mapping[str, Sequence[str]]):
-    """Names of partition key attributes by table, or table/index."""
+    """Names of the partition key attributes, by table or table/index."""
 
     def __init__(self, load: EngineLoad) -> None:
         self._load = load
@@ -225,7 +225,7 @@ class _PartitionNames(Mapping[str, Sequence[str]]):
 
 
 def _is_refused(resource: ThrottledResource, charge: CapacityCharge, now: float) -> bool:
-    """Return True if the service would throttle these units. Otherwise, consume the units."""
+    """Return True if the service would throttle a request with these units. Otherwise, count the units as consumed."""
     if resource.refusal(charge, now) is not None:
         return True
     resource.take(charge)
@@ -233,12 +233,12 @@ def _is_refused(resource: ThrottledResource, charge: CapacityCharge, now: float)
 
 
 def _own_place(place: str, index: Index | None) -> str:
-    """Return the place whose partitions contain the rows. A local index is in the partitions of its table."""
+    """Return the name of the table or index in whose partitions the rows are. A local index uses those of its table."""
     return place if index is None or index.is_global else place.partition("/")[0]
 
 
 def _stored(values: Sequence[Mapping[str, Any]]) -> bytes:
-    """Return the stored bytes of a partition key value."""
+    """Return a partition key value in the form in which the engine stores it."""
     parts = []
     for value in values:
         ((kind, content),) = value.items()

@@ -14,7 +14,7 @@ from keyplan.cost.prices import PriceBook
 from keyplan.design.declaring.design import Design
 
 _DEARER: Final = 1.5
-"""Ratio of measured to expected units from which a pattern is reported."""
+"""Ratio of measured to expected units above which a pattern is reported as more expensive."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class PatternForecast:
     measured: float
     """Measured requests per second."""
     expected_units: float
-    """Read and write units that the price model expects of a call."""
+    """Read and write units of a call according to the price model."""
     measured_units: float | None
-    """Average units of a measured request, or None without requests."""
+    """Average measured units of a request, or None if there were no requests."""
     forecast: float | None
     """Monthly on-demand price at the declared rate in dollars, or None without a rate."""
     projected: float
@@ -40,12 +40,12 @@ class PatternForecast:
 
     @property
     def forecast_or_zero(self) -> float:
-        """Return the forecast cost, or 0 without a rate."""
+        """Return the forecast cost, or 0 if no rate is declared."""
         return self.forecast or 0.0
 
     @property
     def verdict(self) -> str:
-        """Return the verdict: "above peak", "dearer", "cheaper", "as declared", or "" if nothing is measured."""
+        """Return "above peak", "dearer", "cheaper" or "as declared", or "" if nothing was measured."""
         if self.measured_units is None:
             return ""
         if self.peak is not None and self.measured > self.peak:
@@ -71,7 +71,9 @@ class Forecast:
         ]
 
     def compare(self, measured: Mapping[str, LoadCounts], seconds: float) -> list[PatternForecast]:
-        """Compare every pattern with its counts of the last `seconds`, sorted by projected, then by forecast cost."""
+        """Compare every pattern with its counts of the last `seconds`. The patterns with the highest projected cost
+        come first.
+        """
         rows = []
         for name, design, pattern, price, units in self._rows:
             rate, schema, counts = pattern.facts.rate, pattern.plan.schema, measured.get(name, LoadCounts())

@@ -28,9 +28,9 @@ class Heat:
     place: str
     partitions: int
     busiest: float
-    """The maximum share of its throughput limit that a partition used in a bucket, where 1 is the limit."""
+    """The largest share of its throughput limit that a partition used within one bucket, where 1 is the limit."""
     busiest_units: float
-    """Units per second of the partition and bucket with the maximum share."""
+    """Units per second of the partition and bucket with the largest share."""
     exceeding: int
     """Number of requests that exceed the throughput limit of a partition or of the table."""
     evenness: float
@@ -39,7 +39,7 @@ class Heat:
 
 
 def heat_of(window: LoadWindow, place: str, lows: Sequence[bytes]) -> Heat:
-    """Return the load of a table or index whose partitions start at the keys `lows`."""
+    """Return the load of a table or index. `lows` are the first keys of its partitions."""
     names = [f"{place} {low.hex()}" for low in lows]
     rows: list[list[LoadCounts | None]] = [
         [bucket.get(("partition", name)) for bucket in window.buckets] for name in names
@@ -114,5 +114,5 @@ def _map(
 
 
 def _level(use: float, busiest: float) -> int:
-    """Return the color of a cell from 0 to 4. A cell with a tenth of the busiest cell's load is two levels lower."""
+    """Return the color level of a cell, from 0 to 4. A tenth of the busiest cell's load is two levels lower."""
     return 0 if use <= 0 else max(0, _LEVELS - 1 + math.floor(2 * math.log10(use / busiest) + _ROUNDING))

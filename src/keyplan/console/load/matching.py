@@ -27,7 +27,9 @@ Values: TypeAlias = Mapping[str, Any]
 
 _CACHED: Final = 2000
 _INCIDENTAL: Final = 1_000_000
-"""Penalty for patterns that read before they write, because a declared read is a better explanation of a request."""
+"""Penalty for patterns that read only before they write. A pattern that is declared as a read explains a request
+better.
+"""
 _BATCH: Final = "BatchWriteItem"
 _TRANSACTION: Final = "TransactWriteItems"
 _MEMBERS: Final = {"filter": "FilterExpression", "condition": "ConditionExpression", "update": "UpdateExpression"}
@@ -54,7 +56,10 @@ class Touched:
 
 
 def touched(operation: str, request: Request, partitions: Mapping[str, Sequence[str]]) -> list[Touched]:
-    """Return the items and collections that a request names. `partitions` are partition keys by table and index."""
+    """Return the items and collections that a request names.
+
+    `partitions` contains the partition key attributes by table, or table/index.
+    """
     match operation:
         case "GetItem" | "DeleteItem" | "UpdateItem":
             return [Touched(operation, _table(request), None, request["Key"], request)]
@@ -111,7 +116,7 @@ def _query(request: Request, partitions: Mapping[str, Sequence[str]]) -> Touched
 
 @dataclass(frozen=True, eq=False)
 class _Candidate:
-    """The plan of a pattern that may explain a request."""
+    """The plan of a pattern from which a request may come."""
 
     pattern: Pattern[..., Any]
     plan: Plan
@@ -134,7 +139,7 @@ class _Candidate:
 
     @cached_property
     def _prefixes(self) -> tuple[KeyValue, ...]:
-        """Return the values of begins_with. A request may contain a different value with the same literal start."""
+        """Return the arguments of begins_with. A request may contain another argument with the same literal start."""
         assert self.plan.key is not None
         return tuple(one.low for one in self.plan.key.sort if one.op == "begins_with")
 
@@ -150,7 +155,9 @@ class _Candidate:
 
     @cached_property
     def specificity(self) -> int:
-        """Return the number of literal characters in the key. The highest number decides between equal plans."""
+        """Return the number of literal characters in the key. Of otherwise equal plans, the one with the most is
+        chosen.
+        """
         plan = self.plan
         if plan.key is not None:
             templates = [value.template for value in self._values]
@@ -167,7 +174,7 @@ class _Candidate:
         return {_MEMBERS[kind]: frozenset(_WORD.findall(text)) for kind, text in expressions(self.plan)}
 
     def score(self, one: Touched) -> int | None:
-        """Return how similar the expressions of a request and the plan are, or None if they cannot be the plan's."""
+        """Return how similar a request's expressions are to the plan's, or None if the plan cannot produce them."""
         plan, request = self.plan, one.request
         if one.operation == "Query" and one.sort != self.sort:
             if not self.pattern.optional:
@@ -192,7 +199,7 @@ class _Candidate:
 
 
 def labels(designs: Sequence[Design]) -> dict[Pattern[..., Any], str]:
-    """Return a label for each pattern: its name, with the design's name before it if several designs use the name."""
+    """Return a label for each pattern: its name, preceded by the design's name if several designs use the same name."""
     designs_of: dict[str, set[int]] = {}
     for number, design in enumerate(designs):
         for pattern in design.patterns:
@@ -237,7 +244,7 @@ class Matcher:
     def pattern(self, operation: str, items: Sequence[Touched]) -> str | None:
         """Return the name of the pattern that explains a request, or None.
 
-        If a program combines declared reads or writes in a transaction, the name is such as transact(take, give).
+        If a program combines declared patterns in a transaction of its own, the name lists them: transact(take, give).
         """
         if not items:
             return None
@@ -434,5 +441,5 @@ def _form(one: Touched, operation: str) -> str:
 
 
 _KEY_START: Final = re.compile(r"[A-Za-z_]{1,30}[#:|/]")
-"""Literal start of a key in most designs, before its first value."""
+"""Literal text with which keys start in most designs, before their first value."""
 _CHANGES_NAMED: Final = 5

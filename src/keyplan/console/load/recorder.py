@@ -2,8 +2,8 @@
 
 Names belong to a kind, such as ("pattern", "tasks_due") or ("place", "app/open"). Every window keeps a fixed number of
 buckets. A bucket keeps a limited number of names of each kind, and all other names are counted together as OTHER. The
-hottest keys come from two generations of counters, which are pruned to the largest counters. Their counts are therefore
-upper bounds.
+hottest keys come from the current and the previous set of counters. Each set is pruned to its largest counters, so the
+counts of keys are upper bounds.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _NAMES: Final = 150
 """Maximum number of names of one kind in a bucket. Further names are counted as OTHER."""
 _KEYS: Final = 500
 _KEYS_S: Final = 300.0
-"""Duration of one generation of key counters, in seconds."""
+"""Time in seconds after which a new set of key counters is started."""
 
 
 @dataclass(frozen=True)
 class LoadSpan:
-    """Span of time that a page shows."""
+    """Span of time that a page can show."""
 
     name: str
     title: str
@@ -51,7 +51,7 @@ SPANS: Final = (
     LoadSpan("1h", "1 hour", 60, 60),
     LoadSpan("1d", "1 day", 900, 96),
 )
-"""Spans, the finest first. The step of each span is a multiple of the previous step."""
+"""Spans from the finest to the coarsest. The step of each span is a multiple of the previous step."""
 
 
 class LoadCounts:
@@ -104,14 +104,14 @@ Bucket: TypeAlias = dict[Name, LoadCounts]
 
 
 class _Ring:
-    """The latest buckets of one span, each with its number. Buckets without requests are missing."""
+    """The latest buckets of one span, by number. Buckets without requests are missing."""
 
     def __init__(self, span: LoadSpan) -> None:
         self.span = span
         self._buckets: deque[tuple[int, Bucket]] = deque()
 
     def bucket(self, at: float) -> Bucket:
-        """Return the bucket of a time. Buckets that are no longer in the window are removed."""
+        """Return the bucket for the time `at`, and remove buckets that have left the window."""
         number = int(at // self.span.step_s)
         if self._buckets and self._buckets[-1][0] >= number:
             return self._buckets[-1][1]
@@ -130,14 +130,14 @@ class _Ring:
 
 
 class KeyUse(NamedTuple):
-    """Use of one partition key value: an item collection of a table or index."""
+    """Use of one partition key value of a table or index."""
 
     place: str
     key: str
     units: float
     requests: int
     excess: float
-    """Maximum number of the units that may belong to other keys."""
+    """Maximum number of these units that may belong to other keys."""
 
 
 class _TopKeys:
@@ -215,7 +215,7 @@ class LoadWindow:
         return max(1.0, self.now - max(self.since, self.times[0]))
 
     def within(self, keeps: Callable[[Name], bool]) -> LoadWindow:
-        """Return the window with only the names that `keeps` accepts. Its total counts only their requests."""
+        """Return the window with only the names that `keeps` accepts. The total also counts only their requests."""
         buckets = []
         for bucket in self.buckets:
             kept = {name: counts for name, counts in bucket.items() if name != TOTAL and keeps(name)}
@@ -227,7 +227,7 @@ class LoadWindow:
         return replace(self, buckets=tuple(buckets))
 
     def totals(self, kind: Kind) -> dict[str, LoadCounts]:
-        """Return the counts of the whole window by name, the most units first."""
+        """Return the counts of the whole window by name, sorted by units in descending order."""
         totals: dict[str, LoadCounts] = {}
         for bucket in self.buckets:
             for (its_kind, name), counts in bucket.items():
@@ -241,7 +241,7 @@ class LoadWindow:
         return self.totals("total").get("", LoadCounts())
 
     def series(self, name: Name, attribute: str) -> list[float]:
-        """Return an attribute of a name's counts per second, for each bucket."""
+        """Return an attribute of the counts of `name`, per second, for each bucket."""
         last = self.now - self.times[-1]
         lengths = [float(self.span.step_s)] * (len(self.buckets) - 1) + [max(1.0, last)]
         return [
@@ -289,7 +289,7 @@ class LoadRecorder:
                 top.add(place, key, units * weight, weight)
 
     def add_counts(self, entries: Mapping[Name, LoadCounts]) -> None:
-        """Add counts of several requests, by name."""
+        """Add the counts of several requests, by name."""
         now = self.clock.now()
         with self._lock:
             bucket = self._bucket(now)
@@ -303,7 +303,7 @@ class LoadRecorder:
         self.add_undeclared_counts(form, counts, detail)
 
     def add_undeclared_counts(self, form: str, counts: LoadCounts, detail: str = "") -> None:
-        """Count requests that no declared pattern explains."""
+        """Add the counts of requests that no declared pattern explains."""
         now = self.clock.now()
         with self._lock:
             use = self._undeclared.get(form)
@@ -347,13 +347,15 @@ class LoadRecorder:
         return sorted(uses, key=lambda use: (-use.units, -use.requests, use.place, use.key))[:most]
 
     def undeclared(self) -> list[UndeclaredUse]:
-        """Return the requests that no declared pattern explains since the start, the most units first."""
+        """Return the requests since the start that no declared pattern explains, sorted by units in
+        descending order.
+        """
         with self._lock:
             uses = list(self._undeclared.values())
         return sorted(uses, key=lambda use: (-use.counts.units, -use.counts.requests, use.form))
 
     def _bucket(self, now: float) -> Bucket:
-        """Return the finest bucket of a time. A complete bucket is first added to the buckets of the other spans."""
+        """Return the current bucket of the finest span. Complete buckets are first added to the other spans."""
         finest = self._rings[0]
         last = finest.last()
         bucket = finest.bucket(now)

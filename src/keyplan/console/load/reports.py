@@ -1,6 +1,6 @@
-"""Reports of connected programs, which contain the counts of their meters and are added to the recorder.
+"""Reports of connected programs: the counts of their meters, which are added to the recorder.
 
-A report contains totals since the start of the program, and only the difference to the previous report is counted.
+A report contains totals since the start of the program, and only the difference from the previous report is counted.
 Therefore no counts are missing if a report is lost.
 """
 
@@ -18,7 +18,9 @@ from keyplan.console.load.recorder import TOTAL, LoadCounts, LoadRecorder, Name
 
 REPORT_BYTES: Final = 1024 * 1024
 _RUNS: Final = 64
-"""Maximum number of program runs that are remembered. The run that reported least recently is removed first."""
+"""Maximum number of program runs that are remembered. If there are more, the run with the oldest report is
+forgotten.
+"""
 _Text = Field(min_length=1, max_length=400)
 
 

@@ -1,4 +1,6 @@
-"""State of the Load room: the recorder of a source, which an observer of its engine or reports of programs fill."""
+"""State of the Load room: the recorder of a database, which is filled by an observer of its engine or by program
+reports.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +25,11 @@ if TYPE_CHECKING:
     from keyplan.design.declaring.design import Design
 
 _HEAT_MAPS: Final = 8
-"""Maximum number of tables and indexes whose partitions are drawn."""
+"""Maximum number of tables and indexes whose heat maps are drawn."""
 
 
 class LoadRoom:
-    """Recorded load of a source, for all pages of a console."""
+    """Recorded load of a database, shared by all pages of a console."""
 
     def __init__(self, source: Source, designs: Sequence[Design]) -> None:
         """Start observing the source's engine if it is in this process."""
@@ -43,7 +45,7 @@ class LoadRoom:
             self.engine.start()
 
     def watch(self, meter: Meter, program: str) -> None:
-        """Record the counts of a meter in this process, in addition to those that programs report."""
+        """Record the counts of a meter in this process, in addition to those that other programs report."""
         self._meters.append((meter, program, secrets.token_hex(8)))
 
     def window(self, span: str = "5m") -> LoadWindow:
@@ -53,7 +55,9 @@ class LoadRoom:
         return self.recorder.window(span)
 
     def heat(self, window: LoadWindow, most: int = _HEAT_MAPS) -> list[Heat]:
-        """Return the heat of the tables and indexes with the most units, or nothing without an embedded engine."""
+        """Return the heat maps of the tables and indexes with the most units, or an empty list without an embedded
+        engine.
+        """
         if self.engine is None:
             return []
         busy = {name.partition(" ")[0] for name in window.totals("partition")}
@@ -66,5 +70,5 @@ class LoadRoom:
 
     @cached_property
     def prediction(self) -> Forecast:
-        """The forecast for all designs."""
+        """The forecast of the load for all designs."""
         return Forecast(self.designs, book())
