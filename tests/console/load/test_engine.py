@@ -269,4 +269,4 @@ def test_forecast_and_measurement_stand_side_by_side(room: LoadRoom, db: Connect
     assert rows["tasks"].forecast is None
     clock.advance(60)
     later = {row.name: row for row in room.forecast(room.recorder.window())}["add_task"]
-    assert later.verdict == "dearer"
+    assert later.verdict == "more expensive"

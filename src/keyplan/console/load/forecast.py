@@ -13,7 +13,7 @@ from keyplan.cost.expected import expected
 from keyplan.cost.prices import PriceBook
 from keyplan.design.declaring.design import Design
 
-_DEARER: Final = 1.5
+_MORE_EXPENSIVE: Final = 1.5
 """Ratio of measured to expected units above which a pattern is reported as more expensive."""
 
 
@@ -45,14 +45,14 @@ class PatternForecast:
 
     @property
     def verdict(self) -> str:
-        """Return "above peak", "dearer", "cheaper" or "as declared", or "" if nothing was measured."""
+        """Return "above peak", "more expensive", "cheaper" or "as declared", or "" if nothing was measured."""
         if self.measured_units is None:
             return ""
         if self.peak is not None and self.measured > self.peak:
             return "above peak"
-        if self.expected_units and self.measured_units > _DEARER * self.expected_units:
-            return "dearer"
-        if self.measured_units * _DEARER < self.expected_units:
+        if self.expected_units and self.measured_units > _MORE_EXPENSIVE * self.expected_units:
+            return "more expensive"
+        if self.measured_units * _MORE_EXPENSIVE < self.expected_units:
             return "cheaper"
         return "as declared"
 
