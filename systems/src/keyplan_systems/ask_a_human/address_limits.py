@@ -1,4 +1,4 @@
-"""Limits per network address across all processes. Requests are counted in the table `keyplan-rate-limits`."""
+"""Limits on requests per network address. All processes share the counters in the table `keyplan-rate-limits`."""
 
 from __future__ import annotations
 
@@ -12,35 +12,43 @@ from keyplan.clock import Clock
 from keyplan_systems.web.rate_limits import Limit, SharedLimit, limit_from
 
 AGENTS_VARIABLE: Final = "KEYPLAN_ASK_A_HUMAN_AGENT_LIMIT"
-"""Environment variable with the limit of agent registrations."""
+"""Environment variable that overrides the limit on agent registrations per address."""
 AGENTS: Final = Limit("agent registrations", 20, 3_600, per="address")
 
 
 DEVICES_VARIABLE: Final = "KEYPLAN_ASK_A_HUMAN_DEVICE_LIMIT"
-"""Environment variable with the limit of device registrations."""
+"""Environment variable that overrides the limit on device registrations per address."""
 DEVICES: Final = Limit("device registrations", 60, 3_600, per="address")
 ANSWERS_VARIABLE: Final = "KEYPLAN_ASK_A_HUMAN_ANSWER_LIMIT"
-"""Environment variable with the limit of answers to all questions."""
+"""Environment variable that overrides the limit on answers per address, across all questions."""
 ANSWERS: Final = Limit("answers", 120, 3_600, per="address")
 PER_QUESTION_VARIABLE: Final = "KEYPLAN_ASK_A_HUMAN_ANSWERS_PER_ADDRESS"
-"""Environment variable with the maximum number of answers to one question, or "off"."""
+"""Environment variable with the maximum number of answers per address to one question, or "off" for no maximum."""
 PER_QUESTION: Final = 3
-"""Default maximum: a household or a few colleagues behind one address can answer, but cannot close a question alone."""
+"""Default maximum number of answers per address to one question.
+
+A household or a few colleagues behind one address can all answer, but cannot close a question alone.
+"""
 
 
 @dataclass(frozen=True)
 class AddressLimits:
-    """The limits of one address, each of which raises TooManyRequestsError."""
+    """The limits on requests from one network address. Requests beyond a limit raise TooManyRequestsError."""
 
     agents: SharedLimit
     devices: SharedLimit
     answers: SharedLimit
     answers_per_question: int | None
-    """Maximum number of stored answers to one question, or None for no limit. Each answer's transaction counts them."""
+    """Maximum number of answers to one question, or None for no maximum. The transaction that stores an answer enforces
+    it.
+    """
 
     @classmethod
     def over(cls, connection: Connection, clock: Clock, environment: Mapping[str, str] | None = None) -> AddressLimits:
-        """Read the limits from the environment. Raises ValueError for a malformed limit."""
+        """Return the limits, with their counters in the connected database.
+
+        The limits are read from the environment variables above. Raises ValueError for a malformed limit.
+        """
         limits = ((AGENTS_VARIABLE, AGENTS), (DEVICES_VARIABLE, DEVICES), (ANSWERS_VARIABLE, ANSWERS))
         agents, devices, answers = (
             SharedLimit(connection, clock, limit_from(variable, default, environment)) for variable, default in limits
@@ -49,7 +57,7 @@ class AddressLimits:
 
     @classmethod
     def off(cls, connection: Connection, clock: Clock) -> AddressLimits:
-        """Return limits that are disabled, for callers that are not API clients."""
+        """Return disabled limits, for callers within this process."""
         unlimited = SharedLimit(connection, clock, None)
         return cls(unlimited, unlimited, unlimited, None)
 

@@ -21,13 +21,16 @@ app = typer.Typer(no_args_is_help=True)
 
 
 class Agents:
-    """Registration and authentication of agents. Threads can share it."""
+    """Registration and authentication of agents. Instances are thread-safe."""
 
     def __init__(self, base: Base) -> None:
         self._base, self._connection = base, base.connection
 
     def register(self, agent: str) -> str:
-        """Register an agent and return its secret. Raises AgentIdTakenError."""
+        """Register an agent ID and return the agent's new secret.
+
+        Raises AgentIdTakenError if the ID is already registered.
+        """
         secret = credentials.new_secret("agent")
         hashed = credentials.secret_hash(secret)
         new = Agent(agent=agent, secret_hash=hashed, registered_at=iso(self._base.now_ms))
@@ -39,7 +42,7 @@ class Agents:
         return secret
 
     def authenticate(self, agent: str, secret: str) -> bool:
-        """Return True if a secret belongs to the agent.
+        """Return True if the secret belongs to the agent.
 
         The first use of a rotated secret invalidates the previous secret.
         """
@@ -63,17 +66,17 @@ class Agents:
     def rotate(self, agent: str) -> str:
         """Return a new secret for an authenticated agent.
 
-        The current secret stays valid until the new one is used for the first time, so a lost response does not lock
-        the agent out.
+        The current secret stays valid until the new secret is first used, so a lost response does not lock the agent
+        out.
         """
         secret = credentials.new_secret("agent")
         self._base.decide(design_questions.rotate_secret(agent, credentials.secret_hash(secret)))
         return secret
 
     def issue(self, agent: str) -> str | None:
-        """Return a new secret for an agent that has lost its secret, and invalidate its other secrets.
+        """Replace all secrets of an agent that has lost its secret, and return the new secret.
 
-        Returns None for an unknown ID.
+        Returns None if the agent ID is unknown.
         """
         secret = credentials.new_secret("agent")
         try:
@@ -93,7 +96,7 @@ def issue(
     agent: Annotated[str, typer.Argument(help="The agent's id, as in X-Agent-Id.")],
     url: Annotated[str, typer.Option(help="A database file, http://host:port or aws://region.")],
 ) -> None:
-    """Print a new secret for an agent and invalidate the others."""
+    """Print a new secret for an agent and invalidate its other secrets."""
     clock = SystemClock()
     try:
         with keyplan.connect(url, clock=clock) as connection:

@@ -32,12 +32,15 @@ from keyplan_systems.ask_a_human.entities import Response as StoredResponse
 from keyplan_systems.ask_a_human.entities import UserStats
 
 RECENT_ANSWERS = 100
-"""Number of a user's most recent answers that are marked in lists of questions."""
+"""Number of a user's most recent answers for which lists mark the question as answered."""
 
 
 @dataclass(frozen=True)
 class AnswerResult:
-    """A stored answer with its effects. A repeated answer has no allowance, because it was not counted."""
+    """A stored answer, the reply to the user, and the user's remaining allowance.
+
+    `allowance` is None for a repeated answer, which does not count against the rate limit.
+    """
 
     response: Response
     reply: Reply
@@ -45,18 +48,21 @@ class AnswerResult:
 
     @property
     def repeated(self) -> bool:
-        """Whether an earlier request stored the answer."""
+        """Whether an earlier request already stored this answer."""
         return self.allowance is None
 
 
 class Answers:
-    """Operations of users on questions. Threads can share it."""
+    """Operations of users on questions. Instances are thread-safe."""
 
     def __init__(self, base: Base, limits: AddressLimits) -> None:
         self._base, self._connection, self._limits = base, base.connection, limits
 
     def feed(self, audience: Audience | None, limit: int, cursor: str | None) -> Page[Question]:
-        """Return answerable questions, newest first. Raises CursorError if the cursor belongs to another list."""
+        """Return a page of answerable questions, newest first.
+
+        With an audience, only questions for it are returned. Raises CursorError if the cursor belongs to another list.
+        """
         now_s = self._base.now_ms // SECOND_MS
         call = (
             design_questions.open_questions(now_s)
@@ -66,7 +72,10 @@ class Answers:
         return self._page(call, limit, cursor)
 
     def neediest(self, audience: Audience | None, limit: int, cursor: str | None) -> Page[Question]:
-        """Return answerable questions, those with the smallest share of answers first. Raises CursorError."""
+        """Return a page of answerable questions, sorted by their percentage of required answers, lowest first.
+
+        With an audience, only questions for it are returned. Raises CursorError if the cursor belongs to another list.
+        """
         now_s = self._base.now_ms // SECOND_MS
         call = (
             design_questions.needy_questions(now_s)
@@ -80,15 +89,19 @@ class Answers:
         return Page(tuple(readable(records.question, page)), page.cursor)
 
     def answered(self, caller: Identity) -> frozenset[str]:
-        """Return the IDs of the questions that a user answered most recently. A new answer may be missing."""
+        """Return the IDs of the questions that the caller answered most recently.
+
+        The index is eventually consistent, so a question that was just answered may be missing.
+        """
         call = design_responses.recent_answers(caller.person)
         page = self._connection.run(call, limit=RECENT_ANSWERS, unreadable=log_unreadable)
         return frozenset(one.question_id for one in page)
 
     def own(self, question_id: str, caller: Identity) -> tuple[Response, Reply | None] | None:
-        """Return the caller's answer to a question with the reply to it, or None without an answer.
+        """Return the caller's answer to a question and the reply to that answer, or None if the caller has not
+        answered.
 
-        For another device with the same fingerprint, the answer's content is hidden and the reply is None.
+        The reply is None unless the request comes from the device that sent the answer.
         """
         stored = self._response(question_id, caller)
         if stored is None:
@@ -97,7 +110,10 @@ class Answers:
         return records.response(stored), records.reply(stored) if is_own else None
 
     def look(self, question_id: str, caller: Identity) -> tuple[Question, bool]:
-        """Return a question, and whether the caller can answer it. Raises QuestionNotFoundError."""
+        """Return a question, and whether the caller can answer it.
+
+        Raises QuestionNotFoundError if the question does not exist or was removed.
+        """
         now_ms = self._base.now_ms
         question = self._base.question(question_id, now_ms)
         can_answer = questions.status_at(question, now_ms).answerable and self._response(question_id, caller) is None
@@ -106,10 +122,12 @@ class Answers:
     def answer(
         self, caller: Identity, zone: ZoneInfo, body: Mapping[str, object], address: str | None = None
     ) -> AnswerResult:
-        """Store an answer with all its effects. A repeated answer from the same device gets the same reply.
+        """Store an answer, and update the question, the user's points and badges, and the leaderboards in one
+        transaction.
 
-        `address` is the network address of the request, or None within this process. Raises RefusedError, in the
-        documented order of checks, and TooManyRequestsError.
+        If the same device repeats an answer, it gets the original reply. `address` is the network address of the
+        client, or None for a call within this process. Raises a subclass of RefusedError if a rule rejects the answer;
+        the rules are checked in the documented order. Raises TooManyRequestsError if the address exceeds its limit.
         """
         question_id = body.get("question_id")
         if not isinstance(question_id, str):
@@ -154,7 +172,8 @@ class Answers:
         device: str | None,
         address: str | None,
     ) -> Scored | None:
-        """Write the answer. Return None if an item that the answer depends on has changed since it was read."""
+        """Write the answer in a transaction. Return None if an item that it depends on has changed since it was read.
+        """
         person = response.fingerprint_hash
         known = self._connection.run(design_people.stats_of_user(person))
         notice = self._connection.run(design_push.notice_of(question.question_id, person))
@@ -180,7 +199,10 @@ class Answers:
 
 
 def _repeated(stored: StoredResponse, caller: Identity, body: Mapping[str, object]) -> AnswerResult | None:
-    """Return the original reply if the device and the content show that this request stored the response, or None."""
+    """Return the original reply if this request repeats the stored response, or None.
+
+    A request is a repetition if it has the same device and the same content.
+    """
     reply, response = records.reply(stored), records.response(stored)
     if reply is None or caller.device is None or stored.device != caller.device:
         return None

@@ -1,4 +1,4 @@
-"""Common parts of all operations: connection, clock, request limits, and failures caused by stale reads."""
+"""Common parts of all operations: connection, clock, rate limits, and handling of stale reads."""
 
 from __future__ import annotations
 
@@ -37,40 +37,42 @@ _log = logging.getLogger(__name__)
 Input = TypeVar("Input")
 Result = TypeVar("Result")
 ATTEMPTS = 80
-"""Maximum number of attempts if items change concurrently, which exceeds the number of answers to a question."""
+"""Maximum number of attempts if concurrent writes change the items. It exceeds the number of answers to a question."""
 
 
 STALE = (AlreadyExistsError, ConditionFailedError, NotFoundError, VersionConflictError)
-"""Failures of a write whose items have changed since they were read."""
+"""Errors that show that an item has changed since it was read."""
 PASSING = (ThrottledError, WriteConflictError)
-"""Failures of a transaction's part that may succeed if the transaction is repeated unchanged."""
+"""Errors of a transaction that may succeed if it is repeated unchanged."""
 UNREADABLE = (UnreadableItemError, ValueError)
-"""Errors for unreadable items: the item does not match its entity, or the rules do not know its values."""
+"""Errors for an item that does not match its entity or that has a value unknown to the domain rules."""
 
 
 class BusyError(Exception):
-    """Raised if the same items change concurrently too often."""
+    """Raised if an operation fails after all attempts because other requests change the same items."""
 
 
 @dataclass(frozen=True)
 class Failures:
-    """The failures of a worker, which continues with the other units and reports failures at the end."""
+    """The errors of a worker's run. The worker continues with its next task after an error and reports all errors at
+    the end.
+    """
 
     found: list[Exception] = field(default_factory=list)
 
     def each(self, do: Callable[[Input], Result | None], inputs: Iterable[Input]) -> list[Result]:
-        """Return the results for all inputs, without None. A failure does not block later inputs."""
+        """Call `do` for every input and return the results, omitting None. An error does not stop the other inputs."""
         return list(self.some(do, inputs))
 
     def some(self, do: Callable[[Input], Result | None], inputs: Iterable[Input]) -> Iterator[Result]:
-        """Yield the same results as `each`, sequentially."""
+        """Yield the results of `each` one by one."""
         for value in inputs:
             result = self._try(partial(do, value))
             if result is not None:
                 yield result
 
     def first(self, do: Callable[[Input], Result | None], inputs: Iterable[Input], most: int) -> list[Result]:
-        """Return the results of at most `most` inputs. Inputs with unreadable items do not count."""
+        """Call `do` for at most `most` inputs and return the results, omitting None. Unreadable items do not count."""
         results: list[Result] = []
         tried, waiting = 0, iter(inputs)
         while tried < most and (value := self._try(lambda: next(waiting, None))) is not None:
@@ -89,14 +91,14 @@ class Failures:
             return None
 
     def tell(self, done: int) -> None:
-        """Raise an UnfinishedError with the failures and the number of completed units, if there were failures."""
+        """Raise an UnfinishedError with all errors and the number of completed tasks, if errors occurred."""
         if self.found:
             raise UnfinishedError.of(self.found, done)
 
 
 @dataclass(frozen=True)
 class Base:
-    """The connection and clock of the operations."""
+    """The connection and the clock that all operations use."""
 
     connection: Connection
     clock: Clock
@@ -108,7 +110,9 @@ class Base:
         return from_seconds(self.clock.now())
 
     def count(self, limit: Limit, caller: str) -> Allowance:
-        """Count one request of a caller. Raises RateLimitedError if the limit of the window is reached."""
+        """Count one request of a caller. Raises RateLimitedError if the caller has reached the limit for the current
+        window.
+        """
         now_ms = self.now_ms
         window = limits.window(limit, caller, now_ms)
         call = design_responses.count_request(window.key, limit.allowed, window.ttl_s)
@@ -131,7 +135,10 @@ class Base:
         return limits.allowance(window, counter.requests if counter is not None else 1)
 
     def decide(self, call: Call[Any]) -> None:
-        """Run a write as a transaction, which can be repeated if a response is lost. Raises its first failure."""
+        """Run a write as a transaction, so that it can be retried safely if the response is lost.
+
+        If the transaction fails, raises the error of the first failed write.
+        """
         try:
             if isinstance(call, WriteCall):
                 self.connection.transact(call)
@@ -141,7 +148,7 @@ class Base:
             raise failed.reason from failed
 
     def question(self, question_id: str, now_ms: int) -> Question:
-        """Return a stored question that has not expired. Raises QuestionNotFoundError."""
+        """Return a question. Raises QuestionNotFoundError if it does not exist or its retention time has passed."""
         stored = self.connection.run(design_questions.question_by_id(question_id)) if is_uuid(question_id) else None
         question = None if stored is None else records.question(stored)
         if question is None or questions.removable(question, now_ms):
@@ -149,12 +156,12 @@ class Base:
         return question
 
     def back_off(self, attempt: int) -> None:
-        """Wait for a random time that grows with each attempt, so that concurrent writers finish first."""
+        """Wait for a random time that increases with the number of attempts, so that concurrent writers can finish."""
         self.clock.wait(self._never, self.clock.random.uniform(0, 0.004 * 2 ** min(attempt, 5)))
 
 
 def readable(read: Callable[[Input], Result], stored: Iterable[Input]) -> list[Result]:
-    """Convert stored items to domain values. Items with unknown values are omitted and logged."""
+    """Convert stored items to domain values with `read`. Items that raise ValueError are logged and omitted."""
     values = []
     for item in stored:
         try:
@@ -170,11 +177,11 @@ def log_unreadable(error: Exception) -> None:
 
 
 def unknown_question(question_id: str) -> QuestionNotFoundError:
-    """Return the error for a question ID that does not exist or that the caller may not view."""
+    """Return the error for a question that does not exist or that the caller may not view."""
     return QuestionNotFoundError("no such question", {"question_id": question_id})
 
 
 def is_uuid(text: str) -> bool:
-    """Return True if a caller's text is a valid ID. Other texts are not passed to the database."""
+    """Return True if the text has the format of a question ID. Other texts are not sent to the database."""
     parts = text.split("-")
     return [len(part) for part in parts] == [8, 4, 4, 4, 12] and all(char in "0123456789abcdef-" for char in text)

@@ -1,4 +1,4 @@
-"""Client for agents that submits questions and waits for answers, with a blocking and an async version.
+"""Client for agents that submit questions and wait for answers, with a blocking and an async version.
 
     with AgentClient("https://ask.example") as client:
         credentials = client.register("my-agent")  # once: store credentials.secret, it is shown only once
@@ -7,9 +7,9 @@
         asked = client.submit("Which label is clearer?", type="multiple_choice", options=["Send", "Submit"])
         question = client.wait_for_answers(asked.question_id, timeout_s=900, min_answers=3)
 
-Every submission has an idempotency key, which is generated if none is given, so that a retry after a lost response
-finds the existing question. Pass your own key to be safe across restarts of the agent, too. A key is valid for 24
-hours.
+Every submission has an idempotency key, so that a retry after a lost response finds the existing question. The client
+generates the key unless you pass one. Pass your own key if a submission must also be safe across restarts of the agent.
+A key is valid for 24 hours.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ TIMEOUT_S = 30.0
 
 
 class SubmitOptions(TypedDict, total=False):
-    """Optional parts of a question. The server has defaults for omitted parts."""
+    """The optional parts of a question. The server uses its defaults for omitted parts."""
 
     type: QuestionType | Literal["text", "multiple_choice"]
     options: Sequence[str]
@@ -58,7 +58,7 @@ class SubmitOptions(TypedDict, total=False):
 
 
 class _Flows:
-    """The common part of both clients: requests, and the flows that send them."""
+    """The common base of both clients. Its methods return the request sequences (flows) that the clients run."""
 
     def __init__(self, agent_id: str | None, secret: str | None, manner: Manner) -> None:
         self._headers = {} if agent_id is None else {"X-Agent-Id": agent_id}
@@ -74,7 +74,7 @@ class _Flows:
         return (yield from self._credentials(Call("POST", "/agent/secret", self._headers)))
 
     def _credentials(self, call: Call) -> Flow[AgentCredentials]:
-        """Request credentials and use them from then on."""
+        """Request credentials and use them for later requests."""
         issued = yield from request_flow(call, AgentCredentials, self._manner)
         self._headers = {"X-Agent-Id": issued.agent_id, "Authorization": f"Bearer {issued.secret}"}
         return issued
@@ -98,12 +98,12 @@ class _Flows:
 
 
 def _own_chance() -> random.Random:
-    """Return a separately seeded random generator, because agents that start together must generate different keys."""
+    """Return a random generator with a separate seed, so that agents that start together generate different keys."""
     return random.Random(uuid.uuid4().int)  # noqa: S311 - no secrets
 
 
 async def _ignore(_question: AgentQuestion) -> None:
-    """Ignore the result of a poll."""
+    """Do nothing with the result of a poll."""
 
 
 class AgentClient:
@@ -127,16 +127,17 @@ class AgentClient:
         self._sleep, self._monotonic, self._epoch = sleep, monotonic, epoch
 
     def register(self, agent_id: str | None = None) -> AgentCredentials:
-        """Register an agent and use its credentials from then on. The server generates an ID if none is given.
+        """Register an agent and use its credentials for later requests. The server generates an ID if none is given.
 
-        Raises AgentIdTakenError, also if the response to a first attempt was lost. In that case, choose another ID.
+        Raises AgentIdTakenError if the ID is taken. This includes a retry after the response to the first attempt was
+        lost; in that case, choose another ID.
         """
         return self._drive(self._flows.register(agent_id))
 
     def rotate_secret(self) -> AgentCredentials:
-        """Replace the agent's secret in this client and on the server.
+        """Request a new secret for the agent and use it for later requests.
 
-        The server accepts the old secret until the new one is used for the first time.
+        The server accepts the old secret until the new secret is first used.
         """
         return self._drive(self._flows.rotate_secret())
 
@@ -145,7 +146,7 @@ class AgentClient:
         return self._drive(self._flows.submit(prompt, wishes))
 
     def get(self, question_id: str) -> AgentQuestion:
-        """Return the current question. Raises QuestionNotFoundError if it does not exist."""
+        """Return the current state of a question. Raises QuestionNotFoundError if it does not exist."""
         return self._drive(self._flows.get(question_id))
 
     def wait_for_answers(
@@ -156,11 +157,12 @@ class AgentClient:
         min_answers: int | None = None,
         on_poll: Callable[[AgentQuestion], None] = lambda _question: None,
     ) -> AgentQuestion:
-        """Wait until the question is finished, has `min_answers`, or `timeout_s` seconds have passed, and return it.
+        """Wait until a question is finished, it has `min_answers` answers, or `timeout_s` seconds have passed, and
+        return it.
 
-        `on_poll` is called with the question after each poll. Check `finished` and `current_responses` to distinguish
-        these cases. Answers that arrived in time are always included. Raises AskError if the server requests a pause
-        that exceeds the remaining time.
+        To distinguish these cases, check `finished` and `current_responses`. `on_poll` is called with the question
+        after each poll. The last poll is at the end of the timeout. Raises AskError if the server requests a pause
+        longer than the remaining time.
         """
         return self._drive(self._flows.wait(question_id, timeout_s, min_answers), on_poll)
 
@@ -206,7 +208,7 @@ class AgentClient:
 
 
 class AsyncAgentClient:
-    """Asynchronous client with the same methods as `AgentClient`, which must be awaited."""
+    """Asynchronous client with the methods of `AgentClient` as coroutines."""
 
     def __init__(
         self,
@@ -226,11 +228,11 @@ class AsyncAgentClient:
         self._sleep, self._monotonic, self._epoch = sleep, monotonic, epoch
 
     async def register(self, agent_id: str | None = None) -> AgentCredentials:
-        """Register an agent like `AgentClient.register`."""
+        """Register an agent. See `AgentClient.register`."""
         return await self._drive(self._flows.register(agent_id))
 
     async def rotate_secret(self) -> AgentCredentials:
-        """Replace the agent's secret like `AgentClient.rotate_secret`."""
+        """Request a new secret for the agent. See `AgentClient.rotate_secret`."""
         return await self._drive(self._flows.rotate_secret())
 
     async def submit(self, prompt: str, **wishes: Unpack[SubmitOptions]) -> CreatedQuestion:
@@ -238,7 +240,7 @@ class AsyncAgentClient:
         return await self._drive(self._flows.submit(prompt, wishes))
 
     async def get(self, question_id: str) -> AgentQuestion:
-        """Return the current question. Raises QuestionNotFoundError if it does not exist."""
+        """Return the current state of a question. Raises QuestionNotFoundError if it does not exist."""
         return await self._drive(self._flows.get(question_id))
 
     async def wait_for_answers(
@@ -249,7 +251,7 @@ class AsyncAgentClient:
         min_answers: int | None = None,
         on_poll: Callable[[AgentQuestion], Awaitable[None]] = _ignore,
     ) -> AgentQuestion:
-        """Wait for answers like `AgentClient.wait_for_answers`."""
+        """Wait for answers to a question. See `AgentClient.wait_for_answers`."""
         return await self._drive(self._flows.wait(question_id, timeout_s, min_answers), on_poll)
 
     async def close(self) -> None:

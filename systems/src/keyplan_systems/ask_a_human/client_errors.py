@@ -28,7 +28,7 @@ class AskError(Exception):
 
 
 class ApiError(AskError):
-    """Raised for an error response. `retry_after_s` is the pause that the server requests, or None."""
+    """Raised for an error response. `retry_after_s` is the pause that the server requests, in seconds, or None."""
 
     def __init__(self, body: ErrorBody, status: int, retry_after_s: float | None) -> None:
         super().__init__(f"{body.code} ({status}): {body.message}")
@@ -40,7 +40,7 @@ class ApiError(AskError):
 
 
 class ValidationFailedError(ApiError):
-    """Raised if a value in the request is out of range. `details` contains the field name."""
+    """Raised if a value in the request is invalid. `details` contains the name of the field."""
 
 
 class NotAuthenticatedError(ApiError):
@@ -48,7 +48,7 @@ class NotAuthenticatedError(ApiError):
 
 
 class AgentIdTakenError(ApiError):
-    """Raised for an agent ID that is registered or in use."""
+    """Raised if the agent ID is already registered."""
 
 
 class AgentQuotaError(ApiError):
@@ -56,19 +56,19 @@ class AgentQuotaError(ApiError):
 
 
 class QuestionNotFoundError(ApiError):
-    """Raised for an unknown or removed question."""
+    """Raised if the question does not exist or was removed."""
 
 
 class KeyReusedError(ApiError):
-    """Raised for an idempotency key that belongs to another question."""
+    """Raised if the idempotency key was already used for a different question."""
 
 
 class RateLimitedError(ApiError):
-    """Raised for too many requests, if the server requests a longer pause than the client may wait."""
+    """Raised if the agent exceeds a rate limit and the server requests a longer pause than the client may wait."""
 
 
 class ServerFailedError(ApiError):
-    """Raised if the server fails, even after retries."""
+    """Raised if the server returns an error with status 500 or higher, even after retries."""
 
 
 class UnreachableError(AskError):
@@ -76,7 +76,7 @@ class UnreachableError(AskError):
 
 
 class UnexpectedAnswerError(AskError):
-    """Raised for an unreadable response, such as from a wrong address or a proxy."""
+    """Raised if a response does not follow the API, for example because the URL is wrong or a proxy responded."""
 
 
 BY_CODE: Mapping[str, type[ApiError]] = {
@@ -92,6 +92,6 @@ BY_CODE: Mapping[str, type[ApiError]] = {
 
 
 def api_error(body: ErrorBody, status: int, retry_after_s: float | None) -> ApiError:
-    """Return the exception for the code of an error response, or ApiError for an unknown code."""
+    """Return the exception that matches the code of an error response, or a plain ApiError for an unknown code."""
     kind = BY_CODE.get(body.code, ServerFailedError if status >= 500 else ApiError)
     return kind(body, status, retry_after_s)

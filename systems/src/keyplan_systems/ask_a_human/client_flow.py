@@ -1,7 +1,8 @@
-"""The agent client without network access, as generators that yield the next step and receive its result.
+"""The logic of the agent client as generators (flows) that request I/O from their caller (the driver).
 
-A flow yields `Call`, `Pause` and `Seen`. The driver sends back an `Answer` or `Lost` for a call, `Now` for a pause, and
-None for a reported poll. The same flow can therefore be used in threads, event loops, and tests with a manual clock.
+A flow yields `Call` to send a request, `Pause` to wait, and `Seen` to report a poll. The driver sends back `Answer` or
+`Lost` for a call, `Now` for a pause, and None for a reported poll. The same flow can therefore run in threads, in event
+loops, and in tests with a manual clock.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ TRANSIENT = frozenset({429, 500, 502, 503, 504})
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request to send."""
+    """An HTTP request that the driver sends."""
 
     method: str
     path: str
@@ -33,21 +34,21 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """A pause in seconds. 0 only requests the current time."""
+    """A pause in seconds. A pause of 0 only requests the current time."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A report of a poll while waiting for answers. The driver's reply is ignored."""
+    """The result of a poll, reported while waiting for answers. The flow ignores the driver's reply."""
 
     question: AgentQuestion
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A response. Header names are in lower case."""
+    """An HTTP response. Header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -56,7 +57,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A missing response. It is unknown whether the request arrived."""
+    """The failure of a request without a response. The server may or may not have received the request."""
 
     reason: str
 
@@ -76,9 +77,9 @@ Flow = Generator[Call | Pause | Seen, Answer | Lost | Now | None, Result]
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """The retry policy of one request: 1 s, doubling each time up to 30 s, plus up to 10 % jitter.
+    """The retry policy for one request. Pauses start at 1 s, double up to 30 s, and have up to 10% jitter.
 
-    A pause that the server requests is respected, unless it is longer than `longest_pause_s` or the remaining total
+    A longer pause that the server requests is respected, unless it exceeds `longest_pause_s` or the remaining total
     time. In that case, the error is raised immediately, so that the agent can continue.
     """
 
@@ -90,11 +91,11 @@ class Retries:
 
 @dataclass(frozen=True, slots=True)
 class Polling:
-    """The poll intervals while waiting: 30 s, increasing by a factor of 1.5 up to 5 minutes.
+    """The intervals between polls while waiting. They start at 30 s and increase by a factor of 1.5 up to 5 minutes.
 
-    The sources specify these intervals and shorter ones (5 s to 60 s). The longer intervals are used, because half of
-    all first answers take longer than several minutes, and 600 polls per hour must be enough for up to 100 open
-    questions. Each pause has 10 % jitter, so that agents that were started together do not poll together.
+    The requirements mention these intervals and shorter ones (5 s to 60 s). The longer intervals are used because half
+    of all first answers take longer than several minutes, and because 600 polls per hour must suffice for up to 100
+    open questions. Each interval has 10% jitter, so that agents that start together do not poll together.
     """
 
     first_s: float = 30.0
@@ -103,7 +104,7 @@ class Polling:
     jitter: float = 0.1
 
     def pause(self, number: int, chance: random.Random) -> float:
-        """Return the number of seconds to wait before poll `number`, which starts at 0."""
+        """Return the number of seconds to wait after poll `number`. The first poll has the number 0."""
         # The exponent is bounded, because a float would overflow if an agent polls for a long time.
         steady = min(self.longest_s, self.first_s * self.factor ** min(number, 64))
         return steady * chance.uniform(1 - self.jitter, 1 + self.jitter)
@@ -111,7 +112,7 @@ class Polling:
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """A client's policy for retries, polls and jitter."""
+    """A client's settings: retries, poll intervals, and the random generator for jitter."""
 
     retries: Retries
     polling: Polling
@@ -119,10 +120,10 @@ class Manner:
 
 
 def request(call: Call, model: type[Model], manner: Manner, deadline: float = math.inf) -> Flow[Model]:
-    """Send one request with retries, and return the response as a model. Use it only for idempotent requests.
+    """Send an idempotent request with retries, and return the response as an instance of `model`.
 
-    `deadline` is a time of the monotonic clock. If the server requests a pause that would end later, the error is
-    raised immediately.
+    `deadline` is a time on the monotonic clock. If the server requests a pause that ends after it, the error is raised
+    immediately.
     """
     retries = manner.retries
     for attempt in range(1, retries.attempts + 1):
@@ -144,7 +145,10 @@ def request(call: Call, model: type[Model], manner: Manner, deadline: float = ma
 
 
 def wait(poll: Call, min_answers: int | None, timeout_s: float, manner: Manner) -> Flow[AgentQuestion]:
-    """Poll until the question is finished, has `min_answers`, or the time is up. The last poll is at the deadline."""
+    """Poll until the question is finished, it has `min_answers` answers, or `timeout_s` seconds have passed.
+
+    The last poll is at the deadline.
+    """
     deadline = (yield from _now()).monotonic + timeout_s
     number = 0
     while True:
@@ -170,7 +174,7 @@ def _transient(reply: Answer | Lost | Now | None) -> bool:
 
 
 def _failure(reply: Answer | Lost | Now | None) -> Flow[tuple[AskError, float]]:
-    """Return the exception for a response, and the pause in seconds that it requests."""
+    """Return the exception for a failed request, and the pause in seconds that the server requests."""
     if isinstance(reply, Lost):
         return UnreachableError(reply.reason), 0.0
     if not isinstance(reply, Answer):

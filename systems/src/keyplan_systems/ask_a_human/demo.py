@@ -1,4 +1,5 @@
-"""The Ask-a-Human part of the demo: an agent asks a question, two users answer it, and the agent reads the answers."""
+"""The Ask-a-Human chapter of the demo: an agent asks a question, two users answer it, and the agent reads the answers.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +13,10 @@ from keyplan_systems.web.tour import Tour
 
 
 def play(stage: DemoStage) -> None:
-    """Run the Ask-a-Human part of the demo. Raises AskError or httpx.HTTPError if the system rejects a request."""
+    """Run the Ask-a-Human chapter of the demo.
+
+    Raises AskError or httpx.HTTPError if a request fails.
+    """
     conversation = converse(stage.url, uuid.uuid4().hex[:8])
     question = conversation.question
     stage.say(f"an agent asks: {question.prompt}")
@@ -29,7 +33,7 @@ def play(stage: DemoStage) -> None:
 
 
 def show(tour: Tour) -> None:
-    """Run the part in a browser: an agent asks a question and watches the answers of two users arrive."""
+    """Run the Ask-a-Human chapter in a browser: an agent asks a question and sees the answers of two users arrive."""
     agent = tour.open(path="app/agents")
     tour.say(agent, "An agent registers and asks people")
     agent.write(agent.page.get_by_label("Name"), f"demo-agent-{uuid.uuid4().hex[:8]}")

@@ -1,32 +1,38 @@
 """The design of Ask-a-Human: four tables, their access patterns and their load.
 
-Tables, attributes and indexes have the documented names. The differences are:
+Tables, attributes and indexes have the names from the requirements document. The design differs from the document in
+these points:
 
 * The deadline `expires_at` and the time to live `ttl` are two attributes. With a single attribute, a closed question
-  would be deleted at its old deadline, and an expired question before its agent has read it. Responses also have a
+  would be deleted at its original deadline, and an expired question before its agent has read it. Responses also have a
   `ttl`, because deletes do not cascade.
-* EXPIRED is computed when a question is read, and stored by a sweep, because TTL deletes items and never sets a status.
-* `ByStatus` has the sparse partition key `feed_pk` in eight shards, which exists while a question accepts answers. With
-  `status` as the key, OPEN and PARTIAL would be two lists, and all open questions would be in one partition.
-* `ByNeed` lists the same questions for the pages, sorted by their share of answers, smallest first. `need` changes with
-  each answer, which deletes and writes an index entry, but a page reads only the questions that it shows.
-* `response_id` is derived from question and fingerprint, so that the primary key prevents a second answer, which an
-  index cannot do. A response also contains the hash of its device's token, and the reply, which a retry gets again.
+* The status EXPIRED is computed when a question is read. A sweep stores it later, because TTL only deletes items and
+  does not change a status.
+* `ByStatus` has the sparse partition key `feed_pk` with eight shards. The attribute exists while a question accepts
+  answers. With `status` as the key, OPEN and PARTIAL would be two lists, and all open questions would be in one
+  partition.
+* `ByNeed` lists the same questions for the web pages, sorted by their percentage of answers, lowest first. `need`
+  changes with each answer. Each change deletes an index entry and writes a new one, but a page reads only the questions
+  that it shows.
+* `response_id` is derived from the question and the fingerprint, so that the primary key prevents a second answer. An
+  index cannot enforce this. A response also contains the hash of its device's token, and the reply, which is returned
+  again if the request is retried.
 * `ByLastNotified` has the keys `notify_pk` and `next_eligible_at`. `notify_pk` exists while a subscription is active: a
   Boolean cannot be a key, and an attribute that always exists does not make an index sparse. `next_eligible_at` is
-  needed because each user has a separate interval.
-* `ByTotalPoints` contains one row per user and board (day, week, all time), in eight shards of the key `_leaderboard`.
-  The rows are sorted by `place`, which also breaks ties. They are separate from the users' records, so that one index
-  contains all boards, and other changes of a record do not rewrite an index.
-* `badges` is a map of ID to timestamp. `daily_points`, the counters of badges and a version are added. The points of an
-  answer depend on the record, which must be unchanged since it was read.
-* A response, the question's count and status, the user's record, its rows, and flags are written in one transaction.
-  The histograms for the ranks are updated from the table's stream, because all answers would conflict if each
-  transaction wrote the same eight items.
-* Records that the documents require without naming a table are stored with related items. Idempotency keys, agents
-  (hashes of their secrets, open questions) and worker errands are stored with questions. Flags and request counters are
-  stored with responses, which the document counts for its limits. Devices, notices and retries are stored with
-  subscriptions.
+  needed because each user has a different notification interval.
+* `ByTotalPoints` contains one row per user and leaderboard (day, week, all time), in eight shards of the key
+  `_leaderboard`. The rows are sorted by `place`, which also breaks ties. The rows are separate from the users' records,
+  so that one index contains all leaderboards, and other changes to a record do not rewrite index entries.
+* `badges` is a map from badge ID to timestamp. `daily_points`, the counters for badges and a version are added to a
+  user's record. The points for an answer depend on this record, so the transaction requires that it is unchanged since
+  it was read.
+* A response, the question's count and status, the user's record and rows, and the flags are written in one transaction.
+  The histograms, from which ranks are computed, are updated from the table's stream. If each transaction wrote the same
+  eight histograms, all answers would conflict.
+* Records that the document requires without naming a table are stored with related items. Idempotency keys, agents
+  (hashes of their secrets, number of open questions) and worker tasks are stored with questions. Flags and request
+  counters are stored with responses, which the document counts for its limits. Devices, notification records and push
+  retries are stored with subscriptions.
 """
 
 from __future__ import annotations

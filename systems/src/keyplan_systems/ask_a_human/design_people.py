@@ -1,4 +1,6 @@
-"""Patterns of user records, boards and histograms, the transaction of an answer, and the stream consumer."""
+"""Access patterns for user records, leaderboards and histograms, the transaction for an answer, and the stream
+consumer.
+"""
 
 from __future__ import annotations
 
@@ -30,67 +32,68 @@ from keyplan_systems.ask_a_human.entities import BoardRow, Flag, Histogram, Part
 
 @user_stats.get(UserStats, consistent=True, rate=Rate(average=120, peak=1_600), after=["answer_question"])
 def stats_of_user(fingerprint_hash: str) -> ItemKey:
-    """Get the statistics of a user."""
+    """Get the points, streak and badges of a user."""
     return item(fingerprint_hash=fingerprint_hash)
 
 
 @user_stats.create(UserStats)
 def first_stats(stats: UserStats) -> ItemWrite:
-    """Store the record of a user's first answer."""
+    """Create the record of a user who answers for the first time."""
     return item(stats)
 
 
 @user_stats.replace(UserStats)
 def next_stats(stats: UserStats) -> ItemWrite:
-    """Store the record after an answer, if it is unchanged since it was read."""
+    """Replace a user's record after an answer, if the record is unchanged since it was read."""
     return item(stats)
 
 
 @user_stats.put(BoardRow)
 def place_row(row: BoardRow) -> ItemWrite:
-    """Store a user's row of a board, in the transaction of the record."""
+    """Store a user's row on a leaderboard."""
     return item(row)
 
 
 @user_stats.get(BoardRow, consistent=True, rate=Rate(average=10, peak=100), after=["answer_question"])
 def row_of(board: str, person: str) -> ItemKey:
-    """Read a user's row of a board."""
+    """Get a user's row on a leaderboard."""
     return item(board=board, person=person)
 
 
 @user_stats.query(BoardRow, index="ByTotalPoints", rate=Rate(average=20, peak=100), expected_items=10)
 def leaderboard(partitions: Annotated[list[Partition], Field(max_length=8)]) -> KeyCondition:
-    """Read a leaderboard: the shards of a board merged, best first."""
+    """List the rows of a leaderboard, best first. The results from its eight partitions are merged."""
     return pk(leaderboard=each(partitions))
 
 
 @user_stats.count(BoardRow, index="ByTotalPoints", rate=Rate(average=30, peak=200), expected_items=200)
 def better_in_bucket(partitions: Annotated[list[Partition], Field(max_length=8)], low: str, high: str) -> KeyCondition:
-    """Count the rows of a points bucket that rank before the user's own row."""
+    """Count the leaderboard rows whose `place` is between two values, to compute a user's rank within a score bucket.
+    """
     return pk(leaderboard=each(partitions)).sk.between(place=(low, high))
 
 
 @user_stats.batch_get(Histogram, rate=Rate(average=30, peak=200))
 def histograms(partitions: Annotated[list[Partition], Field(max_length=8)]) -> ItemKey:
-    """Read the numbers of users by points, for all shards of a board."""
+    """Get the number of users per score bucket, for all partitions of a leaderboard."""
     return item(leaderboard=each(partitions))
 
 
 @user_stats.create(Histogram, rate=Rate.monthly(300))
 def begin_histogram(histogram: Histogram) -> ItemWrite:
-    """Create a histogram with an empty map, because ADD fails inside a missing map."""
+    """Create a histogram with an empty map of buckets, because ADD fails if the map does not exist."""
     return item(histogram)
 
 
 @user_stats.update(Histogram, rate=Rate(average=150, peak=2_000))
 def move_into(leaderboard: str, bucket: str) -> ItemWrite:
-    """Count a user who is new on a board."""
+    """Add one to the user count of a score bucket, for a user who is new on the leaderboard."""
     return item(leaderboard=leaderboard).add(F.buckets[bucket], 1)
 
 
 @user_stats.update(Histogram, rate=Rate(average=50, peak=500))
 def move_between(leaderboard: str, old: str, new: str) -> ItemWrite:
-    """Move a user from one bucket to another."""
+    """Move one user from a score bucket to another bucket of the same histogram."""
     return item(leaderboard=leaderboard).add(F.buckets[old], -1).add(F.buckets[new], 1)
 
 
@@ -109,11 +112,12 @@ def answer_question(
     allowed: int,
     windows_end: int,
 ) -> list[WriteCall[Any]]:
-    """Store an answer with all its effects.
+    """Store an answer, and update the question, the user's record, the leaderboard rows and the flags.
 
-    `first` or `later` is the user's record. `flags` has an entry for each reason. `ended` is the agent and `done` the
-    question, if it closes. `windows` is the count of answers to the question from one address, which is limited to
-    `allowed`.
+    `first` contains the user's record if this is their first answer; otherwise `later` contains it. `flags` contains
+    one flag per reason for suspicion. If the answer closes the question, `ended` contains the agent and `done` the
+    question. `windows` contains the key of the counter of answers to the question from one network address, which may
+    not exceed `allowed`.
     """
     return [
         add_response(response),
@@ -129,16 +133,20 @@ def answer_question(
 
 
 counted_changes = Seen(user_stats)
-"""Records of changes that the histograms already contain. The counting transaction stores them, because the stream can
-repeat changes."""
+"""Records of the stream changes that are already counted in the histograms.
+
+The transaction that counts a change also stores its record, because a stream can deliver a change more than once.
+"""
 FAILED_COUNTS = "failed-counts"
-"""Destination of changes that could not be counted."""
+"""Dead-letter destination for changes that could not be counted."""
 counting: ContextVar[Callable[[Inserted[BoardRow] | Modified[BoardRow]], None]] = ContextVar("counting")
-"""Handler for the changes of the consumer below. The program that runs the consumer sets it, because a design has no
-connection."""
+"""Function that `count_places` calls for each change.
+
+The program that runs the consumer sets it, because a design has no database connection.
+"""
 
 
 @user_stats.on_change(BoardRow, retries=20, on_failure=FAILED_COUNTS, idempotent=True)
 def count_places(change: Inserted[BoardRow] | Modified[BoardRow]) -> None:
-    """Keep the histograms, which determine the ranks, consistent with the rows."""
+    """Update the histograms, from which ranks are computed, when a leaderboard row changes."""
     counting.get()(change)

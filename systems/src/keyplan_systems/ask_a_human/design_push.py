@@ -1,4 +1,4 @@
-"""Patterns of push notifications: subscriptions, eligible users, claims, notices and retries."""
+"""Access patterns for push notifications: subscriptions, eligible users, claims, notification records and retries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ from keyplan_systems.ask_a_human.entities import (
 
 @dataclass(frozen=True)
 class Claimed:
-    """A claimed subscription: the state that was read, and the times of this and the next possible notification."""
+    """The keys and times with which a worker claims a subscription.
+
+    `seen` is the value of `next_eligible_at` that the worker read. The other two times are those of this notification
+    and of the earliest next one.
+    """
 
     subscription_id: str
     seen: str
@@ -29,7 +33,7 @@ class Claimed:
 
 @subscriptions.get(Device, consistent=True, rate=Rate(average=160, peak=1_800), after=["add_device"])
 def device_by_token(token_hash: str) -> ItemKey:
-    """Get the device to which a token was issued."""
+    """Get the device that has a token, given the token's hash."""
     return item(token_hash=token_hash)
 
 
@@ -41,49 +45,49 @@ def add_device(device: Device) -> ItemWrite:
 
 @subscriptions.create(FingerprintOwner)
 def add_owner(owner: FingerprintOwner) -> ItemWrite:
-    """Make a device the first one of its fingerprint, unless another device is."""
+    """Store the first device that uses a fingerprint. Fails if the fingerprint already has a first device."""
     return item(owner)
 
 
 @subscriptions.update(Device, rate=Rate.monthly(10_000))
 def set_person(token_hash: str, person: str) -> ItemWrite:
-    """Set the user of a device, once."""
+    """Set the user of a device, if the device has no user yet."""
     return item(token_hash=token_hash).set(person=person).condition(F.person.missing())
 
 
 @transaction(rate=Rate(average=0.1, peak=5))
 def claim_fingerprint(owner: FingerprintOwner, token_hash: str, person: str) -> list[WriteCall[Any]]:
-    """Make a device the first one of its fingerprint, with the user whose record has the fingerprint."""
+    """Make a device the first device of its fingerprint, and assign it the user whose ID is the fingerprint's hash."""
     return [add_owner(owner), set_person(token_hash, person)]
 
 
 @subscriptions.get(Subscription, consistent=True, rate=Rate(average=1, peak=10))
 def subscription_by_id(subscription_id: str) -> ItemKey:
-    """Read a subscription."""
+    """Get a subscription by ID."""
     return item(subscription_id=subscription_id)
 
 
 @subscriptions.create(Subscription, rate=Rate(average=0.1, peak=2))
 def add_subscription(subscription: Subscription) -> ItemWrite:
-    """Add a subscription unless its token is in use."""
+    """Add a subscription, if no other subscription has its push token."""
     return item(subscription)
 
 
 @subscriptions.replace(Subscription, rate=Rate(average=0.1, peak=2))
 def change_subscription(subscription: Subscription) -> ItemWrite:
-    """Change a subscription if it is unchanged since it was read."""
+    """Replace a subscription, if it is unchanged since it was read."""
     return item(subscription)
 
 
 @subscriptions.query(Subscription, index="ByLastNotified", rate=Rate(average=0.2, peak=1), expected_items=40_000)
 def eligible_for_notification(now: Timestamp) -> KeyCondition:
-    """Get every subscriber who is eligible for a notification because their own interval has passed."""
+    """List the active subscriptions whose notification interval has passed."""
     return pk(subscription_id=every_shard()).sk.lte(next_eligible_at=now)
 
 
 @subscriptions.update(Subscription)
 def claim_subscription(claimed: Claimed) -> ItemWrite:
-    """Claim the right to notify a subscriber before sending. Only one of several workers succeeds."""
+    """Claim the right to notify a subscriber, before the push is sent. Only one of several workers succeeds."""
     return (
         item(subscription_id=claimed.subscription_id)
         .set(
@@ -97,7 +101,7 @@ def claim_subscription(claimed: Claimed) -> ItemWrite:
 
 @subscriptions.update(Subscription, rate=Rate(average=0.1, peak=2))
 def deactivate(subscription_id: str, token_digest: str, updated_at: Timestamp) -> ItemWrite:
-    """Deactivate a subscription unless its token has changed."""
+    """Deactivate a subscription, if its push token has not changed."""
     return (
         item(subscription_id=subscription_id)
         .set(active=False, updated_at=updated_at)
@@ -107,25 +111,25 @@ def deactivate(subscription_id: str, token_digest: str, updated_at: Timestamp) -
 
 @subscriptions.put(Notice)
 def note_notice(notice: Notice) -> ItemWrite:
-    """Record that a user was notified of a question. The most recent push counts."""
+    """Store when a user was notified about a question. A later push replaces the record."""
     return item(notice)
 
 
 @subscriptions.delete(Notice, rate=Rate(average=0.1, peak=10))
 def forget_notice(question: str, person: str, notified_at: Timestamp) -> ItemWrite:
-    """Delete the record of a push that did not reach its user."""
+    """Delete the record of a notification that did not reach the user."""
     return item(question=question, person=person).condition(F.notified_at == notified_at)
 
 
 @subscriptions.get(Notice, consistent=True, rate=Rate(average=120, peak=1_600), after=["claim"])
 def notice_of(question: str, person: str) -> ItemKey:
-    """Read whether and when a user was notified of a question."""
+    """Get the record of when a user was notified about a question."""
     return item(question=question, person=person)
 
 
 @transaction(rate=Rate(average=20, peak=200))
 def claim(claimed: Claimed, notice: Notice) -> list[WriteCall[Any]]:
-    """Claim a subscriber for a question."""
+    """Claim the right to notify a subscriber about a question, and store the time of the notification."""
     return [claim_subscription(claimed), note_notice(notice)]
 
 
@@ -137,11 +141,11 @@ def try_later(delivery: Delivery) -> ItemWrite:
 
 @subscriptions.query(Delivery, index="ByDue", rate=Rate(average=0.5, peak=1), expected_items=5)
 def due_deliveries(now: Timestamp) -> KeyCondition:
-    """Read the pushes whose retry is due."""
+    """List the pushes that are due for a retry."""
     return pk(subscription=every_shard()).sk.lte(due_at=now)
 
 
 @subscriptions.delete(Delivery, rate=Rate(average=0.1, peak=50))
 def claim_delivery(question: str, subscription: str, seen: int) -> ItemWrite:
-    """Claim the retry of a push. Only one of several workers succeeds."""
+    """Claim the retry of a push by deleting its record. Only one of several workers succeeds."""
     return item(question=question, subscription=subscription).condition(F.attempt == seen)

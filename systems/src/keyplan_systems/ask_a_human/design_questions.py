@@ -1,4 +1,5 @@
-"""Patterns of questions: reads by agents and users, effects of answers and sweeps, and worker errands."""
+"""Access patterns for questions: reads by agents and users, effects of answers and sweeps, and worker tasks (errands).
+"""
 
 from __future__ import annotations
 
@@ -13,13 +14,15 @@ from keyplan_systems.ask_a_human.entities import Agent, Errand, KeyRecord, Quest
 
 T = TypeVar("T")
 One = Annotated[list[T], Field(max_length=1)]
-"""Optional parts of a transaction."""
+"""A list with at most one element, for an optional write in a transaction."""
 Two = Annotated[list[T], Field(max_length=2)]
 
 
 @dataclass(frozen=True)
 class Counted:
-    """The effect of another answer on a question: the state that was read, and the next state."""
+    """The effect of a new answer on a question: `before` is the number of answers that was read, the rest is the new
+    state.
+    """
 
     question_id: str
     before: int
@@ -46,7 +49,7 @@ def question_by_id(question_id: str) -> ItemKey:
     expected_scanned=160,
 )
 def open_questions(now_s: int) -> KeyCondition:
-    """List open questions before their deadline, newest first."""
+    """List answerable questions whose deadline has not passed, newest first."""
     return pk(question_id=every_shard()).filter(F.expires_at > now_s)
 
 
@@ -54,19 +57,19 @@ def open_questions(now_s: int) -> KeyCondition:
     Question, index="ByStatus", descending=True, rate=Rate(average=5, peak=30), expected_items=20, expected_scanned=160
 )
 def open_questions_for(now_s: int, audience: str) -> KeyCondition:
-    """List open questions for an audience."""
+    """List answerable questions for an audience, newest first."""
     return pk(question_id=every_shard()).filter((F.expires_at > now_s) & F.audience.contains(audience))
 
 
 @questions.query(Question, index="ByNeed", rate=Rate(average=20, peak=100), expected_items=20, expected_scanned=160)
 def needy_questions(now_s: int) -> KeyCondition:
-    """List open questions, starting with the smallest share of answers."""
+    """List answerable questions, sorted by their percentage of answers, lowest first."""
     return pk(question_id=every_shard()).filter(F.expires_at > now_s)
 
 
 @questions.query(Question, index="ByNeed", rate=Rate(average=5, peak=30), expected_items=20, expected_scanned=160)
 def needy_questions_for(now_s: int, audience: str) -> KeyCondition:
-    """List open questions for an audience, starting with the smallest share of answers."""
+    """List answerable questions for an audience, sorted by their percentage of answers, lowest first."""
     return pk(question_id=every_shard()).filter((F.expires_at > now_s) & F.audience.contains(audience))
 
 
@@ -78,7 +81,7 @@ def agents_questions(agent_id: str) -> KeyCondition:
 
 @questions.get(KeyRecord, consistent=True, rate=Rate(average=5, peak=50))
 def key_record(agent: str, idempotency_key: str) -> ItemKey:
-    """Read the question of an idempotency key."""
+    """Get the record of an agent's idempotency key, which contains the ID of the question."""
     return item(agent=agent, idempotency_key=idempotency_key)
 
 
@@ -90,31 +93,33 @@ def add_question(question: Question) -> ItemWrite:
 
 @questions.create(KeyRecord)
 def keep_key(record: KeyRecord, over: Timestamp) -> ItemWrite:
-    """Store an idempotency key unless it belongs to a question that was created after a time."""
+    """Store an idempotency key. A record that was created at or before the time `over` is replaced; otherwise, the
+    write fails.
+    """
     return item(record).replace_if(F.created <= over)
 
 
 @questions.get(Agent, consistent=True, rate=Rate(average=61, peak=310), after=["confirm_secret"])
 def agent_by_id(agent: str) -> ItemKey:
-    """Get an agent, to verify its secret."""
+    """Get an agent by ID, to verify its secret."""
     return item(agent=agent)
 
 
 @questions.create(Agent, rate=Rate.monthly(2_000))
 def add_agent(agent: Agent) -> ItemWrite:
-    """Add an agent unless its ID is registered or in use."""
+    """Add an agent, if its ID is not in use."""
     return item(agent)
 
 
 @questions.update(Agent, rate=Rate.monthly(200))
 def rotate_secret(agent: str, next_secret_hash: str) -> ItemWrite:
-    """Give an agent another secret in addition to its current one."""
+    """Store a new secret for an agent. The current secret stays valid."""
     return item(agent=agent).set(next_secret_hash=next_secret_hash)
 
 
 @questions.update(Agent, rate=Rate.monthly(200))
 def confirm_secret(agent: str, secret_hash: str) -> ItemWrite:
-    """Replace an agent's secret by the secret of its last rotation."""
+    """Replace an agent's current secret with the secret from its latest rotation."""
     return (
         item(agent=agent)
         .set(secret_hash=secret_hash, next_secret_hash=None)
@@ -124,37 +129,37 @@ def confirm_secret(agent: str, secret_hash: str) -> ItemWrite:
 
 @questions.update(Agent, rate=Rate.monthly(10))
 def issue_secret(agent: str, secret_hash: str) -> ItemWrite:
-    """Replace all secrets of an agent."""
+    """Replace all secrets of an agent with a new one."""
     return item(agent=agent).set(secret_hash=secret_hash, next_secret_hash=None)
 
 
 @questions.update(Agent, upsert=True)
 def open_one(agent: str, most: int) -> ItemWrite:
-    """Increment an agent's open questions, up to the maximum."""
+    """Increment an agent's number of open questions, if it is below the maximum."""
     return item(agent=agent).add(open_questions=1).condition(F.open_questions.missing() | (F.open_questions < most))
 
 
 @questions.update(Agent)
 def end_one(agent: str) -> ItemWrite:
-    """Decrement an agent's open questions."""
+    """Decrement an agent's number of open questions."""
     return item(agent=agent).add(open_questions=-1)
 
 
 @questions.create(Errand)
 def add_errand(errand: Errand) -> ItemWrite:
-    """Schedule an errand for a question."""
+    """Schedule a worker task for a question."""
     return item(errand)
 
 
 @questions.query(Errand, index="ByDue", rate=Rate(average=1, peak=4), expected_items=10)
 def due_errands(kind: str, now: Timestamp) -> KeyCondition:
-    """Read the errands that are due."""
+    """List the tasks of one kind that are due."""
     return pk(kind=kind, question=every_shard()).sk.lte(due_at=now)
 
 
 @questions.update(Errand, rate=Rate(average=3, peak=30))
 def claim_round(kind: str, question: str, seen: int, last_round_at: Timestamp, due_at: Timestamp) -> ItemWrite:
-    """Claim a question's round of pushes. Only one of several workers succeeds."""
+    """Claim the next round of push notifications for a question. Only one of several workers succeeds."""
     return (
         item(kind=kind, question=question)
         .add(rounds_done=1)
@@ -165,25 +170,28 @@ def claim_round(kind: str, question: str, seen: int, last_round_at: Timestamp, d
 
 @questions.delete(Errand, rate=Rate(average=10, peak=100))
 def claim_last_round(kind: str, question: str, seen: int) -> ItemWrite:
-    """Claim a question's last round of pushes, or end the rounds of an unanswerable question."""
+    """Claim the last round of push notifications for a question by deleting its task. Only one of several workers
+    succeeds.
+    """
     return item(kind=kind, question=question).condition(F.rounds_done == seen)
 
 
 @questions.delete(Errand)
 def end_errand(kind: str, question: str) -> ItemWrite:
-    """Delete a completed errand."""
+    """Delete a task that is completed or no longer needed."""
     return item(kind=kind, question=question)
 
 
 @questions.delete(Errand)
 def take_errand(kind: str, question: str) -> ItemWrite:
-    """Delete an errand in the transaction that completes it, for one worker."""
+    """Delete a task that still exists. If several workers try, only one of their transactions succeeds."""
     return item(kind=kind, question=question).condition(F.due_at.exists())
 
 
 @questions.update(Question)
 def count_response(step: Counted) -> ItemWrite:
-    """Increment the number of answers if it is unchanged since it was read and the question is answerable."""
+    """Add an answer to a question's count, if the count is unchanged since it was read and the question is answerable.
+    """
     return (
         item(question_id=step.question_id)
         .set(
@@ -203,7 +211,7 @@ def count_response(step: Counted) -> ItemWrite:
 
 @questions.update(Question)
 def store_expiry(question_id: str, now_s: int) -> ItemWrite:
-    """Store EXPIRED if the question is still answerable and its deadline has passed."""
+    """Set a question's status to EXPIRED, if it is still answerable and its deadline has passed."""
     return (
         item(question_id=question_id)
         .set(status=Status.EXPIRED)
@@ -215,7 +223,7 @@ def store_expiry(question_id: str, now_s: int) -> ItemWrite:
 def ask(
     question: Question, *, agent: str, most: int, errands: Two[Errand], records: One[KeyRecord], over: Timestamp
 ) -> list[WriteCall[Any]]:
-    """Create a question within its agent's quota, with the worker errands and optionally an idempotency key."""
+    """Create a question within its agent's quota, with its worker tasks and an optional idempotency key."""
     return [
         add_question(question),
         open_one(agent, most),
@@ -226,11 +234,13 @@ def ask(
 
 @transaction(rate=Rate(average=1, peak=10))
 def expire(question_id: str, agent: str, now_s: int, kind: str) -> list[WriteCall[Any]]:
-    """Sweep a question: store EXPIRED, release the agent's quota and delete the errand."""
+    """Expire a question: set its status to EXPIRED, decrement the agent's number of open questions, and delete the
+    task.
+    """
     return [store_expiry(question_id, now_s), end_one(agent), take_errand(kind, question_id)]
 
 
 @transaction(rate=Rate.monthly(10))
 def give_back(agent: str, kind: str, question_id: str) -> list[WriteCall[Any]]:
-    """Release the quota of a question that was removed before the sweep."""
+    """Decrement the agent's number of open questions for a question that was deleted before the sweep expired it."""
     return [end_one(agent), take_errand(kind, question_id)]

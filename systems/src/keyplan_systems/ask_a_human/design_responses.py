@@ -1,4 +1,4 @@
-"""Patterns of responses, their flags, and request counters."""
+"""Access patterns for responses, flags on suspicious responses, and request counters."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from keyplan_systems.ask_a_human.entities import Counter, Flag, Response, Timest
     Response, consistent=True, rate=Rate(average=50, peak=200), expected_items=5, after=["answer_question"]
 )
 def responses_of_question(question_id: str) -> KeyCondition:
-    """Get the responses to a question, including every acknowledged answer."""
+    """Get the responses to a question with a strongly consistent read."""
     return pk(question_id=question_id)
 
 
 @responses.query(Response, index="ByFingerprint", descending=True, rate=Rate(average=0.1), expected_items=20)
 def recent_answers(fingerprint_hash: str) -> KeyCondition:
-    """List a user's recent answers, newest first, for reviewers."""
+    """List a user's answers, newest first."""
     return pk(fingerprint_hash=fingerprint_hash)
 
 
 @responses.get(Response, consistent=True, rate=Rate(average=120, peak=1_600), after=["answer_question"])
 def response_of(question_id: str, response_id: str) -> ItemKey:
-    """Check for a duplicate answer by reading a user's response to a question."""
+    """Get a user's response to a question, to detect a duplicate answer."""
     return item(question_id=question_id, response_id=response_id)
 
 
 @responses.create(Response)
 def add_response(response: Response) -> ItemWrite:
-    """Store a user's answer if it is their first one to this question."""
+    """Store a user's answer, if the user has not answered the question yet."""
     return item(response)
 
 
 @responses.create(Flag)
 def add_flag(flag: Flag) -> ItemWrite:
-    """Add a flag for the reviewers."""
+    """Add a flag for reviewers."""
     return item(flag)
 
 
@@ -47,17 +47,17 @@ def unreviewed_flags() -> KeyCondition:
 
 @responses.update(Flag, rate=Rate(average=0.01))
 def review_flag(flag_id: str, action: Action, reviewed_at: Timestamp) -> ItemWrite:
-    """Store a reviewer's decision."""
+    """Store a reviewer's decision on a flag."""
     return item(flag_id=flag_id).set(reviewed=True, action=action, reviewed_at=reviewed_at)
 
 
 @responses.update(Counter, upsert=True, rate=Rate(average=250, peak=2_500))
 def count_request(window: str, allowed: int, ttl: int) -> ItemWrite:
-    """Count a request in a window, up to the maximum."""
+    """Count a request in a time window, if the count is below the maximum."""
     return item(window=window).add(requests=1).set(ttl=ttl).condition(F.requests.missing() | (F.requests < allowed))
 
 
 @responses.get(Counter, consistent=True, rate=Rate.monthly(100), after=["count_request"])
 def counter_of(window: str) -> ItemKey:
-    """Read the number of counted requests in a window."""
+    """Get the number of requests in a time window."""
     return item(window=window)

@@ -15,10 +15,11 @@ from keyplan_systems.ask_a_human.entities import Device, FingerprintOwner
 
 @dataclass(frozen=True)
 class Identity:
-    """The user behind a request, as hashes.
+    """The user who sent a request, identified by hashes.
 
-    Each `fingerprint` can answer a question once, from any device. `person` identifies the user's record and limits.
-    The first device of a fingerprint uses the record of the fingerprint, and every other device has a separate record.
+    Each fingerprint can answer a question once, from any device. `person` identifies the user's record and rate limits.
+    For the first device of a fingerprint, `person` is the fingerprint's hash; every other device has a separate
+    `person`.
     """
 
     fingerprint: str
@@ -28,13 +29,15 @@ class Identity:
 
 
 class Devices:
-    """Registration and authentication of devices. Threads can share it."""
+    """Registration and authentication of devices. Instances are thread-safe."""
 
     def __init__(self, base: Base) -> None:
         self._base, self._connection = base, base.connection
 
     def register(self, fingerprint: str) -> str:
-        """Register a device and return its token. The device is assigned to a user with its first request."""
+        """Register a device for a fingerprint and return the device's token. The first request with it sets the
+        device's user.
+        """
         token = credentials.new_secret("device")
         device = Device(
             token_hash=credentials.secret_hash(token),
@@ -45,9 +48,9 @@ class Devices:
         return token
 
     def identify(self, token: str) -> Identity | None:
-        """Return the identity of the user of a device, given its token, or None for an unknown token.
+        """Return the identity of the user of a device, given the device's token, or None for an unknown token.
 
-        The item is read by the hash of the token, so the caller's input is not compared byte by byte.
+        The device is read by the hash of the token, so the token is not compared byte by byte.
         """
         hashed = credentials.secret_hash(token)
         for attempt in range(ATTEMPTS):
@@ -61,7 +64,7 @@ class Devices:
         raise BusyError("this device is being used for the first time by many requests at once")
 
     def _set_person(self, device: Device) -> None:
-        """Set the user of a device, unless a concurrent request has set it. The next read returns the user."""
+        """Set the user of a device, unless a concurrent request has set it. The user can be read afterwards."""
         owner = FingerprintOwner(fingerprint=device.fingerprint, device=device.token_hash)
         try:
             self._connection.run(design_push.claim_fingerprint(owner, device.token_hash, device.fingerprint))

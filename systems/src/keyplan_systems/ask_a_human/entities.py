@@ -14,11 +14,11 @@ from keyplan_systems.ask_a_human.domain.requests import Audience, QuestionType
 Uuid = Annotated[str, Field(pattern=r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$")]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Timestamp = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$")]
-"""Timestamp in its stored form: UTC, three decimals, Z. Sort keys that start with it are sorted by time."""
+"""Stored timestamp in UTC with milliseconds, such as `2026-01-31T12:00:00.000Z`. Its text sorts by time."""
 Name = Annotated[str, Field(pattern=r"^[!-~]{1,128}$", max_length=128)]
-"""Self-chosen names of callers."""
+"""An agent ID or other name that a caller chooses: 1 to 128 printable ASCII characters without spaces."""
 Partition = Annotated[str, Field(pattern=r"^(ALL_TIME|DAILY#[0-9-]{10}|WEEKLY#[0-9-]{10})#0[0-7]$")]
-"""One shard of one board."""
+"""Key of one of the eight partitions of a leaderboard."""
 
 # Questions.
 
@@ -62,7 +62,9 @@ questions = Table(
     ),
 )
 class Question(Entity):
-    """A question. Its stored status is outdated from its deadline until the next sweep, so readers compute it."""
+    """A question. After the deadline, the stored status is outdated until the next sweep, so readers compute the
+    status.
+    """
 
     question_id: Uuid
     status: Status
@@ -73,22 +75,26 @@ class Question(Entity):
     required_responses: int
     current_responses: int
     need: Annotated[str, Field(pattern=r"^[0-9]{3}#[0-9]{11}$")]
-    """Position in the list of questions that need answers: the percentage of answers, and then the deadline."""
+    """Position in the list of questions that need answers: percentage of answers, then deadline."""
     agent_id: Name
     idempotency_key: str | None = None
     created_at: Timestamp
     expires_at: int
-    """Deadline in epoch seconds: the first second at which the question is unanswerable."""
+    """Deadline in epoch seconds. From this second on, the question cannot be answered."""
     closed_at: Timestamp | None = None
     ttl: int
-    """Time at which the item may be deleted, in epoch seconds."""
+    """Time after which DynamoDB may delete the item, in epoch seconds."""
 
 
 @questions.entity(
     key=key("KEY#{agent} {idempotency_key}"), volume=Volume(count=60_000, bytes=Bytes(260)), store_key_fields=False
 )
 class KeyRecord(Entity):
-    """The question of an agent's idempotency key. An agent's name contains no space, so the first space ends it."""
+    """A record that maps an agent's idempotency key to the question that was created with it.
+
+    The stored key separates agent and idempotency key by a space. An agent ID contains no space, so the first space is
+    the separator.
+    """
 
     agent: Name
     idempotency_key: Annotated[str, Field(min_length=1, max_length=200)]
@@ -104,11 +110,15 @@ class KeyRecord(Entity):
     store_key_fields=False,
 )
 class Agent(Entity):
-    """An agent: hashes of its secrets, and the number of its questions that are answerable and not yet swept."""
+    """An agent with the hashes of its secrets and the number of its open questions.
+
+    A question counts as open until it is closed or a sweep has stored its expiry.
+    """
 
     agent: Name
     secret_hash: Sha256 | None = None
-    """None for an agent that was registered before agents had secrets. An operator issues its first secret."""
+    """None for an agent that was registered before agents had secrets. An operator issues such an agent's first secret.
+    """
     next_secret_hash: Sha256 | None = None
     """Hash of a rotated secret. Its first use replaces the current secret."""
     registered_at: Timestamp | None = None
@@ -122,7 +132,10 @@ class Agent(Entity):
     store_key_fields=False,
 )
 class Errand(Entity):
-    """A scheduled task for a worker: to store that a question has expired, or to push a question to users."""
+    """A scheduled task for a worker.
+
+    The kind EXPIRE stores that a question has expired, and the kind PUSH notifies users of a question.
+    """
 
     kind: Annotated[str, Field(pattern=r"^(EXPIRE|PUSH)$")]
     question: Uuid
@@ -158,11 +171,11 @@ responses = Table(
     )
 )
 class Response(Entity):
-    """An answer of one user to one question."""
+    """A user's answer to a question."""
 
     question_id: Uuid
     response_id: Uuid
-    """UUIDv5 of question and fingerprint, so that the table rejects a second answer."""
+    """UUIDv5 of the question and the user's fingerprint, so that the table rejects a second answer."""
     answer: str | None = None
     selected_option: int | None = None
     confidence: int | None = None
@@ -170,12 +183,15 @@ class Response(Entity):
     created_at: Timestamp
     response_time_ms: int | None = None
     device: Sha256 | None = None
-    """Hash of the token of the device that sent the answer. Only this device gets the reply again."""
+    """Hash of the token of the device that sent the answer. If this device repeats the answer, it gets the same reply.
+    """
     points_earned: int | None = None
     total_points: int | None = None
     new_badges: list[str] | None = None
-    """Content of the reply, with points and total. Missing in responses that were stored before replies could be
-    repeated."""
+    """IDs of the badges in the reply, which also contains the two attributes above.
+
+    The three attributes are missing in responses that were stored before replies could be repeated.
+    """
     ttl: int
 
 
@@ -186,7 +202,7 @@ class Response(Entity):
     store_key_fields=False,
 )
 class Flag(Entity):
-    """A suspicious answer, which waits for a review or was reviewed."""
+    """A mark on a suspicious answer, with the reviewer's decision if it was reviewed."""
 
     flag_id: Uuid
     question: Annotated[Uuid, Attribute("flagged_question_id")]
@@ -206,7 +222,7 @@ class Flag(Entity):
     store_key_fields=False,
 )
 class Counter(Entity):
-    """The number of requests of one kind from a caller in one window."""
+    """The number of requests of one kind from one caller in a time window."""
 
     window: Annotated[str, Field(min_length=1, max_length=400)]
     requests: int = 0
@@ -246,7 +262,7 @@ class Subscription(Entity):
     subscription_id: Uuid
     fcm_token: str
     token_digest: Sha256
-    """SHA-256 of the push token, which may be too long for a key. Two subscriptions never have the same token."""
+    """SHA-256 of the push token, because the token may be too long for a key. It is unique among all subscriptions."""
     fingerprint_hash: Sha256
     min_interval_minutes: int
     last_notified_at: Timestamp | None = None
@@ -255,7 +271,10 @@ class Subscription(Entity):
     updated_at: Timestamp
     active: bool
     device: Sha256 | None = None
-    """Hash of the token of the device that may change it. None for subscriptions created before devices had tokens."""
+    """Hash of the token of the device that may change the subscription.
+
+    None for subscriptions that were created before devices had tokens.
+    """
     version: int = 0
 
 
@@ -265,13 +284,13 @@ class Subscription(Entity):
     store_key_fields=False,
 )
 class Device(Entity):
-    """A browser or app with which users answer."""
+    """A browser or app from which a user answers."""
 
     token_hash: Sha256
     fingerprint: Sha256
     """Hash of the fingerprint with which the device was registered."""
     person: Sha256 | None = None
-    """User of the device, which its first request sets."""
+    """ID of the device's user. The device's first request sets it."""
     registered_at: Timestamp
 
 
@@ -279,7 +298,7 @@ class Device(Entity):
     key=key("FINGERPRINT#{fingerprint}"), volume=Volume(count=100_000, bytes=Bytes(160)), store_key_fields=False
 )
 class FingerprintOwner(Entity):
-    """The first device of a fingerprint, which acts for the user whose record has the fingerprint's hash."""
+    """The first device that used a fingerprint. Its user's ID is the hash of the fingerprint."""
 
     fingerprint: Sha256
     device: Sha256
@@ -289,7 +308,7 @@ class FingerprintOwner(Entity):
     key=key("NOTICE#{question}#{person}"), volume=Volume(count=500_000, bytes=Bytes(210)), store_key_fields=False
 )
 class Notice(Entity):
-    """The time at which a user was notified of a question."""
+    """The time at which a user was notified about a question."""
 
     question: Uuid
     person: Sha256
@@ -304,15 +323,14 @@ class Notice(Entity):
     store_key_fields=False,
 )
 class Delivery(Entity):
-    """A push that the push service has not accepted yet and that is to be retried."""
+    """A push notification that the push service has not accepted yet and that will be retried."""
 
     question: Uuid
     subscription: Uuid
     attempt: int
     """Number of attempts so far."""
     claimed_at: Timestamp
-    """Time at which this push claimed the subscription. If another push has claimed it since then, this push is
-    dropped."""
+    """Time at which this push claimed the subscription. If another push has claimed it since, this push is dropped."""
     due_at: Timestamp
     ttl: int
 
@@ -340,7 +358,7 @@ class DayRecord(BaseModel):
 
 @user_stats.entity(version="version", volume=Volume(count=100_000, bytes=Bytes(1_100, p99=1_900, most=3_000)))
 class UserStats(Entity):
-    """The points, streak and badges of one user, and the history that the rules need."""
+    """A user's points, streak and badges, and the history that the scoring and abuse rules need."""
 
     fingerprint_hash: Sha256
     total_points: int
@@ -348,10 +366,10 @@ class UserStats(Entity):
     streak_days: int
     streak_last_date: str | None = None
     badges: dict[str, Timestamp]
-    """Time when each badge was earned, by its ID."""
+    """Map from badge ID to the time at which the badge was earned."""
     answers_by_category: dict[str, int]
     daily_points: dict[str, DayRecord]
-    """Newest seven UTC dates with an answer."""
+    """Points and answers of the last seven UTC dates on which the user answered."""
     scored_at: Timestamp
     early_answers: int
     night_answers: int
@@ -369,13 +387,13 @@ class UserStats(Entity):
     volume=Volume(count=250_000, bytes=Bytes(300), distinct={"leaderboard": Distinct(24, hottest=0.05)}),
 )
 class BoardRow(Entity):
-    """The row of one user on one board."""
+    """A user's row on a leaderboard."""
 
     board: Annotated[str, Field(pattern=r"^(ALL_TIME|DAILY#[0-9-]{10}|WEEKLY#[0-9-]{10})$")]
     person: Sha256
     leaderboard: Annotated[Partition, Attribute("_leaderboard")]
     place: Annotated[str, Field(min_length=1, max_length=100)]
-    """Sorts better rows first: by points descending, then the time at which they were reached, then the user."""
+    """Sort key that places better rows first: more points, then reached earlier, then by user ID."""
     total_points: int
     total_answers: int
     ttl: int | None = None
@@ -387,7 +405,7 @@ class BoardRow(Entity):
     store_key_fields=False,
 )
 class Histogram(Entity):
-    """The number of users in one shard of a board in each bucket of points."""
+    """The number of users in each score bucket, for one partition of a leaderboard."""
 
     leaderboard: Annotated[Partition, Attribute("histogram_of")]
     buckets: dict[str, int]
