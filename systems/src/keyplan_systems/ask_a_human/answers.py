@@ -172,8 +172,7 @@ class Answers:
         device: str | None,
         address: str | None,
     ) -> Scored | None:
-        """Write the answer in a transaction. Return None if an item that it depends on has changed since it was read.
-        """
+        """Write the answer in a transaction. Return None if an item that it depends on has changed since the read."""
         person = response.fingerprint_hash
         known = self._connection.run(design_people.stats_of_user(person))
         notice = self._connection.run(design_push.notice_of(question.question_id, person))

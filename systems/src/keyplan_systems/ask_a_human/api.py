@@ -1,4 +1,4 @@
-"""The HTTP interface, with separate routes for agents and for users."""
+"""The HTTP API, with separate routes for agents and for users."""
 
 from __future__ import annotations
 
@@ -70,7 +70,10 @@ _ANSWER_BODY = {
 
 
 def application(service: Service, checks: Mapping[str, Check], trusted_proxies: int = 0) -> FastAPI:
-    """Return the API for a service. `checks` are its health checks. See `api_dependencies.address` for proxies."""
+    """Return the API application for a service.
+
+    `checks` are the health checks. For `trusted_proxies`, see `api_dependencies.address`.
+    """
     app = web_application(
         "Ask a Human", style=STYLE, translations=TRANSLATIONS, checks=checks, clock=service.base.clock
     )
@@ -79,7 +82,7 @@ def application(service: Service, checks: Mapping[str, Check], trusted_proxies: 
 
 
 def agent_routes(service: Service, trusted_proxies: int) -> APIRouter:
-    """Return the routes for agents: register, ask and poll."""
+    """Return the routes for agents: registration, asking and polling."""
     router = APIRouter(prefix="/agent", tags=["agents"], responses=ERROR_RESPONSES)
     authenticated = Authenticated(service.agents)
     polling: Any = Depends(Polling(service.base, authenticated))
@@ -153,7 +156,9 @@ def _add_polling(router: APIRouter, service: Service, polling: Any) -> None:
 
 
 def human_routes(service: Service, trusted_proxies: int) -> APIRouter:
-    """Return the routes for users: register a device, read, answer, subscribe and compare."""
+    """Return the routes for users: device registration, questions, answers, push subscriptions, statistics and
+    leaderboards.
+    """
     router = APIRouter(prefix="/human", tags=["people"], responses=ERROR_RESPONSES)
     reading = Depends(Counting(service.base, limits.HUMAN_READS, trusted_proxies))
     from_device = FromDevice(service.devices)

@@ -1,4 +1,4 @@
-"""Common parts of routes: authentication, rate limits, and conversion of errors to HTTP."""
+"""Common parts of the routes: authentication, rate limits, and conversion of exceptions to HTTP responses."""
 
 from __future__ import annotations
 
@@ -55,29 +55,29 @@ Cursor: TypeAlias = Annotated[
 
 
 def show_allowance(response: Response, allowance: Allowance | None) -> None:
-    """Set the response headers with the number of remaining requests."""
+    """Set the rate limit headers of a response. They contain the caller's remaining requests."""
     if allowance is not None:
         response.headers.update(allowance.headers())
 
 
 class Counting:
-    """Dependency that counts a request against a limit per network address."""
+    """Dependency that counts a request against a rate limit for its network address."""
 
     def __init__(self, base: Base, limit: Limit, trusted_proxies: int) -> None:
         self._base, self._limit, self._trusted_proxies = base, limit, trusted_proxies
 
     def __call__(self, request: Request, response: Response) -> None:
-        """Count the request. Raises RateLimitedError."""
+        """Count the request and set the rate limit headers. Raises RateLimitedError if the limit is reached."""
         show_allowance(response, self._base.count(self._limit, address(request, self._trusted_proxies)))
 
 
 def address(request: Request, trusted_proxies: int) -> str:
-    """Return the caller's network address, from the connection or as reported by the outermost trusted proxy.
+    """Return the client's network address, from the connection or as reported by the outermost trusted proxy.
 
-    An IPv6 address is reduced to its /64 network, because a caller usually has all of its addresses. With n trusted
-    proxies, it is the n-th entry from the right of X-Forwarded-For, because a client can forge all entries to the left
-    of it. Several lines of the header are one list (RFC 9110, 5.3), because proxies may add their own line after the
-    caller's.
+    An IPv6 address is reduced to its /64 network, because a client usually controls all addresses in it. With n trusted
+    proxies, the address is the n-th entry from the right of X-Forwarded-For, because a client can forge all entries to
+    the left of it. If the header occurs several times, its values form one list (RFC 9110, section 5.3), because a
+    proxy may add its own header after the client's.
     """
     forwarded = ",".join(request.headers.getlist("X-Forwarded-For"))
     hops = [hop.strip() for hop in forwarded.split(",") if hop.strip()]
@@ -97,24 +97,29 @@ def _network(address: str) -> str:
 
 
 class PerAddress:
-    """Dependency that counts a request against a limit per network address that all processes share."""
+    """Dependency that counts a request against a rate limit for its network address. All processes share
+    the counters.
+    """
 
     def __init__(self, limit: SharedLimit, trusted_proxies: int) -> None:
         self._limit, self._trusted_proxies = limit, trusted_proxies
 
     def __call__(self, request: Request) -> None:
-        """Count the request. Raises TooManyRequestsError."""
+        """Count the request. Raises TooManyRequestsError if the limit is reached."""
         self._limit.take(address(request, self._trusted_proxies))
 
 
 class Authenticated:
-    """Dependency that authenticates an agent by its secret and returns its ID."""
+    """Dependency that authenticates an agent by its secret and returns the agent's ID."""
 
     def __init__(self, agents: Agents) -> None:
         self._agents = agents
 
     def __call__(self, secret: AgentSecret, x_agent_id: AgentHeader = None) -> str:
-        """Return the agent's ID. Raises InvalidRequestError, or `Problem` with status 401."""
+        """Return the agent's ID.
+
+        Raises InvalidRequestError for an invalid header, or `Problem` with status 401 for a missing or wrong secret.
+        """
         agent = requests.agent_id(x_agent_id)
         if secret is None:
             message = "Send the agent's secret as a bearer token; POST /agent/register issues one."
@@ -125,26 +130,30 @@ class Authenticated:
 
 
 class Polling:
-    """Dependency that returns the authenticated agent's ID, and counts the request as a poll."""
+    """Dependency that authenticates an agent, counts the request as a poll, and returns the agent's ID."""
 
     def __init__(self, base: Base, authenticated: Authenticated) -> None:
         self._base, self._authenticated = base, authenticated
 
     def __call__(self, response: Response, secret: AgentSecret, x_agent_id: AgentHeader = None) -> str:
-        """Return the agent's ID. Raises InvalidRequestError or RateLimitedError, or `Problem` with status 401."""
+        """Return the agent's ID, and set the rate limit headers.
+
+        Raises InvalidRequestError for an invalid header, RateLimitedError if the limit is reached, or `Problem` with
+        status 401 for a missing or wrong secret.
+        """
         agent = self._authenticated(secret, x_agent_id)
         show_allowance(response, self._base.count(limits.POLLS, agent))
         return agent
 
 
 class FromDevice:
-    """Dependency that returns the identity of a user, given a device token."""
+    """Dependency that returns the identity of the user whose device token is in the request."""
 
     def __init__(self, devices: Devices) -> None:
         self._devices = devices
 
     def __call__(self, token: DeviceToken) -> Identity:
-        """Return the identity. Raises `Problem` with status 401."""
+        """Return the user's identity. Raises `Problem` with status 401 for a missing or unknown token."""
         if token is None:
             message = "Send the device's token as a bearer token; POST /human/devices issues one."
             raise Problem(401, message, headers=unauthorized().headers)
@@ -155,13 +164,17 @@ class FromDevice:
 
 
 class FromPerson:
-    """Dependency that returns the identity of a user, given a fingerprint and a token issued for it."""
+    """Dependency that returns a user's identity. The request must have a fingerprint and a token issued for it."""
 
     def __init__(self, from_device: FromDevice) -> None:
         self._from_device = from_device
 
     def __call__(self, token: DeviceToken, x_fingerprint: FingerprintHeader = None) -> Identity:
-        """Return the identity. Raises InvalidRequestError, or `Problem` with status 401."""
+        """Return the user's identity.
+
+        Raises InvalidRequestError for an invalid fingerprint, or `Problem` with status 401 if the token was not issued
+        for the fingerprint.
+        """
         fingerprint = requests.fingerprint_hash(x_fingerprint)
         identity = self._from_device(token)
         if identity.fingerprint != fingerprint:
@@ -170,23 +183,27 @@ class FromPerson:
 
 
 class FromAnybody:
-    """Dependency that returns the identity of a user, or None for a request without a fingerprint."""
+    """Dependency that returns a user's identity, or None if the request has no fingerprint."""
 
     def __init__(self, from_person: FromPerson) -> None:
         self._from_person = from_person
 
     def __call__(self, token: DeviceToken, x_fingerprint: FingerprintHeader = None) -> Identity | None:
-        """Return the identity or None. Raises InvalidRequestError, or `Problem` with status 401."""
+        """Return the user's identity, or None without a fingerprint.
+
+        Raises InvalidRequestError for an invalid fingerprint, or `Problem` with status 401 if the token was not issued
+        for the fingerprint.
+        """
         return None if x_fingerprint is None else self._from_person(token, x_fingerprint)
 
 
 def fingerprint(x_fingerprint: FingerprintHeader = None) -> str:
-    """Return the hash of the fingerprint. Raises InvalidRequestError."""
+    """Return the hash of the fingerprint header. Raises InvalidRequestError if the header is invalid."""
     return requests.fingerprint_hash(x_fingerprint)
 
 
 def zone(x_timezone: ZoneHeader = None) -> ZoneInfo:
-    """Return the time zone of the user's calendar. Raises InvalidRequestError."""
+    """Return the user's time zone. Raises InvalidRequestError if the header is invalid."""
     return timestamps.zone(x_timezone)
 
 
@@ -223,7 +240,7 @@ def _busy(_error: Exception) -> Problem:
 
 
 def _invalid(error: RequestValidationError) -> Problem:
-    """Return the framework's validation errors in the format of the domain rules."""
+    """Convert the framework's validation errors to the error format of this API."""
     errors = error.errors()
     if any(entry["type"] == "json_invalid" for entry in errors):
         errors = [{"loc": (), "msg": "is not valid JSON", "type": "json_invalid"}]
@@ -247,4 +264,4 @@ TRANSLATIONS: Mapping[type[Exception], Translation] = {
     WriteConflictError: _busy,
     UnavailableError: _busy,
 }
-"""Functions that convert the errors that routes do not handle to responses."""
+"""Functions that convert exceptions raised by routes to HTTP responses."""

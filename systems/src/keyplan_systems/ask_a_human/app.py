@@ -1,4 +1,4 @@
-"""Assembly of Ask-a-Human: API, pages, sweeper, push worker and rank counter."""
+"""Assembly of Ask-a-Human: API, web pages, sweeper, push worker and the worker that counts ranks."""
 
 from __future__ import annotations
 
@@ -24,19 +24,21 @@ from keyplan_systems.web.health import in_thread
 from keyplan_systems.web.system import Built, Resources, System, Worker
 
 CREDENTIALS = "KEYPLAN_ASK_A_HUMAN_FCM_CREDENTIALS"
-"""Environment variable with the path of the service account's JSON file. If unset, pushes are written to a local
-outbox."""
+"""Environment variable with the path of the service account's JSON file for Firebase Cloud Messaging.
+
+If it is unset, push messages to Firebase tokens are written to a local outbox.
+"""
 LINKS = "KEYPLAN_ASK_A_HUMAN_LINK_BASE"
-"""Environment variable with the URL of the web app, such as https://ask.example. Pushes link to its questions."""
+"""Environment variable with the base URL for links in push messages, such as https://ask.example."""
 PROXIES = "KEYPLAN_ASK_A_HUMAN_TRUSTED_PROXIES"
 """Environment variable with the number of trusted proxies in front of the API. The default is 0."""
 OUTBOX = "outbox.jsonl"
 
 
 def build(resources: Resources) -> Built:
-    """Build the system with its resources.
+    """Build the system.
 
-    Raises ValueError for invalid settings, and OSError for unreadable files.
+    Raises ValueError for an invalid setting, and OSError for an unreadable file.
     """
     proxies = os.environ.get(PROXIES) or "0"
     if not proxies.isdecimal():

@@ -1,5 +1,4 @@
-"""The Ask-a-Human chapter of the demo: an agent asks a question, two users answer it, and the agent reads the answers.
-"""
+"""The Ask-a-Human part of the demo: an agent asks a question, two users answer it, and the agent reads the answers."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from keyplan_systems.web.tour import Tour
 
 
 def play(stage: DemoStage) -> None:
-    """Run the Ask-a-Human chapter of the demo.
+    """Run the Ask-a-Human part of the demo.
 
     Raises AskError or httpx.HTTPError if a request fails.
     """
@@ -33,7 +32,7 @@ def play(stage: DemoStage) -> None:
 
 
 def show(tour: Tour) -> None:
-    """Run the Ask-a-Human chapter in a browser: an agent asks a question and sees the answers of two users arrive."""
+    """Run this part of the demo in a browser: an agent asks a question and sees the answers of two users arrive."""
     agent = tour.open(path="app/agents")
     tour.say(agent, "An agent registers and asks people")
     agent.write(agent.page.get_by_label("Name"), f"demo-agent-{uuid.uuid4().hex[:8]}")

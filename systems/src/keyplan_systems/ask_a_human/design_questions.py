@@ -1,5 +1,4 @@
-"""Access patterns for questions: reads by agents and users, effects of answers and sweeps, and worker tasks (errands).
-"""
+"""Access patterns for questions: reads by agents and users, effects of answers and sweeps, and worker tasks."""
 
 from __future__ import annotations
 
@@ -190,8 +189,7 @@ def take_errand(kind: str, question: str) -> ItemWrite:
 
 @questions.update(Question)
 def count_response(step: Counted) -> ItemWrite:
-    """Add an answer to a question's count, if the count is unchanged since it was read and the question is answerable.
-    """
+    """Add an answer to a question's count, if the question is answerable and its count is unchanged since the read."""
     return (
         item(question_id=step.question_id)
         .set(

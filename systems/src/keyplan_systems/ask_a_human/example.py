@@ -1,4 +1,7 @@
-"""Example in which an agent asks and two users answer: `python -m keyplan_systems.ask_a_human.example URL`."""
+"""Example in which an agent asks a question and two users answer it.
+
+Run it with `python -m keyplan_systems.ask_a_human.example URL`.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +23,17 @@ OPTIONS = ["Send", "Submit", "Place order"]
 
 @dataclass(frozen=True)
 class Conversation:
-    """A question, its answers, and the headers of the first user."""
+    """The result of the example: a question, its answers, and the request headers of the first user."""
 
     question: AgentQuestion
     ada: Mapping[str, str]
 
 
 def converse(url: str, run: str) -> Conversation:
-    """Ask a question, answer it as two users, and read the answers. `run` distinguishes several runs.
+    """Ask a question, answer it as two users, and read the answers.
 
-    Raises AskError if the question is rejected, and httpx.HTTPError if an answer is rejected.
+    `run` is a name that distinguishes repeated runs. Raises AskError if the question is rejected, and httpx.HTTPError
+    if an answer is rejected.
     """
     with AgentClient(url) as agent:
         agent.register(f"example-agent-{run}")
@@ -58,7 +62,7 @@ def _answer(people: httpx.Client, question_id: str, person: dict[str, str], cont
 def main(
     url: Annotated[str, typer.Argument(help="URL of the running system.")] = "http://127.0.0.1:8000/ask_a_human",
 ) -> None:
-    """Run the conversation on a server and print the agent's result."""
+    """Run the example on a server and print the agent's result."""
     question, console = converse(url, uuid.uuid4().hex[:8]).question, Console()
     console.print(f"{question.prompt} [{question.status.value}]", markup=False)
     for option, count in (question.summary or {}).items():

@@ -1,10 +1,10 @@
-"""An example agent that drafts a release note, asks humans which draft is best, and prints the chosen one.
+"""An example agent that drafts a release note, asks humans which draft is best, and prints the chosen draft.
 
     python -m keyplan_systems.ask_a_human.example_agent               # starts the MCP server itself
     python -m keyplan_systems.ask_a_human.example_agent --server http://127.0.0.1:8765/mcp
 
-It works without a language model. The drafts are generated from the facts by fixed rules, so that each run asks the
-same question. It uses only the tools of the MCP server, like any other agent.
+The agent does not use a language model. Fixed rules generate the drafts, so that each run asks the same question. The
+agent uses only the tools of the MCP server, like any other agent.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mcp.client.stdio import StdioServerParameters
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts about a release."""
+    """The content of a release note: what has changed and why."""
 
     product: str = "Ledger 4.2"
     change: str = "exports more than 10,000 rows without running out of memory"
@@ -30,7 +30,9 @@ class Facts:
 
 
 def drafts(facts: Facts) -> list[str]:
-    """Return three drafts of a release note: the effect first, the problem first, or both in one sentence."""
+    """Return three drafts of a release note: starting with the effect, starting with the problem, and both in one
+    sentence.
+    """
     return [
         f"{facts.product} now {facts.change}.",
         f"Fixed: {facts.reason}. {facts.product} {facts.change}.",
@@ -39,7 +41,7 @@ def drafts(facts: Facts) -> list[str]:
 
 
 def question(facts: Facts) -> str:
-    """Return the question about the drafts, with the context that humans need."""
+    """Return the text of the question about the drafts, with the context that people need."""
     return (
         f"A new version of a bookkeeping program solves this problem: {facts.reason}."
         " Which release note tells you best whether you should update?"
@@ -47,13 +49,16 @@ def question(facts: Facts) -> str:
 
 
 def chosen(texts: list[str], summary: Mapping[str, int]) -> str | None:
-    """Return the text with the most votes, or the first one in case of a tie, or None without votes."""
+    """Return the text with the most votes, the first of them in case of a tie, or None without votes."""
     best = max(texts, key=lambda text: summary.get(text, 0))
     return best if summary.get(best, 0) else None
 
 
 async def ask_about_drafts(client: Client, facts: Facts, *, people: int, wait_s: int, key: str | None) -> str:
-    """Ask humans about the drafts, wait, and return a report. Raises RuntimeError if the server rejects it."""
+    """Ask humans about the drafts, wait for answers, and return a report.
+
+    Raises RuntimeError if the MCP server rejects the question.
+    """
     texts = drafts(facts)
 
     async def show(progress: float, total: float | None, message: str | None) -> None:
@@ -87,7 +92,7 @@ def main(
     wait: Annotated[int, typer.Option(min=0, max=3600, help="Seconds to wait for them.")] = 300,
     key: Annotated[str | None, typer.Option(help="Idempotency key: the same key asks once.")] = None,
 ) -> None:
-    """Draft a release note, ask humans which draft is best, and print it."""
+    """Draft a release note, ask humans which draft is best, and print the chosen draft."""
     command = StdioServerParameters(
         command=sys.executable, args=["-m", "keyplan_systems.ask_a_human.mcp", "--url", url]
     )

@@ -3,9 +3,9 @@
     keyplan ask-mcp --url http://127.0.0.1:8000/ask_a_human          # stdio
     keyplan ask-mcp --transport http --port 8765                     # http://127.0.0.1:8765/mcp
 
-The server acts as a single agent, given by ASK_A_HUMAN_AGENT and ASK_A_HUMAN_SECRET or by the credentials file. If the
-file is missing, the server registers an agent at the first start. Over HTTP, every client that can reach the server can
-use it without authentication, so it listens only on this machine.
+The server acts as a single agent. The agent's ID and secret come from the environment variables ASK_A_HUMAN_AGENT and
+ASK_A_HUMAN_SECRET, or from the credentials file. If the file does not exist, the server registers an agent when it
+first starts. Over HTTP, clients are not authenticated, so the server listens only on the loopback interface.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ AGENT_VARIABLE: Final = "ASK_A_HUMAN_AGENT"
 SECRET_VARIABLE: Final = "ASK_A_HUMAN_SECRET"  # noqa: S105 - a name, no secret
 LONGEST_WAIT_S: Final = 3_600
 POLLING: Final = Polling(first_s=2.0, longest_s=30.0)
-"""Poll intervals while a client waits: 10 polls in the first minute and 120 per hour, of the 600 that an agent may
-make."""
+"""Poll intervals while a client waits. They result in 10 polls in the first minute and 120 polls per hour, of the 600
+polls that an agent may send.
+"""
 INSTRUCTIONS: Final = (
     "Ask people for opinions, choices and short texts that you cannot judge yourself. Ask one clear question with its"
     " context, because people see nothing else. Answers take minutes: pass wait_seconds to wait, or call"
@@ -71,13 +72,13 @@ Enough = Annotated[int | None, Field(ge=1, le=50, description="Stop waiting at t
 
 
 class HumanResponses(AgentQuestion):
-    """A question with its answers so far, and what to do next."""
+    """A question with the answers received so far, and a hint what to do next."""
 
     next_step: str
 
 
 class _Tools:
-    """The tools of one agent's client."""
+    """The MCP tools, which use the client of one agent."""
 
     def __init__(self, client: AsyncAgentClient) -> None:
         self._client = client
@@ -114,7 +115,7 @@ class _Tools:
         wait_seconds: Wait = 0,
         min_answers: Enough = None,
     ) -> HumanResponses:
-        """Return the answers of a question so far; optionally wait for more."""
+        """Return the answers to a question that have arrived so far. Optionally wait for more answers."""
         return await self._answers(ctx, question_id, wait_seconds, min_answers)
 
     async def _answers(
@@ -123,9 +124,9 @@ class _Tools:
         seen = [-1, 0]  # number of answers in the last report, and of polls without new answers since then
 
         async def report(question: AgentQuestion) -> None:
-            """Report the answers.
+            """Report the number of answers as MCP progress.
 
-            Progress must increase each time, so polls without new answers add a fraction of one answer.
+            Progress must increase with each report, so a poll without new answers adds a fraction of one answer.
             """
             count, needed = question.current_responses, question.required_responses
             seen[:] = [count, seen[1] + 1 if count == seen[0] else 0]
@@ -162,7 +163,7 @@ def _next_step(question: AgentQuestion) -> str:
 
 
 def build(client: AsyncAgentClient) -> MCPServer[None]:
-    """Return the server with its tools, which act as the client's agent."""
+    """Return the MCP server, whose tools act as the client's agent."""
     server: MCPServer[None] = MCPServer(
         "ask-a-human", title="Ask a Human", instructions=INSTRUCTIONS, log_level="WARNING", subscriptions=False
     )
@@ -175,10 +176,10 @@ def build(client: AsyncAgentClient) -> MCPServer[None]:
 
 
 def credentials(url: str, path: Path, agent: str | None, secret: str | None) -> AgentCredentials:
-    """Return the agent's credentials: the given ones, those in the file, or those of a new agent.
+    """Return the agent's credentials from the arguments, from the file, or by registering a new agent.
 
-    The credentials of a new agent are stored in the file. Raises AskError if a new agent cannot register, and
-    ValueError for incomplete credentials or an invalid file.
+    The credentials of a new agent are stored in the file. Raises AskError if the registration fails, and ValueError if
+    only one of `agent` and `secret` is given or the file is invalid.
     """
     if (agent is None) != (secret is None):
         raise ValueError(f"set both {AGENT_VARIABLE} and {SECRET_VARIABLE}, or none of them")
@@ -202,10 +203,11 @@ def _default_file() -> Path:
 def serve(  # noqa: PLR0917 - the options of the command
     url: str, agent: str | None, secret: str | None, transport: Transport, host: str, port: int, path: Path | None
 ) -> None:
-    """Serve the tools until the client closes the connection, or over HTTP until a signal stops the process.
+    """Serve the MCP tools over stdio until the client closes the connection, or over HTTP until a signal stops the
+    process.
 
-    Raises ValueError for a host that is not a loopback address and for incomplete credentials, AskError if the system
-    rejects a request, OSError for an unreadable file.
+    Raises ValueError for a host that is not a loopback address and for incomplete credentials, AskError if Ask-a-Human
+    rejects a request, and OSError if the credentials file cannot be read.
     """
     if host not in _LOOPBACK:
         raise ValueError(f"{host}: the server has no authentication, so it listens on 127.0.0.1 only")

@@ -1,10 +1,10 @@
-"""Delivery of push messages with Firebase Cloud Messaging or, without credentials, to an outbox on disk.
+"""Delivery of push messages with Firebase Cloud Messaging (FCM).
 
-Errors of the service are distinguished as its reference describes (firebase.google.com, FCM REST v1, ErrorCode): the
-service's own code is in a detail of type FcmError, while the status of the response is less specific. A token is
-treated as invalid only if the response refers to the token itself: INVALID_ARGUMENT can also mean a malformed message,
-and SENDER_ID_MISMATCH means that the credentials belong to another project, in which case users must not lose their
-subscription. Links must be https URLs; the service accepts no others.
+Errors are distinguished as described in the reference (firebase.google.com, FCM REST v1, ErrorCode). The specific error
+code is in a detail of type FcmError; the status of the response is less specific. A token is treated as invalid only if
+the response refers to the token itself. INVALID_ARGUMENT can also mean a malformed message, and SENDER_ID_MISMATCH
+means that the credentials belong to another project. In these cases, users must keep their subscriptions. Links must be
+https URLs, because FCM accepts no other links.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ LONGEST_PAUSE_S = 30 * 86_400.0  # longer than the lifetime of any question; lon
 
 @dataclass(frozen=True, slots=True)
 class PushMessage:
-    """A push message to one browser. It expires after `lives_s` seconds, when its question becomes unanswerable."""
+    """A push message to one browser. It expires after `lives_s` seconds, at the deadline of its question."""
 
     token: str
     question_id: str
@@ -47,17 +47,19 @@ class PushMessage:
 
 
 class Notifier(Protocol):
-    """Interface of a sender of push messages. Failures of the service are returned as outcomes and not raised."""
+    """Interface for sending push messages. Errors of the push service are returned as outcomes instead of
+    being raised.
+    """
 
     async def send(self, message: PushMessage) -> Outcome:
-        """Send one message and return its outcome."""
+        """Send a message and return the outcome."""
 
     async def close(self) -> None:
-        """Close connections and files."""
+        """Close all connections and files."""
 
 
 class HttpxTransport(google_transport.Request):
-    """Transport with which google-auth fetches tokens through httpx, so that no second HTTP library is needed."""
+    """HTTP transport for google-auth that uses httpx, so that no second HTTP library is needed."""
 
     def __init__(self, client: httpx.Client) -> None:
         self._client = client
@@ -71,7 +73,7 @@ class HttpxTransport(google_transport.Request):
         timeout: float | None = None,
         **_: object,
     ) -> _TransportResponse:
-        """Make one request. Raises TransportError if no response is received, as google-auth expects."""
+        """Send a request. Raises google-auth's TransportError if no response is received."""
         try:
             answer = self._client.request(
                 method, url, content=body, headers=dict(headers or {}), timeout=timeout or TIMEOUT_S
@@ -99,7 +101,7 @@ class _TransportResponse(google_transport.Response):
 
 
 class FcmNotifier:
-    """Firebase Cloud Messaging through its HTTP v1 interface."""
+    """Notifier that uses the HTTP v1 API of Firebase Cloud Messaging."""
 
     def __init__(self, credentials: Credentials, project_id: str, clock: Clock, *, base_url: str = FCM_URL) -> None:
         self._credentials = credentials
@@ -111,7 +113,10 @@ class FcmNotifier:
 
     @classmethod
     def from_file(cls, path: Path, clock: Clock, *, base_url: str = FCM_URL) -> FcmNotifier:
-        """Return a notifier for the service account in a JSON key file. Raises ValueError or OSError."""
+        """Return a notifier for the service account in a JSON key file.
+
+        Raises ValueError for an invalid key file, and OSError for an unreadable one.
+        """
         read = service_account.Credentials.from_service_account_file
         credentials = read(str(path), scopes=[FCM_SCOPE])  # type: ignore[no-untyped-call]  # has no annotations
         if not credentials.project_id:
@@ -119,7 +124,10 @@ class FcmNotifier:
         return cls(credentials, credentials.project_id, clock, base_url=base_url)
 
     async def send(self, message: PushMessage) -> Outcome:
-        """Send one message. A lost or invalid response means TryLater, so in rare cases a message arrives twice."""
+        """Send a message and return the outcome.
+
+        If the response is lost or invalid, the outcome is TryLater, so in rare cases a message arrives twice.
+        """
         try:
             answer = await self._post(message, await self._token(renew=None))
             if answer.status_code == httpx.codes.UNAUTHORIZED and not _is_push_key_error(answer):
@@ -144,7 +152,9 @@ class FcmNotifier:
         return await self._client.post(self._url, json=payload(message), headers={"Authorization": f"Bearer {token}"})
 
     async def _token(self, renew: str | None) -> str:
-        """Return a valid access token, fetched in a thread if needed. `renew` is a token that the service rejected."""
+        """Return a valid access token. If necessary, it is fetched in a thread. `renew` is a token that FCM has
+        rejected, or None.
+        """
         if self._credentials.valid and self._credentials.token != renew:
             return str(self._credentials.token)
         await asyncio.to_thread(self._refresh, renew)
@@ -158,7 +168,7 @@ class FcmNotifier:
 
 
 def payload(message: PushMessage) -> dict[str, object]:
-    """Return the message in FCM's format, as a web push that FCM drops when the question is no longer answerable."""
+    """Return the message in FCM's format, as a web push message that FCM drops after the deadline of the question."""
     return {
         "message": {
             "token": message.token,
@@ -191,12 +201,12 @@ class _Fault(BaseModel):
 
     @property
     def code(self) -> str:
-        """The service-specific error code, or else the general status."""
+        """The FCM-specific error code, or the general status if the response has no specific code."""
         return next((detail.errorCode for detail in self.details if detail.errorCode), self.status)
 
     @property
     def blames_token(self) -> bool:
-        """Whether the error is caused by the token and not by the rest of the message."""
+        """Whether the token is the cause of the error, and not another part of the message."""
         fields = [violation.field for detail in self.details for violation in detail.fieldViolations]
         return "message.token" in fields if fields else "registration token" in self.message
 
@@ -211,7 +221,7 @@ class _Sent(BaseModel):
 
 
 def outcome(answer: httpx.Response, now_s: float) -> Outcome:
-    """Return the outcome that an FCM response represents."""
+    """Convert a response from FCM to the outcome of sending a message."""
     if answer.is_success:
         try:
             return Delivered(_Sent.model_validate_json(answer.content).name)
@@ -231,7 +241,7 @@ def outcome(answer: httpx.Response, now_s: float) -> Outcome:
 
 
 def _fault(answer: httpx.Response) -> _Fault:
-    """Return the error in a response body, or only the status if the body is not from FCM."""
+    """Return the error in a response body, or only the status if FCM did not send the body."""
     try:
         return _FaultAnswer.model_validate_json(answer.content).error
     except ValidationError:

@@ -1,4 +1,6 @@
-"""Concurrent sending of push messages from ordinary threads, on an event loop in its own thread."""
+"""Sending of push messages from ordinary threads. Messages are sent concurrently by an event loop in a
+separate thread.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ _log = logging.getLogger(__name__)
 
 
 class Outbound:
-    """A notifier with its event loop. Threads can share it, and `close` ends both."""
+    """A notifier with its event loop. Instances are thread-safe."""
 
     def __init__(self, notifier: Notifier) -> None:
         self._notifier = notifier
@@ -24,11 +26,11 @@ class Outbound:
         self._thread.start()
 
     def send(self, messages: Sequence[PushMessage]) -> list[Outcome]:
-        """Return the outcome of each message, in order. At most twenty messages are sent at a time."""
+        """Send messages and return their outcomes in the same order. At most 20 messages are sent concurrently."""
         return asyncio.run_coroutine_threadsafe(self._send(messages), self._loop).result()
 
     def close(self) -> None:
-        """Close connections, files and the thread."""
+        """Close the notifier, and stop the event loop and its thread."""
         asyncio.run_coroutine_threadsafe(self._notifier.close(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()

@@ -1,9 +1,8 @@
-"""A local outbox that writes push messages as JSON lines to a private file, for use without credentials.
+"""A local outbox for use without push credentials. It writes push messages as JSON lines to a private file.
 
-Each message is one line, appended by a single write, so readers and other writers never see a partial line. A crash of
-the machine may leave a truncated last line, so the next message starts on a new line. A writer that opens the file
-while another writer is in the middle of a line treats the line as truncated, too, and adds an empty line, which is
-ignored.
+Each message is one line, which is appended with a single write, so readers and other writers do not see partial lines.
+If the machine crashes, the last line may be truncated, so a new writer first ends an unfinished line. If another
+process is writing that line, this adds an empty line, which readers must ignore.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from keyplan_systems.ask_a_human.notifier import FcmNotifier, Notifier, PushMess
 
 
 class OutboxNotifier:
-    """Notifier that writes its messages to a file. Its directory is created if it is missing."""
+    """Notifier that writes messages to a file. The file's directory is created if it does not exist."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -33,7 +32,9 @@ class OutboxNotifier:
         self._end_torn_line()
 
     async def send(self, message: PushMessage) -> Outcome:
-        """Append one message. Raises OSError if the disk is full."""
+        """Append one message. Raises OSError if it cannot be written completely, for example because the
+        disk is full.
+        """
         with self._lock:
             identity = f"outbox/{self._clock.random.getrandbits(64):016x}"
             sent_at = iso(from_seconds(self._clock.now()))
@@ -59,5 +60,5 @@ class OutboxNotifier:
 
 
 def choose_notifier(credentials: Path | None, outbox: Path, clock: Clock) -> Notifier:
-    """Return Firebase Cloud Messaging if a service account key file is configured, or else the outbox."""
+    """Return an FcmNotifier if a service account key file is given, or otherwise an OutboxNotifier."""
     return OutboxNotifier(outbox, clock) if credentials is None else FcmNotifier.from_file(credentials, clock)

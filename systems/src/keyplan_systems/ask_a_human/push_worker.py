@@ -1,7 +1,8 @@
-"""The push worker, which claims rounds, samples users, claims each user before sending, and retries failures.
+"""The push worker, which notifies users of questions in rounds and retries failed pushes.
 
-If a worker dies between claim and send, no user is notified, because a lost push is better than a duplicate. The same
-applies to retries, because their records are deleted before they are sent.
+The worker claims a round, samples eligible users, and claims each user before it sends a push. If it stops between
+claim and send, the user is not notified, because a lost push is better than a duplicate. For the same reason, the
+record of a retry is deleted before the push is sent.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Push:
-    """A push of one question to one user. `attempt` counts sends, starting at 1."""
+    """A push message about one question to one user. `attempt` is the number of this attempt, starting at 1."""
 
     question: Question
     subscription: Subscription
@@ -43,17 +44,17 @@ class Push:
 
 
 class PushWorker:
-    """Worker that notifies users of questions. Several can run at once, also in different processes."""
+    """Worker that notifies users of questions. Several workers can run concurrently, even in different processes."""
 
     def __init__(self, base: Base, outbound: Outbound, link_base: str) -> None:
         self._base, self._connection, self._outbound = base, base.connection, outbound
         self._link_base = link_base.rstrip("/")
 
     def run_once(self) -> int:
-        """Process the due rounds and retries, and return their number.
+        """Process all due rounds and retries, and return their number.
 
-        Raises an UnfinishedError with the failures at the end. A failed round or retry waits for the next run without
-        blocking others.
+        If some of them fail, the others are still processed, and an UnfinishedError with all errors is raised at the
+        end. Failed rounds and retries are processed again in the next run.
         """
         failures = Failures()
         done = sum(failures.each(lambda part: part(failures), (self._do_rounds, self._do_retries)))
@@ -78,9 +79,9 @@ class PushWorker:
         return len(claimed)
 
     def _due(self, errand: Errand, now_ms: int) -> tuple[Errand, Question] | None:
-        """Return an errand with its question if a round is due.
+        """Return the task with its question if a round is due, or None.
 
-        The errand of a question without further rounds is deleted.
+        If the question has no more rounds, the task is deleted.
         """
         question = self._kept(errand.question, now_ms)
         last_ms = None if errand.last_round_at is None else parse_iso(errand.last_round_at)
@@ -92,7 +93,7 @@ class PushWorker:
         return None if due_ms > now_ms else (errand, question)
 
     def _take(self, errand: Errand, question: Question, now_ms: int) -> Question | None:
-        """Return the question if this worker has claimed its round, or None if another worker has."""
+        """Claim a round of the question. Return the question, or None if another worker has claimed the round."""
         then_ms = notifications.next_round(question, errand.rounds_done + 1, now_ms, now_ms)
         if then_ms is None:
             call = design_questions.claim_last_round(PUSH, errand.question, errand.rounds_done)
@@ -114,7 +115,7 @@ class PushWorker:
             return None
 
     def _sample(self, size: int, now_ms: int, failures: Failures) -> list[Subscription]:
-        """Return a uniform sample of all eligible users in random order, with one pass for all rounds."""
+        """Return a uniform random sample of the eligible users, in random order. All rounds share the sample."""
         sample = Reservoir[Subscription](size, self._base.clock.random)
         if size:
             waiting = design_push.eligible_for_notification(iso(now_ms))
@@ -126,16 +127,17 @@ class PushWorker:
     def _dealt(
         self, people: Sequence[Subscription], claimed: Sequence[Question]
     ) -> list[tuple[Subscription, Question]]:
-        """Assign the users to the questions at random, up to the target of each question."""
+        """Assign the users to the questions at random, up to the target number of each question."""
         slots = [question for question in claimed for _ in range(notifications.target(question))]
         self._base.clock.random.shuffle(slots)
         return list(zip(people, slots, strict=False))
 
     def _claim(self, subscription: Subscription, question: Question) -> Push | None:
-        """Return the push if this worker has claimed the subscription, or None if another worker has.
+        """Claim a user's subscription for a question. Return the push to send, or None if another worker has claimed
+        the user.
 
-        The result is also None if the question is over. Claiming many users takes time, and a user who is notified in
-        vain misses another question.
+        The result is also None if the question has ended since, because claiming many users takes time. Such a push
+        would only prevent the user from being notified about another question.
         """
         now_ms = self._base.now_ms
         claimed = notifications.claim(subscription, now_ms)
@@ -212,7 +214,7 @@ class PushWorker:
         return len(again)
 
     def _retake(self, delivery: Delivery) -> Push | None:
-        """Return the claimed push to retry, or None if it is obsolete or another worker has claimed it."""
+        """Claim a retry. Return the push to send, or None if it is obsolete or another worker has claimed it."""
         now_ms = self._base.now_ms
         question = self._kept(delivery.question, now_ms)
         stored = self._connection.run(design_push.subscription_by_id(delivery.subscription))

@@ -1,4 +1,4 @@
-"""Operations of agents: ask once per idempotency key, read a question, and list their own questions."""
+"""Operations of agents: ask a question, read it with its answers, and list the agent's questions."""
 
 from __future__ import annotations
 
@@ -26,14 +26,17 @@ from keyplan_systems.ask_a_human.entities import KeyRecord as StoredKey
 
 EXPIRE, PUSH = "EXPIRE", "PUSH"
 SWEPT_WITHIN_S = 30 * DAY_S
-"""Time for which the sweep may be interrupted before a question counts against its agent's quota permanently."""
+"""Time in seconds for which the sweep may be interrupted without permanent effects.
+
+After a longer interruption, expired questions count against their agents' quotas permanently.
+"""
 
 
 @dataclass(frozen=True)
 class AskResult:
-    """A created question, or the existing question for a repeated key.
+    """A new question, or the existing question for a repeated idempotency key.
 
-    A repeated request has no allowance, because it was not counted.
+    `allowance` is None for a repeated request, which does not count against the rate limit.
     """
 
     question: Question
@@ -41,18 +44,21 @@ class AskResult:
 
     @property
     def repeated(self) -> bool:
-        """Whether no question was created because the key was repeated."""
+        """Whether the question already existed because the idempotency key was repeated."""
         return self.allowance is None
 
 
 class Questions:
-    """Operations of agents. Threads can share it."""
+    """Operations of agents. Instances are thread-safe."""
 
     def __init__(self, base: Base) -> None:
         self._base, self._connection = base, base.connection
 
     def ask(self, agent: str, request: QuestionRequest, key: str | None) -> AskResult:
-        """Create a question, or return the existing one for a known key. Raises RefusedError."""
+        """Create a question, or return the existing question if the idempotency key was already used.
+
+        Raises a subclass of RefusedError if the request is rejected.
+        """
         allowance = None
         for attempt in range(ATTEMPTS):
             now_ms = self._base.now_ms
@@ -66,10 +72,11 @@ class Questions:
         raise BusyError("the same key is being used by many requests at once")
 
     def read(self, agent: str, question_id: str) -> tuple[Question, list[Response]]:
-        """Return a question of the agent with its answers, oldest first.
+        """Return one of the agent's questions with its answers, oldest first.
 
-        Raises QuestionNotFoundError, also for a question of another agent. Question and answers are read separately. An
-        answer that is stored in between is omitted until the next poll, so that the answers match their count.
+        Raises QuestionNotFoundError, even if the question exists but belongs to another agent. The question and its
+        answers are read separately. An answer that is stored between the two reads is omitted, so that the number of
+        answers matches the count in the question.
         """
         question = self._base.question(question_id, self._base.now_ms)
         if question.agent_id != agent:
@@ -82,9 +89,10 @@ class Questions:
         return question, responses[: question.current_responses]
 
     def own(self, agent: str, limit: int, cursor: str | None) -> Page[Question]:
-        """Return an agent's questions, newest first. A new question may be missing for a short time.
+        """Return a page of the agent's questions, newest first.
 
-        Raises CursorError.
+        The index is eventually consistent, so a new question may be missing. Raises CursorError if the cursor belongs
+        to another list.
         """
         call = design_questions.agents_questions(agent)
         page = self._connection.run(call, limit=limit, cursor=cursor, unreadable=log_unreadable)
@@ -97,7 +105,9 @@ class Questions:
         return None if question_id is None else self._base.question(question_id, now_ms)
 
     def _write(self, question: Question, digest: str) -> bool:
-        """Write the question with its records. Return False if its key is in use, or after a concurrent write."""
+        """Write the question with its records. Return False if the idempotency key is in use or the write conflicts
+        with another.
+        """
         over = iso(question.created_at_ms - questions.KEY_VALID_S * SECOND_MS)
         call = design_questions.ask(
             records.stored_question(question),

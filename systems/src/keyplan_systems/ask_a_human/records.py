@@ -1,4 +1,4 @@
-"""Conversion between stored items and domain values, with two functions for each kind."""
+"""Conversion between stored items and domain values, with two functions for each kind of item."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _iso(at_ms: int | None) -> str | None:
 
 
 def stored_question(of: questions.Question) -> entities.Question:
-    """Convert a question to its stored form."""
+    """Convert a question to an item."""
     return entities.Question(
         question_id=of.question_id,
         status=of.status,
@@ -44,7 +44,7 @@ def stored_question(of: questions.Question) -> entities.Question:
 
 
 def question(stored: entities.Question) -> questions.Question:
-    """Convert a stored question to a domain value."""
+    """Convert an item to a question."""
     return questions.Question(
         question_id=stored.question_id,
         agent_id=stored.agent_id,
@@ -63,7 +63,7 @@ def question(stored: entities.Question) -> questions.Question:
 
 
 def stored_response(of: questions.Response, device: str | None, reply: scoring.Reply) -> entities.Response:
-    """Convert a response to its stored form, with the reply to its device."""
+    """Convert a response to an item, which also contains the reply that its device receives."""
     return entities.Response(
         question_id=of.question_id,
         response_id=of.response_id,
@@ -82,7 +82,7 @@ def stored_response(of: questions.Response, device: str | None, reply: scoring.R
 
 
 def response(stored: entities.Response) -> questions.Response:
-    """Convert a stored response to a domain value."""
+    """Convert an item to a response."""
     return questions.Response(
         question_id=stored.question_id,
         response_id=stored.response_id,
@@ -96,14 +96,14 @@ def response(stored: entities.Response) -> questions.Response:
 
 
 def reply(stored: entities.Response) -> scoring.Reply | None:
-    """Return the reply to a stored response, or None if none was stored."""
+    """Return the reply that is stored with a response, or None if the response has no stored reply."""
     if stored.points_earned is None or stored.total_points is None:
         return None
     return scoring.Reply(stored.points_earned, tuple(stored.new_badges or ()), stored.total_points)
 
 
 def stored_stats(of: scoring.Stats, past: Past, version: int) -> UserStats:
-    """Convert a record to its stored form. `version` is the version that was read, which the write increments."""
+    """Convert a user's record to an item. `version` is the version that was read; the write increments it."""
     return UserStats(
         fingerprint_hash=of.fingerprint_hash,
         total_points=of.total_points,
@@ -129,7 +129,7 @@ def stored_stats(of: scoring.Stats, past: Past, version: int) -> UserStats:
 
 
 def stats(stored: UserStats) -> scoring.Stats:
-    """Convert a stored record to a domain value. Raises UnreadableItemError for values that the rules do not know."""
+    """Convert an item to a user's record. Raises UnreadableItemError if the domain rules cannot interpret a value."""
     try:
         return _stats(stored)
     except ValueError as error:
@@ -161,12 +161,12 @@ def _stats(stored: UserStats) -> scoring.Stats:
 
 
 def past(stored: UserStats) -> Past:
-    """Return a user's history for the heuristics."""
+    """Return the part of a user's record that the abuse heuristics need."""
     return Past(tuple(stored.text_digests), stored.minimal_run)
 
 
 def stored_row(of: boards.Row, period: Period, now_ms: int) -> BoardRow:
-    """Return a user's row on the current board of a period, in its stored form."""
+    """Convert a user's leaderboard row to an item of the period's current leaderboard."""
     board = boards.period_key(period, now_ms)
     return BoardRow(
         board=board,
@@ -180,13 +180,13 @@ def stored_row(of: boards.Row, period: Period, now_ms: int) -> BoardRow:
 
 
 def row(stored: BoardRow) -> boards.Row:
-    """Convert a stored row to a domain value."""
+    """Convert an item to a leaderboard row."""
     points, reached_at_ms, person = boards.read_sort_key(stored.place)
     return boards.Row(person, points, stored.total_answers, reached_at_ms)
 
 
 def stored_flag(of: abuse.Flag) -> Flag:
-    """Convert a flag to its stored form. It is kept for as long as its response."""
+    """Convert a flag to an item. It has the same time to live as the flagged response."""
     return Flag(
         flag_id=of.flag_id,
         question=of.question_id,
@@ -202,7 +202,7 @@ def stored_flag(of: abuse.Flag) -> Flag:
 
 
 def stored_subscription(of: notifications.Subscription, version: int) -> entities.Subscription:
-    """Convert a subscription to its stored form. `version` is the version that was read, or 0 for a new one."""
+    """Convert a subscription to an item. `version` is the version that was read, or 0 for a new subscription."""
     return entities.Subscription(
         subscription_id=of.subscription_id,
         fcm_token=of.fcm_token,
@@ -220,7 +220,7 @@ def stored_subscription(of: notifications.Subscription, version: int) -> entitie
 
 
 def subscription(stored: entities.Subscription) -> notifications.Subscription:
-    """Convert a stored subscription to a domain value."""
+    """Convert an item to a subscription."""
     return notifications.Subscription(
         subscription_id=stored.subscription_id,
         fcm_token=stored.fcm_token,

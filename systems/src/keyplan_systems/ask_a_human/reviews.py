@@ -1,4 +1,7 @@
-"""Review of flags and of a user's answers: `python -m keyplan_systems.ask_a_human.reviews`."""
+"""Review of flags and of users' answers.
+
+Run it with `python -m keyplan_systems.ask_a_human.reviews`.
+"""
 
 from __future__ import annotations
 
@@ -24,21 +27,23 @@ Most: TypeAlias = Annotated[int, typer.Option(min=1, help="Maximum number of lin
 
 
 class Reviews:
-    """Operations of reviewers, for the operator's commands. The API has no routes for them."""
+    """Operations of reviewers, which are available as commands but not in the API."""
 
     def __init__(self, base: Base) -> None:
         self._base, self._connection = base, base.connection
 
     def waiting(self, most: int) -> list[Flag]:
-        """Return undecided flags, oldest first."""
+        """Return up to `most` flags without a decision, oldest first."""
         return list(self._connection.run(design_responses.unreviewed_flags(), limit=most))
 
     def recent_answers(self, person: str, most: int) -> list[Response]:
-        """Return a user's answers, newest first. The newest may be missing for a short time."""
+        """Return up to `most` answers of a user, newest first. The index is eventually consistent, so a new answer may
+        be missing.
+        """
         return list(self._connection.run(design_responses.recent_answers(person), limit=most))
 
     def decide(self, flag_id: str, action: Action) -> Flag | None:
-        """Record a decision, replacing an earlier one. Return None if the flag no longer exists."""
+        """Store a decision on a flag, which replaces an earlier decision. Return None if the flag no longer exists."""
         try:
             return self._connection.run(design_responses.review_flag(flag_id, action, iso(self._base.now_ms)))
         except NotFoundError:
@@ -47,7 +52,7 @@ class Reviews:
 
 @app.command()
 def waiting(url: Url, most: Most = 100) -> None:
-    """Print the undecided flags, oldest first."""
+    """Print the flags without a decision, oldest first."""
     with _open(url) as reviews:
         _print(*reviews.waiting(most))
 
@@ -63,7 +68,7 @@ def answers(
 
 @app.command()
 def decide(flag: Annotated[str, typer.Argument(help="Its flag_id.")], action: Action, url: Url) -> None:
-    """Record a decision about a flag, replacing an earlier one, and print the flag."""
+    """Store a decision on a flag, which replaces an earlier decision, and print the flag."""
     with _open(url) as reviews:
         decided = reviews.decide(flag, action)
         if decided is None:

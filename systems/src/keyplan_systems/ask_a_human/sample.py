@@ -1,4 +1,4 @@
-"""Sample data: the questions of the seeder, some answers, and a subscriber. Loading it again changes nothing."""
+"""Sample data: the questions of `seed`, some answers, and a push subscription. Loading it again changes nothing."""
 
 from __future__ import annotations
 
@@ -40,9 +40,10 @@ ANSWERS: tuple[tuple[int, str, dict[str, object]], ...] = (
 
 
 def load_sample(service: Service) -> None:
-    """Ask questions, answer some of them, and add a subscriber. Idempotency keys limit this to once a day.
+    """Ask questions, answer some of them, and add a push subscription.
 
-    If existing data, such as yesterday's sample of another release, makes a part of this fail, the rest is skipped.
+    Idempotency keys ensure that the data is created at most once a day. If a step fails because of existing data, such
+    as the previous day's sample of another release, the remaining steps are skipped.
     """
     try:
         _load(service)

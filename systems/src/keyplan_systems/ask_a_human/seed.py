@@ -1,6 +1,6 @@
-"""A seeder that asks realistic questions as an agent: `python -m keyplan_systems.ask_a_human.seed URL`.
+"""A command that asks realistic questions as an agent: `python -m keyplan_systems.ask_a_human.seed URL`.
 
-Repeating the command within a day does not create questions again, because each question has its own idempotency key.
+If the command is repeated within a day, no further questions are created, because each question has an idempotency key.
 """
 
 from __future__ import annotations
@@ -127,7 +127,10 @@ QUESTIONS: Final[tuple[dict[str, Any], ...]] = (
 
 
 def ask_all(client: AgentClient, key: str, *, timeout_seconds: int = 86_400) -> list[str]:
-    """Ask all questions and return their IDs. Calls with the same `key` ask them only once. Raises AskError."""
+    """Ask all questions and return their IDs. Repeated calls with the same `key` do not create further questions.
+
+    Raises AskError if a question is rejected.
+    """
     return [
         client.submit(**question, timeout_seconds=timeout_seconds, idempotency_key=f"{key}/{number}").question_id
         for number, question in enumerate(QUESTIONS)
@@ -139,7 +142,7 @@ def main(
     agent: Annotated[str | None, typer.Option(help="Existing agent; without it a new one registers.")] = None,
     secret: Annotated[str | None, typer.Option(envvar="ASK_A_HUMAN_SECRET", help="Secret of that agent.")] = None,
 ) -> None:
-    """Ask realistic questions, which users can find on the web pages."""
+    """Ask realistic questions, which users can answer on the web pages."""
     try:
         with AgentClient(url, agent, secret) as client:
             if agent is None:

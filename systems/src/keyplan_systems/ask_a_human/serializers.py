@@ -1,4 +1,4 @@
-"""Conversion of results to responses of the HTTP interface."""
+"""Conversion of results to response models of the HTTP API."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from keyplan_systems.ask_a_human.wire import AgentQuestion, CreatedQuestion, Hum
 
 
 def created_question(question: Question, poll_url: str, now_ms: int) -> CreatedQuestion:
-    """Return the response for a question that was asked."""
+    """Return the response for a new question. `poll_url` is the URL for reading its answers."""
     return CreatedQuestion(
         question_id=question.question_id,
         status=questions.status_at(question, now_ms),
@@ -39,7 +39,7 @@ def created_question(question: Question, poll_url: str, now_ms: int) -> CreatedQ
 
 
 def agent_question(question: Question, responses: Sequence[Response], now_ms: int) -> AgentQuestion:
-    """Return a question with its answers, without the users."""
+    """Return a question with its answers for its agent. The answers do not identify the users."""
     is_choice = question.type is QuestionType.MULTIPLE_CHOICE
     closed = None if question.closed_at_ms is None else as_datetime(question.closed_at_ms)
     return AgentQuestion(
@@ -64,7 +64,7 @@ def agent_question(question: Question, responses: Sequence[Response], now_ms: in
 
 
 def listed_question(question: Question, now_ms: int) -> ListedQuestion:
-    """Return a question for its agent's list."""
+    """Return a question as an element of its agent's list."""
     return ListedQuestion(
         question_id=question.question_id,
         status=questions.status_at(question, now_ms),
@@ -79,7 +79,7 @@ def listed_question(question: Question, now_ms: int) -> ListedQuestion:
 
 
 def human_question(question: Question) -> HumanQuestion:
-    """Return a question for the feed."""
+    """Return a question as an element of the list for users."""
     return HumanQuestion(
         question_id=question.question_id,
         prompt=question.prompt,
@@ -93,13 +93,13 @@ def human_question(question: Question) -> HumanQuestion:
 
 
 def viewed_question(question: Question, now_ms: int, *, can_answer: bool) -> ViewedQuestion:
-    """Return a question for a user to answer."""
+    """Return a question for a user, and whether the user can answer it."""
     status: Status = questions.status_at(question, now_ms)
     return ViewedQuestion(**human_question(question).model_dump(), status=status, can_answer=can_answer)
 
 
 def accepted_answer(answered: AnswerResult) -> AcceptedAnswer:
-    """Return the result of an answer."""
+    """Return the response for an accepted answer."""
     reply, at_ms = answered.reply, answered.response.created_at_ms
     return AcceptedAnswer(
         response_id=answered.response.response_id,
@@ -111,7 +111,7 @@ def accepted_answer(answered: AnswerResult) -> AcceptedAnswer:
 
 
 def record(result: Record, now_ms: int) -> ShownStats:
-    """Return a user's record, with zeros for a user without answers."""
+    """Return a user's statistics. They are zero for a user without answers."""
     stats = result.stats or scoring.fresh("", now_ms)
     return ShownStats(
         total_points=stats.total_points,
@@ -125,7 +125,7 @@ def record(result: Record, now_ms: int) -> ShownStats:
 
 
 def board(period: boards.Period, entries: Sequence[Entry], own: Own | None) -> ShownBoard:
-    """Return a board."""
+    """Return a leaderboard with the caller's own position."""
     lines = [
         ShownEntry(rank=entry.rank, points=entry.points, answers=entry.answers, is_current_user=entry.is_current_user)
         for entry in entries
@@ -135,7 +135,7 @@ def board(period: boards.Period, entries: Sequence[Entry], own: Own | None) -> S
 
 
 def subscription(subscription: Subscription) -> ShownSubscription:
-    """Return a subscription without its token."""
+    """Return a subscription without its push token."""
     return ShownSubscription(
         subscription_id=subscription.subscription_id,
         min_interval_minutes=subscription.min_interval_minutes,
@@ -144,7 +144,7 @@ def subscription(subscription: Subscription) -> ShownSubscription:
 
 
 def _badges(earned: Mapping[str, int]) -> list[ShownBadge]:
-    """Return badges sorted by the time when they were earned."""
+    """Return the badges sorted by the time at which they were earned."""
     return [
         ShownBadge(id=badge, name=badges.NAMES[badge], earned_at=as_datetime(at_ms))
         for badge, at_ms in sorted(earned.items(), key=lambda entry: (entry[1], entry[0]))

@@ -1,4 +1,4 @@
-"""Operations of Ask-a-Human on one connection."""
+"""The operations of Ask-a-Human on one database connection."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from keyplan_systems.ask_a_human.subscriptions import Subscriptions
 
 @dataclass(frozen=True)
 class Service:
-    """All operations, by kind of user. Threads can share it."""
+    """All operations, grouped by type of user. Instances are thread-safe."""
 
     base: Base
     limits: AddressLimits
@@ -33,7 +33,7 @@ class Service:
 
     @classmethod
     def over(cls, connection: Connection, clock: Clock, limits: AddressLimits | None = None) -> Service:
-        """Return the service for the tables of a connection. Without limits, addresses are unrestricted."""
+        """Return the service for a connection. If `limits` is None, the limits per network address are disabled."""
         base = Base(connection, clock)
         limits = limits or AddressLimits.off(connection, clock)
         return cls(

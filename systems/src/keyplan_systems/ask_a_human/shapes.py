@@ -1,4 +1,6 @@
-"""Responses of the HTTP interface for users, and the agent's list. `wire` contains the other agent responses."""
+"""Response models of the HTTP API for users, and for an agent's list. `wire` contains the other responses
+for agents.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ class _Shape(BaseModel):
 
 
 class ListedQuestion(_Shape):
-    """A question in its agent's list. Its answers are read one question at a time."""
+    """A question in its agent's list, without the answers."""
 
     question_id: str
     status: Status
@@ -50,7 +52,7 @@ class ListedQuestion(_Shape):
 
 
 class ListedQuestions(_Shape):
-    """200 response of `GET /agent/questions`. `cursor` continues after these questions."""
+    """200 response of `GET /agent/questions`. `cursor` is for the next page."""
 
     questions: list[ListedQuestion]
     cursor: str | None = None
@@ -63,7 +65,7 @@ class DeviceCredentials(_Shape):
 
 
 class HumanQuestion(_Shape):
-    """A question as users see it, without its agent."""
+    """A question as shown to users, without its agent."""
 
     question_id: str
     prompt: str
@@ -76,21 +78,23 @@ class HumanQuestion(_Shape):
 
 
 class Feed(_Shape):
-    """200 response of `GET /human/questions`: answerable questions, newest first. `cursor` continues after them."""
+    """200 response of `GET /human/questions`: answerable questions, newest first. `cursor` is for the next page."""
 
     questions: list[HumanQuestion]
     cursor: str | None = None
 
 
 class ViewedQuestion(HumanQuestion):
-    """200 response of `GET /human/questions/{id}`. `can_answer` is false if this user has answered it or it is over."""
+    """200 response of `GET /human/questions/{id}`. `can_answer` is false if the user has answered or the question has
+    ended.
+    """
 
     status: Status
     can_answer: bool
 
 
 class ShownBadge(_Shape):
-    """A badge, and when it was earned."""
+    """A badge and the time at which it was earned."""
 
     id: str
     name: str
@@ -98,7 +102,9 @@ class ShownBadge(_Shape):
 
 
 class AcceptedAnswer(_Shape):
-    """201 response of `POST /human/responses`. `created_at` is when the answer was stored. A retry gets the same."""
+    """201 response of `POST /human/responses`. `created_at` is when the answer was stored. A retry gets the same
+    response.
+    """
 
     response_id: str
     created_at: datetime
@@ -108,7 +114,7 @@ class AcceptedAnswer(_Shape):
 
 
 class ShownStats(_Shape):
-    """200 response of `GET /human/stats`. It has no rank before the first answer."""
+    """200 response of `GET /human/stats`. The rank is null before the user's first answer."""
 
     total_points: int
     total_answers: int
@@ -120,7 +126,7 @@ class ShownStats(_Shape):
 
 
 class ShownEntry(_Shape):
-    """A line of a board, without a name."""
+    """A row of a leaderboard. It does not identify the user."""
 
     rank: int
     points: int
@@ -129,7 +135,7 @@ class ShownEntry(_Shape):
 
 
 class OwnPlace(_Shape):
-    """The position of the caller. It has no rank without an answer in the period."""
+    """The caller's position on a leaderboard. The rank is null without an answer in the period."""
 
     rank: int | None = None
     points: int
@@ -144,7 +150,10 @@ class ShownBoard(_Shape):
 
 
 class ShownSubscription(_Shape):
-    """201 response of `POST` and 200 response of `PUT /human/push/subscribe`. Its device changes or ends it by ID."""
+    """201 response of `POST /human/push/subscribe` and 200 response of `PUT /human/push/subscribe/{id}`.
+
+    The device that created the subscription uses its ID to change or end it.
+    """
 
     subscription_id: str
     min_interval_minutes: int

@@ -1,4 +1,4 @@
-"""Boards, ranks and a user's own record, and the consumer that maintains the counts for the ranks."""
+"""Leaderboards, ranks and users' own records, and the worker that counts users per score bucket for the ranks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CONSUMER = "count_places"
 
 @dataclass(frozen=True)
 class Own:
-    """The position of the caller on a board. It has no rank without an answer in its period."""
+    """The caller's position on a leaderboard. The rank is None without an answer in the period."""
 
     rank: int | None
     points: int
@@ -31,7 +31,7 @@ class Own:
 
 @dataclass(frozen=True)
 class Record:
-    """The record of a user for display. `stats` is None for a user without answers."""
+    """A user's record for display. `stats` is None for a user without answers."""
 
     stats: Stats | None
     streak_days: int
@@ -39,13 +39,16 @@ class Record:
 
 
 class Standings:
-    """Boards and ranks, which follow the answers with a short delay. Threads can share it."""
+    """Leaderboards and ranks, which reflect new answers after a short delay. Instances are thread-safe."""
 
     def __init__(self, base: Base) -> None:
         self._base, self._connection = base, base.connection
 
     def board(self, period: Period, limit: int, caller: str | None) -> tuple[list[Entry], Own | None]:
-        """Return the top of the current board of a period, and the caller's own position."""
+        """Return the first `limit` rows of a period's current leaderboard, and the caller's own position.
+
+        The position is None if `caller` is None or the items cannot be read.
+        """
         board = boards.period_key(period, self._base.now_ms)
         call = design_people.leaderboard(list(boards.partitions(board)))
         page = self._connection.run(call, limit=limit, unreadable=log_unreadable)
@@ -53,7 +56,7 @@ class Standings:
         return entries, None if caller is None else self._own(board, caller)
 
     def record(self, person: str, zone: ZoneInfo) -> Record:
-        """Return a user's own record."""
+        """Return a user's record, with the current streak and the all-time rank."""
         now_ms = self._base.now_ms
         stored = self._connection.run(design_people.stats_of_user(person))
         if stored is None:
@@ -63,7 +66,7 @@ class Standings:
         return Record(stats, scoring.streak_at(stats, now_ms, zone), None if own is None else own.rank)
 
     def _own(self, board: str, person: str) -> Own | None:
-        """Return a user's position, or None if it cannot be computed because items are unreadable."""
+        """Return a user's position on a leaderboard, or None if the items cannot be read."""
         try:
             stored = self._connection.run(design_people.row_of(board, person))
             if stored is None:
@@ -87,13 +90,13 @@ class Standings:
 
 
 class Ranking:
-    """The worker for ranks, which counts each move between buckets of points once."""
+    """The worker that counts users per score bucket. It counts each change of a leaderboard row exactly once."""
 
     def __init__(self, base: Base, failures: Destination, runner: str | None = None) -> None:
         """Create the worker.
 
-        `failures` receives changes that could not be counted, as in `keyplan.streams.runner`. `runner` is its name
-        among the readers of the stream.
+        `failures` is the destination for changes that could not be counted. `runner` is the worker's name among the
+        readers of the stream. See `keyplan.streams.runner`.
         """
         self._connection = base.connection
         self._runner = Runner(
@@ -109,12 +112,12 @@ class Ranking:
         self._lock = threading.Lock()
 
     def run_once(self) -> int:
-        """Count the pending changes and return their number."""
+        """Process the pending changes and return their number."""
         with self._lock:
             return contextvars.copy_context().run(self._deliver)
 
     def close(self) -> None:
-        """Release the stream's shards."""
+        """Release the worker's leases on the shards of the stream."""
         with self._lock:
             self._runner.close()
 

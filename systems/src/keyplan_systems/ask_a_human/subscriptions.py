@@ -1,4 +1,4 @@
-"""Push subscriptions: creation, refresh and deactivation. Each token has at most one subscription."""
+"""Push subscriptions: creating, changing and deactivating them. Each push token has at most one subscription."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _STALE = (AlreadyExistsError, VersionConflictError, ConditionFailedError)
 
 
 class Subscriptions:
-    """Operations on subscriptions. Threads can share it."""
+    """Operations on push subscriptions. Instances are thread-safe."""
 
     def __init__(self, base: Base) -> None:
         self._base, self._connection = base, base.connection
 
     def subscribe(self, caller: Identity, request: SubscribeRequest) -> Subscription:
-        """Return a new subscription, or renew the one that has this token."""
+        """Create a subscription, or renew the existing subscription with the same push token, and return it."""
         subscription_id = notifications.subscription_id(request.fcm_token)
         for attempt in range(ATTEMPTS):
             stored = self._connection.run(design_push.subscription_by_id(subscription_id))
@@ -43,7 +43,11 @@ class Subscriptions:
         raise BusyError("this token is being subscribed by many requests at once")
 
     def change(self, caller: Identity, subscription_id: str, wishes: SubscriptionChange) -> Subscription:
-        """Change the token or interval. Raises SubscriptionNotFoundError or InvalidRequestError."""
+        """Change a subscription's push token or interval, and return the subscription.
+
+        Raises SubscriptionNotFoundError if the caller's device has no such subscription, and InvalidRequestError if
+        another subscription has the new token.
+        """
         for attempt in range(ATTEMPTS):
             stored = self._known(caller, subscription_id)
             changed = notifications.change(records.subscription(stored), wishes, self._base.now_ms)
@@ -57,7 +61,10 @@ class Subscriptions:
         raise BusyError("this subscription is being changed by many requests at once")
 
     def end(self, caller: Identity, subscription_id: str) -> None:
-        """Deactivate a subscription without deleting it. Raises SubscriptionNotFoundError."""
+        """Deactivate a subscription without deleting it.
+
+        Raises SubscriptionNotFoundError if the caller's device has no such subscription.
+        """
         for attempt in range(ATTEMPTS):
             stored = self._known(caller, subscription_id)
             if not stored.active:
@@ -75,7 +82,7 @@ class Subscriptions:
     def _known(self, caller: Identity, subscription_id: str) -> Stored:
         """Return a subscription of the caller's device.
 
-        Raises SubscriptionNotFoundError, including for a subscription of another device.
+        Raises SubscriptionNotFoundError if it does not exist or belongs to another device.
         """
         subscription = (
             self._connection.run(design_push.subscription_by_id(subscription_id)) if is_uuid(subscription_id) else None

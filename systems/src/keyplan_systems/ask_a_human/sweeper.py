@@ -1,8 +1,8 @@
-"""The sweep, which stores EXPIRED for questions past their deadline and releases the quota of their agents.
+"""The sweep, which sets expired questions to EXPIRED and decrements their agents' numbers of open questions.
 
-A question's errand of this kind exists exactly as long as the agent's quota counts the question. It is created with the
-question and deleted by the transaction that closes or expires it. Therefore a late sweep releases exactly the counted
-quota, even after the question itself was deleted.
+A question's EXPIRE task exists exactly as long as the question counts against the agent's quota. The task is created
+together with the question and deleted by the transaction that closes or expires the question. Therefore a late sweep
+corrects the count exactly, even if the question has been deleted.
 """
 
 from __future__ import annotations
@@ -19,13 +19,17 @@ AT_ONCE = 100
 
 
 class Sweeper:
-    """Worker that stores expiry. Several can run at once."""
+    """Worker that expires questions past their deadline. Several workers can run concurrently."""
 
     def __init__(self, base: Base) -> None:
         self._base, self._connection = base, base.connection
 
     def run_once(self) -> int:
-        """Expire the due questions and return their number. Raises an UnfinishedError with the failures at the end."""
+        """Expire the questions that are due and return their number.
+
+        If some of them fail, the others are still processed, and an UnfinishedError with all errors is raised at the
+        end.
+        """
         now_ms, failures = self._base.now_ms, Failures()
         waiting = design_questions.due_errands(EXPIRE, iso(now_ms))
         due = self._connection.iterate(waiting, page_size=AT_ONCE, unreadable=failures.found.append)

@@ -1,8 +1,7 @@
-"""Web Push for browsers, with encrypted messages (RFC 8291) signed by the server's key (VAPID, RFC 8292).
+"""Web Push for browsers, with encrypted messages (RFC 8291) that are signed with the server's key (VAPID, RFC 8292).
 
-A browser's subscription is stored like a Firebase token, as JSON with its endpoint and keys. The browser provides the
-URL of the endpoint, so the server sends only to hosts of known push services, and never to addresses in its own
-network.
+A browser's subscription is stored in place of a Firebase token, as JSON with its endpoint and keys. The endpoint URL
+comes from the browser, so the server sends only to hosts of known push services and never to its own network.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ SERVICES: Final = (
     ".notify.windows.com",
     ".push.apple.com",
 )
-"""Hosts of the browsers' push services. A leading dot matches all subdomains."""
+"""Hosts of push services that browsers use. A leading dot matches all subdomains."""
 KEY_FILE: Final = "web-push.pem"
 _SIGNED_FOR_S: Final = 12 * 3600
 _POINT_BYTES, _AUTH_BYTES = 65, 16
@@ -52,7 +51,7 @@ _P256_ORDER: Final = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2F
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A browser that receives messages: its endpoint at a push service and its public key."""
+    """A browser's push subscription: its endpoint at a push service and its public key."""
 
     endpoint: str
     p256dh: str
@@ -60,7 +59,7 @@ class Target:
 
     @classmethod
     def read(cls, subscription: object) -> Target:
-        """Return the target of `PushSubscription.toJSON()`. Raises InvalidRequestError."""
+        """Parse a value from `PushSubscription.toJSON()`. Raises InvalidRequestError if it is invalid."""
         try:
             keys = subscription["keys"]  # type: ignore[index]  # whatever a client sends
             target = cls(str(subscription["endpoint"]), keys["p256dh"], keys["auth"])  # type: ignore[index]
@@ -76,18 +75,18 @@ class Target:
 
     @property
     def text(self) -> str:
-        """The stored form, which is the same for the same subscription."""
+        """The subscription as stored text. Equal subscriptions have the same text."""
         keys = {"auth": self.auth, "p256dh": self.p256dh}
         return json.dumps({"endpoint": self.endpoint, "keys": keys}, separators=(",", ":"))
 
 
 def is_target(token: str) -> bool:
-    """Return True if a stored push token is a browser's subscription."""
+    """Return True if a stored push token is a browser's Web Push subscription."""
     return token.startswith("{")
 
 
 class WebPushNotifier:
-    """Web Push notifier with the server's key."""
+    """Notifier that sends Web Push messages to browsers."""
 
     def __init__(
         self,
@@ -98,13 +97,18 @@ class WebPushNotifier:
         services: tuple[str, ...] = SERVICES,
         client: httpx.AsyncClient | None = None,
     ) -> None:
-        """Create a notifier that sends only to the hosts of `services`. `client` replaces the HTTP client."""
+        """Create a notifier that signs with `key` and sends only to the hosts in `services`. `client` replaces the HTTP
+        client.
+        """
         self._vapid = Vapid02(private_key=key)
         self._clock, self._contact, self._services = clock, contact, services
         self._client = client or httpx.AsyncClient(timeout=TIMEOUT_S, follow_redirects=False, trust_env=False)
 
     async def send(self, message: PushMessage) -> Outcome:
-        """Send one message. A lost response means TryLater, so in rare cases a message arrives twice."""
+        """Send a message and return the outcome.
+
+        If the response is lost, the outcome is TryLater, so in rare cases a message arrives twice.
+        """
         try:
             target = Target.read(json.loads(message.token))
         except (InvalidRequestError, ValueError) as error:
@@ -144,13 +148,13 @@ class WebPushNotifier:
 
 
 class Dispatcher:
-    """Notifier that sends to browsers directly, and to all other tokens through another notifier."""
+    """Notifier that sends to browsers with Web Push, and to all other tokens with another notifier."""
 
     def __init__(self, browsers: Notifier, others: Notifier) -> None:
         self._browsers, self._others = browsers, others
 
     async def send(self, message: PushMessage) -> Outcome:
-        """Send one message."""
+        """Send a message with the notifier for its token."""
         return await (self._browsers if is_target(message.token) else self._others).send(message)
 
     async def close(self) -> None:
@@ -160,7 +164,10 @@ class Dispatcher:
 
 
 def contact_from(environment: Mapping[str, str] | None = None) -> str:
-    """Return the operator's contact address. Raises ValueError unless it is a mailto: or https: URL."""
+    """Return the operator's contact address from the environment.
+
+    Raises ValueError if it is not a mailto: or https: URL.
+    """
     contact = (os.environ if environment is None else environment).get(CONTACT_VARIABLE) or DEFAULT_CONTACT
     if not contact.startswith(("mailto:", "https://")):
         raise ValueError(f"{CONTACT_VARIABLE} must be a mailto: or https: URL, got {contact!r}")
@@ -168,9 +175,9 @@ def contact_from(environment: Mapping[str, str] | None = None) -> str:
 
 
 def server_key(folder: Path, secret: Secret | None = None) -> ec.EllipticCurvePrivateKey:
-    """Return the server's key, derived from the shared secret or stored in the folder. It is generated if necessary.
+    """Return the server's key: derived from the shared secret, read from the folder, or generated and stored there.
 
-    Raises KeyFileError if the file cannot be created, is readable by others, or is not a P-256 key.
+    Raises KeyFileError if the file cannot be created, is readable by other users, or does not contain a P-256 key.
     """
     if secret is not None:
         number = int.from_bytes(secret.derived("web push"), "big") % (_P256_ORDER - 1) + 1
@@ -199,7 +206,7 @@ def server_key(folder: Path, secret: Secret | None = None) -> ec.EllipticCurvePr
 
 
 def public_text(key: ec.EllipticCurvePrivateKey) -> str:
-    """Return the public key in the format of `PushManager.subscribe`: base64url without padding."""
+    """Return the public key in the format that `PushManager.subscribe` expects: base64url without padding."""
     point = key.public_key().public_bytes(serialization.Encoding.X962, serialization.PublicFormat.UncompressedPoint)
     return base64.urlsafe_b64encode(point).rstrip(b"=").decode()
 

@@ -1,4 +1,4 @@
-"""Response models of the HTTP interface, shared by the routes and the client."""
+"""Response models of the HTTP API that the routes and the agent client share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class _Answer(BaseModel):
 
 
 class CreatedQuestion(_Answer):
-    """201 response of `POST /agent/questions`. A repeated key gives the same question."""
+    """201 response of `POST /agent/questions`. A repeated idempotency key gets the same question."""
 
     question_id: str
     status: Status
@@ -26,14 +26,16 @@ class CreatedQuestion(_Answer):
 
 
 class AgentCredentials(_Answer):
-    """201 response of `POST /agent/register` and 200 response of `POST /agent/secret`. The secret is shown once."""
+    """201 response of `POST /agent/register` and 200 response of `POST /agent/secret`. The secret is shown
+    only once.
+    """
 
     agent_id: str
     secret: str
 
 
 class HumanAnswer(_Answer):
-    """An answer as agents see it, without IDs or fingerprints."""
+    """An answer as shown to agents. It does not identify the user."""
 
     answer: str | None = None
     selected_option: int | None = None
@@ -43,7 +45,7 @@ class HumanAnswer(_Answer):
 class AgentQuestion(_Answer):
     """200 response of `GET /agent/questions/{id}`.
 
-    Options and summary are for multiple choice questions. `closed_at` is set when the question is closed.
+    `options` and `summary` are set only for multiple choice questions. `closed_at` is set when the question is closed.
     """
 
     question_id: str
@@ -61,12 +63,12 @@ class AgentQuestion(_Answer):
 
     @property
     def finished(self) -> bool:
-        """Whether no more answers can arrive."""
+        """Whether the question is closed or expired, so that no more answers can arrive."""
         return not self.status.answerable
 
 
 class ErrorBody(_Answer):
-    """The content of `error` in every error response."""
+    """The content of `error` in an error response."""
 
     code: str
     message: str

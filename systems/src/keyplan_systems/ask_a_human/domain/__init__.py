@@ -1,1 +1,1 @@
-"""The rules of Ask-a-Human as pure functions, with time and randomness as arguments."""
+"""The rules of Ask-a-Human as pure functions. Time and randomness are passed as arguments."""

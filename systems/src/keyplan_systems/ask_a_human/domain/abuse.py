@@ -1,7 +1,8 @@
-"""Abuse heuristics (fast answers, the same text on several questions, only minimal answers) and their flags.
+"""Abuse heuristics and the flags that they raise.
 
-A flagged answer is stored, counted and scored like any other answer, and a reviewer decides about the flag. The
-heuristics keep a small record per user, so that they need not read the history.
+The heuristics detect answers that are given too fast, texts that a user repeats, and series of minimal answers. A
+flagged answer is stored, counted and scored like any other answer, and a reviewer decides about the flag. The
+heuristics store a short summary per user, so that they do not need to read the user's earlier answers.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _DIGEST_CHARS = 16
 
 
 class Reason(StrEnum):
-    """The reason for flagging an answer."""
+    """The reason why an answer is flagged."""
 
     SUSPICIOUS_TIMING = "suspicious_timing"
     DUPLICATE_CONTENT = "duplicate_content"
@@ -30,7 +31,7 @@ class Reason(StrEnum):
 
 
 class Action(StrEnum):
-    """The decision of a reviewer."""
+    """A reviewer's decision on a flag."""
 
     APPROVED = "approved"
     REJECTED = "rejected"
@@ -47,7 +48,7 @@ class Past:
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """A flagged answer in the queue of the reviewers."""
+    """A flag on a suspicious answer, for review."""
 
     flag_id: str
     response_id: str
@@ -62,14 +63,14 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """The user's history including this answer, and the reasons to flag the answer."""
+    """The result of assessing an answer: the user's updated history, and the reasons to flag the answer."""
 
     past: Past
     reasons: tuple[Reason, ...]
 
 
 def assess(past: Past, type: QuestionType, response: Response) -> Assessment:
-    """Assess an answer based on the user's history. An answer without a duration does not count as too fast."""
+    """Assess an answer, based on the user's history. An answer without a response time is never flagged as too fast."""
     reasons = []
     if response.response_time_ms is not None and response.response_time_ms < FASTEST_MS[type]:
         reasons.append(Reason.SUSPICIOUS_TIMING)
@@ -87,14 +88,14 @@ def assess(past: Past, type: QuestionType, response: Response) -> Assessment:
 
 
 def normalised(text: str) -> str:
-    """Return the text without differences in case and white space, to recognize copies."""
+    """Return the text in lower case and with single spaces, to detect copies."""
     return " ".join(text.casefold().split())
 
 
 def flags(response: Response, reasons: tuple[Reason, ...], now_ms: int) -> tuple[Flag, ...]:
-    """Return a flag for each reason.
+    """Return one flag for each reason.
 
-    Its ID is derived from the answer and the reason, so that repeated writes do not add flags.
+    The flag's ID is derived from the answer and the reason, so that a repeated write does not create another flag.
     """
     return tuple(
         Flag(

@@ -1,20 +1,21 @@
 """Leaderboards: period keys, shards, sort keys, and the exact rank of a user.
 
-There is one row per user and period, which is rewritten by each answer that changes it. The rows of a board are spread
-across `SHARDS` partitions by user. The top n rows of a board are found by merging the first n rows of all its shards.
+Each user has one row per leaderboard, which is rewritten by each answer that changes it. A leaderboard's rows are
+distributed across `SHARDS` partitions by user. The top n rows are found by merging the first n rows of every partition.
 
-The sort key puts better rows first. It consists of the complement of the points with leading zeros, the time when the
-score was reached, and the user. No two rows are equal, so the order never depends on the store.
+The sort key orders better rows first. It consists of the complement of the points with leading zeros, the time when the
+score was reached, and the user's ID. All sort keys differ, so the order is always well defined.
 
-Ranks are exact, but computing one does not read all better rows. Each shard of a period has one histogram item with the
-number of rows in every bucket of points. The rank is 1, plus the number of rows in higher buckets, plus the number of
-rows in the user's own bucket that sort before the user's row. A COUNT query per shard over `better_range` counts these.
+Ranks are exact, but computing a rank does not read all better rows. For each partition of a leaderboard, a histogram
+item contains the number of rows in every score bucket. The rank is 1, plus the number of rows in higher buckets, plus
+the number of rows in the user's own bucket that sort before the user's row. A COUNT query per partition over
+`better_range` counts the latter.
 
-With 8 shards, a rank takes 8 eventually consistent reads of an item of at most about 2 KB (4 read capacity units in
-total), and 8 COUNT queries of at least half a unit each. If the own bucket has 1,000 rows of 150 bytes, these queries
-take about 19 units more. Buckets are 25 points wide up to 500 points. Above, each power of two has eight buckets, so
-that a bucket contains few users even for high scores. A histogram costs one more write (one or two ADDs on the item of
-the user's shard) whenever an answer moves a row to another bucket.
+With 8 shards, computing a rank takes 8 eventually consistent reads of an item of at most about 2 KB (4 read capacity
+units in total), and 8 COUNT queries of at least half a unit each. If the user's bucket has 1,000 rows of 150 bytes,
+these queries take about 19 units more. Buckets are 25 points wide up to 500 points. Above that, each power of two is
+divided into eight buckets, so that a bucket contains few users even for high scores. Whenever an answer moves a row to
+another bucket, one more write updates the histogram.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 
 
 class Period(StrEnum):
-    """The period of a board."""
+    """The period that a leaderboard covers."""
 
     DAILY = "daily"
     WEEKLY = "weekly"
@@ -49,7 +50,7 @@ class Period(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The row of one user on one board, before ranks are computed."""
+    """A user's row on a leaderboard, without its rank."""
 
     fingerprint_hash: str
     points: int
@@ -58,13 +59,13 @@ class Row:
 
     @property
     def sort_key(self) -> str:
-        """The position of the row as a string. Better rows sort first."""
+        """The sort key of the row. Better rows sort first."""
         return sort_key(self.points, self.reached_at_ms, self.fingerprint_hash)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A line of a board, without a name."""
+    """A leaderboard row with its rank, as returned to clients. It does not identify the user."""
 
     rank: int
     points: int
@@ -73,7 +74,10 @@ class Entry:
 
 
 def period_key(period: Period, now_ms: int) -> str:
-    """Return the key of the board at a time: the UTC day, the Monday of the UTC week, or all time."""
+    """Return the key of the leaderboard for a period that contains the given time.
+
+    The key contains the UTC day for a daily leaderboard, and the Monday of the UTC week for a weekly one.
+    """
     day = timestamps.utc_day(now_ms)
     if period is Period.DAILY:
         return f"DAILY#{day.isoformat()}"
@@ -83,9 +87,9 @@ def period_key(period: Period, now_ms: int) -> str:
 
 
 def ttl_s(period: Period, now_ms: int) -> int | None:
-    """Return the time at which a row of the current board can be deleted, in epoch seconds, or None for never.
+    """Return the time after which a row of the period can be deleted, in epoch seconds, or None for all time.
 
-    A row is kept for two days after its period.
+    This is two days after the end of the period.
     """
     day = timestamps.utc_day(now_ms)
     if period is Period.ALL_TIME:
@@ -95,35 +99,35 @@ def ttl_s(period: Period, now_ms: int) -> int | None:
 
 
 def shard(fingerprint_hash: str) -> int:
-    """Return the user's shard, which is the same on every board."""
+    """Return the user's shard number. It is the same on every leaderboard."""
     return hashlib.sha256(fingerprint_hash.encode()).digest()[0] % SHARDS
 
 
 def partition(board: str, number: int) -> str:
-    """Return the partition key of one shard of a board."""
+    """Return the partition key of one shard of a leaderboard."""
     return f"{board}#{number:02d}"
 
 
 def partitions(board: str) -> tuple[str, ...]:
-    """Return the partition keys of all shards of a board."""
+    """Return the partition keys of all shards of a leaderboard."""
     return tuple(partition(board, number) for number in range(SHARDS))
 
 
 def sort_key(points: int, reached_at_ms: int, fingerprint_hash: str) -> str:
-    """Return a fixed-width string that sorts by points descending, then time, and then user."""
+    """Return a fixed-width sort key that orders rows by points in descending order, then by time, and then by user."""
     if not (0 <= points <= _POINTS_CEILING and 0 <= reached_at_ms <= _TIME_CEILING):
         raise ValueError(f"no board row is possible for {points} points at {reached_at_ms} ms")
     return f"{_POINTS_CEILING - points:010d}#{reached_at_ms:013d}#{fingerprint_hash}"
 
 
 def read_sort_key(key: str) -> tuple[int, int, str]:
-    """Return the points, time and user in a sort key."""
+    """Return the points, the time and the user from a sort key."""
     points, reached_at, person = key.split("#", 2)
     return _POINTS_CEILING - int(points), int(reached_at), person
 
 
 def row(stats: Stats, period: Period, now_ms: int) -> Row:
-    """Return the user's row on the board at a time."""
+    """Return the user's row on the leaderboard for a period that contains the given time."""
     if period is Period.ALL_TIME:
         points, answers = stats.total_points, stats.total_answers
     else:
@@ -134,7 +138,7 @@ def row(stats: Stats, period: Period, now_ms: int) -> Row:
 
 
 def entries(rows: Iterable[Row], caller: str | None) -> list[Entry]:
-    """Return sorted rows as entries with ranks starting at 1, with the caller's own row marked."""
+    """Convert sorted rows to entries with ranks starting at 1. The entry of the caller is marked."""
     return [
         Entry(number, board_row.points, board_row.answers, board_row.fingerprint_hash == caller)
         for number, board_row in enumerate(rows, start=1)
@@ -142,7 +146,7 @@ def entries(rows: Iterable[Row], caller: str | None) -> list[Entry]:
 
 
 def bucket(points: int) -> int:
-    """Return the histogram bucket of a score. Higher scores never have lower buckets."""
+    """Return the number of the histogram bucket for a score. Bucket numbers increase with the score."""
     if points < _NARROW_UP_TO:
         return points // _NARROW_WIDTH
     power = points.bit_length() - 1
@@ -151,7 +155,7 @@ def bucket(points: int) -> int:
 
 
 def bucket_highest(number: int) -> int:
-    """Return the highest score in a bucket."""
+    """Return the highest score that belongs to a bucket."""
     if number < _NARROW_BUCKETS:
         return min((number + 1) * _NARROW_WIDTH, _NARROW_UP_TO) - 1
     octave, part = divmod(number - _NARROW_BUCKETS, _PARTS)
@@ -160,7 +164,10 @@ def bucket_highest(number: int) -> int:
 
 
 def bucket_moves(before: int | None, after: int) -> dict[int, int]:
-    """Return the changes of the user's histogram buckets after a new score. `before` is None for a new row."""
+    """Return the changes to the user counts of buckets after a user's score changes, as a map from bucket to change.
+
+    `before` is None if the user is new on the leaderboard.
+    """
     old, new = (bucket(before) if before is not None else None), bucket(after)
     if old == new:
         return {}
@@ -168,10 +175,10 @@ def bucket_moves(before: int | None, after: int) -> dict[int, int]:
 
 
 def better_range(own: Row) -> tuple[str, str]:
-    """Return the inclusive range of sort keys that are in the bucket of `own` and rank before it.
+    """Return the inclusive range of sort keys in the same bucket as `own` that rank before `own`.
 
-    The upper end is the sort key of `own` with its last character decremented. A query has one condition on its sort
-    key, and BETWEEN is inclusive and would count the row itself.
+    BETWEEN is inclusive and would count the row itself, so the upper end is the row's sort key with its last character
+    decremented.
     """
     low = f"{_POINTS_CEILING - min(bucket_highest(bucket(own.points)), _POINTS_CEILING):010d}"
     key = own.sort_key
@@ -179,10 +186,10 @@ def better_range(own: Row) -> tuple[str, str]:
 
 
 def rank(histograms: Iterable[Mapping[int, int]], own: Row, better_in_bucket: int) -> int:
-    """Return the exact rank, starting at 1.
+    """Return the exact rank of `own`, starting at 1.
 
-    `histograms` are those of all shards of the board. `better_in_bucket` is the number of better rows in the bucket of
-    `own`.
+    `histograms` are the histograms of all shards of the leaderboard. `better_in_bucket` is the number of better rows in
+    the same bucket.
     """
     mine = bucket(own.points)
     higher = sum(count for histogram in histograms for number, count in histogram.items() if number > mine)

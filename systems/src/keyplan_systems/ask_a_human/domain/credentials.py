@@ -1,7 +1,7 @@
-"""Secrets of agents and tokens of devices, which are random, shown once and stored as hashes.
+"""Secrets of agents and tokens of devices. They are random, shown once, and stored as hashes.
 
-Each has 256 random bits from the operating system. Dictionary attacks are impossible, so a plain SHA-256 hash is
-sufficient.
+Each secret has 256 random bits from the operating system. Such a secret cannot be guessed from a dictionary, so a plain
+SHA-256 hash is sufficient.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ _BYTES = 32
 
 
 def new_secret(kind: str) -> str:
-    """Return a new secret that starts with its kind, so that users and scanners can recognize it."""
+    """Return a new random secret. It starts with its kind, so that users and secret scanners can recognize it."""
     return f"aah_{kind}_{secrets.token_urlsafe(_BYTES)}"
 
 
 def secret_hash(secret: str) -> str:
-    """Return the SHA-256 hash of a secret in hexadecimal, which is the stored form."""
+    """Return the SHA-256 hash of a secret in hexadecimal, as it is stored."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def is_secret_of(given_hash: str, stored_hash: str | None) -> bool:
-    """Compare two hashes in constant time. The result is False if none is stored."""
+    """Compare two hashes in constant time. Return False if no hash is stored."""
     return stored_hash is not None and hmac.compare_digest(given_hash, stored_hash)

@@ -1,8 +1,9 @@
-"""Request limits per hour and minute, with their counter windows and headers, and the quota of open questions.
+"""Rate limits per hour and per minute, with their counters and response headers, and the quota for open questions.
 
-A window is a clock hour (or minute) in UTC with one counter per limit and caller. The counter is incremented on
-condition that it is below the limit, so the limit is never exceeded in a clock hour. A burst across the boundary of two
-hours can reach twice the limit within sixty minutes. In return, one counter is sufficient instead of a log of requests.
+A window is a clock hour or clock minute in UTC, with one counter per limit and caller. The counter is incremented only
+if it is below the limit, so the limit is never exceeded within a window. A burst across the boundary of two windows can
+reach twice the limit within the length of one window. This is accepted because a single counter is sufficient, instead
+of a log of requests.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ OPEN_QUESTIONS_MAX = 100
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The maximum number of requests of one kind from a caller in a window."""
+    """The maximum number of requests of one kind that a caller may send in a window."""
 
     name: str
     scope: str
@@ -37,7 +38,7 @@ RESPONSE_PACE = Limit("response_pace", "fingerprint", 5, MINUTE_S)  # more than 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The counter of one caller for one limit in the window of a timestamp."""
+    """A time window for one caller and limit, with the key of its counter."""
 
     limit: Limit
     key: str
@@ -45,20 +46,22 @@ class Window:
 
     @property
     def ttl_s(self) -> int:
-        """The time at which the counter can be deleted, in epoch seconds: one window's duration after its end."""
+        """The time after which the counter can be deleted, in epoch seconds: one window length after the
+        window's end.
+        """
         return self.reset_s + self.limit.window_s
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """The number of requests that a caller has left after a request."""
+    """The limit, the caller's remaining requests, and the time at which the count is reset."""
 
     limit: int
     remaining: int
     reset_s: int
 
     def headers(self) -> dict[str, str]:
-        """Return the response headers. The reset time is a Unix timestamp in seconds."""
+        """Return the rate limit headers of a response. The reset time is in epoch seconds."""
         return {
             "X-RateLimit-Limit": str(self.limit),
             "X-RateLimit-Remaining": str(self.remaining),
@@ -67,18 +70,18 @@ class Allowance:
 
 
 def window(limit: Limit, caller: str, now_ms: int) -> Window:
-    """Return the counter for a request of a caller at a time."""
+    """Return the window that contains a caller's request at the given time."""
     start_s = now_ms // SECOND_MS // limit.window_s * limit.window_s
     return Window(limit, f"{limit.name}#{limit.scope}#{caller}#{start_s}", start_s + limit.window_s)
 
 
 def allowance(of: Window, count: int) -> Allowance:
-    """Return the allowance after a request. `count` is the number of requests in the window, including this one."""
+    """Return the allowance after a request. `count` is the number of requests in the window, including this request."""
     return Allowance(of.limit.allowed, max(0, of.limit.allowed - count), of.reset_s)
 
 
 def refusal(of: Window, now_ms: int) -> RateLimitedError:
-    """Return the error for a request beyond the limit, with the number of seconds until the next window."""
+    """Return the error for a request beyond the limit. It contains the number of seconds until the next window."""
     retry_after_s = max(1, -(-(of.reset_s * SECOND_MS - now_ms) // SECOND_MS))
     details = {"limit": of.limit.allowed, "window_s": of.limit.window_s, "scope": of.limit.scope, "reset": of.reset_s}
     unit = "a minute" if of.limit.window_s == MINUTE_S else "an hour"

@@ -1,9 +1,9 @@
-"""Push notifications: eligible users, sizes and times of rounds, and handling of send results.
+"""Push notifications: eligibility of users, size and schedule of rounds, and handling of send results.
 
-Eligibility depends on `next_eligible_at_ms`, which is derived from the interval of each subscription. Therefore one
-index range contains exactly the eligible subscriptions, including users who were never notified. A worker first claims
-a subscription (a write on condition that `next_eligible_at_ms` is unchanged since it was read) and sends only if the
-claim succeeds.
+A subscription is eligible from `next_eligible_at_ms` on, which depends on its own notification interval. Therefore one
+range of an index contains exactly the eligible subscriptions, including those of users who were never notified. A
+worker first claims a subscription by a conditional write, which requires that `next_eligible_at_ms` is unchanged since
+it was read. The worker sends a push only if the claim succeeds.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Entry = TypeVar("Entry")
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """The subscription of one browser. The fingerprint connects a later answer to the earlier notification."""
+    """A browser's push subscription. Its fingerprint hash connects a user's answer to an earlier notification."""
 
     subscription_id: str
     fcm_token: str
@@ -50,22 +50,23 @@ class Subscription:
 
 
 def subscription_id(fcm_token: str) -> str:
-    """Return the UUIDv5 of the push token, so that a browser that subscribes twice gets its existing record."""
+    """Return the UUIDv5 of the push token, so that a browser that subscribes again gets its existing subscription."""
     return str(uuid.uuid5(_NAMESPACE, fcm_token))
 
 
 def token_digest(fcm_token: str) -> str:
-    """Return the SHA-256 hash of a push token, which identifies its subscription even after a refresh."""
+    """Return the SHA-256 hash of a push token, which must be unique among all subscriptions."""
     return hashlib.sha256(fcm_token.encode()).hexdigest()
 
 
 def subscribe(
     request: SubscribeRequest, person: str, known: Subscription | None, now_ms: int, device: str | None = None
 ) -> Subscription:
-    """Return a new subscription that is immediately eligible, or reactivate the known one with the new settings.
+    """Return a new subscription that is immediately eligible, or the known subscription, reactivated with the new
+    settings.
 
-    A known subscription is assigned to the subscribing device, because only the browser that received a push token
-    knows it.
+    A known subscription is assigned to the requesting device, because only the browser that received a push token knows
+    the token.
     """
     if known is None:
         return Subscription(
@@ -86,7 +87,7 @@ def subscribe(
 
 
 def change(subscription: Subscription, wishes: SubscriptionChange, now_ms: int) -> Subscription:
-    """Return the subscription with a refreshed token or another interval, which changes the next eligible time."""
+    """Return the subscription with a new token or a new interval, and with an updated next eligible time."""
     minutes = wishes.min_interval_minutes or subscription.min_interval_minutes
     last = subscription.last_notified_at_ms
     return replace(
@@ -99,19 +100,20 @@ def change(subscription: Subscription, wishes: SubscriptionChange, now_ms: int) 
 
 
 def deactivate(subscription: Subscription, now_ms: int) -> Subscription:
-    """Return the deactivated subscription. Its owner deactivated it, or its token is no longer valid."""
+    """Return the deactivated subscription, after its owner has ended it or its token has become invalid."""
     return replace(subscription, active=False, updated_at_ms=now_ms)
 
 
 def eligible(subscription: Subscription, now_ms: int) -> bool:
-    """Return True if the subscription may be notified at a time, according to its own interval."""
+    """Return True if the subscription is active and its notification interval has passed."""
     return subscription.active and subscription.next_eligible_at_ms <= now_ms
 
 
 def claim(subscription: Subscription, now_ms: int) -> Subscription | None:
-    """Return the subscription with a notification at this time, or None if it is not eligible.
+    """Return the subscription as notified at this time, or None if it is not eligible.
 
-    Write it on condition that it is active and `next_eligible_at_ms` is unchanged since it was read.
+    Write the result on the condition that the stored subscription is active and its `next_eligible_at_ms` is unchanged
+    since it was read.
     """
     if not eligible(subscription, now_ms):
         return None
@@ -124,15 +126,15 @@ def claim(subscription: Subscription, now_ms: int) -> Subscription | None:
 
 
 def target(question: Question) -> int:
-    """Return the number of users that one round notifies, which is three for each missing answer."""
+    """Return the number of users to notify in one round: three for each missing answer."""
     return NOTIFIED_PER_ANSWER * question.responses_needed
 
 
 def next_round(question: Question, rounds_done: int, last_round_ms: int | None, now_ms: int) -> int | None:
-    """Return the time of the question's next round of pushes: immediately, after 15 minutes, then every 30 minutes.
+    """Return the time of the question's next round of push notifications, or None if there are no more rounds.
 
-    Returns None if the question is unanswerable, or if the round would be due after the deadline. A late round is due
-    now. Missed rounds are not repeated.
+    The first round is due when the question is created, the second 15 minutes later, and further rounds every 30
+    minutes until the deadline. An overdue round is due immediately. Missed rounds are not repeated.
     """
     if not status_at(question, now_ms).answerable:
         return None
@@ -146,7 +148,7 @@ def next_round(question: Question, rounds_done: int, last_round_ms: int | None, 
 
 
 class Reservoir(Generic[Entry]):
-    """A uniform sample of at most `size` entries from pages, which need not be in memory at the same time."""
+    """A uniform random sample of at most `size` entries, taken from pages that are processed one at a time."""
 
     def __init__(self, size: int, chance: random.Random) -> None:
         if size < 0:
@@ -157,7 +159,7 @@ class Reservoir(Generic[Entry]):
         self._seen = 0
 
     def offer(self, page: Iterable[Entry]) -> None:
-        """Add each entry of a page with the probability that keeps the sample uniform."""
+        """Consider each entry of a page for the sample, so that every entry has the same chance."""
         for entry in page:
             self._seen += 1
             if len(self._kept) < self._size:
@@ -168,27 +170,29 @@ class Reservoir(Generic[Entry]):
                 self._kept[place] = entry
 
     def sample(self) -> list[Entry]:
-        """Return the sampled entries in random order, so that a sender that stops early does not favor old entries."""
+        """Return the sampled entries in random order, so that a sender that stops early does not favor entries offered
+        first.
+        """
         return self._chance.sample(self._kept, len(self._kept))
 
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """Success: the push service accepted the message."""
+    """Send result: the push service accepted the message."""
 
     message_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class DeadToken:
-    """The token is permanently invalid."""
+    """Send result: the token is permanently invalid."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class TryLater:
-    """Temporary failure: the service is unreachable, overloaded or requests a pause of `retry_after_s` seconds."""
+    """Send result: the push service is unreachable, overloaded, or requests a pause of `retry_after_s` seconds."""
 
     reason: str
     retry_after_s: float | None = None
@@ -196,7 +200,9 @@ class TryLater:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """Permanent rejection of this message or this sender, independent of the token."""
+    """Send result: the push service permanently rejected the message or the sender, for a reason other than
+    the token.
+    """
 
     reason: str
 
@@ -205,7 +211,7 @@ Outcome = Delivered | DeadToken | TryLater | Rejected
 
 
 class Step(StrEnum):
-    """The next step of a worker after sending a message."""
+    """What the push worker does after sending a message."""
 
     DONE = "done"
     DEACTIVATE = "deactivate"
@@ -215,7 +221,7 @@ class Step(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AfterSend:
-    """The next step of a worker. `retry_at_ms` is set only for RETRY."""
+    """The push worker's next step after sending a message. `retry_at_ms` is set only for RETRY."""
 
     step: Step
     reason: str
@@ -223,10 +229,11 @@ class AfterSend:
 
 
 def after_send(outcome: Outcome, attempt: int, deadline_ms: int, now_ms: int, chance: random.Random) -> AfterSend:
-    """Return the next step after the `attempt`-th send, starting at 1, of a question answerable until `deadline_ms`.
+    """Return the next step after send attempt number `attempt`, which starts at 1.
 
-    Retries wait 10 s, doubling each time up to 10 minutes, plus up to 10 % jitter, but never less than the service
-    requests. After six attempts, or if the wait would end after the deadline, the message is dropped.
+    `deadline_ms` is the deadline of the question. Retries wait 10 s, doubling each time up to 10 minutes, plus up to
+    10% jitter, but never less than the push service requests. After six attempts, or if the next attempt would be after
+    the deadline, the message is dropped.
     """
     match outcome:
         case Delivered():

@@ -1,8 +1,8 @@
-"""Questions and answers: states, effects of answers, retention, IDs, and repeated idempotency keys.
+"""Questions and answers: states, effects of answers, retention, IDs, and idempotency keys.
 
-A question is OPEN without answers, PARTIAL with some, and CLOSED with the required number. Readers see EXPIRED from the
-first millisecond of `expires_at_s`, whether or not a sweep has already stored it. The deadline and the time at which a
-record can be deleted (`ttl_s`) are two attributes, because a closed question is kept beyond its deadline.
+A question is OPEN without answers, PARTIAL with some of the required answers, and CLOSED with all of them. From the
+first millisecond of `expires_at_s`, readers see the status EXPIRED, whether or not a sweep has stored it. The time
+after which a question can be deleted (`ttl_s`) differs from the deadline, because a closed question is kept longer.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A stored question. `status` is the stored status, and `status_at` returns the effective status."""
+    """A question. `status` is the stored status. `status_at` returns the effective status."""
 
     question_id: str
     agent_id: str
@@ -61,23 +61,23 @@ class Question:
 
     @property
     def category(self) -> Audience:
-        """The first audience tag, which is the category of an answer."""
+        """The category of the question's answers, which is the first audience tag."""
         return self.audience[0]
 
     @property
     def responses_needed(self) -> int:
-        """The number of missing answers, never below 0."""
+        """The number of missing answers, at least 0."""
         return max(0, self.required_responses - self.current_responses)
 
     @property
     def deadline_ms(self) -> int:
-        """The first millisecond at which the question no longer accepts answers."""
+        """The first millisecond at which the question does not accept answers, in epoch milliseconds."""
         return self.expires_at_s * SECOND_MS
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A stored answer of one user. Exactly one of `answer` and `selected_option` is set."""
+    """A user's answer to a question. Exactly one of `answer` and `selected_option` is set."""
 
     question_id: str
     response_id: str
@@ -91,14 +91,16 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class KeyRecord:
-    """The question that belongs to an agent's idempotency key."""
+    """A record that maps an agent's idempotency key to a question."""
 
     question_id: str
     digest: str
     created_at_ms: int
 
     def valid_at(self, now_ms: int) -> bool:
-        """Return True if the key is still valid. A key is valid for 24 hours, including the last millisecond."""
+        """Return True if the key is still valid at this time. A key is valid for 24 hours, including the last
+        millisecond.
+        """
         return now_ms < self.created_at_ms + KEY_VALID_S * SECOND_MS
 
 
@@ -108,12 +110,12 @@ def new_question_id(chance: random.Random) -> str:
 
 
 def response_id(question_id: str, fingerprint_hash: str) -> str:
-    """Return the UUIDv5 of question and fingerprint. A second answer has the same ID, so the table rejects it."""
+    """Return the UUIDv5 of a question and a fingerprint. A second answer gets the same ID, so the table rejects it."""
     return str(uuid.uuid5(uuid.UUID(question_id), fingerprint_hash))
 
 
 def create(request: QuestionRequest, agent: str, question_id: str, key: str | None, now_ms: int) -> Question:
-    """Return a new question. Its deadline is a whole second and never earlier than requested."""
+    """Return a new question. Its deadline is rounded up to a whole second."""
     return Question(
         question_id=question_id,
         agent_id=agent,
@@ -131,9 +133,9 @@ def create(request: QuestionRequest, agent: str, question_id: str, key: str | No
 
 
 def repeated(record: KeyRecord | None, digest: str, now_ms: int) -> str | None:
-    """Return the ID of the question that a repeated idempotency key belongs to, or None for an unused key.
+    """Return the ID of the question that was created with an idempotency key, or None if the key is unused or expired.
 
-    Raises IdempotencyKeyReusedError if the key was used with another body.
+    Raises IdempotencyKeyReusedError if the key was used with a different request body.
     """
     if record is None or not record.valid_at(now_ms):
         return None
@@ -144,14 +146,14 @@ def repeated(record: KeyRecord | None, digest: str, now_ms: int) -> str | None:
 
 
 def status_at(question: Question, now_ms: int) -> Status:
-    """Return the effective status at a time."""
+    """Return the effective status of the question at the given time."""
     if question.status.answerable and now_ms >= question.deadline_ms:
         return Status.EXPIRED
     return question.status
 
 
 def require_answerable(question: Question, now_ms: int) -> None:
-    """Raise QuestionClosedError unless the question is answerable at a time."""
+    """Raise QuestionClosedError unless the question is answerable at the given time."""
     status = status_at(question, now_ms)
     if not status.answerable:
         word = "closed" if status is Status.CLOSED else "expired"
@@ -159,11 +161,11 @@ def require_answerable(question: Question, now_ms: int) -> None:
 
 
 def answered(question: Question, now_ms: int) -> Question:
-    """Return the question after another answer, with counter, status and closing time. Raises QuestionClosedError.
+    """Return the question after one more answer, with updated count, status and closing time.
 
-    Write it on condition that `current_responses` still has the old value, the stored status is answerable and the
-    deadline is in the future, in one transaction with the response. The answer that reaches the target closes the
-    question.
+    The answer that reaches the required number closes the question. Raises QuestionClosedError if the question is not
+    answerable. Write the result in one transaction with the response, on the condition that the stored question has the
+    old `current_responses`, an answerable status, and a deadline in the future.
     """
     require_answerable(question, now_ms)
     count = question.current_responses + 1
@@ -173,21 +175,23 @@ def answered(question: Question, now_ms: int) -> Question:
 
 
 def expired(question: Question, now_ms: int) -> Question | None:
-    """Return the question with the status EXPIRED, for the sweep to store, or None if no change is needed."""
+    """Return the question with the status EXPIRED, for the sweep to store, or None if the question need not
+    be changed.
+    """
     if question.status.answerable and now_ms >= question.deadline_ms:
         return replace(question, status=Status.EXPIRED)
     return None
 
 
 def need(question: Question) -> str:
-    """Return the sort key that sorts questions by share of answers, and then by deadline."""
+    """Return the sort key that orders questions by their percentage of answers, and then by deadline."""
     return f"{100 * question.current_responses // question.required_responses:03d}#{question.expires_at_s:011d}"
 
 
 def ttl_s(question: Question) -> int:
-    """Return the time at which the question can be deleted, in epoch seconds.
+    """Return the time after which the question can be deleted, in epoch seconds.
 
-    This is 7 days after closing, or 24 hours after expiry.
+    This is 7 days after the question is closed, or 24 hours after it expires.
     """
     if question.closed_at_ms is not None:
         return ceil_seconds(question.closed_at_ms) + CLOSED_STAYS_S
@@ -195,26 +199,31 @@ def ttl_s(question: Question) -> int:
 
 
 def removable(question: Question, now_ms: int) -> bool:
-    """Return True if the question can be deleted. Readers treat it as deleted even if it is still stored."""
+    """Return True if the question can be deleted. Readers treat such a question as deleted even if it is
+    still stored.
+    """
     return now_ms >= ttl_s(question) * SECOND_MS
 
 
 def response_ttl_s(created_at_ms: int) -> int:
-    """Return the time at which a response can be deleted, in epoch seconds: 30 days after its creation."""
+    """Return the time after which a response can be deleted, in epoch seconds: 30 days after its creation."""
     return ceil_seconds(created_at_ms) + RESPONSE_STAYS_S
 
 
 def key_ttl_s(created_at_ms: int) -> int:
-    """Return the time at which a key record can be deleted, in epoch seconds. It may become invalid earlier."""
+    """Return the time after which the record of an idempotency key can be deleted, in epoch seconds.
+
+    The key may become invalid earlier.
+    """
     return ceil_seconds(created_at_ms) + KEY_VALID_S
 
 
 def respond(
     question: Question, request: AnswerRequest, person: str, now_ms: int, *, fingerprint: str | None = None
 ) -> Response:
-    """Return the response for a valid request. Raises InvalidRequestError if it does not match the question.
+    """Return the response for a request. Raises InvalidRequestError if the request does not match the question.
 
-    `fingerprint` identifies who can answer the question only once. By default, `person` is used.
+    `fingerprint` identifies who can answer a question only once. It defaults to `person`.
     """
     if question.type is QuestionType.TEXT:
         _check_text(request)
@@ -263,7 +272,7 @@ def _misfit(field: str, constraint: str, problem: str) -> InvalidRequestError:
 
 
 def tally(question: Question, responses: Iterable[Response]) -> dict[str, int]:
-    """Return how often each option was chosen, by its text, in the question's order. Unchosen options have 0."""
+    """Return the number of votes for each option, in the question's order. Options without votes have 0."""
     counts = dict.fromkeys(question.options, 0)
     for response in responses:
         if response.selected_option is not None:

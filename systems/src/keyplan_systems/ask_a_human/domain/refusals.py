@@ -1,4 +1,4 @@
-"""The exceptions of the system, with code, HTTP status and details.
+"""The exceptions for rejected requests, with error code, HTTP status and details.
 
 The class hierarchy is:
 
@@ -22,7 +22,7 @@ from typing import ClassVar
 
 
 class RefusedError(Exception):
-    """Base class of errors for requests that violate a rule."""
+    """Base class of the exceptions for rejected requests."""
 
     code: ClassVar[str]
     status: ClassVar[int]
@@ -34,7 +34,7 @@ class RefusedError(Exception):
 
 
 class InvalidRequestError(RefusedError):
-    """Raised if the content of a request is out of the documented ranges."""
+    """Raised if a value in a request is invalid."""
 
     code = "VALIDATION_ERROR"
     status = 400
@@ -48,35 +48,35 @@ class AgentQuotaError(RefusedError):
 
 
 class AddressQuotaError(RefusedError):
-    """Raised if the network address has the maximum number of answers to the question."""
+    """Raised if the maximum number of answers to a question from one network address is reached."""
 
     code = "ADDRESS_QUOTA_EXCEEDED"
     status = 403
 
 
 class QuestionNotFoundError(RefusedError):
-    """Raised for an unknown or removed question."""
+    """Raised if a question does not exist or was removed."""
 
     code = "QUESTION_NOT_FOUND"
     status = 404
 
 
 class SubscriptionNotFoundError(RefusedError):
-    """Raised for an unknown push subscription."""
+    """Raised if a push subscription does not exist or belongs to another device."""
 
     code = "SUBSCRIPTION_NOT_FOUND"
     status = 404
 
 
 class AlreadyAnsweredError(RefusedError):
-    """Raised for a second answer of the same fingerprint to the same question."""
+    """Raised if a fingerprint has already been used to answer the question."""
 
     code = "ALREADY_ANSWERED"
     status = 409
 
 
 class AgentIdTakenError(RefusedError):
-    """Raised if an agent ID is already registered or in use."""
+    """Raised if an agent ID is already in use."""
 
     code = "AGENT_ID_TAKEN"
     status = 409
@@ -90,14 +90,14 @@ class QuestionClosedError(RefusedError):
 
 
 class IdempotencyKeyReusedError(RefusedError):
-    """Raised if an idempotency key was used with another body."""
+    """Raised if an idempotency key was already used with a different request body."""
 
     code = "IDEMPOTENCY_KEY_REUSED"
     status = 422
 
 
 class RateLimitedError(RefusedError):
-    """Raised for too many requests in a window. `retry_after_s` is the number of seconds until the next window."""
+    """Raised if a caller exceeds a rate limit. `retry_after_s` is the number of seconds until the next window."""
 
     code = "RATE_LIMITED"
     status = 429

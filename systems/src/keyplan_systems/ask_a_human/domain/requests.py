@@ -1,7 +1,7 @@
-"""Request bodies with their ranges, and validation of an answer against its question.
+"""Request bodies with their validation rules.
 
-Lengths count Unicode characters of the text as sent. Text that consists only of white space is rejected, because it
-cannot be answered.
+Text lengths are counted in Unicode characters of the text as sent. A text that consists only of white space is
+rejected.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _IDENTIFIER = re.compile(r"[\x21-\x7e]{1,128}")
 
 
 class QuestionType(StrEnum):
-    """The kind of answer that a question requires."""
+    """The type of a question."""
 
     TEXT = "text"
     MULTIPLE_CHOICE = "multiple_choice"
 
 
 class Audience(StrEnum):
-    """The audience of a question. The first tag of a question is its category."""
+    """An audience of a question. The first audience tag of a question is its category."""
 
     TECHNICAL = "technical"
     PRODUCT = "product"
@@ -80,7 +80,9 @@ class QuestionRequest(BaseModel):
         return self
 
     def digest(self) -> str:
-        """Return the SHA-256 hash of the body without its idempotency key, to detect repeated requests."""
+        """Return the SHA-256 hash of the body without its idempotency key, to detect a key that is reused with another
+        body.
+        """
         body = self.model_dump_json(exclude={"idempotency_key"})
         return hashlib.sha256(body.encode()).hexdigest()
 
@@ -94,7 +96,9 @@ class AgentRegistration(BaseModel):
 
 
 class AnswerRequest(BaseModel):
-    """The body of `POST /human/responses`. `response_time_ms` is the time from loading to submitting the page."""
+    """The body of `POST /human/responses`. `response_time_ms` is the time from opening the question to sending the
+    answer.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -115,7 +119,7 @@ class SubscribeRequest(BaseModel):
 
 
 class SubscriptionChange(BaseModel):
-    """The body of `PUT /human/push/subscribe/{id}`: a refreshed token, another interval, or both."""
+    """The body of `PUT /human/push/subscribe/{id}`: a new token, a new interval, or both."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -130,7 +134,10 @@ class SubscriptionChange(BaseModel):
 
 
 def parse(model: type[Body], body: object) -> Body:
-    """Validate a body. Raises InvalidRequestError with the first invalid field."""
+    """Validate a request body and return it as an instance of `model`.
+
+    Raises InvalidRequestError, whose message describes the first invalid field.
+    """
     try:
         return model.model_validate(body)
     except ValidationError as error:
@@ -138,7 +145,10 @@ def parse(model: type[Body], body: object) -> Body:
 
 
 def refusal(findings: Sequence[Mapping[str, Any]]) -> InvalidRequestError:
-    """Return pydantic's errors in the system's format: the first in the message, and all of them in the details."""
+    """Convert pydantic's validation errors to an InvalidRequestError.
+
+    The message describes the first error, and the details contain all errors.
+    """
     details = [_finding(error["loc"], error["msg"], error["type"]) for error in findings]
     first = details[0]
     return InvalidRequestError(f"{first['field']}: {first['problem']}", {**first, "problems": details})
@@ -150,7 +160,10 @@ def _finding(loc: tuple[int | str, ...], problem: str, constraint: str) -> dict[
 
 
 def idempotency_key(in_body: str | None, in_header: str | None) -> str | None:
-    """Return the key in the body or in `X-Idempotency-Key`. Raises an error if both are present and differ."""
+    """Return the idempotency key from the body or from the header `X-Idempotency-Key`.
+
+    Raises InvalidRequestError if both are present and differ, or if the header is invalid.
+    """
     if in_header is not None and not (in_header.strip() and len(in_header) <= KEY_MAX_CHARS):
         raise InvalidRequestError(
             f"X-Idempotency-Key must have 1 to {KEY_MAX_CHARS} characters",
@@ -165,12 +178,14 @@ def idempotency_key(in_body: str | None, in_header: str | None) -> str | None:
 
 
 def agent_id(header: str | None) -> str:
-    """Return the agent's self-chosen name from `X-Agent-Id`."""
+    """Return the agent ID from the header `X-Agent-Id`. Raises InvalidRequestError if the header is missing
+    or invalid.
+    """
     return _identifier("X-Agent-Id", header)
 
 
 def fingerprint_hash(header: str | None) -> str:
-    """Return the SHA-256 hash of `X-Fingerprint`. It identifies a user, and the header's value is never stored."""
+    """Return the SHA-256 hash of the header `X-Fingerprint`. The header's value itself is never stored."""
     return hashlib.sha256(_identifier("X-Fingerprint", header).encode()).hexdigest()
 
 

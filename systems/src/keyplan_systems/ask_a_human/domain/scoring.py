@@ -1,16 +1,16 @@
-"""Points, streaks, badges and categories: the effect of one answer on a user's record.
+"""Points, streaks, badges and categories: the effect of an answer on a user's record.
 
-`apply_answer` is a pure function from one record to the next. The `version` of the record is incremented each time and
-is the condition of the write. If two answers are concurrent, the second answer is applied again, to the result of the
-first.
+`apply_answer` is a pure function from one record to the next. It increments the record's `version`, on which the write
+is conditional. If two answers of a user are concurrent, one write fails, and its answer is applied again to the newer
+record.
 
-The sources leave some questions open, which are decided as follows:
+The requirements leave some questions open. They are decided as follows:
 
-* The cap of 500 points applies per UTC day, like the boards. The client sends its time zone, so a cap per local day
-  could be evaded by sending another zone. Streak rewards also count toward the cap: 500 is the maximum per day.
-* Streaks and nights are based on the local calendar of the zone that is sent with the answer. An answer on a day that
-  was already counted, or on an earlier day (because the user travels west), does not change a streak.
-* A streak's reward is paid each time the streak reaches its length. The badge is given once.
+* The cap of 500 points applies per UTC day, like the daily leaderboard. The client sends its time zone, so a client
+  could evade a cap per local day by changing the zone. Streak rewards also count toward the cap.
+* Streaks and night answers are based on the local calendar of the time zone that is sent with the answer. An answer on
+  a local day that was already counted, or on an earlier day (because the user travels west), does not change a streak.
+* The points for a streak are awarded each time the streak reaches a length with a reward. The badge is awarded once.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ FULL_CONFIDENCE = 5
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """The points and answers of a user on one UTC day."""
+    """A user's points and number of answers on one UTC day."""
 
     points: int = 0
     answers: int = 0
@@ -53,7 +53,7 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """The record of one user. `scored_at_ms` is when the points last increased, which breaks ties on the boards."""
+    """A user's record. `scored_at_ms` is the time when the points last increased, which breaks ties on leaderboards."""
 
     fingerprint_hash: str
     created_at_ms: int
@@ -75,7 +75,9 @@ class Stats:
 
 @dataclass(frozen=True, slots=True)
 class AnswerFacts:
-    """The facts about an accepted answer that scoring needs. The counts do not include this answer."""
+    """The properties of an accepted answer on which its points depend. `responses_before` does not count the answer
+    itself.
+    """
 
     type: QuestionType
     category: Audience
@@ -91,7 +93,7 @@ class AnswerFacts:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """The points of an answer by source, and the number of points that the daily cap allowed."""
+    """The points for an answer by reason. `earned` is their sum after the daily cap."""
 
     base: int
     confidence: int
@@ -103,13 +105,13 @@ class Points:
 
     @property
     def uncapped(self) -> int:
-        """The sum before the cap."""
+        """The sum of the points before the daily cap."""
         return self.base + self.confidence + self.thoughtful + self.quick + self.in_demand + self.streak
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The reply to a user's answer: its points, the badges that it earned, and the new total."""
+    """The reply to a user's answer: the points and badges that it earned, and the user's new total."""
 
     points_earned: int
     new_badges: tuple[str, ...]
@@ -118,7 +120,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """The record after an answer, its points, and the badges that it earned, in the order of `badges.TABLE`."""
+    """The user's record after an answer, with the points and the new badges in the order of `badges.TABLE`."""
 
     stats: Stats
     points: Points
@@ -131,7 +133,10 @@ class Scored:
 
 
 def facts(question: Question, response: Response, zone: ZoneInfo, notified_at_ms: int | None) -> AnswerFacts:
-    """Return the facts about a response. `notified_at_ms` is when the user was notified of the question."""
+    """Return the properties of a response on which its points depend.
+
+    `notified_at_ms` is the time when the user was notified about the question, or None.
+    """
     return AnswerFacts(
         type=question.type,
         category=question.category,
@@ -147,14 +152,14 @@ def facts(question: Question, response: Response, zone: ZoneInfo, notified_at_ms
 
 
 def fresh(fingerprint_hash: str, now_ms: int) -> Stats:
-    """Return the record of a user without answers."""
+    """Return the record of a user who has not answered any question."""
     return Stats(fingerprint_hash, created_at_ms=now_ms, updated_at_ms=now_ms, scored_at_ms=now_ms)
 
 
 def apply_answer(stats: Stats, answer: AnswerFacts, now_ms: int) -> Scored:
-    """Return the record after this answer.
+    """Return the user's record after an answer, with the points and the new badges.
 
-    The function is deterministic: the same record, facts and time give the same result.
+    The result depends only on the arguments.
     """
     streak, last = next_streak(stats.streak_days, stats.streak_last_date, now_ms, answer.zone)
     lengthened = last != stats.streak_last_date
@@ -177,7 +182,7 @@ def apply_answer(stats: Stats, answer: AnswerFacts, now_ms: int) -> Scored:
 
 
 def next_streak(days: int, last: date | None, now_ms: int, zone: ZoneInfo) -> tuple[int, date]:
-    """Return the length of the streak after an answer at this time in this zone, and the streak's most recent day."""
+    """Return the streak's length and its last day, after an answer at this time in this time zone."""
     today = timestamps.local_day(now_ms, zone)
     if last is None:
         return 1, today
@@ -187,7 +192,9 @@ def next_streak(days: int, last: date | None, now_ms: int, zone: ZoneInfo) -> tu
 
 
 def streak_at(stats: Stats, now_ms: int, zone: ZoneInfo) -> int:
-    """Return the effective streak, which is 0 after a whole local day without an answer."""
+    """Return the length of the streak at this time. It is 0 if the user did not answer on a whole local day since the
+    last.
+    """
     if stats.streak_last_date is None:
         return 0
     today = timestamps.local_day(now_ms, zone)
@@ -195,12 +202,14 @@ def streak_at(stats: Stats, now_ms: int, zone: ZoneInfo) -> int:
 
 
 def day_totals(stats: Stats, now_ms: int) -> Day:
-    """Return the points and answers of the UTC day that contains a time."""
+    """Return the points and the number of answers on the UTC day that contains the given time."""
     return stats.days.get(timestamps.utc_day(now_ms), Day())
 
 
 def week_totals(stats: Stats, now_ms: int) -> Day:
-    """Return the points and answers of the UTC week (from Monday) that contains a time."""
+    """Return the points and the number of answers in the UTC week that contains the given time. Weeks start
+    on Monday.
+    """
     monday = timestamps.week_start(timestamps.utc_day(now_ms))
     week = [stats.days.get(monday + timedelta(days=number), Day()) for number in range(7)]
     return Day(sum(day.points for day in week), sum(day.answers for day in week))
@@ -222,7 +231,7 @@ def _points(answer: AnswerFacts, streak_reward: int, room: int, now_ms: int) -> 
 
 
 def _count(stats: Stats, answer: AnswerFacts, now_ms: int) -> Stats:
-    """Return the record with all badge counters updated. The daily cap does not apply to them."""
+    """Return the record with the counters for badges updated. The daily cap does not affect them."""
     speed, by_category = answer.response_time_ms, dict(stats.answers_by_category)
     by_category[answer.category] = by_category.get(answer.category, 0) + 1
     return replace(
@@ -237,12 +246,12 @@ def _count(stats: Stats, answer: AnswerFacts, now_ms: int) -> Stats:
 
 
 def _kept(days: dict[date, Day]) -> dict[date, Day]:
-    """Return only the newest DAYS_KEPT days, so that a record stays small."""
+    """Return the newest DAYS_KEPT days, so that a record stays small."""
     return {day: days[day] for day in sorted(days)[-DAYS_KEPT:]}
 
 
 def _earned(stats: Stats) -> Iterator[str]:
-    """Yield the badges whose threshold is reached and that the record does not contain."""
+    """Yield the IDs of badges whose threshold is reached and that the user does not have yet."""
     measures = _measures(stats)
     for badge in badges.TABLE:
         if badge.id not in stats.badges and measures[badge.measure] >= badge.mark:

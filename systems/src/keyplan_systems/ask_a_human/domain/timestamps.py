@@ -1,7 +1,7 @@
-"""Timestamps in whole milliseconds since the Unix epoch, their stored form, and days and hours in time zones.
+"""Timestamps in milliseconds since the Unix epoch, their stored format, and days and hours in time zones.
 
-Rules use whole milliseconds, because integers compare exactly and float seconds do not. Stored strings have a fixed
-form (UTC, three decimals, `Z`), because sort keys are compared as strings.
+The rules use whole milliseconds, because integers compare exactly and floating-point seconds do not. Stored timestamps
+have a fixed format (UTC, three decimals, `Z`), because sort keys are compared as strings.
 """
 
 from __future__ import annotations
@@ -24,34 +24,36 @@ _ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
 def from_seconds(now_s: float) -> int:
-    """Convert a clock's seconds to whole milliseconds. They are truncated, so that they are never in the future."""
+    """Convert epoch seconds to whole milliseconds. The result is rounded down, so that it is never in the future."""
     return int(now_s * SECOND_MS)
 
 
 def ceil_seconds(at_ms: int) -> int:
-    """Return the first whole second that is not before the timestamp."""
+    """Convert milliseconds to seconds, rounded up."""
     return -(-at_ms // SECOND_MS)
 
 
 def as_datetime(at_ms: int) -> datetime:
-    """Return the timestamp as an aware UTC datetime."""
+    """Convert a timestamp to a time-zone-aware datetime in UTC."""
     return _EPOCH + timedelta(milliseconds=at_ms)
 
 
 def iso(at_ms: int) -> str:
-    """Return the stored form of the timestamp, such as `2026-02-02T14:00:00.000Z`."""
+    """Return the timestamp in its stored format, such as `2026-02-02T14:00:00.000Z`."""
     return as_datetime(at_ms).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def parse_iso(text: str) -> int:
-    """Parse the stored form of a timestamp. Raises ValueError for any other form."""
+    """Parse a timestamp in its stored format. Raises ValueError for any other format."""
     if not _ISO.fullmatch(text):
         raise ValueError(f"not a stored timestamp (YYYY-MM-DDTHH:MM:SS.mmmZ): {text!r}")
     return (datetime.fromisoformat(text) - _EPOCH) // timedelta(milliseconds=1)
 
 
 def zone(name: str | None) -> ZoneInfo:
-    """Return the zone with an IANA name, or UTC without a name. Raises InvalidRequestError for an unknown name."""
+    """Return the time zone with an IANA name, or UTC if `name` is None. Raises InvalidRequestError for an
+    unknown name.
+    """
     if name is None:
         return ZoneInfo("UTC")
     if name not in _zone_names():
@@ -62,42 +64,47 @@ def zone(name: str | None) -> ZoneInfo:
 
 @cache
 def _zone_names() -> frozenset[str]:
-    """Return all valid zone names, so that a client's text is never used as a path on disk."""
+    """Return all valid time zone names. Checking against them ensures that a client's text is never used as a file
+    path.
+    """
     return frozenset(available_timezones() - {"localtime", "Factory"})
 
 
 def utc_day(at_ms: int) -> date:
-    """Return the calendar day in UTC."""
+    """Return the calendar day of a timestamp in UTC."""
     return as_datetime(at_ms).date()
 
 
 def local_day(at_ms: int, in_zone: ZoneInfo) -> date:
-    """Return the calendar day in the zone."""
+    """Return the calendar day of a timestamp in a time zone."""
     return as_datetime(at_ms).astimezone(in_zone).date()
 
 
 def local_hour(at_ms: int, in_zone: ZoneInfo) -> int:
-    """Return the hour of the day, 0 to 23, in the zone."""
+    """Return the hour of the day (0 to 23) of a timestamp in a time zone."""
     return as_datetime(at_ms).astimezone(in_zone).hour
 
 
 def day_before(day: date, in_zone: ZoneInfo) -> date:
-    """Return the last calendar day before `day` that existed in the zone.
+    """Return the last calendar day before `day` that existed in the time zone.
 
-    It is nearly always the previous day. A zone that moved across the date line skipped a day (Pacific/Apia has no
-    2011-12-30), and an answer on a skipped day is impossible.
+    It is nearly always the previous day. Exceptions are zones that moved across the date line and skipped a day
+    (Pacific/Apia has no 2011-12-30).
     """
     starts = datetime.combine(day, time(), tzinfo=in_zone).astimezone(UTC)
     return (starts - timedelta(microseconds=1)).astimezone(in_zone).date()
 
 
 def week_start(day: date) -> date:
-    """Return the Monday of the day's week."""
+    """Return the Monday of the week that contains the day."""
     return day - timedelta(days=day.weekday())
 
 
 def retry_after_s(retry_after: str | None, now_s: float) -> float | None:
-    """Return the pause in seconds that a Retry-After header requests (in seconds or as a date), or None if invalid."""
+    """Return the pause in seconds that a Retry-After header requests, or None if the header is missing or invalid.
+
+    The header contains a number of seconds or a date.
+    """
     if retry_after is None:
         return None
     if re.fullmatch("[0-9]+", retry_after.strip()):

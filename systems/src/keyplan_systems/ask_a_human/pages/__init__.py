@@ -1,4 +1,4 @@
-"""The web pages of Ask-a-Human, for users who answer without an account and for agents.
+"""The web pages of Ask-a-Human for users, who answer without an account, and for agents.
 
 The pages call the service's operations directly. A browser is a device like any other. See `visitors`.
 """
@@ -24,9 +24,9 @@ NAV = (
 
 
 def add_pages(app: FastAPI, service: Service, trusted_proxies: int, push_key: str | None = None) -> None:
-    """Add the pages to the system's application.
+    """Add the pages to the application.
 
-    `push_key` is the public key for Web Push in base64url. Without it, the pages offer no notifications.
+    `push_key` is the public key for Web Push in base64url. If it is None, the pages do not offer notifications.
     """
     pages = site("keyplan_systems.ask_a_human", "Ask a Human", NAV, accent="teal", scripts=("ask.js",))
     router, visitors = page_router(pages, _problem), Visitors(service, trusted_proxies)
@@ -38,7 +38,7 @@ def add_pages(app: FastAPI, service: Service, trusted_proxies: int, push_key: st
 
 
 def _problem(_request: Request, error: Exception) -> Problem | None:
-    """Return the error for users instead of the API's message, or None."""
+    """Return an error with a message for users of the pages, or None if the API's message is suitable."""
     if isinstance(error, QuestionNotFoundError):
         return Problem(404, "This question does not exist, or it was removed.")
     return None

@@ -1,7 +1,7 @@
-"""Pages for agents: their questions, a form to ask a question, and the answers as they arrive.
+"""Pages for agents: a list of their questions, a form to ask a question, and the answers as they arrive.
 
-An agent authenticates with its ID and secret, as in the API. They are stored in a cookie that scripts cannot read and
-that the browser sends only to these pages.
+An agent signs in with its ID and secret, as in the API. They are stored in a cookie that scripts cannot read and that
+the browser sends only to these pages.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from keyplan_systems.ask_a_human.service import Service
 from keyplan_systems.web.browsing import Form, FormFields
 
 AGENT: Final = "aah_agent"
-"""Cookie with the agent's ID and secret. It is deleted at the end of the browser's session."""
+"""Name of the cookie with the agent's ID and secret. It is deleted at the end of the browser session."""
 WAIT_S: Final = 20.0
-"""Longest time that a request waits for another answer."""
+"""Maximum time in seconds that a request waits for another answer."""
 CHECK_S: Final = 0.5
 PAGE_QUESTIONS: Final = 20
 _TIMES: Final = ((600, "10 minutes"), (3600, "1 hour"), (14_400, "4 hours"), (86_400, "1 day"))
@@ -48,41 +48,41 @@ _TIMES: Final = ((600, "10 minutes"), (3600, "1 hour"), (14_400, "4 hours"), (86
 
 @dataclass(frozen=True)
 class Listed:
-    """A question as its agent sees it."""
+    """A question in its agent's list."""
 
     question: Question
     now_ms: int
 
     @property
     def status(self) -> str:
-        """The effective status."""
+        """The effective status in lower case."""
         return questions.status_at(self.question, self.now_ms).value.lower()
 
     @property
     def is_open(self) -> bool:
-        """Whether answers can still arrive."""
+        """Whether the question still accepts answers."""
         return questions.status_at(self.question, self.now_ms).answerable
 
     @property
     def created_at(self) -> Any:
-        """The time of creation."""
+        """The creation time in UTC."""
         return as_datetime(self.question.created_at_ms)
 
     @property
     def expires_at(self) -> Any:
-        """The deadline."""
+        """The deadline in UTC."""
         return as_datetime(self.question.deadline_ms)
 
 
 def add_routes(router: APIRouter, pages: Pages, service: Service, trusted_proxies: int) -> None:
-    """Add the pages."""
+    """Add the routes of these pages to the router."""
     _add_connecting(router, pages, service, trusted_proxies)
     _add_asking(router, pages, service)
     _add_answers(router, pages, service)
 
 
 def _agent(request: Request, service: Service) -> str | None:
-    """Return the ID of the agent whose secret the browser has, or None."""
+    """Return the ID of the agent that is signed in with this browser, or None."""
     agent, _, secret = request.cookies.get(AGENT, "").partition(" ")
     return agent if _is_secret(service, agent, secret) else None
 
@@ -234,7 +234,9 @@ def _add_answers(router: APIRouter, pages: Pages, service: Service) -> None:
 
     @router.get("/agents/questions/{question_id}/answers")
     async def answers(request: Request, question_id: str, seen: int = 0) -> Response:
-        """Return the answers as soon as there are more than `seen`, when the question has ended, or after a timeout."""
+        """Return the answers as soon as there are more than `seen`, or when the question has ended, or
+        after a timeout.
+        """
         agent = await run_in_threadpool(_polling, request, service)
         if agent is None:
             return Response(status_code=403)

@@ -1,4 +1,4 @@
-"""Installation of the pages as an app: manifest, service worker, offline page, and the session's CSRF token."""
+"""Routes for installing the pages as an app: manifest, service worker, offline page, and the session's CSRF token."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COLORS: Final = {"theme_color": "#0b6e6a", "background_color": "#f6f7f9"}
 
 
 def add_routes(router: APIRouter, pages: Pages) -> None:
-    """Add the routes."""
+    """Add the routes to the router."""
 
     @router.get("/manifest.webmanifest")
     def manifest(request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""Pages for users: questions that need answers, the answer form, its confirmation, and leaderboards."""
+"""Pages for users: questions that need answers, the answer form, the confirmation of an answer, and leaderboards."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from keyplan_systems.web.rate_limits import TooManyRequestsError
 
 PAGE_QUESTIONS = 12
 NEXT_QUESTIONS = 60
-"""Number of questions that "answer another" searches for one that the user has neither answered nor skipped."""
+"""Maximum number of questions that "answer another" examines to find one that was neither answered nor skipped."""
 PREVIEW_CHARS = 180
 ANSWER_MIN_CHARS = 3
-"""Shortest text that the form accepts. The API accepts one character, but people who answer "ok" help nobody."""
+"""Minimum length of an answer in the form. The API accepts one character, but an answer such as "ok" is not helpful."""
 ANSWER_SOFT_CHARS = 500
-"""Length above which the form suggests being brief. Longer answers are accepted."""
+"""Length above which the form recommends a shorter answer. Longer answers are accepted."""
 ANSWER_MAX_CHARS = 5000
 BOARD_ROWS = 20
 _MINUTE_MS = 60_000
@@ -49,7 +49,7 @@ _PERIODS = {Period.DAILY: "Today", Period.WEEKLY: "This week", Period.ALL_TIME: 
 
 @dataclass(frozen=True)
 class Card:
-    """A question in a list."""
+    """A question as shown in a list."""
 
     question: Question
     is_answered: bool
@@ -57,31 +57,33 @@ class Card:
 
     @property
     def preview(self) -> str:
-        """The start of the prompt on one line."""
+        """The first characters of the prompt, on one line."""
         line = " ".join(self.question.prompt.split())
         return line if len(line) <= PREVIEW_CHARS else f"{line[: PREVIEW_CHARS - 1].rstrip()}…"
 
     @property
     def expires_at(self) -> Any:
-        """The deadline."""
+        """The deadline in UTC."""
         return as_datetime(self.question.deadline_ms)
 
     @property
     def points(self) -> int:
-        """The points for an answer with a confidence value, without bonuses for its text or time."""
+        """The number of points for an answer with a confidence value, excluding bonuses for length, speed
+        and streaks.
+        """
         in_demand = 2 * self.question.current_responses < self.question.required_responses
         base = scoring.BASE_POINTS[self.question.type] + scoring.CONFIDENCE_POINTS
         return base + (scoring.IN_DEMAND_POINTS if in_demand else 0)
 
     @property
     def is_urgent(self) -> bool:
-        """Whether less than ten minutes are left."""
+        """Whether the deadline is less than ten minutes away."""
         return self.question.deadline_ms - self.now_ms < 10 * _MINUTE_MS
 
 
 @dataclass(frozen=True)
 class _Parts:
-    """The parts that the pages need."""
+    """The objects that the routes need."""
 
     pages: Pages
     service: Service
@@ -89,7 +91,7 @@ class _Parts:
 
 
 def add_routes(router: APIRouter, pages: Pages, service: Service, visitors: Visitors) -> None:
-    """Add the pages."""
+    """Add the routes of these pages to the router."""
     parts = _Parts(pages, service, visitors)
     _add_feed(router, pages, service, visitors)
     _add_question(router, parts)
@@ -192,7 +194,7 @@ def _add_answering(router: APIRouter, parts: _Parts) -> None:
 
 
 def _answered(request: Request, parts: _Parts, person: Identity, form: FormFields) -> AnswerResult:
-    """Store an answer. Raises RefusedError and TooManyRequestsError."""
+    """Store an answer from the form. Raises RefusedError or TooManyRequestsError if it is rejected."""
     service, question_id = parts.service, str(request.path_params["question_id"])
     body: dict[str, Any] = {"question_id": question_id, "response_time_ms": _duration(form, service.base.now_ms)}
     text, option, confidence = form.get("answer", ""), form.get("option", ""), form.get("confidence", "")
@@ -210,7 +212,9 @@ def _answered(request: Request, parts: _Parts, person: Identity, form: FormField
 
 
 def _duration(form: FormFields, now_ms: int) -> int | None:
-    """Return the milliseconds from opening to sending the form, measured by the script or else by the server."""
+    """Return the milliseconds from opening to sending the form, as measured by the script or otherwise by
+    the server.
+    """
     given, opened = form.get("response_time_ms", ""), form.get("opened", "")
     if given.isdecimal():
         return min(int(given), _LONGEST_MS)
@@ -282,10 +286,10 @@ def _question_page(
     notice: str = "",
     headers: dict[str, str] | None = None,
 ) -> Response:
-    """Return the form of a question, or its state if the user cannot answer it.
+    """Return the page of a question, with the answer form or the reason why the user cannot answer.
 
-    `is_late` is True if an answer was rejected because of the question's state. Its text is shown, so that it is not
-    lost.
+    `is_late` is True if an answer was rejected because the question no longer accepts answers. The page then shows the
+    text of the answer, so that it is not lost.
     """
     pages, now_ms = parts.pages, parts.service.base.now_ms
     status = questions.status_at(question, now_ms)

@@ -1,4 +1,4 @@
-"""Pages of a user's own statistics, badges, theme and notifications."""
+"""Pages for a user's statistics and badges, and for the theme and notification settings."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _CONDITIONS = {
 
 
 def add_routes(router: APIRouter, pages: Pages, service: Service, visitors: Visitors, push_key: str | None) -> None:
-    """Add the pages."""
+    """Add the routes of these pages to the router."""
 
     @router.get("/you")
     def you(request: Request) -> Response:
@@ -62,7 +62,7 @@ def add_routes(router: APIRouter, pages: Pages, service: Service, visitors: Visi
 
 
 def _add_notifications(router: APIRouter, service: Service, visitors: Visitors) -> None:
-    """Add the routes for the settings script, which sends the session's CSRF token in a header."""
+    """Add the routes that the settings script calls. The script sends the session's CSRF token in a header."""
 
     @router.post("/notifications")
     def subscribe(request: Request, visit: Visit, body: dict[str, Any]) -> Response:
@@ -83,7 +83,7 @@ def _add_notifications(router: APIRouter, service: Service, visitors: Visitors) 
 
     @router.put("/notifications")
     def renew(request: Request, visit: Visit, body: dict[str, Any]) -> Response:
-        """Replace the browser's old subscription with a new one. The interval stays the same."""
+        """Replace the browser's old push subscription with a new one. The notification interval stays the same."""
         person = _owner(request, visit)
         old, new = Target.read(body.get("old")), Target.read(body.get("subscription"))
         wishes = requests.parse(SubscriptionChange, {"fcm_token": new.text})
@@ -115,7 +115,7 @@ def _shown(subscription: Any) -> dict[str, Any]:
 
 
 def _badges(stats: scoring.Stats | None) -> list[dict[str, Any]]:
-    """Return all badges, starting with those that were earned."""
+    """Return all badges, earned badges first."""
     earned = {} if stats is None else stats.badges
     found = [
         {

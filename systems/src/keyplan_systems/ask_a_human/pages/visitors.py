@@ -1,9 +1,9 @@
-"""Identification of users without accounts: a browser is a device whose token is in a cookie.
+"""Identification of users without accounts: a browser is a device, and its token is stored in a cookie.
 
-A browser registers when it first opens a question. From then on, answers, points and notifications belong to its
-device. Its fingerprint is random, because the properties of a browser are not unique, and two users with the same phone
-model would otherwise share one. A browser that deletes its cookies is a new user, to whom the limits per network
-address apply as to any other.
+A browser is registered when it first opens a question. From then on, answers, points and notifications belong to its
+device. The device's fingerprint is random: the properties of a browser are not unique, so two users with the same phone
+model would otherwise share a fingerprint. If a user deletes the cookies, the browser is registered as a new user. The
+limits per network address still apply.
 """
 
 from __future__ import annotations
@@ -21,55 +21,61 @@ from keyplan_systems.ask_a_human.domain.refusals import InvalidRequestError
 from keyplan_systems.ask_a_human.service import Service
 
 DEVICE = "aah_device"
-"""Cookie with the device's token."""
+"""Name of the cookie with the device's token."""
 ZONE = "aah_zone"
-"""Cookie with the browser's time zone, which a script of the pages sets. Streaks follow the user's calendar."""
+"""Name of the cookie with the browser's time zone. A script on the pages sets it. Streaks follow the user's
+calendar.
+"""
 SKIPPED = "aah_skipped"
-"""Cookie with the first characters of the IDs of skipped questions."""
+"""Name of the cookie with the first characters of the IDs of skipped questions."""
 _KEPT_S = 400 * timestamps.DAY_S
-"""Lifetime of the device's cookie, which is the longest that browsers accept."""
+"""Lifetime of the device cookie in seconds. 400 days is the maximum in browsers."""
 _SKIPPED_MOST = 50
 _ID_START = 8
 
 
 class Visitors:
-    """Identification of browsers."""
+    """Identification of browsers by their cookies."""
 
     def __init__(self, service: Service, trusted_proxies: int) -> None:
         self._service, self._trusted_proxies = service, trusted_proxies
 
     def address(self, request: Request) -> str:
-        """Return the network address of a request."""
+        """Return the network address from which a request was sent."""
         return address(request, self._trusted_proxies)
 
     def known(self, request: Request) -> Identity | None:
-        """Return the user of a registered browser, or None."""
+        """Return the identity of a registered browser's user, or None if the browser is not registered."""
         token = request.cookies.get(DEVICE)
         return None if not token else self._service.devices.identify(token)
 
     def reading(self, request: Request) -> Identity | None:
-        """Return the user of a registered browser, and count the request. Raises RateLimitedError.
+        """Return the identity of a registered browser's user, or None, and count the request against the limit for
+        reads.
 
-        Requests of a registered browser are counted for its user, and others for their network address.
+        The limit applies per user, or per network address if the browser is not registered. Raises RateLimitedError if
+        it is reached.
         """
         person = self.known(request)
         self._service.base.count(limits.HUMAN_READS, self.address(request) if person is None else person.person)
         return person
 
     def register(self, request: Request) -> str:
-        """Register a browser and return its token. Raises TooManyRequestsError."""
+        """Register a browser and return its token. Raises TooManyRequestsError if the address has registered too many
+        devices.
+        """
         self._service.limits.devices.take(self.address(request))
         return self._service.devices.register(requests.fingerprint_hash(secrets.token_urlsafe(24)))
 
     def remember(self, request: Request, response: Response, token: str) -> None:
-        """Set the cookie of a registered browser."""
+        """Store a registered browser's token in a cookie."""
         response.set_cookie(
             DEVICE, token, _KEPT_S, path=_path(request), httponly=True, samesite="lax", secure=is_secure(request)
         )
 
 
 def zone_of(request: Request) -> ZoneInfo:
-    """Return the time zone of a browser, or UTC if it is unknown."""
+    """Return the browser's time zone, or UTC if it is unknown."""
     try:
         return timestamps.zone(request.cookies.get(ZONE))
     except InvalidRequestError:
@@ -82,14 +88,14 @@ def was_skipped(request: Request, question_id: str) -> bool:
 
 
 def skip(request: Request, response: Response, question_id: str) -> None:
-    """Store a skipped question for this browser's session."""
+    """Remember for the browser session that a question was skipped."""
     known = [start for start in request.cookies.get(SKIPPED, "").split(".") if start][-_SKIPPED_MOST + 1 :]
     value = ".".join([*known, question_id[:_ID_START]])
     response.set_cookie(SKIPPED, value, path=_path(request), httponly=True, samesite="lax")
 
 
 def forget_skipped(request: Request, response: Response) -> None:
-    """Forget all skipped questions."""
+    """Delete the list of skipped questions."""
     response.delete_cookie(SKIPPED, path=_path(request))
 
 
@@ -98,6 +104,6 @@ def _path(request: Request) -> str:
 
 
 def is_secure(request: Request) -> bool:
-    """Return True if browsers reach this server over HTTPS only."""
+    """Return True if this server is reached only over HTTPS."""
     sessions = getattr(request.state, "sessions", None)
     return request.url.scheme == "https" or bool(getattr(sessions, "is_secure", False))

@@ -1,1 +1,1 @@
-"""A simulated day of Ask-a-Human: a seeded generator of requests, and an auditor of the results."""
+"""A simulation of a day of Ask-a-Human: a seeded generator of requests, and an auditor that verifies the results."""

@@ -1,4 +1,4 @@
-"""The program `python -m keyplan_systems.ask_a_human.simulation`, which simulates and audits a full-size day."""
+"""The command `python -m keyplan_systems.ask_a_human.simulation`, which simulates and audits a full-size day."""
 
 from __future__ import annotations
 
@@ -32,14 +32,15 @@ from keyplan_systems.ask_a_human.sweeper import Sweeper
 from keyplan_systems.web.server import Running
 
 START_MS = parse_iso("2026-03-28T12:00:00.000Z")
-"""Start of the day: clocks in Berlin skip an hour that night, and it is already Sunday in some zones, such as
-Auckland."""
+"""Start of the simulated day in epoch milliseconds. In that night, clocks in Berlin skip an hour, and in some time
+zones, such as Auckland, it is already Sunday.
+"""
 TARGETS_MS = {"ask": 200.0, "answer": 200.0, "poll": 100.0}
 
 
 @dataclass(frozen=True)
 class Played:
-    """A simulated day with the auditor's findings."""
+    """The result of a simulated day, with the auditor's findings."""
 
     day: Day
     findings: list[str]
@@ -47,7 +48,7 @@ class Played:
 
 
 def play(connection: Connection, clock: DayClock, size: Size, seed: int, *, pollers: int, push_every_ms: int) -> Played:
-    """Simulate and audit one day on the tables of a connection, which must use the same `clock`."""
+    """Simulate and audit a day in the connected database. The connection must use the same `clock`."""
     connection.create_tables(entities.questions, entities.responses, entities.subscriptions, entities.user_stats)
     service = Service.over(connection, clock, AddressLimits.over(connection, clock, {}))
     begun = time.perf_counter()
@@ -85,7 +86,7 @@ def main(
     pollers: Annotated[int, typer.Option(help="Agents that poll concurrently.")] = 2,
     push_hours: Annotated[int, typer.Option(help="Hours between runs of the push worker.")] = 1,
 ) -> None:
-    """Simulate one day on an engine in this process. Exit with 1 if the audit has findings."""
+    """Simulate one day on a database engine in this process. Exit with 1 if the audit has findings."""
     console, clock = Console(), DayClock(START_MS, seed)
     size = Size(questions=questions, answers=answers, subscribers=subscribers)
     with keyplan.connect(":memory:", clock=clock) as connection:

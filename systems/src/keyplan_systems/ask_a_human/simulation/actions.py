@@ -1,9 +1,9 @@
-"""The requests of a simulated day as values with content, sender and time.
+"""The requests of a simulated day as values: content, sender and time.
 
-`agent` goes into the header X-Agent-Id, `person` into X-Fingerprint, `zone` into X-Timezone. The driver registers
-agents and devices, and adds their credentials. Bodies are the JSON of the HTTP interface. `at_ms` is the time at which
-the server acts on a request. A driver in real time replaces it by the time in the response before it passes the action
-to the auditor.
+`agent` is sent in the header X-Agent-Id, `person` in X-Fingerprint, and `zone` in X-Timezone. Bodies are the JSON of
+the HTTP API. The driver registers agents and devices, and adds their credentials. `at_ms` is the time at which the
+server processes the request. A driver that runs in real time replaces it with the time in the response before it passes
+the action to the auditor.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Body = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """`POST /agent/questions`. `ref` identifies the question within the simulation, also for a repeated key."""
+    """`POST /agent/questions`. `ref` identifies the question within the simulation, even for a repeated key."""
 
     at_ms: int
     ref: int
@@ -26,7 +26,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`POST /human/responses` to the question `ref`. The driver adds the `question_id` from the server."""
+    """`POST /human/responses` to the question `ref`. The driver adds the `question_id` that the server returned."""
 
     at_ms: int
     ref: int

@@ -1,8 +1,7 @@
-"""The auditor of a simulated day, which records responses and computes the expected results.
+"""The auditor of a simulated day, which records all responses and computes the expected results.
 
-It uses plain lists and verifies everything. An accepted request that violates a rule, an error without a reason, and a
-wrong number of points each become a finding. Events can arrive in any order, and `audit` checks them in the order of
-time.
+It verifies every response. Findings are accepted requests that violate a rule, errors without a reason, and wrong
+numbers of points. Events can be recorded in any order; `audit` sorts them by time.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ class Acknowledged:
 
 @dataclass(slots=True)
 class AuditedQuestion:
-    """A question that the server accepted."""
+    """A question that the server accepted, with its recorded answers."""
 
     action: Ask
     question_id: str
@@ -46,30 +45,30 @@ class AuditedQuestion:
 
     @property
     def required(self) -> int:
-        """The number of answers that close the question."""
+        """The number of answers after which the question is closed."""
         return int(str(self.action.body["min_responses"]))
 
     @property
     def deadline_ms(self) -> int:
-        """The first millisecond at which the question is expired."""
+        """The first millisecond at which the question has expired, in epoch milliseconds."""
         return (-(-self.action.at_ms // 1000) + int(str(self.action.body["timeout_seconds"]))) * 1000
 
     def key_held(self, at_ms: int) -> bool:
-        """Return True if the question has an idempotency key that was still valid at this time."""
+        """Return True if an idempotency key of the question would still be valid at this time."""
         return at_ms < self.action.at_ms + DAY_MS
 
     def closed_by(self, at_ms: int) -> bool:
-        """Return True if the question had all its answers at this time."""
+        """Return True if the question has all required answers at this time."""
         return len([answer_ms for answer_ms in self.answered_at if answer_ms <= at_ms]) >= self.required
 
     def open_at(self, at_ms: int) -> bool:
-        """Return True if the question was answerable at this time."""
+        """Return True if the question is answerable at this time."""
         return self.action.at_ms <= at_ms < self.deadline_ms and not self.closed_by(at_ms)
 
 
 @dataclass(slots=True)
 class Person:
-    """The expected record of one user."""
+    """A user's expected record."""
 
     history: list[AcknowledgedAnswer] = field(default_factory=list)
     earned: list[int] = field(default_factory=list)
@@ -77,24 +76,24 @@ class Person:
 
     @property
     def points(self) -> int:
-        """The sum of all points."""
+        """The user's total points."""
         return sum(self.earned)
 
     @property
     def streak(self) -> int:
-        """The streak after the most recent answer."""
+        """The length of the streak after the most recent answer."""
         return expected_scores.streak(self.history)
 
     @property
     def categories(self) -> dict[str, int]:
-        """Return the answers by category."""
+        """The number of answers in each category."""
         names = [answer.category for answer in self.history]
         return {name: names.count(name) for name in sorted(set(names))}
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """An expected line of a board."""
+    """An expected row of a leaderboard."""
 
     person: str
     points: int
@@ -102,7 +101,7 @@ class Standing:
 
 
 class Auditor:
-    """Auditor that collects events and checks them in `audit`. It then knows every expected record."""
+    """Auditor that records events and computes every user's expected record in `audit`."""
 
     def __init__(self) -> None:
         self.questions: dict[int, AuditedQuestion] = {}
@@ -116,7 +115,7 @@ class Auditor:
         self._counts: defaultdict[tuple[str, str, int], int] = defaultdict(int)
 
     def asked(self, action: Ask, question_id: str) -> None:
-        """Record an accepted question, either a new one or the known one of a repeated key."""
+        """Record an accepted question: a new one, or the existing one for a repeated idempotency key."""
         self._report(action.at_ms, _ASKED, partial(self._judge_asked, action, question_id))
 
     def ask_refused(self, action: Ask, code: str) -> None:
@@ -136,18 +135,20 @@ class Auditor:
         self._report(action.at_ms, _ASKED, partial(self._judge_subscribed, action))
 
     def notified(self, token: str, person: str, ref: int, at_ms: int) -> None:
-        """Record that a question was pushed to one of a user's tokens."""
+        """Record that a push about a question was sent to one of a user's tokens."""
         self._report(at_ms, _NOTIFIED, partial(self._judge_notified, token, person, ref, at_ms))
 
     def audit(self) -> list[str]:
-        """Check all new events, and return all findings so far."""
+        """Check all events since the previous call, and return all findings so far."""
         events, self._events = sorted(self._events, key=lambda event: event[:2]), []
         for _, _, judge in events:
             judge()
         return self._findings
 
     def standings(self, first: date, days: int | None) -> list[Standing]:
-        """Return the expected board for `days` UTC days starting at `first`, or for all time if `days` is None."""
+        """Return the expected leaderboard for `days` UTC days starting at `first`, or for all time if
+        `days` is None.
+        """
         rows = []
         for name, person in self.people.items():
             inside = [
@@ -268,7 +269,7 @@ class Auditor:
 
 
 def fingerprint_hash(person: str) -> str:
-    """Return the hash that the system stores instead of a user's header."""
+    """Return the hash that the system stores for a user's fingerprint header."""
     return hashlib.sha256(person.encode()).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""A clock whose time is set by the simulation. Waits and durations use real time."""
+"""A clock whose time is set by the simulation. `monotonic` and `wait` use real time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 
 
 class DayClock:
-    """The time of a simulated day. Threads can share it."""
+    """A clock with the time of the simulated day. Instances are thread-safe."""
 
     def __init__(self, at_ms: int, seed: int = 0) -> None:
         self.random = random.Random(seed)  # noqa: S311 - a seeded simulation
@@ -16,17 +16,19 @@ class DayClock:
         self.set(at_ms)
 
     def set(self, at_ms: int) -> None:
-        """Set the time. Half a millisecond is added, so that truncated float seconds give the intended value."""
+        """Set the time. Half a millisecond is added, so that rounding down float seconds gives the intended
+        millisecond.
+        """
         self._now = (at_ms + 0.5) / 1000
 
     def now(self) -> float:
-        """Return the seconds since the Unix epoch, as last set."""
+        """Return the simulated time in epoch seconds."""
         return self._now
 
     def monotonic(self) -> float:
-        """Return monotonic seconds of real time."""
+        """Return the real monotonic time in seconds."""
         return time.monotonic()
 
     def wait(self, event: threading.Event, seconds: float) -> bool:
-        """Wait for the event in real time, at most this long. Return True if it was set."""
+        """Wait in real time until the event is set, at most `seconds`. Return True if it was set."""
         return event.wait(seconds)

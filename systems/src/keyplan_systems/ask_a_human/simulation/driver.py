@@ -1,7 +1,7 @@
-"""Driver of a simulated day, which sends HTTP requests, runs workers, and audits all results.
+"""Driver of a simulated day, which sends HTTP requests, runs the workers, and audits all results.
 
-Requests are sequential, each at its own millisecond, so that the expected results can be computed exactly. Pollers send
-their requests concurrently, so latencies are those of a server with both loads.
+Requests are sequential, each at a separate millisecond, so that the expected results can be computed exactly. Pollers
+send their requests concurrently, so the measured latencies include their load.
 """
 
 from __future__ import annotations
@@ -31,36 +31,36 @@ NOBODYS_QUESTION = "00000000-0000-4000-8000-000000000000"
 
 
 class Recorder:
-    """Notifier that only records messages with their times."""
+    """Notifier that does not send messages but records them with their times."""
 
     def __init__(self, clock: DayClock) -> None:
         self._clock = clock
         self.sent: list[tuple[int, PushMessage]] = []
 
     async def send(self, message: PushMessage) -> Outcome:
-        """Record one message."""
+        """Record a message and report it as delivered."""
         self.sent.append((from_seconds(self._clock.now()), message))
         return Delivered(f"recorded/{len(self.sent)}")
 
     async def close(self) -> None:
-        """Do nothing, because no resources are open."""
+        """Do nothing, because no resources need to be closed."""
 
 
 @dataclass
 class Latencies:
-    """The durations of requests by kind, in seconds."""
+    """The durations of requests in seconds, grouped by kind of request."""
 
     seconds: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 
     def percentile_ms(self, kind: str, share: float) -> float:
-        """Return a percentile of the durations of a kind of request, in milliseconds."""
+        """Return a percentile of the durations of one kind of request, in milliseconds. `share` is between 0 and 1."""
         ordered = sorted(self.seconds[kind])
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))] * 1000 if ordered else 0.0
 
 
 @dataclass
 class Workers:
-    """The workers of the system, run at simulated times."""
+    """The workers that run at simulated times."""
 
     sweeper: Sweeper
     pusher: PushWorker
@@ -69,7 +69,7 @@ class Workers:
 
 
 class Day:
-    """A simulated day."""
+    """A simulation run of one or more days."""
 
     def __init__(
         self, client: httpx.Client, clock: DayClock, workers: Workers, *, push_every_ms: int = HOUR_MS
@@ -89,7 +89,7 @@ class Day:
         self.askers: dict[str, dict[str, str]] = {}
 
     def play(self, actions: Iterable[Action]) -> None:
-        """Send all requests, and run the workers in between."""
+        """Send all requests in order, and run the workers in between."""
         swept_ms = pushed_ms = last_ms = 0
         for action in actions:
             between_ms = action.at_ms - 1
@@ -135,7 +135,7 @@ class Day:
         self.auditor.asked(action, question_id)
 
     def _agent(self, agent: str) -> dict[str, str]:
-        """Return the headers of an agent, which is registered when it asks its first question."""
+        """Return the request headers of an agent. The agent is registered when it asks its first question."""
         if agent not in self._agents:
             body, headers = {"agent_id": agent}, {"X-Forwarded-For": f"host-{agent}"}
             issued = self._client.post("/agent/register", json=body, headers=headers).raise_for_status().json()
@@ -155,7 +155,7 @@ class Day:
         self.auditor.answered(action, Acknowledged(body["points_earned"], badges, body["total_points"]))
 
     def _device(self, person: str) -> dict[str, str]:
-        """Return the headers of a user. The first request registers a device from a separate network address."""
+        """Return the request headers of a user. The first call registers a device from a separate network address."""
         if person not in self.devices:
             headers = {"X-Fingerprint": person, "X-Forwarded-For": f"host-{person}"}
             token = self._client.post("/human/devices", headers=headers).raise_for_status().json()["token"]
@@ -187,7 +187,7 @@ def _until_done(run_once: Any) -> None:
 
 
 class Pollers:
-    """Agents that poll during the day. The answers in each poll result must match their count."""
+    """Agents that poll during the simulated day and verify that the answers in each response match its count."""
 
     def __init__(self, client: httpx.Client, day: Day, count: int, pause_s: float = 0.02) -> None:
         self.findings: list[str] = []

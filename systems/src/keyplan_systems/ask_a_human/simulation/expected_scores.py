@@ -1,7 +1,7 @@
-"""Independent computation of points, streaks and badges from a user's whole history.
+"""Independent computation of points, streaks and badges from a user's complete history.
 
-It is slow, shares no code with the domain functions and repeats their constants on purpose, so that both do not contain
-the same error.
+It is slow, shares no code with the domain functions and repeats their constants on purpose, so that an error in the
+domain functions is not repeated here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ OF_CATEGORY = {
 
 @dataclass(frozen=True)
 class AcknowledgedAnswer:
-    """An accepted answer, with the state of its question at that time."""
+    """An accepted answer, with the state of its question when it was accepted."""
 
     at_ms: int
     zone: str
@@ -41,17 +41,17 @@ class AcknowledgedAnswer:
 
     @cached_property
     def utc_day(self) -> date:
-        """The day to which the answer belongs on the boards and for the daily cap."""
+        """The UTC day to which the answer counts on leaderboards and for the daily cap."""
         return datetime.fromtimestamp(self.at_ms / 1000, UTC).date()
 
     @cached_property
     def local(self) -> datetime:
-        """The time on the user's own clock."""
+        """The time of the answer in the user's time zone."""
         return datetime.fromtimestamp(self.at_ms / 1000, ZoneInfo(self.zone))
 
 
 def streak(history: Sequence[AcknowledgedAnswer]) -> int:
-    """Return the number of consecutive days up to the most recent one, assuming a constant time zone."""
+    """Return the number of consecutive days with answers, up to the most recent one. The time zone must be constant."""
     days = {answer.local.date() for answer in history}
     length, day = 0, history[-1].local.date()
     while day in days:
@@ -60,7 +60,7 @@ def streak(history: Sequence[AcknowledgedAnswer]) -> int:
 
 
 def bonus_of_streak(history: Sequence[AcknowledgedAnswer]) -> int:
-    """Return the streak bonus of the most recent answer. Only the first answer of its local day can earn it."""
+    """Return the streak points of the most recent answer. Only the first answer on a local day can earn them."""
     today = history[-1].local.date()
     if any(answer.local.date() == today for answer in history[:-1]):
         return 0
@@ -68,7 +68,7 @@ def bonus_of_streak(history: Sequence[AcknowledgedAnswer]) -> int:
 
 
 def points(history: Sequence[AcknowledgedAnswer], earned_before: Sequence[int]) -> int:
-    """Return the points of the most recent answer, given those of the earlier answers."""
+    """Return the points for the most recent answer. `earned_before` contains the points for the earlier answers."""
     new = history[-1]
     total = 10 if new.is_text else 5
     total += 2 if new.confidence is not None else 0
@@ -82,7 +82,7 @@ def points(history: Sequence[AcknowledgedAnswer], earned_before: Sequence[int]) 
 
 
 def badges(history: Sequence[AcknowledgedAnswer]) -> set[str]:
-    """Return every badge that this history has earned at any time, based on the longest streaks."""
+    """Return all badges that the user has earned, including those for streaks that have ended."""
     earned = {badge for badge, count in AT_ANSWERS.items() if len(history) >= count}
     longest = longest_streak(history)
     earned |= {badge for badge, days in AT_STREAK.items() if longest >= days}
@@ -104,7 +104,7 @@ def badges(history: Sequence[AcknowledgedAnswer]) -> set[str]:
 
 
 def longest_streak(history: Sequence[AcknowledgedAnswer]) -> int:
-    """Return the length of the longest run of consecutive local days."""
+    """Return the length of the longest series of consecutive local days with answers."""
     days = {answer.local.date() for answer in history}
     starts = [day for day in days if day - timedelta(days=1) not in days]
     lengths = []

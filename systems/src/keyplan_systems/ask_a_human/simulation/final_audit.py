@@ -1,4 +1,4 @@
-"""Comparison of every record, board and rank with the auditor's results at the end of a simulated day."""
+"""Comparison of all user records, leaderboards and ranks with the auditor's expected results, after a simulated day."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TOP = 100
 
 
 class FinalAudit:
-    """Comparison through the HTTP interface, which yields findings as texts."""
+    """Comparison of the system's state with the expected results, using the HTTP API."""
 
     def __init__(
         self,
@@ -28,13 +28,13 @@ class FinalAudit:
         now_ms: int,
         devices: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
     ) -> None:
-        """Create the comparison. `zones` and `devices` contain the time zone and the headers of each user."""
+        """Create the comparison. `zones` and `devices` map each user to a time zone and to request headers."""
         self._client, self._auditor, self._zones, self._now_ms = client, auditor, zones, now_ms
         self._devices = devices
         self._reads = 0
 
     def findings(self) -> Iterator[str]:
-        """Yield all differences."""
+        """Yield a description of each difference."""
         for name, expected in self._auditor.people.items():
             yield from self._person(name, expected)
         for period in Period:
@@ -60,7 +60,7 @@ class FinalAudit:
             yield f"{name} has {got} instead of {due}"
 
     def _streak(self, expected: Person) -> int:
-        """Return the displayed streak, which is 0 after a whole day of the user's own calendar without an answer."""
+        """Return the streak that the system should display. It is 0 after a whole local day without an answer."""
         last = expected.history[-1]
         today = timestamps.as_datetime(self._now_ms).astimezone(ZoneInfo(last.zone)).date()
         return expected.streak if (today - last.local.date()).days <= 1 else 0

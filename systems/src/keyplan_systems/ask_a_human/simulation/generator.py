@@ -1,8 +1,8 @@
-"""A seeded generator of simulated days, with agents who ask, users who answer, and faulty requests.
+"""A seeded generator of simulated days, with agents who ask questions, users who answer, and faulty requests.
 
-The same seed gives the same day. Times are distinct, ascending whole milliseconds. In addition to valid traffic, a day
-contains bursts of agents, repeated and reused idempotency keys, hasty users, second answers, late answers and malformed
-bodies, so that it triggers every rule that rejects a request.
+The same seed generates the same day. Timestamps are distinct, ascending whole milliseconds. In addition to valid
+traffic, a day contains bursts of questions, repeated and reused idempotency keys, users who answer too fast, second
+answers, late answers and malformed bodies, to trigger every rule that rejects a request.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ OPTIONS = ("Send", "Submit", "Confirm", "Done", "Continue", "Save")
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """The size of a day. `questions` does not include questions with a repeated key."""
+    """The size of a simulation. `questions` excludes requests that repeat an idempotency key."""
 
     questions: int = 2_000
     answers: int = 20_000
@@ -37,7 +37,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """A time at which a user sends an answer. The question is chosen at that time."""
+    """A time at which a user sends an answer. The question is chosen when the answer is generated."""
 
     at_ms: int
     person: int
@@ -45,7 +45,7 @@ class _Slot:
 
 @dataclass(slots=True)
 class _Open:
-    """The assumed state of a question. The generator cannot know which requests the server rejects."""
+    """The assumed state of a question. The generator does not see responses, so the real state may differ."""
 
     ref: int
     until_ms: int
@@ -54,12 +54,12 @@ class _Open:
     people: set[int] = field(default_factory=set)
 
     def inviting(self, person: int, now_ms: int) -> bool:
-        """Return True if the feed would offer the question to the user and the user has not answered it."""
+        """Return True if the question should still be open and the user has not answered it."""
         return self.missing > 0 and self.until_ms > now_ms and person not in self.people
 
 
 def simulate(seed: int, size: Size, start_ms: int) -> Iterator[Action]:
-    """Yield all requests for `size.days` days from `start_ms`, in order of time."""
+    """Yield all requests for `size.days` days from `start_ms`, in chronological order."""
     chance = random.Random(seed)  # noqa: S311 - a seeded simulation
     asks = [*_asks(chance, size, start_ms)]
     timeline: list[Ask | Subscribe | _Slot] = [
@@ -85,7 +85,9 @@ def simulate(seed: int, size: Size, start_ms: int) -> Iterator[Action]:
 
 
 def _asks(chance: random.Random, size: Size, start_ms: int) -> Iterator[Ask]:
-    """Yield the questions. One agent asks a tenth of them within 80 minutes, and others ask the rest during the day."""
+    """Yield all new questions. One agent asks 10% of them within 80 minutes; other agents ask the rest
+    during the day.
+    """
     burst_from = start_ms + 9 * HOUR_MS
     for ref in range(size.questions):
         if ref % 10 == 0:
@@ -117,7 +119,7 @@ def _question(chance: random.Random, ref: int) -> Body:
 
 
 def _repeats(chance: random.Random, asks: list[Ask]) -> Iterator[Ask]:
-    """Yield repeated requests, mostly with the same body, within minutes or up to 25 hours later."""
+    """Yield requests that repeat an idempotency key, mostly with the same body, from one second to 25 hours later."""
     for ask in asks:
         if "idempotency_key" in ask.body and chance.random() < 0.15:
             other = {"prompt": f"Another question under the key of {ask.ref}"} if chance.random() < 0.2 else {}
@@ -126,7 +128,9 @@ def _repeats(chance: random.Random, asks: list[Ask]) -> Iterator[Ask]:
 
 
 def _sessions(chance: random.Random, size: Size, start_ms: int) -> Iterator[_Slot]:
-    """Yield sessions of several consecutive answers. A few users answer very quickly."""
+    """Yield the answer times of all user sessions. Each session has several answers. A few users answer
+    very quickly.
+    """
     remaining = size.answers
     while remaining > 0:
         person = int(size.people * chance.random() ** 2)  # squared, so that a few users answer often and most rarely
@@ -156,7 +160,7 @@ def _remember(questions: list[_Open], ask: Ask, now_ms: int) -> None:
 
 
 def _answer(chance: random.Random, now_ms: int, person: int, questions: list[_Open]) -> Answer:
-    """Return an answer, mostly to a newer question that should still be open, and sometimes to any question."""
+    """Return an answer to a random question: usually a recent question that should be open, sometimes any question."""
     if chance.random() < 0.95:
         questions = [question for question in questions[-_NEWER:] if question.inviting(person, now_ms)] or questions
     question = chance.choice(questions)
