@@ -1,4 +1,4 @@
-"""Execution of rules over one or two designs, with separation of suppressed findings."""
+"""Functions that run rules on one or two designs and separate the suppressed findings."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from keyplan.diff.comparison import Comparison
 
 UNUSED_SUPPRESSION, UNEXPLAINED_SUPPRESSION = "KP001", "KP002"
 REFUSED = "KP000"
-"""The code of findings about refused declarations that no rule describes."""
+"""The code of a finding for a declaration that raised an error without a rule code."""
 _WORDS_OF_A_REASON = 3
 _CHANGE_CODES = "KP9"
 
 
 def _discovered() -> dict[str, tuple[Rule[Any], ...]]:
-    """Import the modules in check/rules, and return their rules by code, grouped by the title of their family."""
+    """Import the modules in check/rules, and return their rules, grouped by family title and sorted by code."""
     rules_by_family = {}
     for family in pkgutil.iter_modules(families.__path__, f"{families.__name__}."):
         package = import_module(family.name)
@@ -36,7 +36,7 @@ def _discovered() -> dict[str, tuple[Rule[Any], ...]]:
 
 
 FAMILIES: dict[str, tuple[Rule[Any], ...]] = _discovered()
-"""All rules by the title of their family, such as "Keys and templates"."""
+"""All rules, grouped by the title of their family, such as "Keys and templates"."""
 PAGES: dict[str, Rule[Any]] = {rule.code: rule for own in FAMILIES.values() for rule in own}
 """All rules by code."""
 RULES: dict[str, Rule[Subject]] = {code: rule for code, rule in PAGES.items() if not code.startswith(_CHANGE_CODES)}
@@ -51,13 +51,13 @@ class Report:
 
     design: str
     findings: tuple[Finding, ...]
-    """Ordered by place."""
+    """The findings that are not suppressed, sorted by source location."""
     suppressed: tuple[tuple[Finding, Suppression], ...]
-    """Findings that the design suppresses, with the suppression."""
+    """The suppressed findings, each with the suppression that applies to it."""
 
     @property
     def failed(self) -> bool:
-        """Return True if a finding is an error."""
+        """Return True if any finding is an error."""
         return any(finding.severity == "error" for finding in self.findings)
 
     def errors_only(self) -> Report:
@@ -67,10 +67,10 @@ class Report:
 
 
 def check(design: Design, rules: Iterable[Rule[Subject]] | None = None, *, refusals: Sequence[Refusal] = ()) -> Report:
-    """Run rules over a design, by default all rules.
+    """Check a design with the given rules, or with all rules that examine one design, and return the findings.
 
-    `refusals` are declarations that are missing from the design because they raised an error. They become findings.
-    Rules about missing declarations are then skipped.
+    `refusals` are declarations that are missing from the design because they raised an error. Each of them becomes a
+    finding, and rules that report missing declarations are skipped.
     """
     subject = Subject(design)
     run = [rule for rule in (RULES.values() if rules is None else rules) if not (refusals and rule.of_absence)]
@@ -88,7 +88,10 @@ def _refused(refusal: Refusal, design: Design) -> Finding:
 
 
 def check_change(comparison: Comparison, rules: Iterable[Rule[Comparison]] | None = None) -> Report:
-    """Run change rules over two designs, by default all rules. The suppressions of the new design apply."""
+    """Check a change between two designs with the given rules, or with all change rules, and return the findings.
+
+    The suppressions of the new design apply.
+    """
     run = CHANGE_RULES.values() if rules is None else rules
     findings = [finding for rule in run for finding in rule.check(comparison)]
     design = comparison.new
@@ -99,7 +102,7 @@ def check_change(comparison: Comparison, rules: Iterable[Rule[Comparison]] | Non
 def _report(
     design: Design, findings: list[Finding], judged: list[Suppression], more_names: Collection[str] = ()
 ) -> Report:
-    """Separate suppressed findings, and add a finding for each unused suppression of the rules that ran."""
+    """Separate suppressed findings, and add findings for suppressions in `judged` that are unused or have no reason."""
     findings = _without_implied(findings)
     suppressed = [(finding, by) for finding in findings if (by := _suppression(finding, design)) is not None]
     left = [finding for finding in findings if _suppression(finding, design) is None]
@@ -109,7 +112,7 @@ def _report(
 
 
 def _without_implied(findings: list[Finding]) -> list[Finding]:
-    """Remove findings whose cause another rule reports for the same subject."""
+    """Remove findings if a rule that they depend on (`implied_by`) reports the same subject."""
     reported = {(finding.code, finding.subject) for finding in findings}
     return [
         finding
@@ -145,7 +148,7 @@ def _about_suppressions(
 
 
 def _unused(by: Suppression, names: Collection[str]) -> tuple[str, str]:
-    """Return the problem of an unused suppression, and how to fix it."""
+    """Return the problem with an unused suppression, and how to fix it."""
     suppressed = f"{by.code} is suppressed{' for ' + by.on if by.on else ''}"
     if by.code not in PAGES:
         return f"{suppressed}, but no such rule exists", "use a code that `keyplan rule` lists"

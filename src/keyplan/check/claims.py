@@ -1,4 +1,4 @@
-"""Parsing of published claims: units, prices, latencies and dates."""
+"""Parsing of the performance claims in a design: units, prices, latencies and dates."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ What = Literal["read", "write"]
 
 @dataclass(frozen=True)
 class ClaimedUnits:
-    """A number or range of capacity units."""
+    """A number or range of capacity units in a claim."""
 
     what: What
     low: float
@@ -28,7 +28,7 @@ class ClaimedUnits:
 
 @dataclass(frozen=True)
 class ClaimedPrice:
-    """A price in dollars per million requests."""
+    """A price in a claim, in dollars per million requests."""
 
     what: What
     per_million: float
@@ -69,7 +69,7 @@ def price_of(text: str) -> ClaimedPrice | None:
 
 
 def milliseconds_of(text: str) -> float | None:
-    """Return the longest duration in a claim, in milliseconds. "single-digit ms" is 10."""
+    """Return the upper limit of the latency in a claim, in milliseconds, or None. "single-digit ms" is 10."""
     match = _LATENCY.search(text)
     if match is None:
         return None
@@ -77,7 +77,7 @@ def milliseconds_of(text: str) -> float | None:
 
 
 def year_and_month_of(text: str) -> tuple[int, int] | None:
-    """Parse the date in a claim's source. A year alone means December."""
+    """Parse the year and month in a claim's source. If only a year is given, the month is December."""
     match = _DATE.search(text)
     return None if match is None else (int(match[1]), int(match[2] or 12))
 
@@ -87,7 +87,7 @@ def _number(text: str) -> float:
 
 
 def of_all(subject: Subject) -> Iterator[tuple[str, Claim, Place]]:
-    """Yield the claims of the design and its patterns, with the name and location of their owner."""
+    """Yield each claim of the design or a pattern, with the name and source location of what it is about."""
     for name, claim in of_design(subject):
         yield name, claim, claim.place
     for pattern, claim in of_patterns(subject):
@@ -95,15 +95,15 @@ def of_all(subject: Subject) -> Iterator[tuple[str, Claim, Place]]:
 
 
 def of_design(subject: Subject) -> Iterator[tuple[str, Claim]]:
-    """Yield claims about the whole design, with the design's name."""
+    """Yield each claim about the whole design, with the design's name."""
     return ((subject.design.name, claim) for claim in subject.design.claims)
 
 
 def of_patterns(subject: Subject) -> Iterator[tuple[Pattern[..., object], Claim]]:
-    """Yield the claims about patterns."""
+    """Yield each claim about a pattern, with the pattern."""
     return ((pattern, claim) for pattern in subject.design.patterns for claim in pattern.facts.claims)
 
 
 def place_of(pattern: Pattern[..., object]) -> Place:
-    """Return the location of a pattern's claim in its own declaration, because several patterns can share a claim."""
+    """Return the location of `claims=` in a pattern's declaration. The claim itself can be shared by several patterns."""
     return pattern.place.at("claims=")

@@ -1,4 +1,4 @@
-"""The largest sizes that declarations allow: bytes of items and keys, nesting levels, and unbounded fields."""
+"""Size limits that follow from declarations: bytes of items and keys, nesting levels, and unbounded fields."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def most_item_bytes(entity: EntitySpec) -> tuple[int, str]:
 
 
 def least_item_bytes(entity: EntitySpec) -> int:
-    """Return the minimum size of every item in bytes: the names of required attributes and the shortest key."""
+    """Return a lower bound of an item's size in bytes: the names of required attributes and the shortest key."""
     always = {part.attribute for part in entity.key.attributes}
     for name, field in entity.fields.items():
         if not field.optional and not field.is_set and name not in entity.is_in_key_only:
@@ -50,7 +50,7 @@ def least_item_bytes(entity: EntitySpec) -> int:
 
 
 def most_bytes(annotation: Any, info: FieldInfo | None = None) -> int | None:
-    """Return the largest size of a type's attribute values in bytes, or None if it is unbounded."""
+    """Return the maximum size of an attribute value of this type in bytes, or None if it is unbounded."""
     field = DeclaredField.of("value", annotation, info)
     bare, _ = without_none(annotation)
     origin = get_origin(bare) or bare
@@ -85,7 +85,7 @@ def _most_bytes_of_model(model: type[BaseModel]) -> int | None:
 
 
 def is_recursive(model: type[BaseModel]) -> bool:
-    """Return True if values of a model can contain values of the same model."""
+    """Return True if a value of a model can contain another value of the same model."""
     return model in _models_in(model, set())
 
 
@@ -127,7 +127,7 @@ def _one_level_more(inner: list[int | None]) -> int | None:
 
 
 def grows_without_end(stored: StoredField, path: FieldPath) -> bool:
-    """Return True if the number of members of a field is unbounded."""
+    """Return True if no declaration limits the number of members of a top-level list, map or set field."""
     if len(path.parts) > 1:
         return False
     if stored.declared.max_length is not None:
@@ -160,7 +160,7 @@ def too_long(
 def unbounded(
     rule: Rule[Subject], entity: EntitySpec, keys: Iterable[tuple[BoundKey, BoundKeyAttribute]], limit: int
 ) -> Iterator[Finding]:
-    """Yield one finding for each unbounded free text field in the key attributes of an entity."""
+    """Yield a finding for each free-text field without a maximum length in the key attributes of an entity."""
     reported: set[str] = set()
     for bound, part in keys:
         template = as_template(part)
@@ -197,13 +197,16 @@ def _unbounded_field(
 
 
 def _is_free_text(field: StoredField) -> bool:
-    """Return True if a field contains text, and its type, marker and name do not identify it as generated."""
+    """Return True if a field contains text that is not generated, according to its type, its marker and its name."""
     text = field.declared.type is str and not is_identifier(field)
     return text and kind_of(field) is None and not is_time_name(field.name)
 
 
 def _fitting_length(template: BoundTemplate, limit: int) -> int:
-    """Return a round maximum length in characters that fits into the limit for any characters."""
+    """Return the maximum length in characters for each unbounded field of a key, so that the key fits into the limit.
+
+    The length is a multiple of 10 and assumes four bytes per character.
+    """
     open_ends = sum(1 for hole in template.placeholders if hole.encoding.max_bytes is None)
     return max(1, (limit - template.min_bytes) // (4 * max(1, open_ends)) // 10 * 10)
 

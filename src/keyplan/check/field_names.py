@@ -1,6 +1,6 @@
-"""Classification of field values: identifiers, times, tenants, holders and increasing values.
+"""Classification of fields by type and name: identifiers, times, tenants, assignees and increasing values.
 
-Types and `Attribute(kind=...)` determine the class. Names are only weak hints, which rules use to skip findings or to
+Types and `Attribute(kind=...)` determine the class. Names are only weak hints, which rules use to omit findings or to
 give advice.
 """
 
@@ -31,13 +31,13 @@ _FUTURE = re.compile(r"(^|_)(due|deadline|expir\w*|until|start\w*|end\w*|birth\w
 _SEQUENCE = re.compile(r"(^|_)(seq|sequence|serial)(_(no|nr|number))?$")
 _TIME_ORDERED_ID = re.compile(r"(^|_)(ulid|ksuid)$")
 _ULID_ALPHABET = re.compile(r"A-HJ-?KM-?NP-TV-Z", re.IGNORECASE)
-"""The letters of a ULID in a regular expression: Crockford's alphabet, without I, L, O and U."""
+"""The letters of a ULID as they appear in a pattern: Crockford's alphabet, without I, L, O and U."""
 _TIME_ORDERED_UUIDS = frozenset({6, 7})
-"""Versions of UUIDs that start with the time (RFC 9562)."""
+"""UUID versions that start with the time (RFC 9562)."""
 
 
 def kind_of(field: StoredField) -> Kind | None:
-    """Return the kind of a field's values by its marker or type, or None if neither determines it."""
+    """Return the kind of values that a field's marker or type declares, or None if neither declares one."""
     mark = attribute_of(field.info).kind
     if mark is not None:
         return mark
@@ -53,12 +53,12 @@ def is_identifier(field: StoredField) -> bool:
 
 
 def words_of(name: str) -> str:
-    """Return a name in lowercase words joined by underscores, such as attempt_id for attemptId."""
+    """Convert a name to lowercase words joined by underscores, such as attempt_id for attemptId."""
     return _WORD_START.sub("_", name).lower()
 
 
 def is_identifier_name(name: str) -> bool:
-    """Return True if a name suggests generated values: IDs, hashes and tokens, which are not free text."""
+    """Return True if a name suggests IDs, hashes, tokens or other generated values."""
     return _IDENTIFIER.search(words_of(name)) is not None
 
 
@@ -68,17 +68,17 @@ def is_time_name(name: str) -> bool:
 
 
 def is_tenant_name(name: str) -> bool:
-    """Return True if a name suggests a customer whose data must be isolated."""
+    """Return True if a name suggests a tenant, a customer whose data must be isolated."""
     return _TENANT.search(words_of(name)) is not None
 
 
 def is_state_name(name: str) -> bool:
-    """Return True if a name suggests a state, which determines possible next steps."""
+    """Return True if a name suggests a state, on which the allowed next steps depend."""
     return _STATE.search(words_of(name)) is not None
 
 
 def is_assignee_name(name: str) -> bool:
-    """Return True if a name suggests the current holder of something, such as a job's worker."""
+    """Return True if a name suggests the current holder of an item, such as the worker of a job."""
     return _ASSIGNEE.search(words_of(name)) is not None
 
 
@@ -88,12 +88,12 @@ def is_rest_name(name: str) -> bool:
 
 
 def increases_with_time(field: StoredField) -> bool:
-    """Return True if the name suggests that a field contains the time of writing, which only increases."""
+    """Return True if a field's name or declaration suggests that it contains the time of the write."""
     return field.write_time is not None or (is_time_name(field.name) and _FUTURE.search(words_of(field.name)) is None)
 
 
 def monotonic_start(parts: Sequence[BoundKeyAttribute], entity: EntitySpec) -> str | None:
-    """Return the first field of a sort key if its value increases with each new item, such as a time or a ULID."""
+    """Return the first field of a sort key if its values increase with each new item, such as a time or a ULID."""
     name = next(iter(parts[0].fields), None) if parts else None
     if name is None:
         return None
@@ -112,7 +112,7 @@ def own_id(entity: EntitySpec) -> StoredField | None:
 
 
 def is_key_of_period(entity: EntitySpec) -> bool:
-    """Return True if the sort key of an entity consists of days, months or other periods."""
+    """Return True if all fields in an entity's sort key are dates, months or other periods."""
     holes = [hole for part in entity.key.sort if part.template is not None for hole in part.template.placeholders]
     plain = [part.field for part in entity.key.sort if part.template is None and part.field is not None]
     periods = all(hole.spec in PERIODS_S or hole.field.type is date for hole in holes)
@@ -126,12 +126,12 @@ def is_time_by_type(field: StoredField) -> bool:
 
 
 def is_time_ordered_id(field: StoredField) -> bool:
-    """Return True if a field contains time-ordered IDs, according to its type, pattern or name."""
+    """Return True if a field contains time-ordered IDs, according to its type, its regular expression or its name."""
     return has_time_ordered_type(field) or _TIME_ORDERED_ID.search(words_of(field.name)) is not None
 
 
 def has_time_ordered_type(field: StoredField) -> bool:
-    """Return True if a field's type or pattern requires time-ordered IDs, such as ULIDs."""
+    """Return True if a field's type or regular expression accepts only time-ordered IDs, such as ULIDs."""
     versions = {getattr(mark, "uuid_version", None) for mark in field.info.metadata}
     return _ULID_ALPHABET.search(field.declared.pattern or "") is not None or not versions.isdisjoint(
         _TIME_ORDERED_UUIDS

@@ -1,4 +1,4 @@
-"""A finding of a rule, with helpers that format its message."""
+"""The findings of rules, with functions that format their messages."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ class Finding:
     """The rule's code, such as KP203."""
     severity: Severity
     subject: str
-    """The name of the table, index, entity, pattern or consumer at fault."""
+    """The name of the table, index, entity, pattern or consumer that the finding is about."""
     problem: str
-    """The consequence, in one sentence, with the numbers on which it is based."""
+    """The consequence in one sentence, with the numbers that show it."""
     fix: str
-    """An instruction."""
+    """An instruction that solves the problem."""
     place: Place
     other: Place | None = None
-    """A related declaration, or for an error, the declaration that it conflicts with."""
+    """A related declaration. For rules with `conflicts=True`, the declaration that conflicts with the first."""
     item: str = ""
-    """The part at fault, such as a field. A merged finding lists the items of all its findings."""
+    """The part that the finding is about, such as a field. A merged finding lists the items of all its findings."""
     cause: str = ""
-    """A key for merging: findings of a rule with an item, and the same cause and severity, become one finding."""
+    """A key for merging. Findings with an item are merged if they have the same rule, severity and cause."""
     alike: tuple[Finding, ...] = ()
     """The findings with the same cause that were merged into this finding."""
 
@@ -41,12 +41,12 @@ class Finding:
 
     @classmethod
     def of(cls, fault: Fault, severity: Severity, subject: str) -> Finding:
-        """Return the finding for a fault of the design language."""
+        """Return a finding for a fault that the design language detected."""
         return cls(fault.code, severity, subject, fault.problem, fault.fix, fault.place, fault.other)
 
 
 def merged(findings: Iterable[Finding]) -> list[Finding]:
-    """Merge findings with the same rule and cause into the first of them, which then lists all items."""
+    """Merge findings with the same rule, severity and cause into the first of them, which then lists all items."""
     groups: dict[object, list[Finding]] = {}
     for finding in findings:
         group = (finding.code, finding.severity, finding.cause) if finding.item else finding
@@ -68,10 +68,10 @@ def number(value: float) -> str:
 
 
 def counted(count: int, singular: str, plural: str) -> str:
-    """Format a number with its noun, such as 1 index or 2 indexes."""
+    """Format a count with its noun, such as 1 index or 2 indexes."""
     return f"{count:,} {singular if count == 1 else plural}"
 
 
 def with_article(name: str) -> str:
-    """Return a name with its indefinite article, such as an Event or a Booking."""
+    """Return a name with its indefinite article, such as "an Event" or "a Booking"."""
     return f"{'an' if name[:1] in 'AEIOaeio' else 'a'} {name}"

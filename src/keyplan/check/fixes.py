@@ -1,7 +1,7 @@
-"""Automatic fixes in the source of a design, such as a table's protection or an index's projection.
+"""Automatic fixes of findings in the source code of a design, such as enabling a table's deletion protection.
 
 An edit adds or changes one option in the call that declares a table or an index. The rest of the file does not change.
-The edit is refused if the call or the value of the option is not a literal.
+The edit is refused if the call is not found, or if the current value of the option is not a literal.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from keyplan.design.planning.indexes import fetched_attributes, missing_in_plan,
 from keyplan.design.planning.plan import Plan
 
 _FLAGS = {"KP806": "point_in_time_recovery", "KP807": "deletion_protection"}
-"""The options that fix a finding on a table when they are True."""
+"""The table option that fixes a finding when it is set to True, by rule code."""
 _PROJECTIONS = frozenset({"KP306", "KP307"})
 _SILENT = frozenset(
     {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 )
 _Span = tuple[int, int, int, int]
-"""First and last line, first column and the column after the last, in bytes."""
+"""First line, last line, first column and the column after the last. Columns are in bytes."""
 _Site = tuple[str, _Span | int]
-"""The file of a declaration, and the span of its call, or only the line if the span is unknown."""
+"""The file of a declaration, with the span of its call, or with its line number if the span is unknown."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Change:
     place: Place
     option: str
     attributes: tuple[str, ...] = ()
-    """Attributes to add to the option's list; empty if the option becomes True."""
+    """The attributes to add to the option's list. If empty, the option is set to True."""
 
     def __str__(self) -> str:
         value = f"project {', '.join(self.attributes)}" if self.attributes else f"{self.option}=True"
@@ -70,25 +70,25 @@ class FileEdit:
 
 @dataclass(frozen=True)
 class Fixes:
-    """The edits that fix findings, and the findings for which an automatic fix is refused."""
+    """The edits that fix findings, with the changes that they make and the changes that are refused."""
 
     edits: tuple[FileEdit, ...]
     made: tuple[Change, ...]
     refused: tuple[tuple[Change, str], ...]
-    """Changes that were not made, with the reason."""
+    """Changes that were not made, each with the reason."""
 
     def write(self) -> None:
-        """Write the edited files. Raises OSError."""
+        """Write the edited files. Raises OSError if a file cannot be written."""
         for edit in self.edits:
             edit.path.write_bytes(edit.after)
 
 
 class _RefusedError(Exception):
-    """Raised if a change cannot be made, with the reason."""
+    """Raised if a change cannot be made. The message is the reason."""
 
 
 def fixes(reports: Iterable[tuple[Design, Report]]) -> Fixes:
-    """Return the edits of source files that fix findings, without writing them."""
+    """Return the edits to source files that fix findings. Nothing is written."""
     files: dict[str, list[Change]] = {}
     shared: Counter[_Site] = Counter()
     for design, report in reports:
@@ -127,7 +127,7 @@ def _site(place: Place) -> _Site:
 
 
 def _merged(changes: Iterable[Change]) -> list[Change]:
-    """Merge changes to the same option of a declaration into one change with all their attributes."""
+    """Merge changes to the same option of a call into one change that adds all their attributes."""
     merged: dict[tuple[_Site, str], Change] = {}
     for change in changes:
         key = _site(change.place), change.option
@@ -150,7 +150,7 @@ def _changes(design: Design, finding: Finding) -> Iterator[Change]:
 
 
 def _unprojected(plan: Plan) -> Iterator[str]:
-    """Yield the attributes that a read of an index needs but the index does not project."""
+    """Yield the attributes that a pattern's read of an index needs but the index does not project."""
     index = plan.index
     if index is None:
         return
@@ -167,7 +167,7 @@ def _unprojected(plan: Plan) -> Iterator[str]:
 
 @dataclass
 class _Source:
-    """The source of a file, with the replacements to make in it."""
+    """The source of a Python file, with the replacements to make in it."""
 
     path: Path
     contents: bytes
@@ -175,9 +175,9 @@ class _Source:
     encoding: str
     tree: ast.Module
     starts: list[int]
-    """The offset of each line."""
+    """The offset of each line in `text`."""
     replacements: list[tuple[int, int, str]] = field(default_factory=list)
-    """Start, end and new text, by offsets in the original text."""
+    """Start offset, end offset and new text of each replacement. Offsets refer to the original text."""
 
     @classmethod
     def read(cls, name: str) -> _Source:
@@ -206,7 +206,7 @@ class _Source:
         return FileEdit(self.path, self.contents, "".join([*parts, self.text[end:]]).encode(self.encoding))
 
     def apply(self, change: Change) -> None:
-        """Add the replacements for a change. Raises _RefusedError."""
+        """Add the replacements that make a change. Raises _RefusedError if the change cannot be made."""
         call = self._call(change.place)
         keyword = next((one for one in call.keywords if one.arg == change.option), None)
         if keyword is None and any(one.arg is None for one in call.keywords):
@@ -225,7 +225,7 @@ class _Source:
             raise _RefusedError(f"{change.option} is not a literal")
 
     def _call(self, place: Place) -> ast.Call:
-        """Return the call that made a declaration."""
+        """Return the call that made the declaration at a source location."""
         span = place.running.span() if place.running is not None else None
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Call) and span == _span(node):
@@ -242,7 +242,7 @@ class _Source:
             raise _RefusedError("project is not a literal")
 
     def _quoted(self, name: str, like: ast.expr | None) -> str:
-        """Return a string literal with the same quotes as another literal."""
+        """Return a name as a string literal, with the same quotes as the literals in another expression."""
         texts = [node for node in ast.walk(like) if _is_text(node)] if like is not None else []
         quote = self.text[self._start(texts[0])] if texts else '"'
         return f"{quote}{name}{quote}" if quote in {"'", '"'} and name.isidentifier() else repr(name)
@@ -251,7 +251,9 @@ class _Source:
         self.replacements.append((self._start(node), self._end(node), new))
 
     def _insert(self, node: ast.expr, children: Sequence[ast.expr | ast.keyword], *new: str) -> None:
-        """Insert elements after the last element of a call or list, on separate lines if the existing elements are."""
+        """Insert elements after the last element of a call or list, on separate lines if the existing elements have
+        their own.
+        """
         start = self._start(node)
         tokens = _tokens(self.text[start : self._end(node)])
         last, closing = [token for token in tokens if token.type not in _SILENT][-2:]
@@ -271,7 +273,7 @@ class _Source:
         return "\r\n" if "\r\n" in self.text else "\n"
 
     def _indent(self, node: ast.expr | ast.keyword) -> str:
-        """Return the white space at the start of a node's line."""
+        """Return the whitespace at the start of a node's line."""
         line = self.text[self.starts[node.lineno - 1] : self.starts[node.lineno]]
         return line[: len(line) - len(line.lstrip())]
 
@@ -296,13 +298,13 @@ def _is_text(node: ast.AST) -> bool:
 
 
 def _text(contents: bytes) -> tuple[str, str]:
-    """Decode the source of a Python file, preserving its line endings. Return the text and its encoding."""
+    """Decode the contents of a Python file without changing its line endings. Return the text and its encoding."""
     encoding, _ = tokenize.detect_encoding(io.BytesIO(contents).readline)
     return contents.decode(encoding), encoding
 
 
 def _lines(text: str) -> list[str]:
-    """Split a text into lines like Python does, with their line endings."""
+    """Split a text into lines in the same way as the Python parser, with their line endings."""
     return io.StringIO(text, newline="").readlines()
 
 

@@ -1,7 +1,7 @@
-"""Overlap of keys: which keys two declarations share, and which keys of other entities a condition selects.
+"""Comparison of keys: which keys two entities share, and which keys of other entities a query's condition selects.
 
-The template algebra uses automata, which take milliseconds. Keys with different prefixes are compared without it, and
-results are cached.
+Templates are compared with automata, which takes milliseconds. Keys with different prefixes do not need this
+comparison, and its results are cached.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ _CACHED = 4096
 
 
 def as_template(part: BoundKeyAttribute) -> BoundTemplate | None:
-    """Return a key attribute as a template, or None if it is not a String."""
+    """Return the template of a key attribute, or None if the attribute is not a String.
+
+    An attribute that stores a single field is treated as a template with one placeholder.
+    """
     if part.template is not None:
         return part.template
     return None if part.field is None else of_field(part.field)
@@ -46,7 +49,7 @@ def of_field(field: StoredField) -> BoundTemplate | None:
 def shared(left: Iterable[BoundKeyAttribute], right: Iterable[BoundKeyAttribute]) -> Overlap | None:
     """Return a key that both sides can produce, or None if the keys are provably disjoint.
 
-    Attributes that are Numbers or Binary on both sides can always be equal.
+    Pairs of Number or Binary attributes are assumed to overlap.
     """
     ours, theirs = [], []
     for one, other in zip(left, right, strict=True):
@@ -60,7 +63,7 @@ def shared(left: Iterable[BoundKeyAttribute], right: Iterable[BoundKeyAttribute]
 
 
 def overlap(left: tuple[BoundTemplate, ...], right: tuple[BoundTemplate, ...]) -> Overlap | None:
-    """Return a key that both tuples of templates can produce, or None."""
+    """Return a key that both tuples of templates can produce, or None if they are disjoint."""
     if any(are_disjoint(*pair) for pair in zip(left, right, strict=True)):
         return None
     if left == right:
@@ -74,7 +77,7 @@ def _overlap(left: tuple[BoundTemplate, ...], right: tuple[BoundTemplate, ...]) 
 
 
 def are_disjoint(one: BoundTemplate, other: BoundTemplate) -> bool:
-    """Return True if two templates have different prefixes."""
+    """Return True if the prefixes of two templates show that they never produce the same string."""
     a, b = one.literal_prefix, other.literal_prefix
     if not (a.startswith(b) or b.startswith(a)):
         return True
@@ -82,7 +85,7 @@ def are_disjoint(one: BoundTemplate, other: BoundTemplate) -> bool:
 
 
 def _cannot_start_with(template: BoundTemplate, text: str) -> bool:
-    """Return True if a template that starts with a placeholder cannot start with a text."""
+    """Return True if a template starts with a placeholder that never produces the first character of a text."""
     if template.literal_prefix or not text or not template.placeholders:
         return False
     first = template.placeholders[0].encoding
@@ -91,18 +94,23 @@ def _cannot_start_with(template: BoundTemplate, text: str) -> bool:
 
 @lru_cache(_CACHED)
 def begins(prefix: BoundTemplate, other: BoundTemplate, known: frozenset[str]) -> Overlap | None:
-    """Return a key of `other` that starts with the text of `prefix` for the known fields, or None."""
+    """Return a key of `other` that starts with the text of `prefix`, whose values are given for the known fields, or
+    None.
+    """
     return None if are_disjoint(prefix, other) else captured(prefix, other, known)
 
 
 @lru_cache(_CACHED)
 def in_range(template: BoundTemplate, other: BoundTemplate, known: frozenset[str]) -> str | None:
-    """Return a key of `other` in a range over `template`'s first placeholder after the known fields, or None."""
+    """Return a key of `other` that a range over `template` selects, or None.
+
+    The range covers the first placeholder after the known fields.
+    """
     return None if are_disjoint(template, other) else range_captures(template, other, known)
 
 
 def is_unlikely(overlap: Overlap) -> bool:
-    """Return True if a shared key requires punctuation in an identifier, which generated IDs do not have."""
+    """Return True if two keys are equal only if an ID contains punctuation, which generated IDs do not."""
     if overlap.plain:
         return False
     odd = [
@@ -115,28 +123,28 @@ def is_unlikely(overlap: Overlap) -> bool:
 
 
 def skeleton(template: BoundTemplate) -> str:
-    """Return the literal text of a template with empty placeholders, such as USER#{} for USER#{user_id}."""
+    """Return the literal text of a template with each placeholder replaced by {}, such as USER#{} for USER#{user_id}."""
     return "".join(part.text if isinstance(part, Text) else "{}" for part in template.parts)
 
 
 def constant(text: str) -> BoundTemplate:
-    """Return a template of literal text."""
+    """Return a template that consists of a literal text."""
     return parse(text.replace("{", "{{").replace("}", "}}")).bind({})
 
 
 @dataclass(frozen=True)
 class Capture:
-    """A key that a condition selects."""
+    """A key of another entity that a sort key condition selects."""
 
     text: str
     exact: bool
-    """False if only the first characters were compared."""
+    """False if the key is only a possible match, because only first characters or types were compared."""
 
 
 def template_of(value: KeyValue) -> BoundTemplate | None:
-    """Return the strings that a value of a condition can have as a template, or None if it is not a String.
+    """Return a template for the strings that a value of a key condition can have, or None if it is not a String.
 
-    If only constants produce the value, the template is a constant.
+    If all fields of the value are constants, the template is a literal text.
     """
     template = as_template(BoundKeyAttribute(value.attribute, value.template, value.field))
     if template is None or not template.fields:
@@ -151,7 +159,7 @@ def template_of(value: KeyValue) -> BoundTemplate | None:
 
 
 def partition_shared(values: Sequence[KeyValue], parts: Sequence[BoundKeyAttribute]) -> bool:
-    """Return True if a queried partition can contain items with this partition key."""
+    """Return True if the partition that a query reads can contain items with these partition key attributes."""
     for value, part in zip(values, parts, strict=False):
         if value.type_code != part.type_code:
             return False
@@ -165,7 +173,7 @@ def partition_shared(values: Sequence[KeyValue], parts: Sequence[BoundKeyAttribu
 
 
 def captured_by(conditions: Sequence[SortCondition], parts: Sequence[BoundKeyAttribute]) -> Capture | None:
-    """Return a key with these attributes that satisfies all conditions, or None."""
+    """Return a key with these sort key attributes that satisfies all conditions, or None."""
     capture = Capture("any", exact=False)
     for condition, part in zip(conditions, parts, strict=False):
         captured = _captured(condition, part)
@@ -197,7 +205,7 @@ def _as_capture(overlap: Overlap | None) -> Capture | None:
 
 
 def _known(value: KeyValue, template: BoundTemplate) -> frozenset[str]:
-    """Return the fields that a prefix contains completely."""
+    """Return the fields whose complete value is part of the prefix in a begins_with condition."""
     names = [name for name in dict.fromkeys(template.fields) if name in value.sources]
     return frozenset(names[:-1] if value.part == "begins" else names)
 
@@ -214,7 +222,9 @@ def _between(condition: SortCondition, queried: BoundTemplate, stored: BoundTemp
 
 
 def _between_texts(low: BoundTemplate, high: BoundTemplate | None, theirs: BoundTemplate) -> Capture | None:
-    """Return a key between two literal bounds, based on their common prefix or first characters."""
+    """Return a key between the bounds of a BETWEEN condition, based on their common prefix or first characters, or
+    None.
+    """
     if high is None:
         return None
     same = _common(low.literal_prefix, high.literal_prefix)
@@ -237,7 +247,7 @@ def _open(op: str, queried: BoundTemplate, stored: BoundTemplate) -> Capture | N
 
 
 def _first(template: BoundTemplate) -> CharSet:
-    """Return the characters with which strings of a template can start."""
+    """Return the possible first characters of a template's strings."""
     if template.literal_prefix:
         return CharSet.of(template.literal_prefix[0])
     return template.placeholders[0].encoding.first

@@ -1,6 +1,6 @@
-"""The load of a design: the requests of its patterns, their capacity units, and the used tables and indexes.
+"""The load of a design: the requests of its patterns, their capacity units, and the use of tables and indexes.
 
-Only declared rates count. A pattern without a rate adds nothing.
+Only declared rates count. A pattern without a rate adds no load.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from keyplan.design.schema import Index, Schema
 from keyplan.design.workload import Provisioned, Rate
 
 NOTABLE_UNITS = 25.0
-"""The lowest permanent load in write units per second that is reported: about $40 per month on demand."""
+"""The lowest sustained load that is reported, in write units per second: about $40 per month on demand."""
 
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """A request of a pattern, either the pattern's own or a step of a transaction."""
+    """A request to DynamoDB that a pattern makes, or one step of the pattern if it is a transaction."""
 
     pattern: Pattern[..., Any]
-    """The pattern that a program calls. If the request is a step of a transaction, it is the transaction."""
+    """The pattern that a program calls. For a step, this is the transaction."""
     plan: Plan
     units: Units
-    """Units of one call."""
+    """The capacity units of one call."""
 
     @property
     def rate(self) -> Rate | None:
-        """The rate in calls per second."""
+        """The declared rate of the pattern in calls per second, or None."""
         return self.pattern.facts.rate
 
 
 def works_of(design: Design) -> Iterator[Work]:
-    """Yield every request of every pattern with its units.
+    """Yield each request or transaction step of all patterns, with its units.
 
-    A pattern without a rate that is a step of a transaction is counted only as part of the transaction.
+    A pattern that is a step of a transaction and has no rate is counted only as part of the transaction.
     """
     steps = {id(step) for transaction in design.transactions for step in transaction.plan.steps}
     for pattern in design.patterns:
@@ -60,7 +60,7 @@ def works_of(design: Design) -> Iterator[Work]:
 
 
 def is_declared(work: Work) -> bool:
-    """Return True if the units of a call are based on declared numbers, not on an assumed number of items read."""
+    """Return True if the pattern has a rate, and its units do not depend on an assumed number of items."""
     if work.rate is None:
         return False
     return not work.plan.reading or work.plan.operation == "GetItem" or not expected(work.pattern).guesses
@@ -69,7 +69,10 @@ def is_declared(work: Work) -> bool:
 def units_a_second(
     works: Iterable[Work], schema: Schema, index: str, entity: EntitySpec | None = None, *, peak: bool = False
 ) -> float:
-    """Compute the write units per second of an index, on average or with all patterns at peak."""
+    """Compute the write units per second of an index, at the average or at the peak rates of the patterns.
+
+    If an entity is given, only writes of this entity are counted.
+    """
     total = 0.0
     for work in works:
         rate = work.rate
@@ -81,13 +84,15 @@ def units_a_second(
 
 @cache
 def monthly_price(write_units_per_second: float) -> float:
-    """Compute the monthly cost of on-demand write units in dollars, with the newest included prices."""
+    """Compute the monthly cost of on-demand write units in dollars, at the newest prices included with keyplan."""
     return write_units_per_second * HOURS_A_MONTH * 3600 * book()["write_unit"]
 
 
 @dataclass(frozen=True, eq=False)
 class CapacityUse:
-    """The use of a table without its global indexes, or of a global index, in units per second."""
+    """The capacity that patterns use on a table (excluding its global indexes) or on a global index, in units per
+    second.
+    """
 
     table: Table
     index: Index | None
@@ -103,22 +108,22 @@ class CapacityUse:
 
     @property
     def where(self) -> str:
-        """The name for messages, such as table app or index by_owner."""
+        """The description for messages, such as "table app" or "index by_owner"."""
         return self.table.schema.where(self.index)
 
     @property
     def place(self) -> Place:
-        """The source location of the table or index declaration."""
+        """The source location of the table's or index's declaration."""
         return self.table.schema.place if self.index is None else self.index.place
 
     @property
     def bought(self) -> Provisioned | None:
-        """The provisioned capacity, or None."""
+        """The provisioned capacity, or None if it is billed on demand."""
         return self.table.schema.provisioned if self.index is None else self.index.billing
 
 
 def capacity_uses(tables: Iterable[Table], works: Iterable[Work]) -> Iterator[CapacityUse]:
-    """Yield the use of every table and global index."""
+    """Yield the used capacity of each table and each global index."""
     declared = [work for work in works if is_declared(work)]
     for table in tables:
         own = [work for work in declared if work.plan.schema is table.schema]
@@ -141,7 +146,10 @@ def _use(table: Table, index: Index | None, works: list[Work]) -> CapacityUse:
 
 
 def _read_units(work: Work, index: Index | None) -> float:
-    """Return the read units of a call on a table or global index. Local indexes use the capacity of the table."""
+    """Return the read units that a call uses on a table, or on an index if one is given.
+
+    Reads of local indexes use the capacity of the table.
+    """
     read = work.plan.index
     if index is None and read is not None and read.kind == "LSI":
         return work.units.read
@@ -151,7 +159,10 @@ def _read_units(work: Work, index: Index | None) -> float:
 
 
 def _write_units(work: Work, table: Table, index: Index | None) -> float:
-    """Return the write units of a call on a table or global index. Local indexes use the capacity of the table."""
+    """Return the write units that a call uses on a table, or on an index if one is given.
+
+    Writes to local indexes use the capacity of the table.
+    """
     if index is not None:
         return work.units.indexes.get(index.name, 0.0)
     local = [index.name for index in table.schema.indexes if index.kind == "LSI"]

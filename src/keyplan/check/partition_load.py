@@ -1,8 +1,8 @@
-"""The load on single keys: the units per second of the hottest partition key and the hottest item.
+"""The load on single keys: the units per second on the most used partition keys and items.
 
-The share of the load on a key is derived from `Volume(distinct=...)`. Keys with a field whose number of values is
-unknown are skipped. If a key contains the year, month, day, hour or minute of writing, all new items share the current
-period.
+`Volume(distinct=...)` determines which share of the load a key receives. Keys that contain a field with an unknown
+number of values are skipped. If a key contains the year, month, day, hour or minute of the write, all new items have
+the current period in their key.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from keyplan.design.workload import Distinct
 from keyplan.dynamodb.values.units import write_units
 
 _MOST_SHARDS = 1_000
-"""The maximum number of values of a bounded int for which even use is assumed."""
+"""The maximum number of values of a bounded int field that are assumed to be used evenly."""
 
 
 def is_constant(source: Source) -> bool:
-    """Return True if a key value is the same in every call."""
+    """Return True if the source of a key value is a constant, so that every call uses the same value."""
     return source is not None and not isinstance(source, CALL_SOURCES)
 
 
 def _skews(plan: Plan, entities: Iterable[EntitySpec]) -> dict[str, float]:
-    """Return the shares of the most frequent values of a counter's key fields, as other entities declare them.
+    """Return the share of the most frequent value of each key field of a counter, as declared for other entities.
 
     For example, if a third of all votes are for one poll, a third of the additions go to the counter of that poll.
     """
@@ -58,7 +58,7 @@ def _skews(plan: Plan, entities: Iterable[EntitySpec]) -> dict[str, float]:
 
 
 def field_share(entity: EntitySpec, name: str) -> float | None:
-    """Return the share of load on the most frequent value of a field, or None if it is unknown."""
+    """Return the share of the load on the most frequent value of a field, or None if it is unknown."""
     values = entity.volume.values_of(name) if entity.volume is not None else None
     if values is not None:
         return values.hottest_share
@@ -71,7 +71,7 @@ def field_share(entity: EntitySpec, name: str) -> float | None:
 
 
 def _bounded_values(field: StoredField) -> int | None:
-    """Return how many values the bounds of an int allow, or None if there are too many to be shards."""
+    """Return how many values the bounds of an int field allow, or None if it is unbounded or has more than 1000 values."""
     least, most = field.declared.minimum, field.declared.maximum
     if field.annotation is not int or least is None or most is None:
         return None
@@ -88,7 +88,7 @@ def _hole_share(hole: BoundPlaceholder, entity: EntitySpec) -> float | None:
 def _field_shares(
     parts: Sequence[BoundKeyAttribute], entity: EntitySpec, sources: Mapping[str, Source], skews: Mapping[str, float]
 ) -> dict[str, float | None]:
-    """Return the share of load on the most frequent value of each key field, or None if it is unknown."""
+    """Return the share of the load on the most frequent value of each key field. Unknown shares are None."""
     shares: dict[str, float | None] = {}
     for part in parts:
         holes = part.template.placeholders if part.template is not None else ()
@@ -113,11 +113,11 @@ def key_share(
     *,
     skews: Mapping[str, float] = MappingProxyType({}),
 ) -> float | None:
-    """Return the share of load on the hottest key with these attributes, or None if it is unknown.
+    """Return the share of the load on the most used key with these attributes, or None if it is unknown.
 
-    The share is 1 for a constant key and 1/n for n keys with equal load. Fields with unknown values that form the whole
-    key of the entity, or of one of `others`, have as many combinations as that entity has items. `skews` contains the
-    shares of the most frequent values of fields, known from other entities.
+    The share is 1 for a constant key and 1/n for n keys with equal load. If the key contains all key fields of the
+    entity, or of one of `others`, and their distribution is unknown, it has as many values as that entity has items.
+    `skews` contains the shares of the most frequent field values that other entities declare.
     """
     shares = _field_shares(parts, entity, sources, skews)
     total = 1.0
@@ -137,11 +137,11 @@ def key_share(
 
 @dataclass(frozen=True, eq=False)
 class PatternLoad:
-    """The load of one pattern on the hottest key."""
+    """The load that one pattern puts on the most used key."""
 
     pattern: Pattern[..., Any]
     share: float
-    """The share of the pattern's calls that use the key."""
+    """The share of the pattern's calls that access the key."""
     read: float
     """Read units of one call."""
     write: float
@@ -149,31 +149,31 @@ class PatternLoad:
 
     @property
     def average(self) -> float:
-        """The average number of calls per second that use the key."""
+        """The average number of calls per second that access the key."""
         return 0.0 if self.pattern.facts.rate is None else self.pattern.facts.rate.average * self.share
 
     @property
     def peak(self) -> float:
-        """The peak number of calls per second that use the key."""
+        """The peak number of calls per second that access the key."""
         return 0.0 if self.pattern.facts.rate is None else self.pattern.facts.rate.highest * self.share
 
 
 @dataclass(frozen=True, eq=False)
 class HotKey:
-    """The hottest key with one form, with the load of all patterns that use it."""
+    """The most used of the keys that a key template produces, with the load of all patterns that access it."""
 
     table: Table
     index: Index | None
     entity: EntitySpec
     bound: BoundKey | None
-    """None if a pattern queries an index for an entity that has no key there."""
+    """The key declaration. None if a pattern queries an index for an entity that has no key in it."""
     shape: str
-    """The form of the key, such as PK = USER#{user_id}."""
+    """The key attributes and their templates, such as PK = USER#{user_id}."""
     loads: tuple[PatternLoad, ...]
 
     @property
     def where(self) -> str:
-        """The name of the table or index for messages."""
+        """The description of the table or index for messages."""
         return self.table.schema.where(self.index)
 
     @property
@@ -190,36 +190,36 @@ class HotKey:
 
     @property
     def constant(self) -> bool:
-        """Return True if there is only one key with this form."""
+        """Return True if the partition key contains no field, so that it has only one value."""
         return self.bound is None or not any(part.fields for part in self.bound.partition)
 
     @property
     def sharded(self) -> int:
-        """The number of shards across which the key is spread, or 0 without shards."""
+        """The number of shards into which the key is divided, or 0 if it has none."""
         templates = [part.template for part in self.bound.partition] if self.bound is not None else []
         holes = [hole for template in templates if template is not None for hole in template.placeholders]
         return next((hole.shards for hole in holes if hole.shards), 0)
 
     def write(self, *, peak: bool) -> float:
-        """Return write units per second."""
+        """Return the write units per second on the key, at average or peak rates."""
         return sum(load.write * (load.peak if peak else load.average) for load in self.loads)
 
     def read(self, *, peak: bool) -> float:
-        """Return read units per second."""
+        """Return the read units per second on the key, at average or peak rates."""
         return sum(load.read * (load.peak if peak else load.average) for load in self.loads)
 
     def share_of(self, what: str) -> float:
-        """Return the largest share of a pattern's calls that "read" or "write" the key."""
+        """Return the largest share of a pattern's calls that use "read" or "write" units of the key."""
         return max((load.share for load in self.loads if getattr(load, what)), default=0.0)
 
     def main(self, what: str) -> list[str]:
-        """Return up to three patterns with the most "read" or "write" load, in descending order."""
+        """Return the names of up to three patterns that use the most "read" or "write" units, in descending order."""
         units_by_pattern = [(getattr(load, what) * load.peak, load.pattern.name) for load in self.loads]
         return [name for units, name in sorted(units_by_pattern, key=lambda pair: -pair[0]) if units > 0][:3]
 
 
 def _sources(plan: Plan) -> dict[str, Source]:
-    """Return the known sources of field values of the items that a plan reads or writes, by field."""
+    """Return the known sources of field values in the items that a plan reads or writes, by field name."""
     sources: dict[str, Source] = {}
     for action in plan.actions:
         if action.name == "set":
@@ -231,7 +231,7 @@ def _sources(plan: Plan) -> dict[str, Source]:
 
 
 def _current_periods(plan: Plan, parts: Iterable[BoundKeyAttribute]) -> dict[str, Source]:
-    """Return the fields of a new item whose part of the key is the current period, which all new items share."""
+    """Return the key fields that contain the current period in all new items, with the source "now"."""
     if plan.item is None:
         return {}
     specs: dict[str, set[str]] = {}
@@ -252,7 +252,10 @@ def _reads(work: Work, index: Index | None) -> bool:
 def _table_loads(
     table: Table, works: Iterable[Work], entities: Sequence[EntitySpec], *, items: bool
 ) -> Iterator[tuple[EntitySpec, BoundKey, PatternLoad]]:
-    """Yield the loads on keys of the table. Local indexes share its partitions."""
+    """Yield each pattern's load on the keys of a table, including its local indexes, which share its partitions.
+
+    If `items` is True, whole primary keys are counted, and queries are skipped.
+    """
     local = [index.name for index in table.schema.indexes if index.kind == "LSI"]
     for work in works:
         if work.plan.reading and not _reads(work, None):
@@ -296,7 +299,7 @@ def _grouped(
 
 
 def _expected_entries(table: Table, works: Sequence[Work]) -> Iterator[HotKey]:
-    """Yield constant index keys that patterns query for entities that have no key in the index."""
+    """Yield each constant index key that a pattern queries for an entity without a declared key in the index."""
     for pattern in table.patterns:
         plan = pattern.plan
         index, condition = plan.index, plan.key
@@ -311,7 +314,7 @@ def _expected_entries(table: Table, works: Sequence[Work]) -> Iterator[HotKey]:
 
 
 def _entry_write_units(work: Work, entity: EntitySpec, index: Index) -> float:
-    """Return the units of a write to an index with a constant partition key and a field as sort key."""
+    """Return the units that a write would use on an index with a constant partition key and a field as its sort key."""
     plan = work.plan
     if plan.reading or plan.entity is not entity:
         return 0.0
@@ -323,7 +326,7 @@ def _entry_write_units(work: Work, entity: EntitySpec, index: Index) -> float:
 
 
 def hot_keys_of(tables: Iterable[Table], works: Sequence[Work]) -> Iterator[HotKey]:
-    """Yield the hottest partition key of every form, in tables and global indexes."""
+    """Yield the most used partition key for each key template of tables and global indexes."""
     tables = list(tables)
     entities = [entity for table in tables for entity in table.entities]
     for table in tables:
@@ -336,7 +339,7 @@ def hot_keys_of(tables: Iterable[Table], works: Sequence[Work]) -> Iterator[HotK
 
 
 def hot_items_of(tables: Iterable[Table], works: Sequence[Work]) -> Iterator[HotKey]:
-    """Yield the hottest item for every form of primary key."""
+    """Yield the most used item for each template of a primary key."""
     tables = list(tables)
     entities = [entity for table in tables for entity in table.entities]
     for table in tables:

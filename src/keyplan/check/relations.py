@@ -1,4 +1,4 @@
-"""Relations between entities: children of an owner, entities that expire, and guards of unique values."""
+"""Relations between entities: owners and children, expiring entities, and entities that guard unique values."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from keyplan.design.planning.plan import Plan
 
 
 def belongs(child: EntitySpec, owner: EntitySpec) -> bool:
-    """Return True if the key of a child contains the whole key of its owner and more.
+    """Return True if the key of `child` contains all key fields of `owner` and at least one more.
 
-    If the keys have only one field in common, it could be the key of a third entity, unless both items are in the same
-    partition or the field is named after the owner. Two or more common fields are assumed to refer to the owner.
+    If the owner's key has only one field, the field could be the key of a third entity. Then the two must share a
+    partition, or the field must be named after the owner.
     """
     own, owners = set(child.key.fields), set(owner.key.fields)
     if not owners < own:
@@ -33,7 +33,7 @@ def belongs(child: EntitySpec, owner: EntitySpec) -> bool:
 
 
 def share_partition(child: EntitySpec, owner: EntitySpec) -> bool:
-    """Return True if items of two entities with the same values are in the same item collection."""
+    """Return True if items of two entities with the same key values are in the same item collection."""
     return child.schema is owner.schema and key_text(child.key.partition) == key_text(owner.key.partition)
 
 
@@ -49,7 +49,7 @@ def entities_with_consumer(subject: Subject, event: Literal["removed", "expired"
 
 
 def may_expire(entity: EntitySpec) -> bool:
-    """Return True if items of an entity can have an expiry time, even if it is optional."""
+    """Return True if items of an entity can have an expiry time, including an optional one."""
     return any(field.attribute == entity.schema.ttl for field in entity.fields.values())
 
 
@@ -59,18 +59,18 @@ def always_expires(entity: EntitySpec) -> bool:
 
 
 def guarded_writes(subject: Subject, pattern: Pattern[..., Any]) -> list[Pattern[..., Any]]:
-    """Return the writing patterns that a decision guards, which are listed in `guards=`."""
+    """Return the writes that depend on the result of a reading pattern, as listed in its `guards=`."""
     names = pattern.facts.guards
     return [write for write in subject.design.patterns if write.name in names and not write.plan.reading]
 
 
 def steps_in(write: Pattern[..., Any]) -> tuple[Plan, ...]:
-    """Return the plans of a transaction's steps, or the pattern's own plan."""
+    """Return the plans of a transaction's steps. For another pattern, return its own plan."""
     return write.plan.steps or (write.plan,)
 
 
 def replaced_entities(subject: Subject) -> Iterator[tuple[EntitySpec, EntitySpec]]:
-    """Yield pairs of an entity that a transaction deletes and an entity that it puts."""
+    """Yield each pair of an entity that a transaction deletes and an entity that the same transaction puts."""
     for pattern in subject.design.patterns:
         steps = pattern.plan.steps
         put = [step.entity for step in steps if step.operation == "PutItem"]
@@ -78,10 +78,10 @@ def replaced_entities(subject: Subject) -> Iterator[tuple[EntitySpec, EntitySpec
 
 
 def is_state(subject: Subject, entity: EntitySpec, name: str, *, apart_from: Pattern[..., Any]) -> bool:
-    """Return True if something depends on the value of a field, other than the pattern that sets it.
+    """Return True if behavior depends on the value of a field, apart from the pattern that sets it.
 
-    This can be a condition of another write, a read that decides about a state, the membership of an index, a
-    consumer's filter, or another update that sets the field to a constant.
+    This can be a condition on another write, a read with `decides="state"`, a condition on an index key, a consumer's
+    filter, or another update that sets the field to a constant.
     """
     if any(name in {path.field for path in paths_of(bound.only_if)} for bound in entity.indexes):
         return True
@@ -105,7 +105,7 @@ def _filtered_fields(consumer: Consumer) -> set[str]:
 
 
 def conditional_fields(step: Plan) -> set[str]:
-    """Return the fields for which a write has a condition or a known value."""
+    """Return the fields that a write's condition compares, and the fields passed with `assuming()`."""
     return {path.field for path in paths_of(step.condition)} | set(step.assumed)
 
 
@@ -117,24 +117,24 @@ def _is_set_to_constant(step: Plan, name: str) -> bool:
 
 
 def writes_another_entity(write: Pattern[..., Any], read: Plan) -> bool:
-    """Return True if a write changes nothing that a read returned, so that the read only authorizes the write."""
+    """Return True if a write changes no entity that a read returned, so that the read only authorizes the write."""
     return all(step.entity not in read.entities for step in steps_in(write))
 
 
 def is_conditional(write: Pattern[..., Any], read: Plan) -> bool:
     """Return True if a write fails when the items on which a decision was based have changed.
 
-    The write has a condition, a version or known values, or it creates the item that was looked up. In a transaction,
-    one such step is enough.
+    The write must have a condition, a version or expected values, or create the item that was looked up. In a
+    transaction, one such step is enough.
     """
     return any(states_condition(step) or _creates_found(step, read) for step in steps_in(write))
 
 
 def keeps_looked_up_unique(write: Pattern[..., Any], read: Plan) -> bool:
-    """Return True if a write fails when another item has the values that a read looked for.
+    """Return True if a write fails when another item has the values that a read looked up.
 
-    An index cannot be part of a condition. After a read through an index, only a sentinel or a key with these values
-    ensures this.
+    A condition cannot refer to an index. After a read through an index, only a uniqueness guard item or a primary key
+    with these values makes the write fail.
     """
     looked_up = _looked_up(read)
     return any(
@@ -146,7 +146,7 @@ def keeps_looked_up_unique(write: Pattern[..., Any], read: Plan) -> bool:
 
 
 def states_condition(step: Plan) -> bool:
-    """Return True if a write fails unless its item satisfies a condition or has a given version or known values."""
+    """Return True if a write fails unless its item satisfies a condition or has a given version or expected values."""
     return step.condition is not None or step.version is not None or bool(step.assumed)
 
 
@@ -156,7 +156,7 @@ def _creates_found(step: Plan, read: Plan) -> bool:
 
 
 def _looked_up(read: Plan) -> set[str]:
-    """Return the fields that must equal a value in a read's key and filter."""
+    """Return the fields that a read compares with = in its key condition and filter."""
     values = (
         []
         if read.key is None
@@ -167,9 +167,9 @@ def _looked_up(read: Plan) -> set[str]:
 
 @dataclass(frozen=True, eq=False)
 class Guard:
-    """An entity that keeps a value of another entity unique, declared manually instead of with `unique=`.
+    """An entity that reserves unique values of another entity, declared as an entity instead of with `unique=`.
 
-    Its key consists of plain fields of the guarded entity, and a single transaction creates both.
+    The fields of its key are non-key fields of the guarded entity, and one transaction creates items of both.
     """
 
     guarded: EntitySpec
@@ -178,12 +178,12 @@ class Guard:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields whose values the guard keeps unique."""
+        """The fields whose combined value is reserved."""
         return self.guard.key.fields
 
 
 def guards_of(subject: Subject) -> Iterator[Guard]:
-    """Yield the guards of a design."""
+    """Yield each entity of a design that reserves unique values of another entity."""
     for transaction in subject.design.transactions:
         puts = [plan for plan in transaction.plan.steps if plan.operation == "PutItem"]
         created = list(dict.fromkeys(plan.entity for plan in puts))

@@ -1,4 +1,4 @@
-"""Reports of findings as text, JSON, SARIF 2.1.0 and GitHub annotations."""
+"""Reports on findings as text, JSON, SARIF 2.1.0 and GitHub annotations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ORDER = tuple(_LEVELS)
 
 
 def text(reports: Sequence[Report]) -> str:
-    """Format findings, starting with errors and grouped by rule, followed by a table of rules and a summary."""
+    """Format findings as text, grouped by rule with errors first, followed by a table of the rules and a summary."""
     findings = [finding for report in reports for finding in report.findings]
     parts = [_finding_text(*alike) for alike in _grouped(findings)]
     if len({finding.code for finding in findings}) > 1:
@@ -30,7 +30,7 @@ def text(reports: Sequence[Report]) -> str:
 
 
 def _grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
-    """Group findings by rule, starting with errors. Each error has its own group."""
+    """Group findings by rule and severity, errors first. Each error has its own group."""
     groups: dict[object, list[Finding]] = {}
     for finding in findings:
         key = finding if finding.severity == "error" else (finding.code, finding.severity)
@@ -39,7 +39,7 @@ def _grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
 
 
 def _table(findings: Sequence[Finding]) -> Iterator[str]:
-    """Yield the lines of a table of the rules that reported findings."""
+    """Yield the lines of a table with the number of findings of each rule."""
     counts = Counter((_ORDER.index(finding.severity), finding.code) for finding in findings)
     yield f"{'severity':8}  {'rule':5}  {'findings':>8}  title"
     for (level, code), count in sorted(counts.items()):
@@ -52,7 +52,7 @@ def _title(code: str) -> str:
 
 
 def _finding_text(finding: Finding, *alike: Finding) -> str:
-    """Format a finding like a compiler message, with similar findings at other locations."""
+    """Format a finding like a compiler message, with other findings of the same rule listed below it."""
     lines = [f"{finding.severity}[{finding.code}]: {finding.problem}", show_place(finding.place)]
     if finding.other is not None:
         lines += ["conflicts with" if _conflicts(finding) else "see also", show_place(finding.other)]
@@ -71,7 +71,7 @@ def _finding_text(finding: Finding, *alike: Finding) -> str:
 
 
 def _conflicts(finding: Finding) -> bool:
-    """Return True if a finding's other declaration conflicts with it, and is not only related."""
+    """Return True if the other declaration that a finding shows conflicts with the first."""
     return finding.code in PAGES and PAGES[finding.code].conflicts
 
 
@@ -80,13 +80,15 @@ def _line(place: Place) -> str:
 
 
 def _differing(finding: Finding, first: Finding) -> str:
-    """Return the problem without the part after a colon, if that part equals that of the first finding."""
+    """Return the problem of a finding, without the part after the colon if that part equals the one of the first
+    finding.
+    """
     head, _, tail = finding.problem.partition(": ")
     return head if tail == first.problem.partition(": ")[2] else finding.problem
 
 
 def summary(reports: Sequence[Report]) -> str:
-    """Format the number of findings of each severity."""
+    """Format the names of the designs and the number of findings of each severity."""
     counts: Counter[str] = Counter(finding.severity for report in reports for finding in report.findings)
     suppressed = sum(len(report.suppressed) for report in reports)
     numbers = ", ".join(
@@ -128,7 +130,7 @@ def _place_json(place: Place) -> dict[str, Any]:
 
 
 def sarif(reports: Sequence[Report]) -> bytes:
-    """Format reports as SARIF 2.1.0 (OASIS), with a single run that contains rules, their pages, and results."""
+    """Format reports as SARIF 2.1.0 (OASIS), with the findings and the pages of their rules in a single run."""
     codes = {
         finding.code for report in reports for finding in (*report.findings, *(each for each, _ in report.suppressed))
     }

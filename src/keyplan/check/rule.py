@@ -40,22 +40,24 @@ Check = Callable[[S], Iterator[Finding]]
 
 @dataclass(frozen=True)
 class Rule(Generic[S]):
-    """A rule that examines objects of type S: a Subject, or a Comparison of two designs."""
+    """A rule that checks objects of type S: a Subject (one design) or a Comparison (two designs)."""
 
     code: str
     slug: str
-    """Words with hyphens, such as hot-partition-key."""
+    """The name of the rule in words with hyphens, such as hot-partition-key."""
     severities: tuple[Severity, ...]
-    """The severities that its findings can have, the usual one first."""
+    """The possible severities of its findings. The first is the default."""
     check: Check[S]
     page: str
-    """Markdown: the title, then paragraphs on what the rule finds, why that is bad, the fix and the source."""
+    """The page in Markdown: the title, then paragraphs on the finding, the reason, the fix and the source."""
     conflicts: bool = False
-    """True if the other declaration that a finding shows contradicts the first; otherwise it is only related."""
+    """True if the other declaration that a finding shows contradicts the first. Otherwise it is only related."""
     implied_by: tuple[str, ...] = ()
-    """Codes of rules that report the same cause: if one of them reports a subject, this rule does not."""
+    """Codes of rules that report the same cause. If one of them reports a subject, this rule's finding on it is
+    removed.
+    """
     of_absence: bool = False
-    """True if the rule reports missing declarations: it is skipped if a declaration was refused."""
+    """True if the rule reports missing declarations. It is skipped if a declaration of the design raised an error."""
 
     @property
     def title(self) -> str:
@@ -79,7 +81,7 @@ class Rule(Generic[S]):
         item: str = "",
         cause: str = "",
     ) -> Finding:
-        """Return a finding of this rule, with its usual severity unless `severity` is given.
+        """Return a finding of this rule with the given severity, or with the rule's first severity.
 
         Findings with an item and the same cause are reported as one finding, which lists all items.
         """
@@ -93,19 +95,19 @@ def design_rule(
     implied_by: tuple[str, ...] = (),
     of_absence: bool = False,
 ) -> Callable[[Check[Subject]], Rule[Subject]]:
-    """Declare a function as a rule that examines one design."""
+    """Return a decorator that makes a function a rule for one design."""
     return lambda check: replace(
         _rule(code, severities, check), conflicts=conflicts, implied_by=implied_by, of_absence=of_absence
     )
 
 
 def change_rule(code: str, *severities: Severity) -> Callable[[Check[Comparison]], Rule[Comparison]]:
-    """Declare a function as a rule that compares two designs."""
+    """Return a decorator that makes a function a rule for changes between two designs."""
     return lambda check: _rule(code, severities, check)
 
 
 def fault_rule(code: str, slug: str, page: str, *, conflicts: bool = False) -> Rule[Subject]:
-    """Declare a rule for the faults with this code. All its findings are errors."""
+    """Declare a rule without a function, for faults that the design language detects. All its findings are errors."""
     return Rule(code, slug, ("error",), lambda subject: subject.errors_of(code), inspect.cleandoc(page), conflicts)
 
 

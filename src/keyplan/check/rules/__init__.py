@@ -1,1 +1,1 @@
-"""The rules, organized in families by code."""
+"""The rules, in one package for each family of codes."""
