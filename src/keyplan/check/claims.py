@@ -105,5 +105,5 @@ def of_patterns(subject: Subject) -> Iterator[tuple[Pattern[..., object], Claim]
 
 
 def place_of(pattern: Pattern[..., object]) -> Place:
-    """Return the location of `claims=` in a pattern's declaration. The claim itself can be shared by several patterns."""
+    """Return the location of `claims=` in a pattern's declaration, because several patterns can share a claim."""
     return pattern.place.at("claims=")

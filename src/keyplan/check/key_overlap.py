@@ -123,7 +123,7 @@ def is_unlikely(overlap: Overlap) -> bool:
 
 
 def skeleton(template: BoundTemplate) -> str:
-    """Return the literal text of a template with each placeholder replaced by {}, such as USER#{} for USER#{user_id}."""
+    """Return the literal text of a template with {} for each placeholder, such as USER#{} for USER#{user_id}."""
     return "".join(part.text if isinstance(part, Text) else "{}" for part in template.parts)
 
 

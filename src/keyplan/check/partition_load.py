@@ -71,7 +71,7 @@ def field_share(entity: EntitySpec, name: str) -> float | None:
 
 
 def _bounded_values(field: StoredField) -> int | None:
-    """Return how many values the bounds of an int field allow, or None if it is unbounded or has more than 1000 values."""
+    """Return how many values the bounds of an int field allow, or None if it is unbounded or allows more than 1000."""
     least, most = field.declared.minimum, field.declared.maximum
     if field.annotation is not int or least is None or most is None:
         return None

@@ -1,4 +1,4 @@
-"""Rules about changes that lose, break or hide stored items."""
+"""Rules for changes that lose stored items, make them unreadable, or exclude them from results."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from keyplan.diff.report import backfill_text
 def local_index_changed(comparison: Comparison) -> Iterator[Finding]:
     """Local index is added, removed or changed
 
-    Finds changes of local secondary indexes of an existing table.
+    Finds local secondary indexes that are added to, removed from or changed in an existing table.
 
-    Why is this bad? Local indexes are created with their table and cannot be added, dropped or changed. The deployment
-    fails, or replaces the table.
+    Why is this bad? Local indexes are created with their table and cannot be added, deleted or changed later. A
+    deployment with such a change fails or replaces the table.
 
-    Fix: use a global index, which can be added to a table in use, unless patterns need strongly consistent reads.
-    Otherwise copy the items into a new table: `keyplan diff` shows the steps.
+    Fix: use a global index, which can be added to a table in use, unless patterns need strongly consistent reads. If
+    they do, copy the items into a new table: `keyplan diff` shows the steps.
 
     Source: developer guide, "Local secondary indexes".
     """
@@ -35,14 +35,14 @@ def local_index_changed(comparison: Comparison) -> Iterator[Finding]:
 def primary_key_changed(comparison: Comparison) -> Iterator[Finding]:
     """Primary key of a table is changed
 
-    Finds tables whose key attributes, or their types, change.
+    Finds tables with different key attributes, or key attributes of different types, in the new design.
 
     Why is this bad? The key of a table cannot be changed: UpdateTable accepts no key schema, and CloudFormation
     replaces the table and deletes the old one with its items.
 
-    Fix: give the new table its own name, copy the items, let both versions write to both tables, and delete the old one
-    last: `keyplan diff` shows the order, the units and the price. To change only the content of key attributes, keep
-    their names: this is a change of templates (KP906).
+    Fix: give the new table another name, let both versions of the program write to both tables, copy the items, and
+    finally delete the old table. `keyplan diff` shows the steps in order, with units and price. To change only the
+    values of key attributes, keep the names of the attributes and change their templates (KP906).
 
     Source: developer guide, "Core components of Amazon DynamoDB", primary key; API reference, UpdateTable.
     """
@@ -57,12 +57,14 @@ def primary_key_changed(comparison: Comparison) -> Iterator[Finding]:
 def index_changed_in_place(comparison: Comparison) -> Iterator[Finding]:
     """Index is changed in place
 
-    Finds global indexes that keep their name but have a different key or projection in the new design.
+    Finds global indexes that have the same name but a different key or projection in the new design.
 
     Why is this bad? The key and projection of an index cannot be changed. The index must be deleted and created again,
-    and every read of it fails until it is backfilled. CloudFormation rejects an update that contains both changes.
+    and every read of the index fails until it is backfilled. CloudFormation rejects an update that contains both
+    changes.
 
-    Fix: declare the new index under another name next to the old one, deploy, move the readers, and drop the old one.
+    Fix: declare the new index under another name next to the old one, deploy, move the reads to the new index, and
+    delete the old one.
 
     Source: developer guide, "Managing Global Secondary Indexes in DynamoDB"; API reference, UpdateTable: only the
     capacity of an existing index can be updated.
@@ -80,12 +82,12 @@ _SEVERAL_CHANGES = 2
 def several_index_changes(comparison: Comparison) -> Iterator[Finding]:
     """Several indexes change in one deployment
 
-    Finds tables for which more than one global index is created or deleted.
+    Finds tables in which more than one global index is created or deleted.
 
-    Why is this bad? UpdateTable creates or deletes one global index at a time, and none while another is being created
-    or backfilled. CloudFormation rejects an update with several such changes to one table.
+    Why is this bad? UpdateTable creates or deletes one global index at a time, and rejects requests while another index
+    is being created or backfilled. CloudFormation rejects an update with several such changes to one table.
 
-    Fix: deploy them one after the other, each when the previous one is ACTIVE.
+    Fix: deploy the changes one after the other. Wait until each new index is ACTIVE.
 
     Source: API reference, UpdateTable (one global index is created or deleted by an operation); CloudFormation,
     AWS::DynamoDB::Table, GlobalSecondaryIndexes.
@@ -102,14 +104,14 @@ def several_index_changes(comparison: Comparison) -> Iterator[Finding]:
 def stream_replaced(comparison: Comparison) -> Iterator[Finding]:
     """Stream is replaced or disabled
 
-    Finds tables whose stream has a different view type, or is disabled.
+    Finds tables whose stream has a different view type in the new design, or is disabled.
 
-    Why is this bad? The view of a stream cannot be changed: a new stream with another ARN replaces it. Consumers and
-    Lambda triggers of the old one do not follow, changes in between are in no stream, and the old records are deleted
-    after 24 hours.
+    Why is this bad? The view type of a stream cannot be changed: a new stream with another ARN replaces the stream.
+    Consumers and Lambda triggers remain attached to the old stream. Changes between the two streams are in neither of
+    them, and records of the old stream are deleted after 24 hours.
 
-    Fix: let consumers read the old stream to its end, stop writes or read the changes in between from the table, and
-    start the consumers at the beginning of the new stream.
+    Fix: stop writes, or plan to read the changes between the streams from the table. Let consumers read the old stream
+    to its end, and start them at the beginning of the new stream.
 
     Source: developer guide, "Change data capture for DynamoDB Streams", enabling a stream; API reference,
     StreamSpecification.
@@ -129,17 +131,18 @@ def stream_replaced(comparison: Comparison) -> Iterator[Finding]:
 def key_template_changed(comparison: Comparison) -> Iterator[Finding]:
     """Key template is changed but stored items keep the old key
 
-    Finds changes of templates, prefixes and index conditions of stored items, and entities that move to another table.
+    Finds entities whose key templates, prefixes or index conditions change, and entities that move to another table.
 
-    Why is this bad? A template affects new writes only. Reads with new keys do not find stored items, a create does
-    not see them, and index entries stay under their old keys.
+    Why is this bad? A template affects new writes only. Reads with new keys do not find stored items, a create does not
+    detect that an item exists, and stored items remain in indexes under their old keys.
 
-    Fix: read both forms first, write the new form when every running version reads both, rewrite stored items, and then
-    read only the new form: `keyplan diff` shows the stages, items, write units and hours. To change a primary key, put
-    the item under the new key and delete the old one in one transaction, with its sentinels.
+    Fix: deploy a version that reads both forms of the key. When every running version reads both, write the new form
+    and rewrite stored items. Then read only the new form. `keyplan diff` shows the stages, items, write units and
+    hours. To change a primary key, put the item under the new key and delete the old item in one transaction, together
+    with the items that reserve its unique values.
 
-    Source: developer guide, "Core components of Amazon DynamoDB"; API reference, UpdateItem, Key: an item's primary
-    key cannot be updated.
+    Source: developer guide, "Core components of Amazon DynamoDB"; API reference, UpdateItem, Key: an item's primary key
+    cannot be updated.
     """
     for change in comparison.of("key changed", "entity moved"):
         if change.facts.get("new"):
@@ -156,12 +159,13 @@ def attribute_type_changed(comparison: Comparison) -> Iterator[Finding]:
 
     Finds fields that the new design stores with a different type than the old design.
 
-    Why is this bad? Nothing converts stored values. A comparison of an old with a new value is false, results are
-    sorted separately for each type, items with the wrong type are missing from indexes, and a timestamp in seconds is
+    Why is this bad? Nothing converts stored values. Comparisons of an old value with a new one are false, results are
+    sorted separately for each type, and items with the wrong type are missing from indexes. A timestamp in seconds is
     read as milliseconds.
 
-    Fix: store the new form under another attribute (`Annotated[..., Attribute("due_at_s")]`), write both, rewrite
-    stored items, and then remove the old field. Versions that run concurrently must read the new form too.
+    Fix: store the new type under another attribute (`Annotated[..., Attribute("due_at_s")]`), write both attributes,
+    rewrite stored items, and then remove the old field. Versions of the program that run concurrently must also be able
+    to read the new attribute.
 
     Source: developer guide, "Supported data types and naming rules in Amazon DynamoDB"; "Comparison operator and
     function reference": operands of different types do not match.
@@ -175,14 +179,15 @@ def attribute_type_changed(comparison: Comparison) -> Iterator[Finding]:
 def stored_values_dropped(comparison: Comparison) -> Iterator[Finding]:
     """Stored values are no longer valid
 
-    Finds narrowed types and limits, new validators, and removed fields and entities.
+    Finds fields with a narrower type or limit, or a new validator, in the new design. Also finds removed fields and
+    entities.
 
-    Why is this bad? Reading a stored item with an invalid value fails. A removed field stays in stored items until the
-    next write of the whole item, and is billed. Items of a removed entity stay.
+    Why is this bad? Reading a stored item with an invalid value fails. The value of a removed field remains in a stored
+    item, and is billed, until the whole item is written again. Items of a removed entity remain in the table.
 
-    Fix: stop writing such values, find the items that have them (an export, or a scan with a filter), rewrite them,
-    and then narrow the type. If the old design declares the share of each value (`distinct={"state": {"open": 0.1,
-    ...}}`), `keyplan diff` shows how many items are affected.
+    Fix: stop writing such values, find the items that contain them (with an export or a filtered scan), rewrite these
+    items, and then narrow the type. If the old design declares the share of each value (`distinct={"state": {"open":
+    0.1, ...}}`), `keyplan diff` shows how many items are affected.
 
     Source: developer guide, "Working with items and attributes": tables have no schema beyond their keys.
     """
@@ -204,14 +209,15 @@ def _dropped_value_fix(change: DesignChange) -> str:
 def index_backfill(comparison: Comparison) -> Iterator[Finding]:
     """New index must be backfilled
 
-    Finds new global indexes of tables with stored items.
+    Finds global indexes that are added to a table with stored items.
 
-    Why is this bad? DynamoDB backfills the index. Reading the table is free, but every entry costs write units of the
-    index. With little capacity, the backfill takes a long time and throttles the table. If a template produces the key,
-    stored items do not have it, and a program must write it into each item.
+    Why is this bad? DynamoDB backfills the index. It does not charge for reading the table, but each item that is
+    copied into the index costs write units of the index. With little capacity, the backfill takes a long time, and
+    writes to the table are throttled. If a template produces the index key, stored items do not contain the key
+    attributes, and a program must add them to each item.
 
-    Fix: deploy a version that writes the keys before the version that reads the index, provision the index for the
-    backfill, and read it when it is ACTIVE and complete.
+    Fix: deploy a version that writes the index keys, provision enough capacity on the index for the backfill, and
+    deploy the version that reads the index when the index is ACTIVE and contains all items.
 
     Source: developer guide, "Managing Global Secondary Indexes in DynamoDB", phases of index creation and adding an
     index to a large table.
@@ -233,13 +239,13 @@ def index_backfill(comparison: Comparison) -> Iterator[Finding]:
 def used_pattern_removed(comparison: Comparison) -> Iterator[Finding]:
     """Removed pattern is still used
 
-    Finds removed patterns that a program imports (`keyplan diff --uses FOLDER`, error), or that have a rate or a claim
-    in the old design, or are named in another pattern's `after=` (warning).
+    Finds removed patterns that a program imports (error, with `keyplan diff --uses FOLDER`). Also finds removed
+    patterns that had a rate or a claim, or that another pattern named in `after=` (warning).
 
     Why is this bad? The callers fail when the new version is deployed.
 
-    Fix: remove the calls first and deploy that, and drop the pattern in the next version. Its cursors do not work with
-    the pattern that replaces it.
+    Fix: first deploy a version without the calls, and remove the pattern in the next version. Cursors of the removed
+    pattern do not work with a pattern that replaces it.
 
     Source: AWS Well-Architected, Operational Excellence Pillar, "Make frequent, small, reversible changes".
     """
@@ -267,12 +273,14 @@ def _declared_use(change: DesignChange) -> Iterator[Finding]:
 def logical_id_changed(comparison: Comparison) -> Iterator[Finding]:
     """Logical ID of a table is changed
 
-    Finds tables that are renamed or removed: a warning if the old table has no deletion protection, otherwise advice.
+    Finds tables that are renamed or removed. The finding is a warning if the old table has no deletion protection, and
+    advice otherwise.
 
-    Why is this bad? `keyplan export` names the resource after the table. With another name, an update of the stack
-    creates an empty table and removes the old one from the stack. Templates of `keyplan export` have `DeletionPolicy:
-    Retain`, so the old table stays and is billed; a template without it deletes the table with its items. Alarms,
-    policies and triggers refer to a table that no longer exists. Terraform refuses to destroy the table.
+    Why is this bad? `keyplan export` names the resource after the table. If the name changes, an update of the stack
+    creates an empty table and removes the old one from the stack. Templates from `keyplan export` have `DeletionPolicy:
+    Retain`, so the old table remains and is billed. A template without this policy deletes the table with its items,
+    and alarms, policies and triggers then refer to a table that no longer exists. Terraform refuses to destroy the
+    table.
 
     Fix: enable deletion protection and copy the items before the stack is updated, and delete the old table manually
     when nothing uses it.
@@ -293,12 +301,12 @@ def logical_id_changed(comparison: Comparison) -> Iterator[Finding]:
 def missing_required_field(comparison: Comparison) -> Iterator[Finding]:
     """Stored items miss a required field
 
-    Finds fields that are new and required, no longer optional, or stored under another attribute.
+    Finds required fields that are new, were optional in the old design, or are stored under another attribute.
 
     Why is this bad? Stored items do not have the field, and reading such an item fails until it is rewritten.
 
-    Fix: give the field a default or make it optional, and require it when every item has been rewritten. Keep the
-    attribute if a field is renamed: `Annotated[str, Attribute("old_name")]`.
+    Fix: give the field a default or make it optional, and make it required when every item has been rewritten. If only
+    the name of a field changes, keep the attribute: `Annotated[str, Attribute("old_name")]`.
 
     Source: developer guide, "Working with items and attributes": tables have no schema beyond their keys.
     """
@@ -313,11 +321,13 @@ def missing_sentinels(comparison: Comparison) -> Iterator[Finding]:
 
     Finds unique constraints (`unique=`) that are added to an entity with stored items.
 
-    Why is this bad? A unique value is protected by a sentinel item, which is written together with its item. Stored
-    items have no sentinels, so new items can use the same values, and two of them may already share a value.
+    Why is this bad? Each unique value is reserved by a sentinel: an additional item that is written in the same
+    transaction. Stored items have no sentinels, so new items can use the same values, and two stored items may already
+    have the same value.
 
-    Fix: deploy a version that deletes existing sentinels with their items, then one that writes them but does not rely
-    on them; put the sentinel of every stored item if it does not exist, resolve shared values, and then rely on them.
+    Fix: deploy a version that deletes the sentinels of deleted items, and then a version that writes sentinels for new
+    items. Add the missing sentinels of stored items, and resolve values that several items share. Rely on uniqueness
+    only after that.
 
     Source: developer guide, "Amazon DynamoDB Transactions: how it works"; AWS Database Blog, "Simulating Amazon
     DynamoDB unique constraints using transactions".

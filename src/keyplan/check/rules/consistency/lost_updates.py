@@ -1,4 +1,4 @@
-"""Rules about writes that overwrite the changes of others."""
+"""Rules for writes that overwrite concurrent changes."""
 
 from __future__ import annotations
 
@@ -32,13 +32,14 @@ from keyplan.design.planning.plan import Plan
 def unconditional_put(subject: Subject) -> Iterator[Finding]:
     """Put overwrites an existing item
 
-    Finds `@table.put` patterns without a condition or version if they can overwrite changes of another pattern's
-    update, bypass a version, or replace a different item because the key does not contain the item's ID (advice if only
-    the name of the field suggests an ID). A put is not reported if it is the only write of its entity and the key
-    consists of IDs or identifies the latest value. KP216 reports keys that only a timestamp makes unique.
+    Finds `@table.put` patterns without a condition or version that can overwrite the changes of another pattern's
+    update or bypass a version. Also finds puts that can replace a different item, because the key does not contain the
+    item's ID. This is advice if only the name of the field suggests an ID. A put is not reported if it is the only
+    write of its entity and the key consists of IDs or identifies the latest value. KP216 reports keys that only a
+    timestamp makes unique.
 
-    Why is this bad? A put replaces an existing item, and its values are lost: a counter that an update increased, the
-    decision of another request, or another event in the same slot.
+    Why is this bad? A put replaces an existing item, whose values are lost: for example, a counter that an update
+    increased, the decision of another request, or another event with the same key.
 
     Fix: use `@table.create` for new items, which fails if the item exists (`.replace_if(...)` allows exceptions), and
     `@table.replace` with a version for existing items. Suppress the finding for caches and latest values, which are
@@ -83,24 +84,27 @@ _CHANGES_A_PART = frozenset({"add", "append", "add_to_set", "remove_from_set"})
 def lost_update(subject: Subject) -> Iterator[Finding]:
     """Lost update
 
-    Finds updates that set a state from a parameter, or overwrite a field to which another pattern adds, and have no
-    condition on the field, version or comparison with the new value. Appending to a list, and changing a part of a set
-    or map, count as adding. Also finds replacements of whole items without a version, and updates that set a state and
-    assign the item to a holder (advice unless the field has `Attribute(kind="holder")`). An update that sets a state to
-    a constant is reported if another pattern changes the state only under a condition on it, unless the update is a
-    step of a transaction in which another step has a condition.
+    Finds updates that set a state from a parameter, or overwrite a field to which another pattern adds. Appending to a
+    list, and changing a part of a set or map, count as adding. An update is not reported if it has a version, a
+    condition on the field, or a comparison with the new value.
 
-    A field with declared choices is a state if something depends on its value: a condition of another write, a read
-    with `decides=`, the membership of an index (`only_if=`), a consumer's filter, or another update that sets it to a
+    Also finds replacements of whole items without a version, and updates that set a state and assign the item to a
+    holder without a condition (advice unless the field has `Attribute(kind="holder")`). An update that sets a state to
+    a constant is reported if another pattern changes the state only under a condition on it. It is not reported if it
+    is a step of a transaction in which another step has a condition.
+
+    A field with declared choices is a state if something depends on its value: a condition on another write, a read
+    with `decides=`, a condition on an index key (`only_if=`), a consumer's filter, or another update that sets it to a
     constant. If only the name of a field suggests a state (status, state, stage or phase), the finding is advice. Other
-    fields with choices, such as a color or a severity, are settings: the last value counts.
+    fields with choices, such as a color or a severity, are settings, which may be overwritten.
 
     Why is this bad? A program reads a pending booking and approves it, but another program has already rejected it.
-    Without a condition, the later write wins and both callers believe that they decided.
+    Without a condition, the later write wins and both callers assume that their decision is stored.
 
-    Fix: require the expected state: `.condition(F.status == "pending")`; a failed write then means "already decided".
-    Or declare a version and pass it with `.if_version(...)`, or pass the value that was read with
-    `.assuming(status=...)`. If the latest value wins, compare timestamps: `.set(seen_at=at).condition(F.seen_at < at)`.
+    Fix: require the expected state: `.condition(F.status == "pending")`; if the write fails, the booking was already
+    decided. Alternatively, declare a version and pass it with `.if_version(...)`, or pass the value that was read with
+    `.assuming(status=...)`. If the latest value should win, compare timestamps: `.set(seen_at=at).condition(F.seen_at <
+    at)`.
 
     Source: developer guide, "Condition expressions" and "Optimistic locking with version number".
     """
@@ -175,10 +179,7 @@ def _lost_set(
 def _guarded_transition(
     subject: Subject, pattern: Pattern[..., Any], entity: EntitySpec, name: str
 ) -> Pattern[..., Any] | None:
-    """Return another pattern that changes a state only under a condition on it, or None.
-
-    The state is a field with declared choices.
-    """
+    """Return another pattern that changes a field with choices only under a condition on this field, or None."""
     if choices_of(entity.fields[name]) is None or entity.fields[name].type_code == "BOOL":
         return None
     for other in subject.design.patterns:
@@ -190,7 +191,7 @@ def _guarded_transition(
 
 
 def _is_guarded_step(subject: Subject, pattern: Pattern[..., Any]) -> bool:
-    """Return True if a pattern is only called in transactions in which another step has a condition."""
+    """Return True if a pattern is used only in transactions in which another step has a condition."""
     rate = pattern.facts.rate
     if rate is not None and rate.highest > 0:
         return False
@@ -214,7 +215,7 @@ def _unguarded_transition(
 
 
 def _assignee(plan: Plan, looked_at: Set[str]) -> str | None:
-    """Return an optional field for an assignee that the write sets without a condition on it, or None."""
+    """Return the optional field in which the write stores an assignee without a condition on it, or None."""
     for action in plan.actions:
         stored = plan.entity.fields[action.path.field]
         is_parameter = action.name == "set" and isinstance(action.source, Param) and len(action.path.parts) == 1
@@ -238,7 +239,7 @@ def _lost_claim(pattern: Pattern[..., Any], plan: Plan, name: str, state: object
 
 
 def _is_ordered(plan: Plan) -> bool:
-    """Return True if only the latest write succeeds, because a field is compared with its new value."""
+    """Return True if the condition compares a field with the field's new value, so that an older write fails."""
     parts = plan.condition.parts if isinstance(plan.condition, AndCondition) else (plan.condition,)
     sources = {action.path.field: action.source for action in plan.actions if action.name == "set"}
     return any(all(_is_compared_with_new(condition, sources) for condition in _disjuncts(part)) for part in parts)
@@ -273,11 +274,13 @@ def _lost_addition(pattern: Pattern[..., Any], plan: Plan, name: str, other: str
 def batch_without_conditions(subject: Subject) -> Iterator[Finding]:
     """Batch write cannot have conditions
 
-    Finds batches that state a condition or bypass a version (error), and batches of entities that other patterns
-    update (warning). If only a batch of puts creates the items, it is a bulk load, which is not reported.
+    Finds batch writes with a condition, or of entities with a version (error), and batch writes of entities that other
+    patterns update (warning). A batch of puts is not reported if no other pattern puts these items, because it is a
+    bulk load.
 
-    Why is this bad? BatchWriteItem puts and deletes whole items one by one: it has no updates and no conditions, and
-    some items can fail. Putting back an item in a batch overwrites changes that were made since it was read.
+    Why is this bad? BatchWriteItem puts and deletes whole items one by one. It supports neither updates nor conditions,
+    and some of the writes can fail. Putting an item that was read before overwrites changes that were made since the
+    read.
 
     Fix: use single updates with a condition, which cost the same, or transactions of up to 100 writes. Keep batches for
     loading data and for items that never change.
@@ -294,7 +297,7 @@ def batch_without_conditions(subject: Subject) -> Iterator[Finding]:
 
 
 def _is_load(subject: Subject, pattern: Pattern[..., Any]) -> bool:
-    """Return True if a batch puts items that no other pattern puts, and does not bypass a version."""
+    """Return True if a batch puts items that no other pattern puts and that have no version."""
     plan = pattern.plan
     others = [work for work in subject.writes_of(plan.entity) if work.pattern is not pattern]
     puts = [work for work in others if work.plan.operation == "PutItem" or work.plan.item is not None]

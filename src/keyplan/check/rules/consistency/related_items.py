@@ -1,4 +1,4 @@
-"""Rules about items that depend on other items: copies and children."""
+"""Rules for items that depend on other items: copies and children."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ from keyplan.design.planning.plan import Plan
 def copy_not_updated(subject: Subject) -> Iterator[Finding]:
     """Denormalized copy is not updated
 
-    Finds entities that contain a copy of another entity's field, if a write changes the original field, and no
-    transaction that contains this write changes the copy. An entity contains a copy if it has one item for each item of
-    the other entity (its key consists of fields of the other entity), and a field with the same name and choices.
+    Finds entities that contain a copy of another entity's field, if a write changes the original field, and none of the
+    transactions with this write also changes the copy. An entity contains a copy if its key consists of fields of the
+    other entity, so that it has one item for each of the other entity's items, and it has a field with the same name
+    and choices.
 
-    Why is this bad? The status of a booking is also stored with its user, so that the user's list needs one query. If a
-    change updates only one of them, the lists disagree permanently.
+    Why is this bad? For example, the status of a booking is also stored with its user, so that the user's bookings can
+    be listed with one query. If a change updates only one of the two items, the two lists differ permanently.
 
-    Fix: change both in one transaction, or remove the copy and read the original.
+    Fix: change both items in one transaction, or remove the copy and read the original.
 
     Source: developer guide, "Best practices for managing many-to-many relationships" (duplicated data) and "Managing
     complex workflows with DynamoDB transactions".
@@ -83,18 +84,18 @@ def delete_orphans_children(subject: Subject) -> Iterator[Finding]:
     """Delete leaves orphaned items
 
     Finds deletes of items with children, unless a pattern deletes the children, all children expire, or a consumer
-    handles the owner's `Removed` event. The key of a child has all key fields of its owner and more, and the child is
-    in the owner's partition. An item in another partition counts as a child if the owner's key has two or more fields,
-    or its only field is named after the owner (`post_id` of a Post). The finding is then advice, because the fields
-    could refer to another entity. If a transaction deletes an item and puts an item of another entity in its place, the
-    new item does not count as a child.
+    handles the owner's `Removed` event. The key of a child contains all key fields of its owner and at least one more,
+    and the child is in the owner's partition. An item in another partition counts as a child if the owner's key has two
+    or more fields, or if the only field of that key is named after the owner (`post_id` of a Post). The finding is then
+    advice, because the fields could refer to another entity. If a transaction deletes an item and puts an item of
+    another entity in its place, the new item does not count as a child.
 
-    Why is this bad? A delete removes one item. Comments of a post or members of a team remain, are billed, and belong
-    to the next item with the same key.
+    Why is this bad? A delete removes one item. The comments on a post or the members of a team remain, are billed, and
+    belong to the next item that is created with the same key.
 
     Fix: delete the children with `batch_delete` after a query, before or after the delete, or in one transaction if
-    they are few. An expiry of the children, or a consumer of `Removed` of the owner, works too. Or keep the item and
-    mark it as deleted.
+    they are few. Alternatively, give the children an expiry, let a consumer handle the owner's `Removed` event, or keep
+    the item and mark it as deleted.
 
     Source: API reference, DeleteItem (deletes a single item) and BatchWriteItem.
     """

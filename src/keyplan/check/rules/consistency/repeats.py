@@ -1,4 +1,4 @@
-"""Rules about writes that have a different result when they are repeated."""
+"""Rules for writes that have a different result when they are repeated."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from keyplan.design.planning.plan import Plan
 def non_idempotent_write(subject: Subject) -> Iterator[Finding]:
     """Write is not idempotent
 
-    Finds patterns with `retried=True` that add to a number or append to a list without a condition that only the first
-    call meets.
+    Finds patterns with `retried=True` that add to a number or append to a list, unless a condition makes a repeated
+    call fail.
 
-    Why is this bad? A caller without a response cannot know whether the write happened. Repeating an addition counts
-    twice. A transaction has an idempotency token, so DynamoDB applies retries of one call only once within ten minutes.
-    A second call has another token.
+    Why is this bad? A caller that receives no response cannot know whether the write happened. If it repeats an
+    addition, the amount is added twice. keyplan sends an idempotency token with each transaction, so DynamoDB applies
+    retries within one call only once during ten minutes. A second call has another token.
 
-    Fix: make the write part of a transaction that also creates an item for the request (its ID as the key, with an
-    expiry), or add a condition that only the first call meets, such as the version that was read. A bound on the
-    counter (`.condition(F.free >= count)`) is not enough: while enough is left, the second call meets it too.
+    Fix: make the write part of a transaction that also creates an item for the request, with the request's ID as the
+    key and an expiry. Or add a condition that only the first call meets, such as the version that was read. A bound on
+    the counter (`.condition(F.free >= count)`) is not sufficient, because the second call can also meet it.
 
     Source: API reference, TransactWriteItems (ClientRequestToken); developer guide, "Programming errors: retries".
     """
@@ -56,14 +56,14 @@ def non_idempotent_write(subject: Subject) -> Iterator[Finding]:
 def count_without_change(subject: Subject) -> Iterator[Finding]:
     """Count changes although nothing was written
 
-    Finds transactions that add to a number and delete or put an item without a condition, if no other step fails when
-    it is repeated. KP610 reports transactions with `retried=True`.
+    Finds transactions that add to a number and also delete or put an item without a condition, if none of their steps
+    fails when the transaction is repeated. KP610 reports transactions with `retried=True`.
 
-    Why is this bad? Deleting a missing item is not an error: a user who clicks "unlike" twice deletes nothing the
-    second time, but the count decreases again. A put that replaces an existing item increases it again.
+    Why is this bad? Deleting a missing item is not an error: if a user clicks "unlike" twice, the second request
+    deletes nothing, but the count decreases again. If a put replaces an existing item, the count increases again.
 
-    Fix: let the write of the item fail if it changes nothing: delete with a condition that a required field exists,
-    such as `.condition(F.at.exists())`, and use a create instead of a put.
+    Fix: let the write of the item fail if it changes nothing. Add a condition to the delete that a required field
+    exists, such as `.condition(F.at.exists())`, and use a create instead of a put.
 
     Source: API reference, DeleteItem (idempotent: no error if the item does not exist) and TransactWriteItems.
     """
@@ -94,12 +94,12 @@ def _is_unconditional(step: TransactionStep) -> bool:
 
 
 def counted_in(plan: Plan) -> list[str]:
-    """Return the fields that a write adds to or appends to, with their entity."""
+    """Return the fields to which a write adds a number or appends values, each with the name of its entity."""
     return [f"{plan.entity.name}.{name}" for name in _counted(plan)]
 
 
 def happens_once(plan: Plan) -> bool:
-    """Return True if a step fails when it is repeated."""
+    """Return True if a step of a transaction fails when it is repeated."""
     if plan.exists == "must_not" or plan.version is not None:
         return True
     if plan.operation not in {"UpdateItem", "ConditionCheck"}:
@@ -113,7 +113,7 @@ def _counted(plan: Plan) -> list[str]:
 
 
 def _met_once(condition: Condition | None, changed: set[str], counted: set[str]) -> bool:
-    """Return True if a write no longer meets its own condition after it has changed these fields."""
+    """Return True if the changes that a write makes to these fields make its condition false."""
     if isinstance(condition, AndCondition):
         return any(_met_once(part, changed, counted) for part in condition.parts)
     if isinstance(condition, OrCondition):

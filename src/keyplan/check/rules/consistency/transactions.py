@@ -1,4 +1,4 @@
-"""Rules about transactions: size, repeated items and contention."""
+"""Rules for transactions: size, repeated items and contention."""
 
 from __future__ import annotations
 
@@ -26,18 +26,16 @@ from keyplan.design.planning.plan import Plan
 def transaction_too_large(subject: Subject) -> Iterator[Finding]:
     """Transaction is too large
 
-    Finds transactions with more than 100 actions or 4 MB (error), and steps repeated for a list without a maximum
-    length (warning). A step repeated for several values counts once for each, and each unique constraint of an entity
-    adds an action on its sentinel, or two if the value can be replaced.
+    Finds transactions with more than 100 actions or 4 MB (error), and steps that are repeated for a list without a
+    maximum length (warning). A repeated step counts once for each value. Each unique constraint of an entity adds an
+    action on the item that reserves the value, or two actions if the value can change.
 
-    Why is this bad? DynamoDB rejects a larger transaction as a whole. A list with ten values today can have two
-    hundred later.
+    Why is this bad? DynamoDB rejects a larger transaction. A list that has ten values today can have two hundred later.
 
-    Fix: bound the list (`Annotated[list[TaskId], Field(max_length=50)]`) and split the work into transactions that are
-    each correct alone, or record the change in a single item that readers check.
+    Fix: limit the length of the list (`Annotated[list[TaskId], Field(max_length=50)]`), and split the work into
+    transactions that leave the data consistent. Or record the change in a single item that readers check.
 
-    Source: developer guide, "Managing complex workflows with DynamoDB transactions"; API reference,
-    TransactWriteItems.
+    Source: developer guide, "Managing complex workflows with DynamoDB transactions"; API reference, TransactWriteItems.
     """
     for transaction in subject.design.transactions:
         counts = [_largest_count(step, transaction) for step in transaction.steps]
@@ -61,7 +59,7 @@ def _steps_with_counts(
 
 
 def _largest_count(step: TransactionStep, transaction: Transaction[Any]) -> float | None:
-    """Return the maximum number of times that a step runs, or None if it is unbounded."""
+    """Return the maximum number of times that a step of a transaction is executed, or None if it is unbounded."""
     if step.repeated is None:
         return 1
     if isinstance(step.repeated.values, tuple):
@@ -78,7 +76,7 @@ def _declared_length(each: Each) -> int | None:
 
 
 def _actions_of(plan: Plan) -> int:
-    """Return the number of actions of a write, including those on sentinels."""
+    """Return the number of actions for a write, including those on the items that reserve unique values."""
     replaces = plan.operation == "PutItem" and plan.reads_first
     return 1 + (2 * len(plan.entity.sentinels) if replaces else sentinel_writes(plan))
 
@@ -132,19 +130,21 @@ def _too_many_bytes(
 def duplicate_item_in_transaction(subject: Subject) -> Iterator[Finding]:
     """Transaction writes an item twice
 
-    Finds transactions with two steps whose keys are provably equal, because they come from the same parameters;
-    repeated steps whose key does not depend on the repeated value; and two new items with the same unique value. Also
-    finds steps that add an amount to an item for each member of a list, if two members can name the same item
-    (warning). Sets, and lists with a pydantic validator such as `AfterValidator(no_repeats)`, are not reported.
+    Finds transactions with two steps whose keys are equal because they come from the same parameters. Also finds
+    repeated steps whose key does not depend on the repeated value, and two new items with the same unique value. Steps
+    that add an amount to an item for each member of a list are reported if two members can identify the same item
+    (warning). This is not reported for sets, and for lists with a pydantic validator such as
+    `AfterValidator(no_repeats)`.
 
     Why is this bad? DynamoDB rejects a transaction with two actions on one item, even if one of them only checks a
     condition.
 
-    Fix: combine the changes in one pattern: `item(...).set(...).condition(...)`. For a list, add up the amounts of each
-    item before the call, and declare a validator that rejects repeated members. It runs before a request is sent.
+    Fix: combine the changes in one pattern: `item(...).set(...).condition(...)`. For a list, add up the amounts for
+    each item before the call, and declare a validator that rejects repeated members. The validator runs before a
+    request is sent.
 
-    Source: developer guide, "Managing complex workflows with DynamoDB transactions"; API reference,
-    TransactWriteItems: no two actions may target the same item.
+    Source: developer guide, "Managing complex workflows with DynamoDB transactions"; API reference, TransactWriteItems:
+    no two actions may target the same item.
     """
     for transaction in subject.design.transactions:
         seen: dict[Origin, tuple[str, Written]] = {}
@@ -174,12 +174,12 @@ def duplicate_item_in_transaction(subject: Subject) -> Iterator[Finding]:
 
 
 def _adds_amount(plan: Plan) -> bool:
-    """Return True if an update adds to or subtracts from a number, so that repetitions add up."""
+    """Return True if an update adds to or subtracts from a number, so that repeated members could be added up."""
     return any(action.name in {"add", "subtract"} for action in plan.actions)
 
 
 def _may_repeat(each: Each | None) -> bool:
-    """Return True if values come from a list argument that no validator checks."""
+    """Return True if the repeated values come from a list parameter without a validator."""
     if each is None or not isinstance(each.values, Param) or _declared_length(each) == 1:
         return False
     annotation = annotation_of(each.values)
@@ -219,10 +219,10 @@ def _duplicate(name: str, does: str, one: Written, other: Written | None) -> Fin
 def single_item_transaction(subject: Subject) -> Iterator[Finding]:
     """Transaction has a single write
 
-    Finds transactions with one step that is not repeated.
+    Finds transactions that consist of one step, if the step is not repeated.
 
-    Why is this bad? A single write is atomic and accepts conditions. As a transaction, it costs twice the write units
-    and conflicts with other transactions, for no benefit.
+    Why is this bad? A single write is atomic and accepts conditions. A transaction costs twice the write units and can
+    conflict with other transactions, without a benefit for a single item.
 
     Fix: call the pattern without a transaction. Writes of entities with unique values become transactions
     automatically.
@@ -253,14 +253,15 @@ _CONTENDED_RATE = 10
 def contended_transaction(subject: Subject) -> Iterator[Finding]:
     """Transactions conflict on one item
 
-    Finds items that more than ten transactions per second use. This rate is computed from the transaction's peak rate
-    and each step's share of calls that use its most used item.
+    Finds items that more than ten transactions per second access. The rate is computed from each transaction's peak
+    rate and the share of calls that access the most used item of a step.
 
-    Why is this bad? While a transaction runs, other transactions and writes of its items fail with a conflict. Retries
-    resolve rare conflicts; a global counter or the account of the largest customer conflicts constantly.
+    Why is this bad? While a transaction is in progress, other transactions and writes that access its items fail with a
+    conflict. Retries resolve rare conflicts, but a global counter or the account of the largest customer has conflicts
+    constantly.
 
-    Fix: remove the shared item from the transaction (count from the stream, or with a single atomic `add`), or spread
-    it over several items.
+    Fix: remove the shared item from the transaction (count from the stream, or with a single atomic `add`), or
+    distribute its data across several items.
 
     Source: developer guide, "Managing complex workflows with DynamoDB transactions" (transaction conflict handling).
     """
@@ -286,28 +287,30 @@ def contended_transaction(subject: Subject) -> Iterator[Finding]:
 
 
 Origin = tuple[object, ...]
-"""The origin of a value; equal origins give equal values within one call."""
+"""The origin of a value in a comparable form. Equal origins have equal values within one call."""
 
 
 @dataclass(frozen=True, eq=False)
 class Written:
-    """A step of a transaction, with the key of the item that it writes."""
+    """A step of a transaction, with the key fields of the item that it writes."""
 
     number: int
     """The position of the step in the transaction, starting at 1."""
     step: TransactionStep
     plan: Plan
     sources: Mapping[str, Source]
-    """The sources of the key fields, in terms of the transaction's parameters."""
+    """The source of each key field's value. Sources refer to the transaction's parameters."""
 
     @property
     def entity(self) -> EntitySpec:
-        """The entity of the item."""
+        """The entity of the item that the step writes."""
         return self.plan.entity
 
     @property
     def keys(self) -> Iterator[tuple[str, Origin]]:
-        """The keys that the step writes: the key of the item and, if it creates the item, those of its sentinels."""
+        """The keys that the step writes: the item's key and, if it creates the item, the keys that reserve its unique
+        values.
+        """
         yield self.entity.name, self._key(self.entity.key)
         if self.plan.operation == "PutItem":
             for rule in self.entity.sentinels:
@@ -318,7 +321,7 @@ class Written:
 
     @property
     def varies(self) -> bool:
-        """Return True if repetitions of the step write different items."""
+        """Return True if each repetition of the step writes a different item."""
         return any(isinstance(source, Each) for source in self.sources.values())
 
 
@@ -337,7 +340,7 @@ def written_by(transaction: Transaction[Any]) -> list[Written]:
 
 
 def key_sources(plan: Plan) -> dict[str, Source]:
-    """Return the sources of the key fields of the written item, in terms of the write's own parameters."""
+    """Return the sources of the written item's key fields. They refer to the pattern's own parameters."""
     if plan.operation == "PutItem" and isinstance(plan.item, Param):
         return {name: getattr(plan.item, name) for name in plan.entity.fields}
     if plan.key is None:
@@ -349,7 +352,7 @@ def key_sources(plan: Plan) -> dict[str, Source]:
 
 
 def origin_of(source: Source) -> Origin:
-    """Return a source in a comparable form."""
+    """Return the origin of a value in a comparable form."""
     if isinstance(source, Param):
         return ("parameter", source._name, *source._path)
     if isinstance(source, Each):

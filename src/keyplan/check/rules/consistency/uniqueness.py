@@ -1,4 +1,4 @@
-"""Rules about uniqueness, and about decisions that only a write can make."""
+"""Rules for unique values, and for decisions that require a conditional write."""
 
 from __future__ import annotations
 
@@ -26,17 +26,18 @@ from keyplan.design.errors import Place
 def uniqueness_not_enforced(subject: Subject) -> Iterator[Finding]:
     """Uniqueness is not enforced
 
-    Finds unique constraints without a sentinel (enforced by an index only, or not at all), reads that decide uniqueness
-    (`decides=`) if the write that they guard (`guards=`) can succeed twice, and batch writes of entities with unique
-    values.
+    Finds unique constraints that only an index enforces, or that nothing enforces, and batch writes of entities with
+    unique values. Also finds reads that are used to check uniqueness (`decides=`), if the write that depends on the
+    read (`guards=`) can succeed for two items with the same value.
 
-    Why is this bad? An index accepts equal keys and lags behind the table: two registrations with the same email
-    address both look it up, both find nothing, and both succeed. The same is true of a read of the table followed by a
-    write without a condition. After a read through an index, only a sentinel or a key that contains the value makes the
-    write fail.
+    Why is this bad? An index accepts equal keys and is updated after the table. Two concurrent registrations with the
+    same email address both query the index, find nothing, and succeed. The same happens if a read of the table is
+    followed by a write without a condition. After a read of an index, the write fails only if the value is part of the
+    primary key or reserved by an additional item, a sentinel.
 
-    Fix: declare `unique=("email",)`: a sentinel item, written in the same transaction on the condition that it does not
-    exist, enforces it. If the value can be the key, make it the key and create items with `@table.create`.
+    Fix: declare `unique=("email",)`. A sentinel item, which is written in the same transaction on the condition that it
+    does not exist, then reserves the value. If the value can be the key, make it the key and create items with
+    `@table.create`.
 
     Source: developer guide, "Using global secondary indexes" (keys need not be unique, propagation is asynchronous);
     AWS blog, "Simulating Amazon DynamoDB unique constraints using transactions".
@@ -89,13 +90,14 @@ def _race(pattern: Pattern[..., Any], entity: EntitySpec, by: str, other: Place)
 def orphaned_uniqueness_guard(subject: Subject) -> Iterator[Finding]:
     """Uniqueness guard is never deleted
 
-    Finds items that guard a unique value, such as `EMAIL#{email}` created in one transaction with its user, and that
-    remain when the user is deleted or the value changes.
+    Finds entities that reserve a unique value, if their items remain when the owner is deleted or the value changes. An
+    example is `EMAIL#{email}`, which is created in one transaction with its user.
 
-    Why is this bad? The value can never be used again, although no item uses it.
+    Why is this bad? The value cannot be used again, although its owner no longer exists or has another value.
 
-    Fix: declare `unique=("email",)`: its sentinel is written, moved and deleted with the item. With your own guards,
-    delete the guard in each transaction that deletes the item or changes the value.
+    Fix: declare `unique=("email",)`. keyplan then writes, replaces and deletes the item that reserves the value in the
+    same transaction. If you declare a guard entity yourself, delete the guard in each transaction that deletes the
+    owner or changes the value.
 
     Source: AWS blog, "Simulating Amazon DynamoDB unique constraints using transactions".
     """
@@ -114,7 +116,7 @@ def _released_value(work: Work, guard: Guard) -> str:
 
 
 def _deletes_guard(work: Work, guard: Guard) -> bool:
-    """Return True if the same call deletes the guard."""
+    """Return True if the call that makes this write also deletes the item that reserves the unique value."""
     steps = work.pattern.plan.steps or (work.pattern.plan,)
     return any(step.operation == "DeleteItem" and step.entity is guard.guard for step in steps)
 
@@ -135,14 +137,14 @@ def _orphan(work: Work, guard: Guard, does: str) -> Finding:
 def decision_without_condition(subject: Subject) -> Iterator[Finding]:
     """Decision has no conditional write
 
-    Finds consistent reads that decide a quota or a state (`decides=`) if the write that they guard (`guards=`) has
-    neither a condition nor an expected version, and does not create the item that was read. A state that only permits a
-    write of another entity, such as an authorization, may be read first. KP305 reports decisions that use stale reads.
+    Finds consistent reads that are used to check a quota or a state (`decides=`), if the write that depends on the read
+    (`guards=`) has neither a condition nor an expected version and does not create the item that was looked up. A state
+    that only authorizes a write of another entity is not reported. KP305 reports decisions that use stale reads.
 
-    Why is this bad? A program reads that 29 of 30 requests are used, and sends another. A concurrent program reads the
-    same number and does the same, so the limit is exceeded.
+    Why is this bad? A program reads that 29 of 30 requests are used, and accepts another one. A concurrent program
+    reads the same number and also accepts a request, so the limit is exceeded.
 
-    Fix: let a write decide. Add to a counter on the condition that the limit is not reached
+    Fix: check the quota or state in the write. Add to a counter on the condition that the limit is not reached
     (`.add(count=1).condition(F.count < 30)`), or claim an item with an update that requires its state.
 
     Source: developer guide, "Condition expressions" and "DynamoDB read consistency".

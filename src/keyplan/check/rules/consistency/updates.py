@@ -1,4 +1,4 @@
-"""Rules about updates that fail or leave invalid items."""
+"""Rules for updates that fail or leave invalid items."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ incomplete_item = fault_rule(
 def missing_parent_map(subject: Subject) -> Iterator[Finding]:
     """Update writes into a map that can be missing
 
-    Finds updates of a path inside a field that can be None, or that is missing in items that an upsert creates.
+    Finds updates of a path inside a map field, if the field can be None or is missing in items that an upsert creates.
 
     Why is this bad? `SET answers.#category = ...` works only if `answers` exists: DynamoDB does not create maps and
     rejects the update with "The document path provided in the update expression is invalid for update".
 
-    Fix: create items with an empty map (`set_if_missing(answers={})` in an upsert), remove `upsert`, or store the parts
-    as fields or as their own items.
+    Fix: create items with an empty map (`set_if_missing(answers={})` in an upsert), remove `upsert`, or store the
+    values in separate fields or items.
 
     Source: developer guide, "Update expressions" (nested elements).
     """
@@ -77,7 +77,7 @@ def missing_parent_map(subject: Subject) -> Iterator[Finding]:
 
 
 def _creator_without(table: Table, entity: EntitySpec, name: str) -> str | None:
-    """Return an update that creates items of an entity without a field, or None."""
+    """Return the name of an update that creates items of an entity without this field, or None."""
     for pattern in table.patterns:
         plan = pattern.plan
         if plan.operation == "UpdateItem" and plan.exists == "may" and plan.entity is entity:
@@ -93,11 +93,11 @@ def append_stores_duplicates(subject: Subject) -> Iterator[Finding]:
 
     Finds appends of Strings, Numbers or Binary values to lists without a condition or version.
 
-    Why is this bad? A list can contain a value twice, and an append does not check this: two requests that append the
+    Why is this bad? An append does not check whether the list already contains the value: two requests that append the
     same badge store it twice.
 
-    Fix: use a set (`badges: set[str]` with `add_to_set`), or a map by ID. Suppress the finding for lists that can
-    contain a value twice, such as a history.
+    Fix: use a set (`badges: set[str]` with `add_to_set`), or a map by ID. Suppress the finding for lists that may
+    contain duplicates, such as a history.
 
     Source: developer guide, "Supported data types" (sets and lists) and "Update expressions" (list_append, ADD).
     """
@@ -127,13 +127,13 @@ def add_out_of_bounds(subject: Subject) -> Iterator[Finding]:
     """Addition can exceed the field's bounds
 
     Finds updates that subtract from a field with a minimum, or add to a field with a maximum, without a condition on
-    the field, a known value or a version.
+    the field, an expected value or a version.
 
-    Why is this bad? DynamoDB adds numbers without knowing the model's bounds. If two callers take the last seat, both
-    succeed, and the item can no longer be read.
+    Why is this bad? DynamoDB does not know the bounds in the model. If two callers take the last seat, both updates
+    succeed, and reading the item then fails validation.
 
-    Fix: require that enough is left: `.subtract(free=n).condition(F.free >= n)`. The write fails otherwise. Or remove
-    the bound from the model.
+    Fix: require a sufficient amount with `.subtract(free=n).condition(F.free >= n)`, so that the write fails otherwise.
+    Or remove the bound from the model.
 
     Source: developer guide, "Update expressions" (incrementing and decrementing numeric attributes) and "Condition
     expressions".
@@ -170,15 +170,15 @@ def _unchecked_bound(pattern: Pattern[..., object], plan: Plan, action: FieldUpd
 def overdrawn_balance(subject: Subject) -> Iterator[Finding]:
     """Balance can be overdrawn
 
-    Finds updates that subtract from a number that has no minimum, without a condition on it, a known value or a
-    version. The finding is a warning if another write of the entity requires a sufficient amount, and advice if only
-    the name of the field suggests a remaining amount (balance, stock, available, remaining, credits). KP617 reports
-    fields with a minimum.
+    Finds updates that subtract from a number field without a declared minimum, and have no condition on the field,
+    expected value or version. The finding is a warning if another write of the entity requires a sufficient amount. It
+    is advice if only the name of the field suggests a remaining amount (balance, stock, available, remaining, credits).
+    KP617 reports fields with a minimum.
 
     Why is this bad? Two callers read a balance of 50, and each takes 40. Both succeed, and the balance is -30.
 
-    Fix: `.subtract(balance=amount).condition(F.balance >= amount)`: the second write fails. Declare the minimum too
-    (`Annotated[int, Field(ge=0)]`). Suppress the finding for an account that may be overdrawn.
+    Fix: add a condition, so that the second write fails: `.subtract(balance=amount).condition(F.balance >= amount)`.
+    Also declare the minimum (`Annotated[int, Field(ge=0)]`). Suppress the finding for an account that may be overdrawn.
 
     Source: developer guide, "Update expressions" (incrementing and decrementing numeric attributes) and "Condition
     expressions".
@@ -204,7 +204,7 @@ def overdrawn_balance(subject: Subject) -> Iterator[Finding]:
 
 
 def _at_least(condition: Condition | None) -> Iterator[FieldPath]:
-    """Yield the fields that a condition requires to be at least, or greater than, a value."""
+    """Yield the fields for which a condition requires a value above, or equal to, a lower bound."""
     for part in condition.parts if isinstance(condition, AndCondition) else (condition,):
         if isinstance(part, CompareCondition) and part.op in {">", ">="} and isinstance(part.left, FieldPath):
             yield part.left
@@ -227,6 +227,6 @@ def _overdraft(
 
 
 def _decreases(action: FieldUpdate) -> bool:
-    """Return True if the number decreases, assuming positive arguments."""
+    """Return True if the action decreases the number, assuming positive arguments."""
     source = action.source
     return (isinstance(source, (int, float, Decimal)) and source < 0) != action.negative
