@@ -1,4 +1,4 @@
-"""Rules about published figures (`claims=`): units, prices, latency and the free tier."""
+"""Rules for published figures (`claims=`): units, prices, latency and the free tier."""
 
 from __future__ import annotations
 
@@ -36,13 +36,14 @@ _FREE_TIER = re.compile(r"\bfree[- ]tier\b", re.IGNORECASE)
 def beyond_free_tier(subject: Subject) -> Iterator[Finding]:
     """Design exceeds the free tier
 
-    Finds claims of the free tier in designs that store more than 25 GB, or provision more than 25 write or read units
-    per second, and claims of a number of free read or write requests in designs with on-demand tables.
+    Finds claims that a design fits in the free tier, if it stores more than 25 GB, or provisions more than 25 write or
+    read units per second. Also finds claims of a number of free read or write requests in designs with on-demand
+    tables.
 
     Why is this bad? The permanent free tier covers 25 GB of storage in the Standard class and 25 provisioned write and
-    read units per second, for the whole account and not for each table. Requests on demand are billed from the first.
+    read units per second, for the whole account and not for each table. On-demand requests are not included.
 
-    Fix: state what the design costs (`keyplan price`), and subtract the free tier once for the account.
+    Fix: state the cost that `keyplan price` computes for the design, and subtract the free tier once for the account.
 
     Source: the pricing page; developer guide, "DynamoDB throughput capacity" (free tier of provisioned mode).
     """
@@ -87,14 +88,15 @@ _OLDEST_MONTHS = 12
 def outdated_price(subject: Subject) -> Iterator[Finding]:
     """Price is outdated
 
-    Finds claims of a price whose source has a date more than twelve months before the prices in the package.
+    Finds claims of a price if the date in their source is more than twelve months before the date of the prices
+    included with keyplan.
 
-    Why is this bad? Prices change: on-demand requests were halved on 1 November 2024.
+    Why is this bad? Prices change: the prices of on-demand requests were halved on 1 November 2024.
 
     Fix: look up the current price, and state the date in the source of the claim: `Claim("$0.625 per million writes",
     "pricing page, 2026-08")`.
 
-    Source: the pricing page; the date of the prices in the package.
+    Source: the pricing page; the date of the prices included with keyplan.
     """
     for name, claim, place in of_all(subject):
         yield from _price_age(subject, name, claim, place)
@@ -116,19 +118,19 @@ def _price_age(subject: Subject, name: str, claim: Claim, place: Place) -> Itera
 
 
 _FORMER_FACTOR = 2.0
-"""The price of a unit on demand before 2024-11-01, relative to the current one."""
+"""The ratio of on-demand prices before 2024-11-01 to current prices."""
 
 
 @design_rule("KP820", "warning")
 def wrong_price(subject: Subject) -> Iterator[Finding]:
     """Claimed price is wrong
 
-    Finds claims of the price of a million requests that differ by more than 1 % from the prices in the package (on
-    demand, Standard class).
+    Finds claims of the price of a million requests that differ by more than 1 % from the prices included with keyplan
+    (on-demand capacity, Standard table class).
 
-    Why is this bad? $0.25 and $1.25 for a million reads and writes were right in us-east-1 until 31 October 2024; the
-    prices are now half of that. A read unit is 4 KB read consistently, a write unit is 1 KB, and each index adds its
-    own units, so a million requests can cost more.
+    Why is this bad? The prices of $0.25 and $1.25 for a million reads and writes were correct in us-east-1 until 31
+    October 2024, and were then halved. They are prices of units, not requests: a read unit covers a consistent read of
+    up to 4 KB, a write unit covers up to 1 KB, and each index adds units. A million requests can therefore cost more.
 
     Fix: state the price with its Region and date, or let `keyplan price` compute it.
 
@@ -161,15 +163,15 @@ def _price_difference(subject: Subject, name: str, claim: Claim, place: Place) -
 def wrong_units(subject: Subject) -> Iterator[Finding]:
     """Claimed units are wrong
 
-    Finds claims of units that a call cannot cost (error), or that are below the estimate from the declared numbers and
-    sizes (warning). One finding lists the patterns with the same claim.
+    Finds claims of capacity units that a call cannot use (error), or that are lower than the estimate from the declared
+    numbers and sizes (warning). One finding lists the patterns with the same claim.
 
-    Why is this bad? Write units are whole: each write costs one per KB, rounded up, and at least one, also for a
-    deletion. Every index that contains the item adds its own units, and twice if its key changes. "0.5 WCU" and "1.5
-    WCU" are impossible, and so is "1 WCU" with an index. A read of 4 KB costs one unit if it is consistent, and half a
-    unit otherwise. It is billed for the items that it reads, not for those that it returns.
+    Why is this bad? A write uses one unit per KB, rounded up, and a delete uses at least one. Every index that contains
+    the item adds units, and twice as many if the index key changes. "0.5 WCU" and "1.5 WCU" are impossible, and so is
+    "1 WCU" with an index. A read of 4 KB uses one unit if it is consistent, and half a unit otherwise. Items that a
+    filter removes are billed like returned items.
 
-    Fix: use the figures of `keyplan explain` and `keyplan verify`, and state the item size to which they apply.
+    Fix: use the figures from `keyplan explain` and `keyplan verify`, and state the item size to which they apply.
 
     Source: developer guide, "DynamoDB read and write operations" and "Provisioned throughput considerations for global
     secondary indexes".
@@ -214,7 +216,7 @@ def _write_claim(
 
 
 def _certain_indexes(pattern: Pattern[..., Any], estimate: Expected) -> dict[str, float]:
-    """Return the units of indexes that every such write costs."""
+    """Return the units that every such write uses in indexes, by index name."""
     entity = pattern.plan.entity
     sure = [
         bound.index.name
@@ -255,19 +257,21 @@ def _units_finding(pattern: Pattern[..., Any], claim: Claim, severity: Severity,
 
 
 _PAGE_MS = 20.0
-"""A low estimate for reading and sending one full page."""
+"""A low estimate of the time that DynamoDB needs to read and send a full page, in milliseconds."""
 
 
 @design_rule("KP823", "warning")
 def wrong_latency(subject: Subject) -> Iterator[Finding]:
     """Claimed latency is too low
 
-    Finds claims of a few milliseconds for scans, and for queries that read many pages, assuming 20 ms per page.
+    Finds claims of a latency of a few milliseconds for scans, and for queries that read many pages, assuming 20 ms per
+    page.
 
-    Why is this bad? A read of one item or a small page takes milliseconds. A scan, or a query of thousands of items,
+    Why is this bad? Reading one item or a small page takes milliseconds. A scan, or a query for thousands of items,
     reads pages of 1 MB one after the other.
 
-    Fix: name the patterns that the latency applies to, and give the others an index, a counter or a job.
+    Fix: state to which patterns the latency applies. For the other patterns, use an index, a counter or a background
+    job.
 
     Source: developer guide, "What is Amazon DynamoDB" (latency of item operations), "Scanning tables" and "Paginating
     table query results" (1 MB a page).

@@ -1,4 +1,4 @@
-"""Rules about the protection of large tables."""
+"""Rules for the protection of large tables."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ _MANY_ITEMS = 100_000
 def no_point_in_time_recovery(subject: Subject) -> Iterator[Finding]:
     """Table has no point-in-time recovery
 
-    Finds tables with at least 100,000 permanent items and no point-in-time recovery. One finding lists them.
+    Finds tables with at least 100,000 items that do not expire, if they have no point-in-time recovery. One finding
+    lists the tables.
 
-    Why is this bad? A wrong deployment can empty a table in minutes. Point-in-time recovery restores any second of the
-    last 35 days to a new table. Without it, only manual backups remain.
+    Why is this bad? A faulty deployment can empty a table in minutes. Point-in-time recovery restores the state at any
+    second of the last 35 days into a new table. Without it, only manual backups can be restored.
 
     Fix: declare `point_in_time_recovery=True`.
 
@@ -48,10 +49,10 @@ def no_point_in_time_recovery(subject: Subject) -> Iterator[Finding]:
 def no_deletion_protection(subject: Subject) -> Iterator[Finding]:
     """Table has no deletion protection
 
-    Finds tables with 100,000 items or more and no deletion protection. One finding lists them.
+    Finds tables with 100,000 items or more and no deletion protection. One finding lists the tables.
 
     Why is this bad? One DeleteTable call deletes the table, for example from a script in the wrong account, or because
-    a stack was renamed. The protection is free and can be disabled when needed.
+    a stack was renamed. The protection is free and can be disabled.
 
     Fix: declare `deletion_protection=True`.
 

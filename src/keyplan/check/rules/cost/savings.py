@@ -1,4 +1,4 @@
-"""Rules about cost: capacity mode, table class, consistent reads, attribute names and scans."""
+"""Rules for cost: capacity mode, table class, consistent reads, attribute names and scans."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _MODE_SHARE, _MODE_FLOORS = 2 / 3, 5
 def capacity_mode(subject: Subject) -> Iterator[Finding]:
     """Other capacity mode is cheaper
 
-    Finds tables that would cost a third less in the other capacity mode at the declared rates, if this saves at least
-    five times the design's `cost_floor`. On-demand cost is based on average rates, and provisioned cost on peak rates
-    at 70 % utilization. Tables with queries of an unknown number of items are skipped (KP509).
+    Finds tables whose cost at the declared rates would be at least a third lower in the other capacity mode, if this
+    saves at least five times the design's `cost_floor`. On-demand cost is based on average rates, and provisioned cost
+    on peak rates at 70 % utilization. Tables with queries that read an unknown number of items are skipped (KP509).
 
     Why is this bad? On-demand capacity is billed per request. Provisioned capacity is billed by the hour, whether it is
     used or not. A steady load is much cheaper with provisioned capacity. A rare or bursty load is cheaper with
     on-demand capacity.
 
-    Fix: declare the other mode. It can be changed while the table is in use.
+    Fix: declare the other mode. The mode can be changed while the table is in use.
 
     Source: developer guide, "DynamoDB throughput capacity" and "Cost optimization: evaluate your table capacity mode";
-    prices in the package.
+    the prices included with keyplan.
     """
     guessed = {cost.table for cost in subject.month.patterns if cost.requests and not cost.expected.is_counted}
     for table, cost in zip(subject.tables, subject.month.tables, strict=True):
@@ -61,13 +61,15 @@ _CLASS_SHARE = 0.9
 def table_class(subject: Subject) -> Iterator[Finding]:
     """Other table class is cheaper
 
-    Finds on-demand tables that would cost a tenth less in the other table class, if this saves at least the design's
-    `cost_floor`. Costs are based on declared numbers, sizes and rates, without the free storage of the account.
+    Finds on-demand tables whose cost would be at least 10 % lower in the other table class, if this saves at least the
+    design's `cost_floor`. Costs are based on declared numbers, sizes and rates, without the free storage of the
+    account.
 
-    Why is this bad? Standard-Infrequent Access stores for 40 % of the price and charges a quarter more per request. It
-    is cheaper for tables whose storage costs more than their requests: logs, archives, old orders.
+    Why is this bad? The Standard-Infrequent Access class charges 40 % of the Standard price for storage, and 25 % more
+    for requests. It is cheaper for tables whose storage costs more than their requests, such as logs, archives and old
+    orders.
 
-    Fix: declare the other `table_class`. It can be changed twice in thirty days while the table is in use.
+    Fix: declare the other `table_class`. The class can be changed twice in thirty days while the table is in use.
 
     Source: developer guide, "DynamoDB table classes" and "Cost optimization: evaluate your table class selection".
     """
@@ -101,11 +103,11 @@ def _standard_cost(cost: TableCost, book: PriceBook) -> float:
 def unneeded_consistent_read(subject: Subject) -> Iterator[Finding]:
     """Consistent read is not needed
 
-    Finds consistent reads whose additional cost is at least the design's `cost_floor`, and that declare neither
-    `after=[...]` (the writes that the read must show) nor `decides=...`.
+    Finds consistent reads that declare neither `after=[...]` (the writes whose results they must return) nor
+    `decides=...`, if their additional cost is at least the design's `cost_floor`.
 
-    Why is this bad? A consistent read costs twice as many units as an eventually consistent one, and is only needed to
-    show a write of the last second.
+    Why is this bad? A consistent read costs twice as many units as an eventually consistent one, and is needed only to
+    return writes of the last second.
 
     Fix: remove `consistent=True`, or declare why it is needed.
 
@@ -135,14 +137,14 @@ _NAME_SHARE = 1 / 3
 def long_attribute_names(subject: Subject) -> Iterator[Finding]:
     """Attribute names cost more than they need
 
-    Finds entities whose attribute names are a third of the declared item size, and whose names cost at least the
-    design's `cost_floor` per month in storage.
+    Finds entities whose attribute names take up at least a third of the declared item size, if storing these names
+    costs at least the design's `cost_floor` per month.
 
-    Why is this bad? The name of each attribute is stored with each item, and again in each index that projects it; it
-    counts toward units and storage. With a hundred million small items, names such as `lastNotificationTimestamp` are
-    most of the bill.
+    Why is this bad? The name of each attribute is stored in each item, and again in each index that projects the
+    attribute. It counts toward units and storage. With a hundred million small items, names such as
+    `lastNotificationTimestamp` cause most of the cost.
 
-    Fix: store fields under short names: `Annotated[datetime, Attribute("lnt")]`. The program keeps the long names.
+    Fix: store fields under short names: `Annotated[datetime, Attribute("lnt")]`. Programs still use the long names.
 
     Source: developer guide, "DynamoDB item sizes and formats" and "Best practices for storing large items and
     attributes".
@@ -183,14 +185,14 @@ _EXPORTS_A_MONTH = 30
 def export_instead_of_scan(subject: Subject) -> Iterator[Finding]:
     """Export is cheaper than scans
 
-    Finds tables whose scans cost more than a daily export, by at least the design's `cost_floor`.
+    Finds tables whose scans cost more than a daily export, if the difference is at least the design's `cost_floor`.
 
-    Why is this bad? A scan bills every item each time. An export to S3 is billed once per GB, uses no capacity, and
-    can be read any number of times.
+    Why is this bad? Each scan is billed for every item in the table. An export to S3 is billed once per GB, uses no
+    capacity, and can be read any number of times.
 
     Fix: export the table (this requires point-in-time recovery) and let jobs read the export.
 
-    Source: developer guide, "DynamoDB data export to Amazon S3: how it works"; prices in the package.
+    Source: developer guide, "DynamoDB data export to Amazon S3: how it works"; the prices included with keyplan.
     """
     costs = {(cost.table, cost.name): cost for cost in subject.month.patterns}
     for table, month in zip(subject.tables, subject.month.tables, strict=True):
@@ -216,15 +218,14 @@ _EXPIRING_FACTOR, _EXPIRING_WRITES = 10, 10.0
 def mixed_retention_table(subject: Subject) -> Iterator[Finding]:
     """Short-lived and permanent items share a table
 
-    Finds tables with a stream or point-in-time recovery in which entities that expire are written at least ten times
-    per second, and more than ten times as often as other entities.
+    Finds tables with a stream or point-in-time recovery in which expiring entities are written at least ten times per
+    second, and more than ten times as often as the other entities.
 
-    Why is this bad? Stream, recovery, capacity and class belong to the table. If clicks and orders share a table, and
-    clicks are written a thousand times as often, the stream and recovery that only the orders need are billed for every
-    click. An accident with one entity affects both.
+    Why is this bad? Streams, recovery, capacity and table class are settings of the whole table. If clicks and orders
+    share a table, and clicks are written a thousand times as often, the stream and recovery that only the orders need
+    are billed for every click. A table that is deleted or throttled affects both.
 
-    Fix: give entities that are written often and kept briefly their own table. Transactions and batch reads work
-    across tables.
+    Fix: give expiring entities that are written often their own table. Transactions and batch reads work across tables.
 
     Source: developer guide, "Data modeling foundations in DynamoDB" (multi-table design).
     """

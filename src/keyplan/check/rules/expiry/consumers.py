@@ -1,4 +1,4 @@
-"""Rules about consumers of streams."""
+"""Rules for consumers of streams."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def too_many_stream_readers(subject: Subject) -> Iterator[Finding]:
 
     Finds tables with more than two consumers.
 
-    Why is this bad? A shard of a stream serves two readers; a third throttles all of them. Each function attached to
-    the stream is a reader, and so is the replication of a global table.
+    Why is this bad? A shard of a stream supports two readers. If a third one reads it, requests of all readers are
+    throttled. Each function attached to the stream is a reader, and so is the replication of a global table.
 
-    Fix: let one reader pass the changes on: one worker that calls several consumers, or a topic behind a single
-    function.
+    Fix: let one reader distribute the changes: a worker that calls several consumers, or a function that publishes to a
+    topic.
 
     Source: developer guide, "Change data capture for DynamoDB Streams": no more than two processes per shard.
     """
@@ -49,10 +49,10 @@ def too_many_stream_readers(subject: Subject) -> Iterator[Finding]:
 def unlimited_retries(subject: Subject) -> Iterator[Finding]:
     """Consumer retries without limit
 
-    Finds consumers without `retries=`. One finding lists them.
+    Finds consumers without `retries=`. One finding lists the consumers.
 
-    Why is this bad? A failing batch is retried for the 24 hours for which the stream keeps it. Later records in the
-    shard are not delivered until then, and the failing change is finally lost.
+    Why is this bad? A failing batch is retried until its records leave the stream after 24 hours. Until then, later
+    records in the shard are not delivered. The failing change is then lost.
 
     Fix: declare `retries=5` or similar, and `on_failure=` for changes that still fail. Batches are halved to find the
     failing record unless `bisect=False`.
@@ -80,11 +80,11 @@ def no_dead_letter_destination(subject: Subject) -> Iterator[Finding]:
 
     Finds consumers without `on_failure=`. If KP708 reports missing `retries=`, its fix includes both options.
 
-    Why is this bad? When retries are used up, or the stream no longer keeps the record, the change is dropped. It is
-    unknown which change was lost, and the consumer's aggregate, search index or lake stays wrong.
+    Why is this bad? After the last retry, or when the record leaves the stream, the change is dropped. Nothing shows
+    which change was lost, and the consumer's aggregate, search index or data lake remains wrong.
 
-    Fix: declare a destination with `on_failure="..."`: a queue, a topic or a folder. Its records can be delivered
-    again.
+    Fix: declare a destination with `on_failure="..."`: a queue, a topic or a folder. The records stored there can be
+    delivered again.
 
     Source: Lambda developer guide, "Retain discarded records for a DynamoDB event source".
     """
@@ -106,12 +106,12 @@ def no_dead_letter_destination(subject: Subject) -> Iterator[Finding]:
 def missing_stream_image(subject: Subject) -> Iterator[Finding]:
     """Stream does not contain a required image
 
-    Finds consumers of a table that has no stream, or whose stream view does not contain the old or new image that they
-    need (error), and consumers of a table whose stream view is not declared (warning).
+    Finds consumers of a table without a stream, and consumers that need an old or new image that the stream's view type
+    does not contain (error). Also finds consumers of a table whose view type is not declared (warning).
 
-    Why is this bad? The view decides what records contain: keys, the item before the change, after it, or both. A
-    consumer that compares both images needs both; a consumer of deletions needs the old image. The view cannot be
-    changed: a new stream replaces the old one.
+    Why is this bad? The view type determines what records contain: only keys, the item before the change, the item
+    after it, or both. A consumer that compares the images needs both, and a consumer of deletions needs the old image.
+    The view type of a stream cannot be changed: a new stream replaces the old one.
 
     Fix: declare `stream="NEW_AND_OLD_IMAGES"`. It has no additional cost.
 
@@ -157,13 +157,15 @@ def _missing_image(table: Table, consumer: Consumer, needs: frozenset[str]) -> I
 def non_idempotent_consumer(subject: Subject) -> Iterator[Finding]:
     """Consumer is not idempotent
 
-    Finds consumers without `idempotent=True`. One finding lists them.
+    Finds consumers without `idempotent=True`. One finding lists the consumers.
 
-    Why is this bad? Changes are delivered at least once: after a timeout, a deployment or a failure late in a batch,
-    handled changes are delivered again. A consumer that sends, adds or appends does so again.
+    Why is this bad? Changes are delivered at least once: after a timeout, a deployment or a failure in a batch, changes
+    that were already processed are delivered again. A consumer that sends messages, adds numbers or appends values then
+    does so twice.
 
-    Fix: write under a key made from the change (its `event_id`, or the item's key and `sequence_number`) if it does
-    not exist yet, or set values instead of adding. Then declare `idempotent=True`.
+    Fix: store the result under a key that identifies the change (its `event_id`, or the item's key and
+    `sequence_number`) if that key does not exist yet. Or set values instead of adding to them. Then declare
+    `idempotent=True`.
 
     Source: Lambda developer guide, "Using Lambda to process records from Amazon DynamoDB Streams": each event is
     processed at least once, and duplicate processing can occur.
@@ -184,21 +186,21 @@ def non_idempotent_consumer(subject: Subject) -> Iterator[Finding]:
 
 _DROPPED_SHARE = 0.5
 _CALL_DOLLARS = 0.2e-6 * HOURS_A_MONTH * 3600
-"""The monthly cost of one Lambda call per second, at $0.20 per million."""
+"""The monthly cost of one Lambda call per second, at $0.20 per million calls."""
 
 
 @design_rule("KP712", "advice")
 def unfiltered_consumer(subject: Subject) -> Iterator[Finding]:
     """Consumer receives mostly unrelated changes
 
-    Finds consumers without `filter=` for which more than half of the table's declared writes are of other entities, if
-    one call for each of these changes costs at least the design's `cost_floor` per month. One finding lists the
+    Finds consumers without `filter=` if more than half of the table's declared writes are writes of other entities, and
+    one call for each of these writes costs at least the design's `cost_floor` per month. One finding lists the
     consumers of a table.
 
-    Why is this bad? The consumer is called for all changes if nothing filters them. Each call costs, and related
-    changes wait behind unrelated ones.
+    Why is this bad? Without a filter, the consumer is called for all changes. Each call is billed, and relevant changes
+    wait behind unrelated ones.
 
-    Fix: declare the related changes with `filter=` (a condition, or `changed("status")`), and add the entity's key
+    Fix: declare the relevant changes with `filter=` (a condition, or `changed("status")`), and add the entity's key
     prefix and the kind of change to the filter of a Lambda event source.
 
     Source: Lambda developer guide, "Control which events Lambda sends to your function" (event filtering).
@@ -238,15 +240,16 @@ def _dropped_changes(subject: Subject, table: Table, consumer: Consumer) -> Iter
 def expiry_events_ignored(subject: Subject) -> Iterator[Finding]:
     """Consumer ignores expiry
 
-    Finds consumers of `Removed` but not `Expired` for entities that expire.
+    Finds consumers that handle `Removed` but not `Expired` for an entity that expires.
 
-    Why is this bad? Expired items leave the table through the stream as deletions by the service. If the consumer
-    handles only `Removed`, its copy of the data keeps expired sessions. The events are separate, because expired items
-    would otherwise appear to be deleted by their owners.
+    Why is this bad? In the stream, the expiry of an item appears as a delete by the service. If a consumer handles only
+    `Removed`, its copy of the data still contains the expired items. The two events are separate, so that expired items
+    do not appear to be deleted by a user.
 
     Fix: handle `Expired[...]` next to `Removed[...]`.
 
-    Source: developer guide, "DynamoDB Streams and time to live": records of expiry carry the service's own identity.
+    Source: developer guide, "DynamoDB Streams and time to live": records of expired items contain the identity of the
+    service.
     """
     for table in subject.tables:
         names = {ttl.attribute for ttl in table.schema.ttls}
@@ -273,10 +276,11 @@ def expiry_events_ignored(subject: Subject) -> Iterator[Finding]:
 def modifications_ignored(subject: Subject) -> Iterator[Finding]:
     """Consumer ignores modifications
 
-    Finds consumers of `Inserted` but not `Modified` for entities with a field of declared choices that writes change.
+    Finds consumers that handle `Inserted` but not `Modified` for an entity, if writes change a field of the entity with
+    declared choices.
 
-    Why is this bad? An item that is put again or changes its state is delivered as `Modified`. An attempt that starts
-    as "in-progress" and is later "completed" is only seen unfinished.
+    Why is this bad? If an existing item is put or its state changes, the change is delivered as `Modified`. A consumer
+    of `Inserted` receives an attempt as "in-progress", but never as "completed".
 
     Fix: handle `Modified` too: `filter=changed("status", becomes="completed")` also matches insertions with that value.
     This requires the old and the new image.
@@ -302,7 +306,9 @@ def modifications_ignored(subject: Subject) -> Iterator[Finding]:
 
 
 def _changes(works: list[Work], entity: EntitySpec) -> Iterator[tuple[Work, str]]:
-    """Yield writes that can change a field with declared choices of an existing item, with the field."""
+    """Yield each write that can change a field with declared choices of an existing item, with the name of
+    the field.
+    """
     for name, field in entity.fields.items():
         if choices_of(field) and field.type_code != "BOOL":
             yield from ((work, name) for work in works if _can_change(work, name))
@@ -318,14 +324,14 @@ def _can_change(work: Work, state: str) -> bool:
 def stream_without_consumer(subject: Subject) -> Iterator[Finding]:
     """Stream has no consumer
 
-    Finds tables with `stream=` and patterns, for which the design declares no consumer.
+    Finds tables with `stream=` and at least one pattern if the design declares no consumer for them.
 
-    Why is this bad? Records are deleted after 24 hours: changes that nothing reads in that time are lost, and a reader
-    that is added later starts without them. If a function does read the stream, the checks do not see which images and
-    events it needs, and how it handles failures.
+    Why is this bad? Stream records are deleted after 24 hours. Changes that nothing reads in that time are lost, and a
+    consumer that is added later does not receive them. If a function outside the design reads the stream, keyplan
+    cannot check which images and events it needs and how it handles failures.
 
-    Fix: declare the consumer (`@table.on_change(Task)`), or leave out `stream=`: it can be enabled later without
-    downtime. Suppress the finding if a program outside of the design reads the stream.
+    Fix: declare the consumer (`@table.on_change(Task)`), or remove `stream=`: a stream can be enabled later without
+    downtime. Suppress the finding if a program outside the design reads the stream.
 
     Source: developer guide, "Change data capture for DynamoDB Streams" (records are retained for 24 hours).
     """

@@ -1,4 +1,4 @@
-"""Rules about time to live."""
+"""Rules for time to live."""
 
 from __future__ import annotations
 
@@ -49,18 +49,19 @@ ttl_not_a_number = fault_rule(
 
 _MILLISECOND_NAME = re.compile(r"_(ms|millis|milliseconds)$")
 _TOO_LARGE_FOR_SECONDS = 10**11
-"""Seconds until the year 5138; as milliseconds, a time in 1973."""
+"""As seconds, a time in the year 5138; as milliseconds, a time in 1973."""
 
 
 @design_rule("KP702", "error", "advice")
 def ttl_in_milliseconds(subject: Subject) -> Iterator[Finding]:
     """Expiry is in milliseconds
 
-    Finds TTL fields stored in milliseconds: with `Attribute(stored="epoch_ms")`, or with a default, minimum or example
-    (`Field(examples=[...])`) too large for seconds (error), or with a name such as `until_ms` (advice).
+    Finds TTL fields that are stored in milliseconds. Fields with `Attribute(stored="epoch_ms")`, and fields whose
+    default, minimum or example (`Field(examples=[...])`) is too large for seconds, are errors. Fields with a name such
+    as `until_ms` are advice.
 
-    Why is this bad? DynamoDB reads the value as seconds. In milliseconds, it is about 50,000 years ahead, so nothing
-    expires.
+    Why is this bad? DynamoDB reads the value as seconds. A value in milliseconds is a time about 50,000 years in the
+    future, so the item never expires.
 
     Fix: store seconds: declare a `datetime` field without `stored=`, or an `int` in seconds.
 
@@ -83,7 +84,7 @@ def ttl_in_milliseconds(subject: Subject) -> Iterator[Finding]:
 
 
 def _millisecond_evidence(field: StoredField) -> Severity | None:
-    """Return the severity for a field that may be in milliseconds: its marker and values are proof, its name a hint."""
+    """Return the severity for a field that may contain milliseconds, or None. A name alone is advice."""
     if field.stored == "epoch_ms":
         return "error"
     if field.type_code != "N" or field.stored is not None:
@@ -115,14 +116,14 @@ multiple_ttl_attributes = fault_rule(
 def expired_items_read(subject: Subject) -> Iterator[Finding]:
     """Read returns expired items
 
-    Finds reads of entities that expire in a table with `literal=True`, which sends requests as stated. One finding
-    lists the patterns of a table. Other reads drop expired items, unless `expired=True` asks for them.
+    Finds reads of expiring entities in a table with `literal=True`, which disables keyplan's additions to requests. One
+    finding lists the patterns of a table. In other tables, reads omit expired items unless they declare `expired=True`.
 
     Why is this bad? DynamoDB deletes expired items in the background within a few days. Until then, reads return
-    closed sessions and past offers as if they were valid.
+    expired sessions and offers as if they were valid.
 
-    Fix: remove `literal=True`: reads then drop items whose expiry has passed. Suppress the finding if the program needs
-    them, for example to clean up.
+    Fix: remove `literal=True`: reads then omit expired items. Suppress the finding if the program needs expired items,
+    for example to clean up.
 
     Source: developer guide, "Working with expired items and time to live (TTL)".
     """
@@ -154,15 +155,15 @@ def expired_items_read(subject: Subject) -> Iterator[Finding]:
 def ttl_as_event(subject: Subject) -> Iterator[Finding]:
     """Expiry is used as an event
 
-    Finds tables whose `TTL(sets=...)` expects expiry to set fields, and reads with `expired=True` that decide
-    something, unless the write that they guard (`guards=`) has a condition on the expiry.
+    Finds tables whose `TTL(sets=...)` expects that fields change when an item expires. Also finds reads with
+    `expired=True` and `decides=`, unless the write that depends on the read (`guards=`) has a condition on the expiry.
 
-    Why is this bad? Expiry deletes an item, up to days after its time. It does not change fields, set states or end
-    sessions on time.
+    Why is this bad? DynamoDB deletes an expired item, up to several days after its expiry. It does not change fields,
+    set states or end sessions on time.
 
-    Fix: compare the expiry with the clock: reads drop expired items automatically; add it to conditions of writes
-    (`.condition(F.expires_at > now)`); derive a state such as "expired" when reading. If a state must be stored, set it
-    with a job.
+    Fix: compare the expiry with the current time. Reads omit expired items automatically. Add the expiry to conditions
+    on writes (`.condition(F.expires_at > now)`), and derive a state such as "expired" when reading. If the state must
+    be stored, set it with a background job.
 
     Source: developer guide, "Using time to live (TTL)" and "Working with expired items".
     """
@@ -186,7 +187,7 @@ def ttl_as_event(subject: Subject) -> Iterator[Finding]:
 
 
 def _compares_expiry(write: Pattern[..., Any]) -> bool:
-    """Return True if a write has a condition on the expiry time of its item."""
+    """Return True if a write has a condition on the expiry of its item."""
     return any(
         step.entity.fields[path.field].attribute == step.entity.expiry_attribute
         for step in steps_in(write)
@@ -213,11 +214,11 @@ _LONG_PAST = datetime(2021, 11, 1, tzinfo=UTC)
 def ttl_too_old(subject: Subject) -> Iterator[Finding]:
     """Expiry is more than five years in the past
 
-    Finds TTL defaults and constants before November 2021, TTL numbers with a maximum before that date, and TTL fields
-    that are durations.
+    Finds TTL fields with a default or maximum before November 2021, TTL fields that are durations, and writes that set
+    such a time as a constant.
 
-    Why is this bad? DynamoDB ignores a TTL value more than five years in the past, so the item stays permanently. An
-    expiry of 0 or 1 does not delete an item at once, and a duration of 7,200 seconds is a time in 1970.
+    Why is this bad? DynamoDB ignores a TTL value more than five years in the past, so the item is never deleted. An
+    expiry of 0 or 1 does not delete an item immediately, and a duration of 7,200 seconds is read as a time in 1970.
 
     Fix: set the expiry to the current or a future time, or delete the item.
 
@@ -238,7 +239,7 @@ def ttl_too_old(subject: Subject) -> Iterator[Finding]:
 
 
 def _past_value(field: StoredField) -> str | None:
-    """Return the problem with all values of a field or with its default, or None."""
+    """Return a description of a field's default or maximum that DynamoDB ignores as an expiry, or None."""
     default = field.info.default
     if field.annotation is timedelta:
         return "is a duration, which TTL reads as a time in 1970"
@@ -268,12 +269,13 @@ def _ignored_expiry(what: str, subject: str, place: Place, table: Place) -> Find
 def guard_without_ttl(subject: Subject) -> Iterator[Finding]:
     """Item and its uniqueness guard expire separately
 
-    Finds items that guard a unique value, such as `EMAIL#{email}`, if only the guard or only its item expires.
+    Finds entities that reserve a unique value for their owner, such as `EMAIL#{email}`, if only the guard or only the
+    owner expires.
 
-    Why is this bad? If only the item expires, the value can never be used again. If only the guard expires, another
-    item can use the value while the first item still exists.
+    Why is this bad? If only the owner expires, the value cannot be used again. If only the guard expires, another item
+    can use the value while the owner still exists.
 
-    Fix: give both the same expiry in the same transaction. Sentinels of `unique=` expire with their items.
+    Fix: give both the same expiry in the same transaction. The guards that `unique=` creates expire with their items.
 
     Source: developer guide, "Using time to live (TTL)": expiry is per item; AWS blog, "Simulating Amazon DynamoDB
     unique constraints using transactions".
@@ -299,17 +301,18 @@ def expiry_orphans_children(subject: Subject) -> Iterator[Finding]:
     """Expiry leaves orphaned items
 
     Finds entities without an expiry whose owner expires, unless a consumer handles the owner's `Expired` event. The key
-    of a child has all key fields of its owner and more, and the child is in the owner's partition. An item in another
-    partition counts as a child if the owner's key has two or more fields, or its only field is named after the owner
-    (`question_id` of a Question). The finding is then advice, because the fields could refer to another entity.
+    of a child contains all key fields of its owner and at least one more, and the child is in the owner's partition. An
+    item in another partition counts as a child if the owner's key has two or more fields, or if the only field of that
+    key is named after the owner (`question_id` of a Question). The finding is then advice, because the fields could
+    refer to another entity.
 
-    Why is this bad? Expiry deletes one item. Answers to a question or lines of an order remain, are billed, and are
-    read as if the question or order still existed.
+    Why is this bad? DynamoDB deletes only the expired item. The answers to a question or the lines of an order remain,
+    are billed, and are read as if the question or order still existed.
 
-    Fix: give the children an expiry too, or delete them when the stream reports that their owner expired. An optional
-    expiry is enough: set it for owners that expire.
+    Fix: give the children an expiry too, or delete the children when the stream reports that their owner expired. An
+    optional expiry is sufficient: set it if the owner expires.
 
-    Source: developer guide, "Using time to live (TTL)": expiry works on single items.
+    Source: developer guide, "Using time to live (TTL)": items expire individually.
     """
     entities = [entity for _, entity in subject.entities]
     watched = entities_with_consumer(subject, "expired")

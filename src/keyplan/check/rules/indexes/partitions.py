@@ -1,4 +1,4 @@
-"""Rules about the partitions of indexes: their size and number."""
+"""Rules for the partitions of indexes: their size and number."""
 
 from __future__ import annotations
 
@@ -24,13 +24,15 @@ from keyplan.design.workload import Distinct
 def local_index_collection_size(subject: Subject) -> Iterator[Finding]:
     """Item collection with local indexes can exceed 10 GB
 
-    Finds tables with local indexes whose largest item collection exceeds 10 GB by the declared numbers (warning), or
-    has an unknown size (advice).
+    Finds tables with local indexes whose largest item collection exceeds 10 GB according to the declared numbers
+    (warning), or has an unknown size (advice).
 
-    Why is this bad? With a local index, all items of a partition key and their index entries may total at most 10 GB.
-    Each write beyond that fails with ItemCollectionSizeLimitExceededException, and the index cannot be removed.
+    Why is this bad? In a table with a local index, all items with the same partition key and their copies in local
+    indexes can have a total size of at most 10 GB. A write that exceeds this size fails with
+    ItemCollectionSizeLimitExceededException, and the index cannot be removed.
 
-    Fix: use global indexes, which have no such limit, or let the partition key grow with the data (user and year).
+    Fix: use global indexes, which have no such limit, or use a partition key with a number of values that grows with
+    the data (user and year).
 
     Source: developer guide, "Local Secondary Indexes", item collection size limit.
     """
@@ -63,7 +65,10 @@ def local_index_collection_size(subject: Subject) -> Iterator[Finding]:
 
 
 def _largest_collection(entity: EntitySpec, others: Sequence[EntitySpec]) -> float | None:
-    """Return the size in bytes of an entity's largest item collection, including entries in local indexes."""
+    """Return the size of an entity's largest item collection in bytes, including its copies in local indexes.
+
+    The size is None if it is unknown.
+    """
     items, share = entity.volume, key_share(entity.key.partition, entity, {}, others)
     if items is None or share is None:
         return None
@@ -75,7 +80,7 @@ def _largest_collection(entity: EntitySpec, others: Sequence[EntitySpec]) -> flo
 
 
 _FEW_KEYS = 10
-"""The largest number of partition keys for which an index without declared rates is reported."""
+"""The maximum number of partition keys for which an index without declared rates is reported."""
 _SMALL_TABLE = 1_000
 
 
@@ -83,13 +88,14 @@ _SMALL_TABLE = 1_000
 def low_cardinality_index_key(subject: Subject) -> Iterator[Finding]:
     """Index has few partition keys
 
-    Finds global indexes whose partition key is a status, a type or a constant. With declared rates, an index is
-    reported if one key uses more than half of the throughput of a partition (KP501 reports keys that exceed it).
-    Without rates, an index is reported if it has up to ten keys with more than a thousand items.
+    Finds global indexes whose partition key has few values, such as a status, a type or a constant. If rates are
+    declared, an index is reported if one key uses more than half of a partition's throughput (KP501 reports keys that
+    exceed it). Otherwise, an index is reported if it has at most ten partition keys, each with more than a thousand
+    items.
 
-    Why is this bad? All entries with one partition key share 1,000 write and 3,000 read units per second, and a sort
-    key that follows the time prevents the partition from being split. If one key is throttled, so are writes of the
-    table.
+    Why is this bad? All items with the same partition key share 1,000 write and 3,000 read units per second, and a sort
+    key that increases with time prevents DynamoDB from splitting the partition. If writes to one key of the index are
+    throttled, so are writes to the table.
 
     Fix: shard the key (`FEED#{post_id:shard(8)}`, read with `every_shard()`), put a field with many values first (the
     tenant, the day), or make the index sparse.
@@ -152,7 +158,7 @@ def _peak_reads(subject: Subject, table: Table, index: Index) -> float:
 
 
 def _distinct_keys(entity: EntitySpec, bound: BoundKey) -> Distinct | None:
-    """Return the number of partition key values, or None if it is large or unknown."""
+    """Return the number of partition key values in an index, or None if it is unknown or not small."""
     count, hottest = 1, 1.0
     for part in bound.partition:
         for name, shards in _fields_and_shards(part):
@@ -166,7 +172,7 @@ def _distinct_keys(entity: EntitySpec, bound: BoundKey) -> Distinct | None:
 
 
 def _fields_and_shards(part: BoundKeyAttribute) -> Iterator[tuple[str, int]]:
-    """Yield the fields of a key attribute with their number of hash shards."""
+    """Yield each field of a key attribute with the number of its hash shards."""
     if part.template is None:
         yield from ((name, 0) for name in part.fields)
         return

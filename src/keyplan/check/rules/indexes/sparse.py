@@ -1,4 +1,4 @@
-"""Rules about sparse indexes."""
+"""Rules for sparse indexes."""
 
 from __future__ import annotations
 
@@ -34,9 +34,10 @@ from keyplan.design.planning.plan import Plan
 def accidental_sparse_index(subject: Subject) -> Iterator[Finding]:
     """Index omits items without a value
 
-    Finds queries of an index whose key contains an optional field, unless the query requires a value or a lower bound
-    of the field, or the design declares the index as sparse: `only_if=F.due_date.exists()` on the key, or the share of
-    items with the field, `Volume(present={"due_date": 0.3})`.
+    Finds queries on an index whose key contains an optional field, unless the query gives a value or a lower bound for
+    the field. Queries are not reported if the design declares that the index is sparse: with
+    `only_if=F.due_date.exists()` on the key, or with the share of items that have the field,
+    `Volume(present={"due_date": 0.3})`.
 
     Why is this bad? An item without a key attribute of an index is not in the index. A subscription that was never
     notified has no `last_notified_at`, so the query for subscriptions to notify never returns it.
@@ -66,13 +67,13 @@ def accidental_sparse_index(subject: Subject) -> Iterator[Finding]:
 
 
 def _unexplained_optional(entity: EntitySpec, bound: BoundKey) -> list[str]:
-    """Return the optional fields of an index key for which the design declares no share of items."""
+    """Return the optional fields of an index key for which the design does not declare how many items have them."""
     declared = entity.volume.present if entity.volume is not None else {}
     return [name for name in bound.fields if entity.fields[name].optional and name not in declared]
 
 
 def _declaration_fix(bound: BoundKey, name: str) -> str:
-    """Return the fix that declares a sparse index. A key of plain fields has no condition."""
+    """Return the instruction for declaring that an index is sparse. A key of plain fields cannot have a condition."""
     share = f"volume=Volume(..., present={{{name!r}: 0.5}}), with the share of items that have it"
     has_template = any(part.template is not None for part in bound.attributes)
     return f"only_if=F.{name}.exists(), or {share}" if has_template else share
@@ -92,10 +93,10 @@ def _required_values(plan: Plan) -> set[str]:
 def sparse_index_never_shrinks(subject: Subject) -> Iterator[Finding]:
     """Items never leave a sparse index
 
-    Finds conditions of index keys that cannot become false: no pattern changes their fields to other values, replaces
-    the item or deletes it, and the item does not expire.
+    Finds conditions on index keys that cannot become false, because no pattern changes the fields of the condition to
+    other values, replaces the item or deletes it, and the item does not expire.
 
-    Why is this bad? The index grows like the table, and so do its queries.
+    Why is this bad? The index grows with the table, and queries on it read more and more items.
 
     Fix: declare the pattern that makes the condition false (`.set(status="done")`), or let the items expire. Suppress
     the finding for a permanent class of items, such as premium accounts.
@@ -136,7 +137,7 @@ def _removes_from_index(work: Work, names: set[str], bound: BoundKey, entity: En
 
 
 def _values_after(plan: Plan) -> dict[str, object]:
-    """Return the values of the fields that an update sets. Removed fields are missing."""
+    """Return the values that an update sets, by field. The value of a removed field is MISSING."""
     return {
         action.path.field: (action.source if action.name == "set" else MISSING)
         for action in plan.actions
@@ -148,13 +149,13 @@ def _values_after(plan: Plan) -> dict[str, object]:
 def sparse_index_never_filled(subject: Subject) -> Iterator[Finding]:
     """Nothing enters a sparse index
 
-    Finds index keys with a condition that no write satisfies, or with an optional field that no write sets: no pattern
-    puts whole items, and no update sets the fields to such values.
+    Finds index keys with a condition that no write satisfies, or with an optional field that no write sets. This is
+    reported only if no pattern puts whole items, and no update sets the fields to the required values.
 
-    Why is this bad? The readers of the index return nothing. For example, if no pattern marks a subscription as due, no
+    Why is this bad? Queries on the index return nothing. For example, if no pattern marks a subscription as due, no
     reminder is sent.
 
-    Fix: declare the update that lets items enter the index, such as `.set(status="open")`, or remove the index.
+    Fix: declare the update that adds items to the index, such as `.set(status="open")`, or remove the index.
 
     Source: developer guide, "Take advantage of sparse indexes".
     """
@@ -178,7 +179,7 @@ def sparse_index_never_filled(subject: Subject) -> Iterator[Finding]:
 
 
 def _can_enter(plan: Plan, bound: BoundKey, names: set[str]) -> bool:
-    """Return True if an update can add an item to an index. Only new items have default values."""
+    """Return True if an update can add an item to an index. Defaults count only if the update can create the item."""
     entity = plan.entity
     values = _values_after(plan)
     values |= {action.path.field: UNKNOWN for action in plan.actions if action.path.field not in values}
@@ -200,13 +201,14 @@ _LARGEST_SHARE = 0.5
 def sparse_index_opportunity(subject: Subject) -> Iterator[Finding]:
     """Index could be sparse
 
-    Finds indexes whose readers all request the same values of a field with few values, if at most half of the items
-    have these values: for example, only open tasks, or only active subscriptions.
+    Finds indexes of which all queries request the same values of a field with few values, such as open tasks or active
+    subscriptions, if at most half of the items have these values.
 
-    Why is this bad? Entries of all other items are written, stored and moved with each change, and never read.
+    Why is this bad? Copies of all other items are written to the index, stored, and updated with each change, but never
+    read.
 
     Fix: give the key a condition: `key("OPEN#{user_id}", "{due_at:utc_ms}", only_if=F.status == "open")`. When an item
-    leaves the state, its entry is then deleted instead of moved.
+    leaves the state, it is then deleted from the index.
 
     Source: developer guide, "Take advantage of sparse indexes".
     """
@@ -250,7 +252,7 @@ def _fields_with_choices(entity: EntitySpec) -> Iterator[tuple[str, tuple[object
 
 
 def _requested_by_all(readers: list[Pattern[..., Any]], name: str) -> list[object] | None:
-    """Return the values that all readers request, or None if one of them accepts any value."""
+    """Return the values of a field that all patterns request, or None if one of the patterns accepts any value."""
     requested: list[object] = []
     for pattern in readers:
         values = _requested_values(pattern.plan, name)

@@ -1,4 +1,4 @@
-"""Rules about unnecessary indexes: unread, redundant, or larger than necessary."""
+"""Rules for unnecessary indexes: unread, redundant, or larger than required."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def unused_index(subject: Subject) -> Iterator[Finding]:
     Finds indexes that no pattern reads, in tables with patterns.
 
     Why is this bad? Every item in an index is written and stored a second time, and an index can throttle the table's
-    writes. Global indexes can be added to a table later, so none need to be reserved.
+    writes. A global index can be added later, when a pattern needs it.
 
-    Fix: drop the index, or declare the pattern that reads it.
+    Fix: remove the index, or declare the pattern that reads it.
 
     Source: developer guide, "Best practices for using secondary indexes in DynamoDB".
     """
@@ -59,7 +59,7 @@ def redundant_index(subject: Subject) -> Iterator[Finding]:
     Why is this bad? The longer key serves the same queries: an index on user and status also serves queries by user.
     Each index is written and stored separately.
 
-    Fix: keep the longer one, and project the attributes that both need.
+    Fix: keep the index with the longer key, and project the attributes that the patterns of both indexes need.
 
     Source: developer guide, "Best practices for using secondary indexes in DynamoDB".
     """
@@ -84,7 +84,7 @@ def redundant_index(subject: Subject) -> Iterator[Finding]:
 
 
 def _replaces(table: Table, index: Index, other: Index | None, gone: set[str]) -> bool:
-    """Return True if the index key of every entity is a prefix of its key in another index or the table."""
+    """Return True if the keys of all entities in an index start their keys in another index or in the table."""
     if other is index or (other is not None and other.name in gone):
         return False
     if other is not None and index.kind == "LSI" and other.kind == "GSI":
@@ -112,7 +112,7 @@ def _is_prefix(entity: EntitySpec, bound: BoundKey, other: Index | None) -> bool
 def _is_same_attribute(
     one: BoundKeyAttribute, other: BoundKeyAttribute, templates: Callable[[BoundTemplate, BoundTemplate], bool]
 ) -> bool:
-    """Return True if two attributes are the same field, or have equivalent templates."""
+    """Return True if two key attributes store the same field or have equivalent templates, according to `templates`."""
     ours, theirs = as_template(one), as_template(other)
     if ours is None or theirs is None:
         return one.field is not None and one.field is other.field
@@ -126,13 +126,13 @@ _SMALL_BYTES = 1024
 def over_projection(subject: Subject) -> Iterator[Finding]:
     """Index holds entries that are never read
 
-    Finds entities in an index that no reader of the index returns, and indexes with whole items over 1 KB that
-    patterns only count or read views of.
+    Finds entities in an index that no query on the index returns. Also finds indexes that project whole items of more
+    than 1 KB, if patterns only count the items or read views of them.
 
-    Why is this bad? Each entry is a copy that is written, stored and billed. This happens in overloaded indexes when
-    an entity stores fields under the index's attributes.
+    Why is this bad? Each item in the index is a copy that is written, stored and billed. In an index that several
+    entities share, this happens if an entity stores a field under a key attribute of the index.
 
-    Fix: keep the entity out of the index (another attribute name, a key with `only_if=`), or project only the
+    Fix: keep the entity out of the index (with another attribute name, or a key with `only_if=`), or project only the
     attributes that are read.
 
     Source: developer guide, "Best practices for using secondary indexes", choosing projections.
@@ -171,7 +171,7 @@ def over_projection(subject: Subject) -> Iterator[Finding]:
 
 
 def _needed_attributes(plans: Sequence[Plan], index: Index) -> list[str] | None:
-    """Return the non-key attributes that reads of an index use, or None if one of them returns whole entries."""
+    """Return the non-key attributes that reads of an index use, or None if one of the reads returns whole items."""
     needed: dict[str, None] = {}
     for plan in plans:
         requested = requested_attributes(plan)
@@ -189,7 +189,7 @@ def _needed_attributes(plans: Sequence[Plan], index: Index) -> list[str] | None:
 
 
 def _is_large(entity: EntitySpec) -> bool:
-    """Return True if an entry that contains only keys would cost fewer write units."""
+    """Return True if an index item would use fewer write units if it contained only keys."""
     return item_size(entity).average > _SMALL_BYTES
 
 
@@ -199,13 +199,13 @@ def local_index_without_consistent_read(subject: Subject) -> Iterator[Finding]:
 
     Finds local indexes that patterns read, but never with `consistent=True`.
 
-    Why is this bad? Strongly consistent reads are the only advantage of a local index. It must be created together with
-    the table, cannot be removed, limits every item collection to 10 GB, and prevents partitions from being split within
-    an item collection.
+    Why is this bad? Strongly consistent reads are the only advantage of a local index. A local index must be created
+    together with the table, cannot be deleted, limits every item collection to 10 GB, and prevents DynamoDB from
+    splitting an item collection across partitions.
 
-    Fix: make it a global index with the same keys, or declare `consistent=True` on the reads that need it.
+    Fix: replace it with a global index that has the same keys, or declare `consistent=True` on the reads that need it.
 
-    Source: developer guide, "Best practices for using secondary indexes in DynamoDB", global or local.
+    Source: developer guide, "Best practices for using secondary indexes in DynamoDB" (global or local).
     """
     for table, index in subject.indexes:
         readers = subject.readers_of(table, index)

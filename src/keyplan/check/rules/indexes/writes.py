@@ -1,4 +1,4 @@
-"""Rules about writes that indexes make incorrect, more expensive or throttled."""
+"""Rules for writes that are incorrect, more expensive or throttled because of indexes."""
 
 from __future__ import annotations
 
@@ -42,15 +42,16 @@ stale_index_key = fault_rule(
 def frequently_updated_index_key(subject: Subject) -> Iterator[Finding]:
     """Index key changes often
 
-    Finds updates that change a field of an index key, if the declared rate makes this cost 25 write units per second
-    or more, about $40 per month, and at least the design's `cost_floor`. One finding lists the updates of one key.
+    Finds updates that change a field of an index key, if this uses at least 25 write units per second at the declared
+    rate (about $40 per month), and costs at least the design's `cost_floor`. One finding lists the updates of one index
+    key.
 
-    Why is this bad? DynamoDB deletes the old entry and writes a new one: two index writes for each write of the table.
-    For points, counters and `updated_at` this is most of the bill. All entries with one partition key share 1,000
-    write units per second.
+    Why is this bad? DynamoDB deletes the old item from the index and writes a new one: two index writes for each write
+    to the table. For fields such as points, counters and `updated_at`, this causes most of the cost. All items with the
+    same partition key share 1,000 write units per second.
 
-    Fix: keep the field out of index keys: sort in the program, write a snapshot for the list from time to time, or
-    shard the index key.
+    Fix: do not use the field in index keys: sort in the program, or update a copy of the field for the index
+    periodically. Or shard the index key.
 
     Source: developer guide, "Using Global Secondary Indexes in DynamoDB", write throughput considerations.
     """
@@ -82,18 +83,18 @@ def _moved_entry(work: Work, bound: BoundIndexKey, moved: list[str], rate: Rate)
 
 
 _AMPLIFICATION = 5.0
-"""The ratio of total write units to the table's write units at which indexes are four fifths of the bill."""
+"""The lowest reported ratio of all write units to the table's write units: indexes then cause 80% of the write cost."""
 
 
 @design_rule("KP406", "warning")
 def index_write_amplification(subject: Subject) -> Iterator[Finding]:
     """Write amplification from indexes
 
-    Finds writes that cost five times their own write units or more, because of indexes, if the indexes cost at least
-    the design's `cost_floor` per month at the declared rate.
+    Finds writes that use at least five times the write units of the table because of indexes, if the indexes cost at
+    least the design's `cost_floor` per month at the declared rate.
 
-    Why is this bad? Each write of an item is also a write of every index that holds it, and two if an index key
-    changes. Creating a small item with four indexes costs five write units.
+    Why is this bad? Each write of an item is also a write to every index that contains the item, or two writes if the
+    index key changes. Creating a small item with four indexes costs five write units.
 
     Fix: make indexes sparse (`only_if=`), share an index between patterns with the same partition, or project keys
     only.
@@ -123,14 +124,15 @@ def index_write_amplification(subject: Subject) -> Iterator[Finding]:
 def index_back_pressure(subject: Subject) -> Iterator[Finding]:
     """Index throttles writes of its table
 
-    Finds global indexes of provisioned tables whose write capacity is lower than the peak use by patterns or, if no
-    rates are declared, lower than the table's write capacity. KP511 reports an index without capacity.
+    Finds global indexes of provisioned tables that have less write capacity than patterns use at peak. If no rates are
+    declared, an index is reported if it has less write capacity than its table. KP511 reports an index without
+    capacity.
 
-    Why is this bad? A write succeeds only if every index has capacity for it. A global index of a provisioned table
-    has its own capacity, and throttles the table's writes if it is too small.
+    Why is this bad? A write succeeds only if the table and every index have enough capacity. A global index of a
+    provisioned table has its own capacity. If this is too small, writes to the table are throttled.
 
-    Fix: declare `GSI(..., billing=Provisioned(read=..., write=...))` with the peak writes to the index, or the table's
-    capacity if they are unknown.
+    Fix: declare `GSI(..., billing=Provisioned(read=..., write=...))` with the peak write units of the index, or with
+    the table's capacity if they are unknown.
 
     Source: developer guide, "Understanding global secondary index (GSI) write throttling and back pressure".
     """
@@ -171,13 +173,14 @@ def _capacity_problem(table: Table, index: Index, billing: Provisioned, needed: 
 def hot_projected_attribute(subject: Subject) -> Iterator[Finding]:
     """Frequently updated attribute is projected into indexes
 
-    Finds updates of projected attributes whose index writes use 25 write units per second or more, about $40 per
-    month, and cost at least the design's `cost_floor`, while no index key changes.
+    Finds updates that change projected attributes but no index key, if their index writes use at least 25 write units
+    per second (about $40 per month) and cost at least the design's `cost_floor`.
 
-    Why is this bad? The update rewrites the whole entry in each index that projects the attribute. A view counter in a
-    table with three indexes that project all attributes costs four write units per view.
+    Why is this bad? The update rewrites the whole item in each index that projects the attribute. In a table with three
+    indexes that project all attributes, incrementing a view counter uses four write units.
 
-    Fix: project only what readers of the index display, or keep counters and timestamps in their own item.
+    Fix: project only the attributes that queries on the index return, or store counters and timestamps in separate
+    items.
 
     Source: developer guide, "Using Global Secondary Indexes in DynamoDB", write throughput considerations.
     """
@@ -201,7 +204,7 @@ def hot_projected_attribute(subject: Subject) -> Iterator[Finding]:
 
 
 def _copy_units(work: Work) -> dict[str, float]:
-    """Return the units of indexes that are written only because they project a changed attribute."""
+    """Return the units of the indexes that are written only because they project a changed attribute, by index name."""
     changed = {action.path.field for action in work.plan.actions}
     return {
         bound.index.name: work.units.indexes[bound.index.name]
