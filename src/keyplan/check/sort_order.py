@@ -1,4 +1,4 @@
-"""The order of query results, which is determined by the parts of the sort key that can differ."""
+"""The order of query results, which the parts of the sort key that differ between results determine."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from keyplan.design.planning.plan import Plan
 
 @dataclass(frozen=True)
 class Ordered:
-    """A field that determines the order of results, after all earlier fields."""
+    """A field by which results are sorted if all earlier fields are equal."""
 
     field: str
     in_order: bool
-    """True if the key sorts as the values do; for an Enum or Literal, in the declared order."""
+    """True if keys sort in the order of the field's values. For an Enum or Literal, this is the declared order."""
     text: str
-    """The part of the key that contains the field."""
+    """The key attribute that contains the field, with its template."""
 
 
 def order_of(plan: Plan, entity: EntitySpec) -> Iterator[Ordered]:
-    """Yield the fields that determine the order of an entity's results, in order."""
+    """Yield the fields by which an entity's query results are sorted, the most significant first."""
     bound = entity.key_in(plan.index)
     if bound is None or plan.key is None:
         return
@@ -45,12 +45,14 @@ def order_of(plan: Plan, entity: EntitySpec) -> Iterator[Ordered]:
 
 
 def _is_text(hole: BoundPlaceholder) -> bool:
-    """Return True if a placeholder contains unchanged text, so that keys sort like the text."""
+    """Return True if a placeholder contains unchanged text, so that keys sort in the order of the text."""
     return hole.field.type is str and hole.field.choices is None and hole.encoding.keeps_order
 
 
 def _keeps_declared_order(entity: EntitySpec, name: str) -> bool:
-    """Return True if a field's stored values sort by its values, with choices in their declared order."""
+    """Return True if the stored values of a field sort in the order of its values or, for choices, in the declared
+    order.
+    """
     stored = entity.fields[name]
     values = list(stored.declared.stored_choices)
     return stored.type_code != "S" or values == sorted(values, key=str)

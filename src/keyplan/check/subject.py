@@ -1,4 +1,4 @@
-"""The subject of rules: a design, with results that several rules share."""
+"""A design that rules check, with computed results that several rules use."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from keyplan.design.schema import Index
 
 @dataclass(frozen=True)
 class Subject:
-    """A design under examination."""
+    """The design that rules check."""
 
     design: Design
 
@@ -35,13 +35,15 @@ class Subject:
         return self.design.tables
 
     def is_notable(self, write_units_per_second: float) -> bool:
-        """Return True if write units per second are worth a finding: at least 25, and not below the cost floor."""
+        """Return True if a load is worth a finding: at least 25 write units per second, and a price above the cost
+        floor.
+        """
         price = monthly_price(write_units_per_second)
         return write_units_per_second >= NOTABLE_UNITS and price >= self.design.cost_floor
 
     @property
     def patterns(self) -> Iterator[tuple[Table, Pattern[..., Any], Plan]]:
-        """Yield every pattern with its table and plan, except transactions."""
+        """Yield every pattern except transactions, with its table and plan."""
         for table in self.design.tables:
             for pattern in table.patterns:
                 yield table, pattern, pattern.plan
@@ -62,32 +64,32 @@ class Subject:
 
     @cached_property
     def works(self) -> tuple[Work, ...]:
-        """Every request of every pattern with its units. The steps of a transaction belong to the transaction."""
+        """All requests of all patterns, with their units. The steps of a transaction belong to the transaction."""
         return tuple(works_of(self.design))
 
     @cached_property
     def capacity_uses(self) -> tuple[CapacityUse, ...]:
-        """Every table and global index with its load."""
+        """The capacity that patterns use on each table and global index."""
         return tuple(capacity_uses(self.tables, self.works))
 
     @cached_property
     def book(self) -> PriceBook:
-        """The newest included prices."""
+        """The newest prices included with keyplan."""
         return book()
 
     @cached_property
     def month(self) -> Estimate:
-        """The monthly cost of the design with these prices."""
+        """The estimated monthly cost of the design at these prices."""
         return estimate(self.design, self.book)
 
     @cached_property
     def hot_keys(self) -> tuple[HotKey, ...]:
-        """The hottest partition keys with their load."""
+        """The most used partition key for each key template, with its load."""
         return tuple(hot_keys_of(self.design.tables, self.works))
 
     @cached_property
     def hot_items(self) -> tuple[HotKey, ...]:
-        """The hottest items with their load."""
+        """The most used item for each primary key template, with its load."""
         return tuple(hot_items_of(self.design.tables, self.works))
 
     def writes_of(self, entity: EntitySpec) -> list[Work]:
@@ -96,11 +98,11 @@ class Subject:
 
     @cached_property
     def faults(self) -> tuple[tuple[str, Fault], ...]:
-        """The faults of tables and patterns, with the names of the tables or patterns."""
+        """The faults of tables and patterns, each with the name of its table or pattern."""
         faults = [(table.name, fault) for table in self.design.tables for fault in table_faults(table)]
         faults += [(pattern.name, fault) for _, pattern, plan in self.patterns for fault in all_faults(plan)]
         return tuple(faults)
 
     def errors_of(self, code: str) -> Iterator[Finding]:
-        """Yield the faults of one rule as findings."""
+        """Yield the faults with a rule code as findings with the severity error."""
         return (Finding.of(fault, "error", name) for name, fault in self.faults if fault.code == code)

@@ -1,4 +1,4 @@
-"""Rules about the encoding of values in keys: separators, order and reversibility."""
+"""Rules for the encoding of values in keys: separators, order and reversibility."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ from keyplan.design.schema import Index
 def delimiter_in_value(subject: Subject) -> Iterator[Finding]:
     """Key value can contain its separator
 
-    Finds fields in templates whose values can contain the separator that follows them. It is an error if no separator
-    follows, a warning for text, and advice for identifiers. One finding lists all fields.
+    Finds fields in templates whose values can contain the separator that follows them. The finding is an error if no
+    separator follows, a warning for text, and advice for identifiers. One finding lists all fields.
 
-    Why is this bad? In `CATEGORY#{category}#{task_id}`, the category "a#b" makes a key that `begins_with CATEGORY#a#`
-    finds, and that reads back as another category. A write of such a value fails. If two fields are adjacent, no write
-    fails and two different pairs of values have the same key.
+    Why is this bad? With the template `CATEGORY#{category}#{task_id}`, a task in the category "a#b" would be returned
+    by a query with `begins_with CATEGORY#a#`, and its key would be parsed into another category. keyplan therefore
+    rejects writes of such values. If no separator stands between two fields, writes succeed, and two different pairs of
+    values can have the same key.
 
     Fix: restrict the values (`Field(pattern=r"^[a-z0-9-]+$")`, a Literal, UUID), or escape them: `{category:quote}`.
 
@@ -88,13 +89,14 @@ _RANK_NAME = re.compile(r"(^|_)(priority|prio|severity|urgency|importance|level|
 def sort_order_not_preserved(subject: Subject) -> Iterator[Finding]:
     """Key does not sort by its values
 
-    Finds ranges over keys whose text does not sort like the values (error), queries whose results are sorted by numbers
-    without padding (warning), and queries whose results are sorted alphabetically by a field with a name such as
-    priority or level (advice). KP311 checks an order that a pattern declares with `ordered_by`.
+    Finds range conditions on keys whose text does not sort in the order of the values (error). Also finds queries whose
+    results are sorted by numbers without padding (warning), and queries whose results are sorted alphabetically by a
+    field with a name such as priority or level (advice). KP311 checks an order that a pattern declares with
+    `ordered_by`.
 
-    Why is this bad? DynamoDB compares keys as bytes. Numbers without padding sort 1, 10, 9; timestamps with an offset
-    or varying precision sort by their text; high, low, medium are in alphabetical order. A range returns wrong items
-    and misses others.
+    Why is this bad? DynamoDB compares keys as bytes. Numbers without padding sort as 1, 10, 9. Timestamps with an
+    offset or varying precision do not sort by time. Words sort alphabetically: high, low, medium. A range therefore
+    returns wrong items and omits others.
 
     Fix: use placeholders that keep the order: `{points:010d}` for numbers, `{due_at:utc_ms}` for timestamps,
     `{priority:rank(urgent,high,low)}` for words.
@@ -141,12 +143,15 @@ def _choice_texts(hole: BoundPlaceholder) -> list[str]:
 
 
 def _is_sorted(texts: list[str]) -> bool:
-    """Return True if strings sort in their declared order, ascending or descending."""
+    """Return True if strings given in their declared order are sorted, ascending or descending."""
     return sorted(texts) in (texts, texts[::-1])
 
 
 def _ordering_hole(plan: Plan) -> BoundPlaceholder | None:
-    """Return the placeholder that determines the order of results, if one template produces the sort key."""
+    """Return the placeholder that determines the order of results, or None.
+
+    The sort key must consist of one template, and the pattern must return one entity.
+    """
     bound = plan.entity.key_in(plan.index)
     if bound is None or plan.key is None or len(bound.sort) != 1 or len(plan.entities) > 1:
         return None
@@ -166,13 +171,13 @@ _TIME_ENCODINGS = frozenset({"utc_s", "utc_ms", "utc_us", "epoch_s", "epoch_ms",
 def mixed_key_encodings(subject: Subject) -> Iterator[Finding]:
     """Entities encode the same value differently in an index
 
-    Finds pairs of entities that can share a partition of a table or index, and whose sort keys there start alike and
-    continue with different encodings, such as `utc_ms` and `epoch_s`, or a padded and an unpadded number.
+    Finds pairs of entities that can share a partition of a table or index, if their sort keys start with the same text
+    and continue with different encodings, such as `utc_ms` and `epoch_s`, or a padded and an unpadded number.
 
-    Why is this bad? A query reads both in one order: all items of one entity come before all items of the other, and a
-    range finds only items with the encoding of its bounds.
+    Why is this bad? A query returns both in the order of their key text: items of one entity come before all items of
+    the other, whatever their values. A range returns only items with the encoding of its bounds.
 
-    Fix: use the same spec for the same value in all entities of the index.
+    Fix: use the same format (the part after the colon) for the same value in all entities of the index.
 
     Source: developer guide, "Best practices for using sort keys to organize data".
     """
@@ -205,7 +210,7 @@ def _mixed(one: EntitySpec, ours: BoundKey, other: EntitySpec, theirs: BoundKey,
 
 
 def _differing_encodings(left: BoundTemplate, right: BoundTemplate) -> tuple[BoundPlaceholder, BoundPlaceholder] | None:
-    """Return the first placeholders at the same position that encode the same kind of value differently, or None."""
+    """Return the first pair of placeholders at the same position that encode one kind of value differently, or None."""
     for one, other in zip(left.parts, right.parts, strict=False):
         if isinstance(one, Text) or isinstance(other, Text):
             if one != other:
@@ -224,12 +229,12 @@ def _differing_encodings(left: BoundTemplate, right: BoundTemplate) -> tuple[Bou
 def timestamp_as_text(subject: Subject) -> Iterator[Finding]:
     """Timestamp is stored as free text
 
-    Finds sort keys with a `str` field that contains timestamps, according to `Attribute(kind="timestamp")` or its name,
-    and that has no pattern. One finding lists the fields.
+    Finds `str` fields without a `pattern` in sort keys, if `Attribute(kind="timestamp")` or the name of the field
+    declares that it contains timestamps. One finding lists the fields.
 
-    Why is this bad? Text sorts by its characters, so timestamps sort by time only in one form: UTC, a fixed number of
-    digits and a fixed ending. `12:00:00.500Z` sorts before `12:00:00Z`, and `+02:00` sorts by local time. Python's
-    `isoformat()` omits zero microseconds.
+    Why is this bad? Text is sorted by its characters, so timestamps are sorted by time only if all of them use UTC, the
+    same number of digits and the same ending. `12:00:00.500Z` sorts before `12:00:00Z`, and `+02:00` sorts by local
+    time. Python's `isoformat()` omits zero microseconds.
 
     Fix: declare the field as `datetime` (stored as UTC with six digits) or `date`, use a placeholder such as
     `{created_at:utc_ms}`, or restrict the text with `Field(pattern=...)`.
@@ -262,15 +267,17 @@ def timestamp_as_text(subject: Subject) -> Iterator[Finding]:
 def irreversible_key(subject: Subject) -> Iterator[Finding]:
     """Key cannot restore its fields
 
-    Finds entities with `store_key_fields=False` whose key rounds a field (warning) or cannot be parsed (advice).
+    Finds entities with `store_key_fields=False` whose key contains a rounded field value (warning) or cannot be parsed
+    (advice).
 
-    Why is this bad? With this option, fields are read back from the key. `{at:utc_s}` restores whole seconds only, so
-    the value changes between write and read. If a key cannot be parsed (`{name:lower}`, `{id:shard(8)}`), its fields
-    are stored anyway, and the option saves nothing.
+    Why is this bad? With this option, key fields are not stored as attributes but parsed from the key. `{at:utc_s}`
+    contains only whole seconds, so the value that is read differs from the value that was written. If a key cannot be
+    parsed (`{name:lower}`, `{id:shard(8)}`), its fields are stored anyway, and the option has no effect.
 
-    Fix: use a placeholder that keeps the value (`{at:utc_us}`), or store the fields: `store_key_fields=["at"]`.
+    Fix: use a placeholder that contains the exact value (`{at:utc_us}`), or store the fields:
+    `store_key_fields=["at"]`.
 
-    Source: encodings of keyplan.
+    Source: key encodings of keyplan.
     """
     for _, entity in subject.entities:
         if entity.store_key_fields is True:
@@ -306,12 +313,14 @@ def _irreversible(entity: EntitySpec, part: BoundKeyAttribute, template: BoundTe
 
 
 def _written(entity: EntitySpec) -> str:
-    """Return the value of `store_key_fields` as source code."""
+    """Return the entity's value of `store_key_fields` as source code."""
     return repr(list(entity.store_key_fields)) if isinstance(entity.store_key_fields, tuple) else "False"
 
 
 def _is_stored_unit(entity: EntitySpec, hole: BoundPlaceholder) -> bool:
-    """Return True if the field's declared unit, such as `stored="iso_ms"`, equals the unit of the placeholder."""
+    """Return True if the declared precision of a field, such as `stored="iso_ms"`, is the precision of the
+    placeholder.
+    """
     stored = entity.fields[hole.name].stored
     return stored is not None and stored.rpartition("_")[2] == hole.spec.rpartition("_")[2]
 
@@ -323,14 +332,15 @@ _PLAIN_SPECS = frozenset({"", "utc_us", "date"})
 def synthetic_index_key(subject: Subject) -> Iterator[Finding]:
     """Index key could be plain attributes
 
-    Finds template keys of global indexes that only join fields of one entity with separators.
+    Finds templates of global index keys that only join fields with separators, in an index with one entity.
 
-    Why is this bad? A joined key must be escaped and kept up to date by each update, and makes entries larger. A
-    global index accepts up to four attributes for each part of its key: `GSI1SK = "{status}#{due_at:utc_ms}"` can be
-    `sk=("status", "due_at")`. Emulators and older libraries do not support such keys yet; keyplan's engine does.
+    Why is this bad? Values in a joined key must be escaped, each update must write the key again, and items become
+    larger. A global index accepts up to four attributes for each part of its key: `GSI1SK = "{status}#{due_at:utc_ms}"`
+    can be `sk=("status", "due_at")`. Emulators and older libraries do not support such keys yet. The engine included
+    with keyplan supports them.
 
-    Fix: use the fields themselves as key attributes of the index. A query gives values for the leading attributes, and
-    may use a range for the next one.
+    Fix: use the fields themselves as key attributes of the index. A query specifies values for the leading attributes,
+    and optionally a range for the next attribute.
 
     Source: developer guide, "Multi-attribute keys" of global secondary indexes (November 2025).
     """
@@ -382,8 +392,8 @@ def order_by_random_id(subject: Subject) -> Iterator[Finding]:
     Finds queries with `descending=True` whose results are sorted first by a UUID (warning), or by a `str` field with
     the name of an identifier (advice).
 
-    Why is this bad? Descending order returns the highest sort key first. With random IDs this is not the newest item:
-    the first page contains arbitrary items.
+    Why is this bad? Descending order returns the highest sort key first. With random IDs, this is not the newest item,
+    and the first page contains arbitrary items.
 
     Fix: put the timestamp before the ID (`BOOKING#{created_at:utc_ms}#{booking_id}`), or use IDs that increase with
     time and declare them: pydantic's `UUID7`, a pattern with the letters of a ULID, or `ordered_by="booking_id"`.

@@ -1,4 +1,4 @@
-"""Rules about primary keys: identification of items, and keys that two items share."""
+"""Rules for primary keys: how they identify items, and whether two items can have the same key."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ optional_primary_key = fault_rule(
 
 @dataclass(frozen=True)
 class _Owner:
-    """The owner of a key, either an entity or the sentinel of a unique constraint."""
+    """The owner of a key: an entity, or a unique constraint whose values are reserved by additional items."""
 
     entity: str
     name: str
@@ -67,19 +67,20 @@ class _Owner:
 def key_collision(subject: Subject) -> Iterator[Finding]:
     """Two entities can have the same key
 
-    Finds pairs of entities and sentinels of one table whose primary keys can be equal. The rule compares the templates
-    as languages: all values that the declared types, lengths and patterns allow, for both key attributes together. The
-    finding shows a shared key.
+    Finds pairs of entities in one table whose primary keys can be equal. The items that reserve unique values
+    (sentinels) are compared too. The rule considers all values that the declared types, lengths and patterns allow, for
+    both key attributes together. The finding shows a key that both can have.
 
-    It is a warning if the shared key requires a separator inside a value, which writes reject, or if two kinds of IDs
-    share a prefix (`EVENT#{date}` and `EVENT#{event_id}`) and can therefore share a partition. It is advice if only the
-    names of the fields suggest that the values differ.
+    The finding is a warning if the keys are equal only for a value that contains a separator, because keyplan rejects
+    writes of such values. It is also a warning if two kinds of IDs follow the same prefix (`EVENT#{date}` and
+    `EVENT#{event_id}`), so that items can share a partition. It is advice if only the names of the fields suggest that
+    the values differ.
 
-    Why is this bad? Only the primary key identifies an item of a table. A put of one entity silently replaces an item
-    of the other, and a read of one returns the other.
+    Why is this bad? Only the primary key identifies an item of a table. A put of one entity replaces an item of the
+    other without an error, and a read of one entity returns an item of the other.
 
-    Fix: start the key of each entity with its own literal prefix, such as `USER#` and `TEAM#`, or declare patterns
-    that exclude each other.
+    Fix: start the key of each entity with its own literal prefix, such as `USER#` and `TEAM#`, or declare patterns that
+    exclude each other.
 
     Source: developer guide, "Core components of Amazon DynamoDB", primary key; API reference, PutItem.
     """
@@ -142,7 +143,7 @@ def _same_prefix(one: _Owner, other: _Owner) -> Iterator[Finding]:
 
 
 def _differing_holes(ours: BoundTemplate, theirs: BoundTemplate) -> tuple[BoundPlaceholder, BoundPlaceholder] | None:
-    """Return the first placeholders after equal text that contain different kinds of values, or None."""
+    """Return the first pair of placeholders that follow equal text and contain different kinds of values, or None."""
     if skeleton(ours) != skeleton(theirs) or not ours.literal_prefix:
         return None
     for one, other in zip(ours.placeholders, theirs.placeholders, strict=True):
@@ -175,11 +176,11 @@ primary_key_updated = fault_rule(
 def missing_entity_prefix(subject: Subject) -> Iterator[Finding]:
     """Key does not identify the entity
 
-    Finds tables without a `discriminator` in which several entities have no literal text in their key. One finding
-    lists them. If only one entity has no literal text, it is not reported, because keyplan can identify its items.
+    Finds tables without a `discriminator` in which several entities have keys without literal text. One finding lists
+    these entities. If only one entity has such a key, it is not reported, because keyplan can identify its items.
 
-    Why is this bad? Programs, stream consumers and people who read the table can only guess which entity an item is. A
-    second entity with keys of the same form cannot be added without rewriting the first one's keys.
+    Why is this bad? Programs, stream consumers and people who read the table cannot determine the entity of an item. An
+    entity with keys of the same form cannot be added later without rewriting existing keys.
 
     Fix: start the key with a prefix (`USER#`, `TASK#`), or declare the table with `discriminator="entity_type"`.
 
@@ -218,13 +219,15 @@ def _has_literal(entity: EntitySpec) -> bool:
 def case_folded_primary_key(subject: Subject) -> Iterator[Finding]:
     """Values that differ in case share one item
 
-    Finds primary keys that fold case, such as `{name:lower}`, for fields whose values can differ only in case.
+    Finds primary keys that convert a field to lowercase or uppercase, such as `{name:lower}`, if values of the field
+    can differ only in case.
 
-    Why is this bad? "Anna" and "ANNA" are the same item: the second create fails, and a put replaces the first item.
-    This is usually intended for email addresses, but the stored field can still be "ANNA" while the key has "anna".
+    Why is this bad? "Anna" and "ANNA" identify the same item: a second create fails, and a put replaces the first item.
+    This is usually intended for email addresses, but the stored field can still be "ANNA" while the key contains
+    "anna".
 
-    Fix: normalize the value before it becomes the field (with a pydantic validator) and use the field as it is, or
-    suppress the finding.
+    Fix: normalize the field's value with a pydantic validator and use the unchanged value in the key, or suppress the
+    finding.
 
     Source: developer guide, "Supported data types and naming rules": names and values are case-sensitive.
     """
@@ -260,18 +263,18 @@ _TIMESTAMP_NAME = re.compile(r"(^|_)(at|time|timestamp|datetime|moment)$")
 def timestamp_only_identity(subject: Subject) -> Iterator[Finding]:
     """Only a timestamp identifies items
 
-    Finds primary keys whose sort key consists of timestamps: a warning for a `datetime` or a field with
-    `Attribute(kind="timestamp")`, advice if only the field's name suggests one. One finding lists the entities with the
-    same field. Entities that nothing writes, in a table whose other entities are written, are not reported.
+    Finds primary keys whose sort key consists of timestamps. The finding is a warning for a `datetime` field or a field
+    with `Attribute(kind="timestamp")`, and advice if only the field's name suggests a timestamp. One finding lists the
+    entities with the same field. Entities without a write are not reported if the table has writes of other entities.
 
-    Also finds sort keys that consist of a day or another period if the entity has an ID, which the key does not
-    contain: a receipt with a `receipt_id` under `USER#{user_id}` and `RECEIPT#{day}`.
+    Also finds sort keys that consist of a day or another period, if the entity has an ID that the key does not contain.
+    An example is a receipt with a `receipt_id` and the key `USER#{user_id}`, `RECEIPT#{day}`.
 
-    Why is this bad? Two items with the same partition key and millisecond have the same key: a put replaces the first
-    one, and a create fails. Clocks can be coarse, imports contain past times, and retries repeat a time. Two receipts
-    on the same day always collide.
+    Why is this bad? Two items with the same partition key and time have the same key: a put replaces the first item,
+    and a create fails. Clocks can have a low resolution, imports contain past times, and retries repeat a time. Two
+    receipts of the same user and day always have the same key.
 
-    Fix: append an ID to the timestamp: `{at:utc_ms}#{event_id}`. Items stay in order of time.
+    Fix: append an ID to the timestamp: `{at:utc_ms}#{event_id}`. Items are still sorted by time.
 
     Source: developer guide, "Core components of Amazon DynamoDB", primary key; API reference, PutItem.
     """
@@ -314,7 +317,7 @@ def _same_period(entity: EntitySpec, own: StoredField) -> Finding:
 
 
 def _is_timestamp(entity: EntitySpec, part: BoundKeyAttribute, name: str) -> bool:
-    """Return True if a key field is a point in time, not a period that groups items."""
+    """Return True if a key field contains a point in time, not a period that groups items."""
     holes = [hole for hole in part.template.placeholders if hole.name == name] if part.template is not None else []
     if any(hole.spec in PERIODS_S for hole in holes):
         return not all(hole.spec in PERIODS_S for hole in holes)
@@ -328,15 +331,16 @@ def _is_timestamp(entity: EntitySpec, part: BoundKeyAttribute, name: str) -> boo
 def shard_only_identity(subject: Subject) -> Iterator[Finding]:
     """Key contains only a shard of a field
 
-    Finds primary keys that contain a shard of a field but not the field, and queries of such a key for one value of
-    the field.
+    Finds primary keys that contain only the shard number of a field, not its value. Also finds queries with such a key
+    that request one value of the field.
 
-    Why is this bad? `{game:shard(4)}` writes one of four numbers, so that a quarter of all games share each one. With
-    a primary key that contains nothing else of the game, scores in two games can be the same item. A query with
+    Why is this bad? `{game:shard(4)}` writes one of four numbers, each of which is shared by a quarter of all games. If
+    the primary key contains nothing else about the game, scores of two games can have the same key. A query with
     `pk(game=game)` returns the items of all games in the shard.
 
-    Fix: write the value too: `GAME#{game}#{player:shard(4)}` spreads the players of one game, and `every_shard()`
-    reads all shards. In an index that groups values by shard on purpose, query all shards or filter by the field.
+    Fix: also write the value: `GAME#{game}#{player:shard(4)}` distributes the players of one game across shards, and
+    `every_shard()` reads all shards. If an index groups values by shard intentionally, query all shards or filter by
+    the field.
 
     Source: developer guide, "Using write sharding to distribute workloads evenly".
     """
@@ -367,7 +371,7 @@ def shard_only_identity(subject: Subject) -> Iterator[Finding]:
 
 
 def _shard_only_fields(parts: Iterable[BoundKeyAttribute | KeyValue]) -> list[str]:
-    """Return the fields for which these parts of a key contain only shards."""
+    """Return the fields of which these key attributes contain only the shard number."""
     shards: dict[str, bool] = {}
     for part in parts:
         holes = part.template.placeholders if part.template is not None else ()
@@ -379,7 +383,7 @@ def _shard_only_fields(parts: Iterable[BoundKeyAttribute | KeyValue]) -> list[st
 
 
 def _queried_by_shard(condition: KeySelection) -> list[str]:
-    """Return the fields for which a query gives a value but compares only the shard."""
+    """Return the fields for which a query specifies a value but compares only its shard number."""
     return [
         name
         for name in _shard_only_fields(condition.values)

@@ -1,4 +1,4 @@
-"""Rules about undeclared names, key ranges that include other entities, and tenants."""
+"""Rules for undeclared names, key conditions that select other entities, and tenants."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def unknown_name(subject: Subject) -> Iterator[Finding]:
     """Name is not declared
 
     Finds names that the design does not declare: fields in `ordered_by` and in `Volume(distinct=..., present=...)`,
-    attributes that an index projects or a table uses for expiry, patterns in `after`, and writing patterns in `guards`.
-    Unknown names in templates, conditions and patterns raise an error when the module is imported.
+    attributes in an index's projection or a table's `ttl`, patterns in `after`, and patterns that write in `guards`.
+    Unknown names in templates, conditions and the bodies of patterns raise an error when the module is imported.
 
     Why is this bad? A misspelled name has no effect: a misspelled field in `distinct` makes estimates wrong, and a
     misspelled TTL attribute means that no item expires.
@@ -104,19 +104,20 @@ def _unknown(subject: str, problem: str, name: str, known: set[str], place: Plac
 def prefix_capture(subject: Subject) -> Iterator[Finding]:
     """Key range includes another entity
 
-    Finds conditions on the sort key (`begins_with`, a range or an equality) that select keys of entities that the
-    pattern does not return. The rule compares the condition with the key templates of all entities in the partition;
-    the finding shows a selected key.
+    Finds conditions on the sort key (`begins_with`, a range or an equality) that also select keys of entities that the
+    pattern does not return. The rule compares the condition with the key templates of all entities in the partition.
+    The finding shows a key that is selected.
 
-    If the table's `discriminator` or the primary keys separate the entities, patterns drop the other items. Ranges over
-    the pattern's own fields are then not reported, and other conditions (`sk.text("begins_with", "USER")`, a range
-    that reaches into another prefix) are advice. Tables with `literal=True` are always compared.
+    If the table's `discriminator` or the primary keys distinguish the entities, patterns omit the other items from
+    their results. Ranges over the pattern's own fields are then not reported, and other conditions
+    (`sk.text("begins_with", "USER")`, or a range that includes another prefix) are advice. In tables with
+    `literal=True`, all conditions are reported.
 
-    Why is this bad? `begins_with(SK, "USER")` also reads `USERSTATS#...`. Such items are billed and fill the page. If
-    nothing separates them, they are returned as the wrong entity.
+    Why is this bad? `begins_with(SK, "USER")` also reads `USERSTATS#...`. Such items are billed and count toward the
+    size of the page. If nothing distinguishes the entities, the items are returned as the wrong entity.
 
-    Fix: end prefixes with the separator (`USER#`), bound ranges on both sides within the prefix, as
-    `sk.gte(field=...)` on a template does, or add the other entity to the pattern.
+    Fix: end prefixes with the separator (`USER#`), or add the other entity to the pattern. For a range, keep both
+    bounds within the prefix, as `sk.gte(field=...)` does for a template.
 
     Source: developer guide, "Key condition expressions for the Query operation".
     """
@@ -144,7 +145,9 @@ def prefix_capture(subject: Subject) -> Iterator[Finding]:
 
 
 def _mixes_intentionally(plan: Plan, other: EntitySpec, bound: BoundKey) -> bool:
-    """Return True if a range over the entity's own fields reads items that the discriminator or keys separate."""
+    """Return True if keyplan can distinguish the entities, and the condition is a range over the entity's
+    own fields.
+    """
     assert plan.key is not None, "the caller looked"
     if any(_is_written_out(condition, plan) for condition in plan.key.sort):
         return False
@@ -156,7 +159,9 @@ def _mixes_intentionally(plan: Plan, other: EntitySpec, bound: BoundKey) -> bool
 
 
 def _are_separate(plan: Plan, other: EntitySpec) -> bool:
-    """Return True if keyplan drops items of another entity, because of the discriminator or the key template."""
+    """Return True if keyplan omits items of another entity from results, because of the discriminator or the primary
+    key.
+    """
     if plan.schema.literal:
         return False
     if index_holds_discriminator(plan):
@@ -165,14 +170,14 @@ def _are_separate(plan: Plan, other: EntitySpec) -> bool:
 
 
 def _is_written_out(condition: SortCondition, plan: Plan) -> bool:
-    """Return True if a condition compares with the string in sk.text(...) and not with an entity's template."""
+    """Return True if a condition compares the sort key with a string passed to sk.text(...), not with field values."""
     keys = [bound for entity in plan.entities if (bound := entity.key_in(plan.index)) is not None]
     own = [part.template for bound in keys for part in bound.sort]
     return condition.low.template is not None and all(condition.low.template is not template for template in own)
 
 
 def _condition_text(condition: SortCondition) -> str:
-    """Return a condition as text."""
+    """Format a sort key condition for a message."""
     value = condition.low
     text = value.template.text if value.template is not None else f"{{{', '.join(value.sources)}}}"
     what = f'"{text}"' if value.part == "whole" else f"on {text}"
@@ -187,13 +192,13 @@ def _other_entities(plan: Plan) -> Iterator[EntitySpec]:
 def tenant_not_leading_key(subject: Subject) -> Iterator[Finding]:
     """Partition key does not start with the tenant
 
-    Finds entities with a tenant whose partition keys do not start with it: a warning for a field with
-    `Attribute(kind="tenant")`, advice for one that is only named after a tenant (tenant, org, organization,
-    workspace).
+    Finds entities with a tenant field whose partition keys do not start with this field. The finding is a warning for a
+    field with `Attribute(kind="tenant")`, and advice for a field that only has the name of a tenant (tenant, org,
+    organization, workspace).
 
-    Why is this bad? Only program code isolates customers: a request with another tenant's ID reaches the item. With
-    the tenant first, an IAM policy with the condition key `dynamodb:LeadingKeys` isolates them, and a tenant's items
-    can be exported, deleted and measured.
+    Why is this bad? Customers are isolated only by program code: a request with the item's ID reaches the item of
+    another tenant. If the key starts with the tenant, an IAM policy with the condition key `dynamodb:LeadingKeys`
+    isolates tenants, and the items of one tenant can be exported, deleted and measured.
 
     Fix: start partition keys with the tenant (`TENANT#{tenant_id}#USER#{user_id}`), also in indexes, or suppress the
     finding if all access goes through a service that checks the tenant.
@@ -229,13 +234,13 @@ def tenant_not_leading_key(subject: Subject) -> Iterator[Finding]:
 def read_of_all_tenants(subject: Subject) -> Iterator[Finding]:
     """Query of an index returns items of all tenants
 
-    Finds queries of indexes that require neither the tenant nor an ID, for entities whose primary key starts with a
-    tenant. It is a warning for a field with `Attribute(kind="tenant")`, and advice for a field that is only named after
-    a tenant.
+    Finds queries on indexes that require neither the tenant nor an ID, for entities whose primary key starts with a
+    tenant. The finding is a warning for a field with `Attribute(kind="tenant")`, and advice for a field that only has
+    the name of a tenant.
 
-    Why is this bad? The table's key isolates customers, and the index does not: `pk(status="open")` returns the open
-    orders of every customer. A caller that forgets to filter shows them to the wrong customer, and an IAM policy cannot
-    prevent it.
+    Why is this bad? The primary key isolates customers, but the index key does not: `pk(status="open")` returns the
+    open orders of all customers. If a program does not filter the result, it shows orders to the wrong customer, and an
+    IAM policy cannot prevent this.
 
     Fix: start the index's partition key with the tenant (`TENANT#{tenant_id}#STATUS#{status}`) and require it in the
     query. Suppress the finding for jobs that process the items of all tenants.
@@ -262,7 +267,7 @@ def read_of_all_tenants(subject: Subject) -> Iterator[Finding]:
 
 
 def _reads_all_tenants(pattern: Pattern[..., Any], entity: EntitySpec, tenant: str) -> bool:
-    """Return True if a query of an index requires neither the tenant nor an ID, which belongs to one tenant."""
+    """Return True if a query on an index requires neither the tenant nor an ID that belongs to one tenant."""
     plan = pattern.plan
     if plan.index is None or plan.key is None or entity not in plan.entities:
         return False
@@ -275,7 +280,9 @@ def _reads_all_tenants(pattern: Pattern[..., Any], entity: EntitySpec, tenant: s
 
 
 def _tenant_of(entity: EntitySpec) -> str | None:
-    """Return the field with the tenant of an entity, preferring markers to names, or None."""
+    """Return the field that contains an entity's tenant, or None. A field with a marker takes precedence
+    over a name.
+    """
     marked = next((name for name, field in entity.fields.items() if kind_of(field) == "tenant"), None)
     tenant = marked or next((name for name in entity.fields if is_tenant_name(name)), None)
     return None if tenant is None or _is_the_tenant(entity, tenant) else tenant

@@ -1,4 +1,4 @@
-"""Rules about the access path of a pattern, which is a key, an index or a scan."""
+"""Rules for the access path of a pattern: a key, an index or a scan."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from keyplan.design.schema import Index
 def no_matching_key(subject: Subject) -> Iterator[Finding]:
     """No key or index serves the pattern
 
-    Finds patterns that name a partition key without knowing all its fields, and entities with fields in `found_by` with
-    which no key, index or unique value starts. The finding is a warning if these fields identify a partition, which a
-    query must then read as a whole. Levels of a hierarchy that a key contains can be omitted: with the key `{country}`,
-    `{state}#{city}`, a query of the country finds `("country", "city")`.
+    Finds patterns that specify a partition key without values for all its fields. Also finds entities with fields in
+    `found_by` that cannot be looked up by a key, an index or a unique value. This is a warning if the fields identify a
+    partition, which a query must then read completely. Fields in the middle of a sort key can be omitted: with the key
+    `{country}`, `{state}#{city}`, a query for the country finds `("country", "city")`.
 
-    Why is this bad? A key condition gives every field of the partition key, and then leading fields of the sort key.
-    Without them, only a scan of all items finds the item.
+    Why is this bad? A key condition must specify every field of the partition key, and optionally leading fields of the
+    sort key. Without the partition key, only a scan of all items finds the item.
 
     Fix: add an index whose key starts with the known fields, or an item that maps the known value to the key, such as
-    an e-mail address to the ID of its user (`unique=` keeps such items).
+    an email address to the ID of its user (`unique=` creates such items).
 
     Source: developer guide, "Key condition expressions for the Query operation".
     """
@@ -55,23 +55,25 @@ def _is_findable(entity: EntitySpec, names: set[str]) -> bool:
 
 
 def _can_find(bound: BoundKey, names: set[str]) -> bool:
-    """Return True if a query of one partition with this key can select by all of these names."""
+    """Return True if a query on one partition of this key can select items by all these fields."""
     return _names_partition(bound, names) and names <= set(bound.fields)
 
 
 def _names_partition(bound: BoundKey, names: set[str]) -> bool:
-    """Return True if the names include every field of a partition key, so that a query can read the partition."""
+    """Return True if the names include every required field of a partition key, so that a query can read
+    the partition.
+    """
     return {name for part in bound.partition for name in _required_fields(part)} <= names
 
 
 def _queried_partition(entity: EntitySpec, names: set[str]) -> BoundKey | None:
-    """Return the first key whose partition the names identify, so that a query can read and filter it."""
+    """Return the first key of which the names identify a partition, or None. A query can then read and filter it."""
     keys = (bound for bound in (entity.key, *entity.indexes) if bound.fields and bound.partition[0].fields)
     return next((bound for bound in keys if _names_partition(bound, names)), None)
 
 
 def _required_fields(part: BoundKeyAttribute) -> Iterator[str]:
-    """Yield the fields that must be known. A shard has so few values that each of them can be queried."""
+    """Yield the fields of a key attribute that must be known. Shard numbers need not be, because all can be queried."""
     if part.template is None:
         yield from part.fields
         return
@@ -106,15 +108,16 @@ def _not_findable(entity: EntitySpec, names: tuple[str, ...], queried: BoundKey 
 def full_table_scan(subject: Subject) -> Iterator[Finding]:
     """Pattern scans the whole table
 
-    Finds scans of tables and indexes that are larger than one page (1 MB) or of unknown size. Scans of sparse indexes,
-    which contain only the requested items, and scans that cost less than the design's `cost_floor` per month at their
-    declared rate are not reported. One finding lists the scans of a table or index.
+    Finds scans of tables and indexes that are larger than one page (1 MB) or of unknown size. Scans of sparse indexes
+    are not reported, and neither are scans that cost less than the design's `cost_floor` per month at their declared
+    rate. One finding lists the scans of a table or index.
 
-    Why is this bad? A scan reads and bills every item, whatever its filter returns: 131,072 read units per GB when
-    eventually consistent, twice that when strongly consistent, and it takes minutes. The cost grows with the table.
+    Why is this bad? A scan reads every item and is billed for it, even if a filter removes the item. Each GB takes
+    131,072 read units with eventual consistency, and twice as many with strong consistency. A scan of a large table
+    takes minutes, and its cost grows with the table.
 
-    Fix: add an index that holds the requested items, maintain a counter and update it on each write, or read an
-    export of the table or its stream for reports and full-text search.
+    Fix: add an index that contains the requested items, or maintain a counter that each write updates. For reports and
+    full-text search, read an export of the table or its stream.
 
     Source: developer guide, "Working with scans in DynamoDB" and "Best practices for querying and scanning data".
     """
@@ -153,7 +156,7 @@ _SPARSE_SHARE = 0.5
 
 
 def _is_sparse(table: Table, index: Index) -> bool:
-    """Return True if an index leaves out most items of each of its entities, or an unknown share of them."""
+    """Return True if an index contains a small or an unknown share of the items of each of its entities."""
     keys = [(entity, bound) for entity in table.entities if (bound := entity.key_in(index)) is not None]
     for entity, bound in keys:
         optional = any(entity.fields[name].optional for name in bound.fields)
@@ -166,7 +169,7 @@ def _is_sparse(table: Table, index: Index) -> bool:
 
 
 def _scanned_bytes(table: Table, plan: Plan) -> float | None:
-    """Return the bytes that a scan reads, or None if an entity does not declare its number of items."""
+    """Return the number of bytes that a scan reads, or None if the number of items of an entity is not declared."""
     total = 0.0
     for entity in table.entities:
         bound = entity.key_in(plan.index)
@@ -200,13 +203,14 @@ multi_attribute_key_query = fault_rule(
 def mixed_entity_read(subject: Subject) -> Iterator[Finding]:
     """Query also reads other entities
 
-    Finds queries of a whole partition that contains items of entities that the pattern does not return, and results
-    whose entities cannot be distinguished by keys or a discriminator.
+    Finds queries for a whole partition, if it contains items of entities that the pattern does not return. Also finds
+    patterns that return several entities which neither keys nor a discriminator distinguish.
 
-    Why is this bad? Items of other entities are read, billed and dropped: pages come back short, and the cost grows
-    with what others write. Items that cannot be distinguished are returned as the wrong entity.
+    Why is this bad? Items of other entities are read, billed and removed from the result: pages contain fewer items,
+    and the cost grows with the number of other items. Items that cannot be distinguished are returned as the wrong
+    entity.
 
-    Fix: add the entity's own prefix of the sort key to the condition, give entities of one partition prefixes, or add
+    Fix: add a condition on the entity's sort key prefix, give the sort keys of the entities different prefixes, or add
     the other entities to the pattern.
 
     Source: developer guide, "Best practices for using sort keys to organize data".
@@ -259,13 +263,14 @@ def _indistinguishable(name: str, plan: Plan) -> Iterator[Finding]:
 def filter_served_by_index(subject: Subject) -> Iterator[Finding]:
     """Existing index serves the filter
 
-    Finds queries and scans that filter for one value of a field with which the key of another index starts, under the
-    same partition.
+    Finds queries and scans that filter for one value of a field, if an index has a key that starts with the field in
+    the same partition.
 
-    Why is this bad? A filter drops items that were read and paid for. The index reads only what it returns.
+    Why is this bad? A filter removes items that were already read and billed. A query on the index reads only the items
+    that it returns.
 
-    Fix: query the index with `index="..."` and the field in `pk(...)` or `.sk(...)`. A global index lags behind the
-    table; keep the filter if the result must include the most recent writes.
+    Fix: query the index with `index="..."` and the field in `pk(...)` or `.sk(...)`. A global index is updated after
+    the table: keep the filter if the result must include the most recent writes.
 
     Source: developer guide, "Querying tables in DynamoDB" (a filter is applied after the read) and "Best practices for
     using secondary indexes".
@@ -309,13 +314,13 @@ def _serving_index(plan: Plan) -> tuple[str, BoundIndexKey] | None:
 def query_for_single_item(subject: Subject) -> Iterator[Finding]:
     """Query reads a single item
 
-    Finds queries that name every field of an item's primary key. Queries of an index that name additional fields are
-    not reported, because they also check the owner of the item.
+    Finds queries that specify every field of an item's primary key. Queries on an index that specify more fields are
+    not reported, because they can also check the owner of the item.
 
-    Why is this bad? Such a query returns at most one result, but reads everything else in the partition if the sort key
-    is missing, and cannot be part of a batch. Through an index, it also lags behind the table.
+    Why is this bad? Such a query returns at most one result, and cannot be part of a batch. If it has no condition on
+    the sort key, it reads the whole partition. On an index, it can also return an outdated item.
 
-    Fix: declare it with `@table.get` and `item(...)`. `consistent=True` makes it read the latest write.
+    Fix: declare the pattern with `@table.get` and `item(...)`. With `consistent=True`, it returns the latest write.
 
     Source: API reference, GetItem and Query; developer guide, "DynamoDB read consistency".
     """
@@ -338,7 +343,7 @@ def query_for_single_item(subject: Subject) -> Iterator[Finding]:
 
 
 def _pinned_fields(plan: Plan) -> set[str]:
-    """Return the fields for which a query requires one value, in the table or an index with whole items."""
+    """Return the fields for which a query on the table, or on an index with whole items, requires one value."""
     bound = plan.entity.key_in(plan.index)
     if bound is None or plan.key is None or bound.only_if is not None:
         return set()
@@ -364,7 +369,7 @@ def _pinned_fields(plan: Plan) -> set[str]:
 
 
 def _is_made_alike(value: KeyValue, part: BoundKeyAttribute) -> bool:
-    """Return True if a value uses the template of the entity."""
+    """Return True if the value of a key condition has the same template as the entity's key attribute."""
     return part.template is None or (value.template is not None and value.template.text == part.template.text)
 
 
@@ -372,15 +377,15 @@ def _is_made_alike(value: KeyValue, part: BoundKeyAttribute) -> bool:
 def entity_never_used(subject: Subject) -> Iterator[Finding]:
     """Entity is never written, or never read
 
-    Finds entities that no pattern writes, in designs that write other entities of the table, and entities that no
-    pattern reads, in designs that read others. Conditions, checks, returned items and consumers count as reads. So does
-    a create whose key may already exist, because it keeps a value unique. A table with a stream and no declared
-    consumer can have readers elsewhere. An entity whose items a transaction replaces with items of another entity is
-    not reported as never written.
+    Finds entities that no pattern writes, if patterns write other entities of the table. Also finds entities that no
+    pattern reads, if patterns read other entities. Conditions, checks, returned items and consumers count as reads. A
+    create whose key can already exist also counts as a read, because it keeps a value unique. Entities in a table with
+    a stream and no declared consumer are not reported as never read. Entities whose items a transaction replaces with
+    items of another entity are not reported as never written.
 
-    Why is this bad? Access patterns are the specification of a DynamoDB table. If a pattern is missing, a list cannot
-    be shown, or data cannot be entered. If it is discovered after the keys of the table are fixed, it requires a new
-    index and a backfill.
+    Why is this bad? Access patterns are the specification of a DynamoDB table. If a pattern is missing, a program
+    cannot read or write data that it needs. A pattern that is added after the table is in use may require a new index
+    and a backfill.
 
     Fix: declare the missing pattern, or remove the entity. Suppress the finding if another program writes or reads it.
 
@@ -417,7 +422,7 @@ def _stores_item(step: Plan) -> bool:
 
 
 def _depends_on_item(step: Plan) -> bool:
-    """Return True if the result of a write depends on the stored item."""
+    """Return True if the outcome of a write depends on the stored item."""
     if step.condition is not None or step.replaceable is not None or step.version is not None or step.assumed:
         return True
     if step.operation == "PutItem":
@@ -426,7 +431,7 @@ def _depends_on_item(step: Plan) -> bool:
 
 
 def _has_generated_key(entity: EntitySpec) -> bool:
-    """Return True if each item has a new key because of a field's type, such as a UUID or the time of the write."""
+    """Return True if a field type makes the key of each item new, such as a UUID or the time of the write."""
     return any(
         entity.fields[name].annotation is UUID
         or entity.fields[name].write_time is not None

@@ -1,4 +1,4 @@
-"""Rules about conditions that no item satisfies."""
+"""Rules for conditions that no item satisfies."""
 
 from __future__ import annotations
 
@@ -32,14 +32,15 @@ from keyplan.design.planning.plan import KeySelection, KeyValue, Plan, SortOp
 def impossible_condition(subject: Subject) -> Iterator[Finding]:
     """Condition is never true
 
-    Finds key conditions and comparisons that no item satisfies: a string that no template of the entity produces, a
-    prefix that no key starts with, a string compared with a Number, values that a Literal or Enum field does not have,
-    a field with two different values, and constants that cannot be sent, such as NaN or a datetime without a time zone.
+    Finds key conditions and comparisons that no item satisfies. Examples are a string that no template of the entity
+    produces, a prefix with which no key starts, a comparison of a Number with a string, values that a Literal or Enum
+    field does not have, and two different values for one field. Also finds constants that cannot be sent, such as NaN
+    or a datetime without a time zone.
 
-    Why is this bad? `SK = "STATUS#open#"` matches no item whose key continues with an ID: equality compares the whole
-    key. The query is always empty, without an error.
+    Why is this bad? `SK = "STATUS#open#"` matches no item whose key continues with an ID: `=` compares the whole key.
+    The query always returns an empty result, without an error.
 
-    Fix: use `begins_with` for the start of a key, or give the fields and let the planner write the condition:
+    Fix: use `begins_with` for the start of a key, or pass field values, from which keyplan creates the condition:
     `pk(user_id=user_id).sk(status=status)`.
 
     Source: developer guide, "Key condition expressions for the Query operation".
@@ -98,7 +99,7 @@ def _key_condition(pattern: Pattern[..., Any], plan: Plan) -> Iterator[Finding]:
 
 
 def _item_key(pattern: Pattern[..., Any], key: KeySelection) -> Iterator[Finding]:
-    """Yield findings for constants in the key of a single item that no item can have."""
+    """Yield findings for constants that no item can have in its key."""
     for value in key.values:
         missing = [name for name, source in value.sources.items() if source is None]
         why = f"{missing[0]} is None" if missing else _invalid_constant(value)
@@ -127,7 +128,7 @@ def _key_fix(op: SortOp, value: KeyValue) -> str:
 
 
 def _empty_reason(op: SortOp, value: KeyValue, plan: Plan) -> str | None:
-    """Return the reason why no item of any entity can match, or None."""
+    """Return the reason why no item of the plan's entities can match a key condition, or None."""
     reasons = [
         _mismatch_reason(op, value, part) for entity in plan.entities for part in _key_parts(entity, plan, value)
     ]
@@ -161,7 +162,7 @@ def _mismatch_reason(op: SortOp, value: KeyValue, part: BoundKeyAttribute) -> st
 
 
 def _invalid_constant(value: KeyValue) -> str | None:
-    """Return the reason why a constant in the condition cannot be part of a key, or None."""
+    """Return the reason why a constant in a key condition cannot be part of a key, or None."""
     if value.part == "begins":
         return None
     for hole in value.template.placeholders if value.template is not None else ():
@@ -182,7 +183,7 @@ def _invalid_constant(value: KeyValue) -> str | None:
 def _impossible_comparisons(
     condition: Condition | None, entities: tuple[EntitySpec, ...]
 ) -> Iterator[tuple[EntitySpec, str, object]]:
-    """Yield comparisons with a value that no entity with the field can have."""
+    """Yield each comparison with a value that the field cannot have, as the entity, the field and the value."""
     for operand in condition.operands() if condition is not None else ():
         if isinstance(operand, Condition):
             yield from _impossible_comparisons(operand, entities)
@@ -194,7 +195,7 @@ def _impossible_comparisons(
 
 
 def _contradictions(condition: Condition | None) -> Iterator[tuple[str, object, object]]:
-    """Yield fields that must equal two different constants, with both constants."""
+    """Yield each field that must equal two different constants, with the two constants."""
     required: dict[str, object] = {}
     for part in condition.parts if isinstance(condition, AndCondition) else ():
         if not (isinstance(part, CompareCondition) and part.op == "=" and isinstance(part.left, FieldPath)):
@@ -207,7 +208,7 @@ def _contradictions(condition: Condition | None) -> Iterator[tuple[str, object, 
 
 
 def _comparisons(condition: Condition | None) -> Iterator[tuple[FieldPath, object, bool]]:
-    """Yield every path with the value that it is compared with, and whether the comparison is for equality."""
+    """Yield each path in a condition with the value that it is compared with, and True if the operator is =."""
     if isinstance(condition, CompareCondition) and isinstance(condition.left, FieldPath):
         yield condition.left, condition.right, condition.op in {"=", "<>"}
     elif isinstance(condition, InCondition) and isinstance(condition.operand, FieldPath):
@@ -228,7 +229,9 @@ def _cannot_equal(stored: StoredField, value: object) -> bool:
 
 
 def _has_other_type(stored: StoredField, value: object) -> bool:
-    """Return True if a constant has another attribute type than the field, so that they never compare."""
+    """Return True if the attribute type of a constant differs from the type of the field, so that they are
+    never equal.
+    """
     if value is None or isinstance(value, (FieldPath, *CALL_SOURCES)):
         return False
     if _is_unstorable(value):
@@ -243,7 +246,7 @@ def _has_other_type(stored: StoredField, value: object) -> bool:
 
 
 def _is_unstorable(value: object) -> bool:
-    """Return True if a constant cannot be sent, such as NaN or a datetime without a time zone."""
+    """Return True if DynamoDB cannot store a constant, such as NaN or a datetime without a time zone."""
     try:
         encode_value(value)
     except (TypeError, ValueError):

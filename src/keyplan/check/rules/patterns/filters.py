@@ -1,4 +1,4 @@
-"""Rules about filters, which drop items after they were read and charged."""
+"""Rules for filters, which remove items from the result after they were read and billed."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ _SHOWN_AS_ALL = 0.99
 def wasteful_filter(subject: Subject) -> Iterator[Finding]:
     """Filter drops most of what is read
 
-    Finds queries whose filter drops more than half of the items. The finding is an error if the filter drops more than
-    nine tenths of the items and the pattern is called at least once per second. The share is derived from the pattern
-    (`expected_items`, `expected_scanned`) or from its entity's values (`Volume(distinct={"status": {"open": 0.1,
-    "done": 0.9}})`). Also finds filters that another key of the entity makes unnecessary. A filter on a field whose
-    value the key condition already states is not counted, because it drops nothing. Waste of less than the design's
-    `cost_floor` per month at the declared rate is not reported. One finding lists the patterns that filter a table or
-    index by the same field.
+    Finds queries whose filter removes more than half of the items. The finding is an error if the filter removes more
+    than 90 % of the items and the pattern is called at least once per second. The share is computed from the pattern's
+    options (`expected_items`, `expected_scanned`) or from the values of its entity (`Volume(distinct={"status":
+    {"open": 0.1, "done": 0.9}})`). Also finds filters that another key of the entity makes unnecessary. A filter on a
+    field whose value the key condition already specifies is not counted, because it removes nothing. A filter is not
+    reported if the items that it removes cost less than the design's `cost_floor` per month at the declared rate. One
+    finding lists the patterns that filter a table or index by the same field.
 
-    Why is this bad? Dropped items are read and billed, and count toward the page of 1 MB, so that pages come back short
-    or empty.
+    Why is this bad? Removed items are read and billed. They count toward the page of 1 MB, so that pages contain few
+    items or none.
 
-    Fix: put the filtered field into the key: a leading part of the sort key, an index, or a sparse index with only the
-    matching items.
+    Fix: put the filtered field at the start of the sort key or into the key of an index, or use a sparse index that
+    contains only the matching items.
 
     Source: developer guide, "Filter expressions for the Query operation".
     """
@@ -77,7 +77,7 @@ def wasteful_filter(subject: Subject) -> Iterator[Finding]:
 
 
 def _wasted_dollars(subject: Subject, pattern: Pattern[..., Any], removed: float) -> float:
-    """Return the monthly cost of the items that a filter drops, or infinity if no rate is declared."""
+    """Return the monthly cost of the items that a filter removes, or infinity if the pattern has no rate."""
     rate = pattern.facts.rate
     if rate is None:
         return inf
@@ -85,7 +85,7 @@ def _wasted_dollars(subject: Subject, pattern: Pattern[..., Any], removed: float
 
 
 def _effective_filter(plan: Plan) -> Condition | None:
-    """Return the parts of a filter that the key condition does not already state, or None."""
+    """Return the parts of a filter that the key condition does not already include, or None."""
     if plan.filter is None or len(plan.entities) > 1:
         return plan.filter
     known = stated_values(plan, plan.entity)
@@ -98,7 +98,7 @@ def _effective_filter(plan: Plan) -> Condition | None:
 
 
 def _repeats_key(part: Condition, known: Mapping[str, Source]) -> bool:
-    """Return True if a condition requires the same value as the key condition."""
+    """Return True if a part of a filter requires a value that the key condition already requires."""
     if not (isinstance(part, CompareCondition) and part.op == "=" and isinstance(part.left, FieldPath)):
         return False
     return len(part.left.parts) == 1 and part.left.field in known and known[part.left.field] is part.right
@@ -137,7 +137,7 @@ def _waste(
 
 
 def _share_text(removed: float) -> str:
-    """Format a share as text, including shares close to 1."""
+    """Format the share of removed items as text, including shares close to 1."""
     return f"{removed:.0%}" if removed <= _SHOWN_AS_ALL else f"all but {1 - removed:.1%}"
 
 
@@ -146,7 +146,7 @@ def _field_names(condition: Condition | None) -> str:
 
 
 def _alternative_key(plan: Plan, filtered: Condition) -> BoundKey | None:
-    """Return another key of the entity that contains every field that the filter compares for equality, or None."""
+    """Return another key of the entity that contains every field compared with = in the filter, or None."""
     if len(plan.entities) != 1 or plan.key is None or plan.consistent:
         return None
     entity: EntitySpec = plan.entity
@@ -174,15 +174,17 @@ _MOST_KEPT = 0.8
 def limit_with_filter(subject: Subject) -> Iterator[Finding]:
     """Limit is combined with a filter
 
-    Finds queries and scans with a limit, and queries with a page size, that have a filter, unless the filter is
-    declared to keep four fifths of the items. Scans with a page size are not reported, because jobs do not depend on
-    the number of items in a page.
+    Finds queries and scans that have both a limit and a filter, and queries that have both a page size and a filter. A
+    pattern is not reported if its filter keeps at least 80 % of the items according to the declared numbers. Scans with
+    a page size are not reported, because background jobs do not depend on the number of items in a page.
 
-    Why is this bad? DynamoDB counts `Limit` before the filter: of ten items read, two or none may remain. A pattern's
-    `limit` counts results, so it reads until it has enough: if one item in a hundred passes the filter, ten results
-    cost a thousand reads. With `page_size`, pages come back short or empty.
+    Why is this bad? DynamoDB applies `Limit` before the filter: of ten items that were read, only two or none may
+    remain. The `limit` of a pattern is the number of results, so the pattern reads until it has found enough: if one
+    item in a hundred passes the filter, ten results require reading a thousand items. With `page_size`, pages contain
+    few items or none.
 
-    Fix: let the key select, with a prefix of the sort key or a sparse index of the items that pass the filter.
+    Fix: select the items with the key: by a prefix of the sort key, or in a sparse index that contains only the items
+    that pass the filter.
 
     Source: developer guide, "Limiting the number of items in the result set" and "Filter expressions".
     """

@@ -1,4 +1,4 @@
-"""Rules about the types and the use of pattern parameters."""
+"""Rules for the types and the use of pattern parameters."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from keyplan.design.planning.plan import FieldUse, Plan, field_uses
 def parameter_type_mismatch(subject: Subject) -> Iterator[Finding]:
     """Parameter has another type than its field
 
-    Finds parameters whose annotation differs from the type of the field that they are used for: a user ID for a task
-    ID, a date for a datetime, text for a number, None for a key or a required field. In queries and counts, None for a
-    sort key field is allowed: it leaves out the end of the sort key condition.
+    Finds parameters whose annotation differs from the type of the field for which they are used, such as a user ID for
+    a task ID, a date for a datetime, text for a number, or None for a key field or a required field. In queries and
+    counts, a parameter for a sort key field can be None: the sort key condition then ends before this field.
 
-    Why is this bad? Type checkers check the call, but do not know for which field a parameter is used. At run time, the
-    value is rejected, or makes a key that no item has.
+    Why is this bad? Type checkers check the arguments of a call, but do not know for which field a parameter is used.
+    At run time, the value is rejected, or produces a key that no item has.
 
     Fix: annotate the parameter with the field's type. Handle None before the call.
 
@@ -84,7 +84,7 @@ def unused_parameter(subject: Subject) -> Iterator[Finding]:
     Finds parameters that the body of a pattern does not use in a key, filter, condition or change.
 
     Why is this bad? Often a condition is missing, so that the pattern returns the items of all users, or writes
-    without its condition.
+    unconditionally.
 
     Fix: use the parameter, or remove it.
 
@@ -104,12 +104,14 @@ _NUMBERS: dict[type, tuple[type, ...]] = {int: (int,), float: (int, float), Deci
 
 
 def optional_param(annotation: Any) -> bool:
-    """Return True if a parameter can be None."""
+    """Return True if a parameter with this annotation can be None."""
     return without_none(annotation)[1]
 
 
 def mismatch(annotation: Any, stored: StoredField, *, each: bool) -> str | None:
-    """Return how the type of a parameter differs from that of the field, or None if it matches or is unknown."""
+    """Return how the type of a parameter differs from the type of the field, or None if it matches or cannot be
+    compared.
+    """
     if each:
         members = get_args(without_none(annotation)[0])
         annotation = members[0] if members else None
@@ -124,7 +126,7 @@ def mismatch(annotation: Any, stored: StoredField, *, each: bool) -> str | None:
 
 
 def _new_type(annotation: Any) -> Any:
-    """Return the NewType in an annotation, ignoring Annotated and None, or None."""
+    """Return the NewType in an annotation, or None if it contains none. Annotated and Optional are ignored."""
     while True:
         if isinstance(annotation, NewType):
             return annotation

@@ -1,4 +1,4 @@
-"""Rules about attributes that an index does not project."""
+"""Rules for attributes that an index does not project."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from keyplan.design.schema import Index
 def attribute_not_projected(subject: Subject) -> Iterator[Finding]:
     """Index does not project an attribute that is read
 
-    Finds patterns that need attributes which the index does not project: an error for required fields and filters, a
-    warning for optional fields, unless the index's `only_if` states that its items do not have them. Also finds indexes
-    that have readers but do not declare their projection.
+    Finds patterns that need attributes which the index does not project. The finding is an error for required fields
+    and filters, and a warning for optional fields, unless a condition on the index key (`only_if`) states that items in
+    the index do not have the field. Also finds indexes that patterns read but whose projection is not declared.
 
-    Why is this bad? A query of a global index returns projected attributes only. Without a required field, the item
-    cannot be returned as its entity. A missing optional field is returned as None although the table holds a value. No
-    index can be filtered by an attribute that it does not project.
+    Why is this bad? A query on a global index returns only projected attributes. Without a required field, the item
+    cannot be returned as its entity. A missing optional field is returned as None although the table holds a value. A
+    query on an index cannot filter by an attribute that the index does not project.
 
     Fix: add the attributes to `project=[...]`, or project all. A pattern that needs only projected fields can return a
-    view; a pattern that needs whole items can read them by key after the query with `hydrate=True`, at one more read
-    per item:
+    view. A pattern that needs whole items can read them by key after the query with `hydrate=True`, with one additional
+    read per item:
 
         class TaskTitle(View[Task]):  # the key fields, and some others
             id: UUID
@@ -86,7 +86,7 @@ def _missing_attributes(pattern: Pattern[..., Any], plan: Plan, index: Index) ->
 
 
 def _read_as_default(entity: EntitySpec, index: Index) -> set[str]:
-    """Return the fields that are missing, or have their default value, in every item of an index."""
+    """Return the fields that are missing or have their default value in every item of an index."""
     conditions = [stated_values(bound.only_if, entity.fields) for bound in entity.indexes if bound.index is index]
     return {
         name
@@ -102,10 +102,11 @@ def local_index_fetch(subject: Subject) -> Iterator[Finding]:
 
     Finds queries of local secondary indexes that need attributes which the index does not project.
 
-    Why is this bad? DynamoDB reads each whole item from the table too, for at least half a read unit each, instead of
-    adding up the sizes of a page: forty entries of 100 bytes cost 0.5 units, and the fetches add 20 units.
+    Why is this bad? DynamoDB also reads each whole item from the table, for at least half a read unit per item. Without
+    these fetches, the sizes of all items on a page are added up: forty items of 100 bytes cost 0.5 units, and fetching
+    them adds 20 units.
 
-    Fix: project the attributes that the query returns, or request fewer.
+    Fix: project the attributes that the query returns, or request fewer attributes.
 
     Source: developer guide, "Local Secondary Indexes", fetches from the table.
     """

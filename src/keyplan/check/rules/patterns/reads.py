@@ -1,4 +1,4 @@
-"""Rules about reads: consistency, decisions, repeated and duplicate reads, and missing rates."""
+"""Rules for reads: consistency, decisions, N+1 reads, duplicate patterns and missing rates."""
 
 from __future__ import annotations
 
@@ -47,17 +47,18 @@ _DECISION_FIXES = {
 def decision_on_stale_read(subject: Subject) -> Iterator[Finding]:
     """Decision rests on a stale read
 
-    Finds reads that decide a quota or a state (`decides=`) through a global index (error) or by an eventually
-    consistent read (warning) if the write that they guard (`guards=`) has no condition, and reads that must show a
-    write (`after=`) but can miss it (warning). A decision about a state that permits a write of another entity, such as
-    an authorization, is always a warning. KP605 reports reads that decide uniqueness.
+    Finds reads that are used to check a quota or a state (`decides=`), if the write that depends on the read
+    (`guards=`) has no condition. The finding is an error for reads of a global index, and a warning for eventually
+    consistent reads of a table. Also finds reads that must return a write (`after=`) but can miss it (warning). A check
+    of a state that only authorizes a write of another entity is always a warning. KP605 reports reads that are used to
+    check uniqueness.
 
-    Why is this bad? A global index lags behind the table, and an eventually consistent read can miss writes of the last
-    second. Two concurrent requests then both succeed, or a permission that was just revoked is still valid.
+    Why is this bad? A global index is updated after the table, and an eventually consistent read can miss writes of the
+    last second. Two concurrent requests then both succeed, or a permission that was just revoked is still valid.
 
-    Fix: let the write decide: a condition on the item or on a counter, in one transaction for several items. Read a
-    permission from the table with `consistent=True`, or check it with `@table.check` in the transaction of the write. A
-    pattern with `after=` reads the table consistently.
+    Fix: add a condition to the write, on the item or on a counter. If several items are involved, use a transaction.
+    Read a permission from the table with `consistent=True`, or check it with `@table.check` in the transaction of the
+    write. Declare `consistent=True` on a pattern with `after=`, and read the table.
 
     Source: developer guide, "DynamoDB read consistency" and "Condition expressions".
     """
@@ -126,17 +127,17 @@ _RATE_TOLERANCE = 0.2
 def n_plus_one_reads(subject: Subject) -> Iterator[Finding]:
     """N+1 reads
 
-    Finds gets whose rate differs by at most a fifth from the number of entries per second that a list returns. The list
-    returns five entries or more, and its entries are not whole items: they come from an index that projects keys, or
-    only refer to the item by a field of the same name and type (not `id`). Patterns that read the items in batches are
-    not reported.
+    Finds gets whose rate differs by at most 20 % from the number of items per second that a query returns. The query
+    must return at least five items per call, and not the items that are read by the gets: it reads an index that
+    projects only keys, or items that refer to them by a field of the same name and type (not `id`). Patterns that read
+    the items in batches are not reported.
 
-    Why is this bad? The program lists entries and then gets each item. Every get costs at least half a read unit and a
-    round trip; a query adds up sizes before rounding: forty items of 100 bytes cost 0.5 units in one query and 20 in
-    gets.
+    Why is this bad? The program probably calls the query and then gets each item. Every get costs at least half a read
+    unit and a round trip. A query adds up the sizes of items before rounding: forty items of 100 bytes cost 0.5 units
+    with one query and 20 units with gets.
 
-    Fix: project the displayed attributes into the index, keep the items in one collection so that one query returns
-    them, or read them in one batch.
+    Fix: project the displayed attributes into the index, store the items in one item collection so that one query
+    returns them, or read them in one batch.
 
     Source: developer guide, "Read and write capacity", and "Best practices for querying and scanning data".
     """
@@ -162,7 +163,9 @@ def n_plus_one_reads(subject: Subject) -> Iterator[Finding]:
 
 
 def _is_followed_by(many: Pattern[..., Any], one: Pattern[..., Any], gets: float) -> bool:
-    """Return True if a list returns too little of each entry and is called so often that each entry is read again."""
+    """Return True if the rate of gets suggests that a program gets each result of a query that does not return whole
+    items.
+    """
     target, rate = one.plan.entity, many.facts.rate
     index = many.plan.index
     if target in many.plan.entities:
@@ -182,12 +185,14 @@ def _is_followed_by(many: Pattern[..., Any], one: Pattern[..., Any], gets: float
 
 
 def _references(entity: EntitySpec, target: EntitySpec) -> bool:
-    """Return True if an entity contains the key of another. A field called id belongs to the entity itself."""
+    """Return True if an entity contains the key fields of another entity. A field named id does not count as a
+    reference.
+    """
     return all(name != "id" and same_field(entity, target, name) for name in target.key.fields)
 
 
 def _partition_fields(plan: Plan) -> set[str]:
-    """Return the fields that are equal in all results of a query."""
+    """Return the fields that have the same value in all results of a query."""
     if plan.key is None:
         return set()
     return {name for value in plan.key.partition for name in value.sources}
@@ -199,9 +204,10 @@ def duplicate_pattern(subject: Subject) -> Iterator[Finding]:
 
     Finds patterns of one table with the same operation, key, filter, order and changes.
 
-    Why is this bad? Two names for one request drift apart, and each is priced, documented and tested separately.
+    Why is this bad? A change to one of the patterns can be forgotten in the other, and each is priced, documented and
+    tested separately.
 
-    Fix: keep one of them, with the sum of the rates.
+    Fix: remove one pattern, and declare the sum of both rates on the other.
 
     Source: design language of keyplan.
     """
@@ -222,7 +228,7 @@ def duplicate_pattern(subject: Subject) -> Iterator[Finding]:
 
 
 def _request_shape(plan: Plan) -> Hashable:
-    """Return the request of a plan without the names of its parameters."""
+    """Return the request of a plan in a comparable form, without the names of the pattern's parameters."""
     key = plan.key
     return (
         plan.operation,
@@ -280,10 +286,10 @@ def _operand_shape(operand: object) -> Hashable:
 def missing_rate(subject: Subject) -> Iterator[Finding]:
     """Pattern has no rate
 
-    Finds patterns that do not declare `rate=`, in designs in which most patterns do. One finding lists all of them.
-    Steps of transactions need no rate.
+    Finds patterns without `rate=` in designs in which most patterns declare it. One finding lists the patterns.
+    Patterns that are steps of transactions do not require a rate.
 
-    Why is this bad? A pattern without a rate costs nothing in estimates, and checks of throughput, hot keys and cost
+    Why is this bad? A pattern without a rate adds no cost to estimates, and rules for throughput, hot keys and cost
     ignore it.
 
     Fix: declare an order of magnitude: `rate=Rate(average=20, peak=200)` calls per second, or

@@ -1,4 +1,4 @@
-"""Rules about the results of queries: their number, order and range."""
+"""Rules for the results of queries: their number, order and range."""
 
 from __future__ import annotations
 
@@ -33,12 +33,13 @@ from keyplan.design.planning.plan import KeySelection, KeyValue, Plan, SortCondi
 def unbounded_query(subject: Subject) -> Iterator[Finding]:
     """Query has no limit
 
-    Finds queries without a limit that read more than a page (1 MB, 128 read units when eventually consistent) by the
-    declared numbers, that read a partition of unknown size that all items share, or that read a whole month or year
-    with an unknown number of items. A range counts as the whole partition unless `expected_items=` is declared.
+    Finds queries without a limit that read more than a page (1 MB, 128 read units with eventual consistency) according
+    to the declared numbers. Also finds queries without a limit on a constant partition key, or for a whole month or
+    year, if the number of items is unknown. A range is assumed to contain the whole partition unless `expected_items=`
+    is declared.
 
-    Why is this bad? A query without a limit reads to the end of its partition: three items in a test can become a
-    thousand pages in production.
+    Why is this bad? A query without a limit reads to the end of its partition: a partition with three items in a test
+    can have a thousand pages in production.
 
     Fix: declare `limit=` or `page_size=` and continue with the cursor, query a range of the sort key, or add a field to
     the partition key that divides the data further, such as the month.
@@ -90,7 +91,7 @@ def _average_bytes(plan: Plan) -> float:
 
 
 def _is_constant_partition(plan: Plan) -> bool:
-    """Return True if the partition key is the same in every call and no sort key field is given."""
+    """Return True if every call uses the same partition key and no condition on a sort key field."""
     if plan.key is None:
         return False
     sources = [source for value in plan.key.partition for source in value.sources.values()]
@@ -99,7 +100,7 @@ def _is_constant_partition(plan: Plan) -> bool:
 
 
 def _whole_period(plan: Plan) -> str:
-    """Return the month or year that a query reads completely, or an empty string."""
+    """Return the period in the partition key ("month" or "year") that a query reads completely, or an empty string."""
     if plan.key is None or plan.key.sort:
         return ""
     holes = [hole for value in plan.key.partition if value.template for hole in value.template.placeholders]
@@ -110,14 +111,15 @@ def _whole_period(plan: Plan) -> str:
 def unsupported_order(subject: Subject) -> Iterator[Finding]:
     """Query cannot return the declared order
 
-    Finds patterns with `ordered_by` (`"due_at"`, or `"-due_at"` for the highest first) whose sort key does not start
-    with that field in a form that sorts by its values.
+    Finds patterns with `ordered_by` (`"due_at"`, or `"-due_at"` for the highest first) if their results are not sorted
+    by that field.
 
     Why is this bad? A query returns items in the order of the sort key, ascending or descending. Words sort
     alphabetically: high, low, medium, urgent. A scan has no order.
 
-    Fix: put the field first in the sort key of an index, padded or as a timestamp; rank words
-    (`{priority:rank(urgent,high,medium,low)}`); or sort the results in the program if they fit into one page.
+    Fix: put the field first in the sort key of an index: numbers with padding, timestamps in a format such as `utc_ms`,
+    and words with their rank (`{priority:rank(urgent,high,medium,low)}`). Or sort the results in the program if they
+    fit into one page.
 
     Source: developer guide, "Query", order of results and ScanIndexForward.
     """
@@ -134,7 +136,7 @@ def unsupported_order(subject: Subject) -> Iterator[Finding]:
 
 
 def _order_problems(plan: Plan, name: str, *, highest_first: bool) -> Iterator[tuple[str, str]]:
-    """Yield problems with the order, each with its fix."""
+    """Yield each reason why results are not sorted by a field, with its fix."""
     if plan.operation == "Scan":
         yield "a scan has no order", f"query an index whose sort key starts with {name}"
         return
@@ -174,7 +176,7 @@ def _entity_order_problems(plan: Plan, entity: EntitySpec, name: str) -> Iterato
 
 
 def _order_fix(entity: EntitySpec, name: str) -> str:
-    """Return a placeholder that sorts by the field's values."""
+    """Return a placeholder for the field that sorts by the field's values."""
     stored = entity.fields[name]
     choices = stored.declared.stored_choices
     if choices:
@@ -184,7 +186,9 @@ def _order_fix(entity: EntitySpec, name: str) -> str:
 
 
 def _stored_order(bound: BoundKey, name: str) -> str:
-    """Return the words in the order in which they sort, if the field has choices."""
+    """Return the choices of a field in the order in which they sort, or a text that the key does not sort by its
+    values.
+    """
     for part in bound.sort:
         template = as_template(part)
         for hole in template.placeholders if template is not None else ():
@@ -194,7 +198,7 @@ def _stored_order(bound: BoundKey, name: str) -> str:
 
 
 def _is_grouped_by_entity(plan: Plan) -> bool:
-    """Return True if the entities have different sort key prefixes, so that all items of one come first."""
+    """Return True if the entities have different sort key prefixes, so that results are grouped by entity."""
     starts = set()
     for entity in plan.entities:
         bound = entity.key_in(plan.index)
@@ -214,21 +218,21 @@ def _order_finding(pattern: Pattern[..., Any], plan: Plan, problem: str, fix: st
 
 _OFFSET_NAMES = frozenset({"offset", "skip", "page", "page_number", "page_no", "page_index"})
 _COSTLY_COUNT = 10.0
-"""Read units of one count above which a counter is cheaper in nearly every case."""
+"""The read units of one count call above which a counter is nearly always cheaper."""
 
 
 @design_rule("KP317", "warning", "advice")
 def offset_or_count(subject: Subject) -> Iterator[Finding]:
     """Pagination by offset, or count by reading
 
-    Finds counts that read ten read units or more (warning), and queries and scans with a parameter named offset, skip
+    Finds counts that use at least ten read units (warning), and queries and scans with a parameter named offset, skip
     or page (advice).
 
-    Why is this bad? DynamoDB has no offset: page 50 requires reading pages 1 to 49, and the parameter has no effect on
-    the request. A count reads and bills every item by its size, and takes several requests for more than a page.
+    Why is this bad? DynamoDB does not support offsets: to read page 50, a program must read pages 1 to 49. A count
+    reads every item and is billed for its size, and requires a request for each page of 1 MB.
 
-    Fix: continue with the cursor of the previous page. Keep counts in an item that the same transaction updates
-    (`.add(count=1)`), or in a consumer of the stream if a delay is acceptable.
+    Fix: continue with the cursor of the previous page. Store counts in an item that the writing transaction updates
+    (`.add(count=1)`), or that a consumer of the stream updates if a delay is acceptable.
 
     Source: developer guide, "Paginating table query results" and "Counting the items in the results".
     """
@@ -261,15 +265,15 @@ def offset_or_count(subject: Subject) -> Iterator[Finding]:
 def range_end_excluded(subject: Subject) -> Iterator[Finding]:
     """Range excludes keys that start with its end
 
-    Finds range conditions on the sort key whose bound is only the prefix of a key. With BETWEEN and <=, such an upper
-    bound excludes the keys that start with it (error). With >, such a lower bound includes them (warning).
+    Finds range conditions on the sort key whose bound is only the prefix of a key. With BETWEEN and <=, keys that start
+    with the upper bound are excluded (error). With >, keys that start with the lower bound are included (warning).
 
     Why is this bad? Ranges compare whole keys. `BETWEEN "DUE#2025-10-01#" AND "DUE#2025-10-31#"` excludes all tasks of
-    the 31st, because `DUE#2025-10-31#task-7` is greater than its own prefix. Conversely, `> "DUE#2025-10-31#"` includes
-    all of the 31st.
+    the 31st, because `DUE#2025-10-31#task-7` is greater than `DUE#2025-10-31#`. Conversely, `> "DUE#2025-10-31#"`
+    includes all of the 31st.
 
-    Fix: end the range after all keys with the prefix, such as `DUE#{end}$` ("$" follows "#"), or let the planner bound
-    it: `sk.between(due=(start, end))` includes both ends.
+    Fix: use an upper bound that is greater than all keys with the prefix, such as `DUE#{end}$` ("$" follows "#"). Or
+    pass field values: `sk.between(due=(start, end))` includes both ends.
 
     Source: developer guide, "Key condition expressions for the Query operation"; String order by UTF-8 bytes.
     """
@@ -310,7 +314,7 @@ def _excluded_end(pattern: Pattern[..., Any], plan: Plan, condition: SortConditi
 
 
 def _key_with_prefix(end: KeyValue, part: BoundKeyAttribute) -> Overlap | None:
-    """Return a key that starts with the bound, if the bound itself is not a key."""
+    """Return a key that starts with the bound, or None if no key does or the bound itself is a complete key."""
     queried, stored = template_of(end), as_template(part)
     if queried is None or stored is None or end.template is part.template:
         return None
@@ -337,13 +341,12 @@ _NEWEST = re.compile(r"(^|_)(recent|latest|newest|last)($|_)")
 def oldest_instead_of_newest(subject: Subject) -> Iterator[Finding]:
     """Query for the newest items returns the oldest
 
-    Finds limited queries whose name contains recent, latest, newest or last, and that read a sort key with the time of
-    writing in ascending order, or a sort key that starts with a random UUID. Queries with a range that the caller
-    passes, or with a declared order (`ordered_by=`), are not reported.
+    Finds queries with a limit whose name contains recent, latest, newest or last, if they read a sort key with the time
+    of the write in ascending order, or a sort key that starts with a random UUID. Queries whose range is passed by the
+    caller, and queries with a declared order (`ordered_by=`), are not reported.
 
-    Why is this bad? A query reads its range in ascending order of the sort key. With a limit it returns the oldest
-    items, always the same ones. A sort key has no direction: each query chooses one. Random IDs have no order by time
-    in any direction.
+    Why is this bad? By default, a query reads in ascending order of the sort key. With a limit, it always returns the
+    same, oldest items. Random IDs are not sorted by time in either direction.
 
     Fix: declare `descending=True`, and put a timestamp first in the sort key (`{created_at:utc_ms}#{id}`).
 
@@ -374,14 +377,16 @@ def oldest_instead_of_newest(subject: Subject) -> Iterator[Finding]:
 
 
 def _random_start(plan: Plan) -> str:
-    """Return the first field that differs in the results of one entity if its values are random UUIDs, or else ""."""
+    """Return the first field by which the results of one entity are sorted if it is a random UUID, or an
+    empty string.
+    """
     first = next(iter(order_of(plan, plan.entity)), None) if len(plan.entities) == 1 else None
     field = plan.entity.fields.get(first.field) if first is not None and not _has_given_range(plan) else None
     return field.name if field is not None and field.annotation is UUID and not has_time_ordered_type(field) else ""
 
 
 def _has_given_range(plan: Plan) -> bool:
-    """Return True if the caller determines the range of the sort key to read."""
+    """Return True if the query has a range or a sort key condition with values from the caller."""
     return plan.key is not None and any(
         condition.low.sources or condition.high is not None for condition in plan.key.sort
     )
@@ -392,14 +397,14 @@ def descending_by_choice(subject: Subject) -> Iterator[Finding]:
     """Descending query orders by a choice before the time
 
     Finds queries with `descending=True` whose sort key contains a field with declared choices (`Literal`, `Enum`)
-    before a time or a time-ordered ID, according to the types of the fields. Counts, queries with `ordered_by=`, and
-    choices that the key contains as ranks (`{status:rank(...)}`) are not reported.
+    before a time or a time-ordered ID. Only the types of the fields are considered, not their names. Counts, queries
+    with `ordered_by=`, and choices that are stored as ranks (`{status:rank(...)}`) are not reported.
 
-    Why is this bad? The sort key `STATUS#{status}#{created_at:utc_ms}` orders by the word first. In descending order, a
-    query returns all "waiting" items, then all "done" ones. The latest item can be on the last page, and a limit
-    returns items of one status only.
+    Why is this bad? The sort key `STATUS#{status}#{created_at:utc_ms}` is sorted by status first. In descending order,
+    a query returns all "waiting" items before all "done" items. The latest item can be on the last page, and a query
+    with a limit returns items with only one status.
 
-    Fix: query one choice at a time (`pk(...).sk(status=status)`), or read an index whose sort key starts with the
+    Fix: query for one choice at a time (`pk(...).sk(status=status)`), or read an index whose sort key starts with the
     timestamp. Suppress the finding if the groups are intended.
 
     Source: developer guide, "Querying tables in DynamoDB" (results are sorted by the sort key, strings by their UTF-8
@@ -425,7 +430,7 @@ def descending_by_choice(subject: Subject) -> Iterator[Finding]:
 
 
 def _choice_before_time(plan: Plan, entity: EntitySpec) -> tuple[StoredField, StoredField] | None:
-    """Return the first two fields that differ in results if they are a choice of words and a time, or None."""
+    """Return the first two fields by which results are sorted if they are a choice and a time, or None."""
     fields = [entity.fields[one.field] for one in order_of(plan, entity)][:2]
     if len(fields) < 2 or _is_ranked(plan, entity, fields[0].name):
         return None
@@ -436,7 +441,7 @@ def _choice_before_time(plan: Plan, entity: EntitySpec) -> tuple[StoredField, St
 
 
 def _is_ranked(plan: Plan, entity: EntitySpec, name: str) -> bool:
-    """Return True if a sort key contains the rank of a choice instead of its word."""
+    """Return True if a sort key contains the rank of a field's choice instead of the choice."""
     bound = entity.key_in(plan.index)
     templates = [as_template(part) for part in bound.sort] if bound is not None else []
     holes = [hole for template in templates if template is not None for hole in template.placeholders]
@@ -447,15 +452,15 @@ def _is_ranked(plan: Plan, entity: EntitySpec, name: str) -> bool:
 def range_crosses_period(subject: Subject) -> Iterator[Finding]:
     """Range crosses the period of its partition
 
-    Finds queries for a range of a timestamp whose partition key contains a period of that timestamp, if one end of the
-    range determines the period. A period that the caller passes as its own parameter is not reported.
+    Finds queries with a range of timestamps whose partition key contains the month or another period of one end of the
+    range. A query is not reported if the caller passes the period as a separate parameter.
 
-    Why is this bad? A key such as `METER#{meter}#{at:month}` puts each month into its own partition, and a query reads
-    one partition. `pk(meter=meter, at=start).sk.between(at=(start, end))` reads the month of `start` and silently
-    misses the rest of the range.
+    Why is this bad? A key such as `METER#{meter}#{at:month}` stores each month in a separate partition, and a query
+    reads one partition. `pk(meter=meter, at=start).sk.between(at=(start, end))` reads the month of `start` and omits
+    the rest of the range without an error.
 
-    Fix: read all periods: `pk(meter=meter, at=each(months))` with a list of timestamps, one in each month of the
-    range. Suppress the finding if no range crosses a boundary.
+    Fix: read all periods: `pk(meter=meter, at=each(months))` with a list of timestamps, one in each month of the range.
+    Suppress the finding if a range never extends over several periods.
 
     Source: developer guide, "Best practices for handling time series data in DynamoDB".
     """
@@ -479,7 +484,9 @@ def range_crosses_period(subject: Subject) -> Iterator[Finding]:
 
 
 def _partition_periods(key: KeySelection) -> Iterator[tuple[KeyValue, BoundTemplate, BoundPlaceholder]]:
-    """Yield placeholders of the partition key that reduce a timestamp parameter to its period."""
+    """Yield the placeholders of a partition key that reduce a timestamp parameter to its period, with their
+    templates.
+    """
     for value in key.partition:
         template = value.template
         for hole in template.placeholders if template is not None else ():
@@ -489,7 +496,7 @@ def _partition_periods(key: KeySelection) -> Iterator[tuple[KeyValue, BoundTempl
 
 
 def _is_range_end(source: Source, key: KeySelection, field: str) -> bool:
-    """Return True if a parameter is one end of a range over the field, but not both."""
+    """Return True if a source is exactly one end of a range over the field."""
     ranges = (condition for condition in key.sort if condition.op not in {"=", "begins_with"})
     ends = [
         repr(end.sources[field])

@@ -1,4 +1,4 @@
-"""Rules about the types and values of attributes."""
+"""Rules for the types and values of attributes."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from keyplan.dynamodb.expressions.names import is_reserved
 def inexact_number(subject: Subject) -> Iterator[Finding]:
     """Number does not have an exact value in DynamoDB
 
-    Finds floats in keys, and numbers with more than 38 digits.
+    Finds float fields in keys, and number fields that allow more than 38 digits.
 
-    Why is this bad? A Number has 38 significant digits and lies between 1E-130 and 9.99E+125; a write with another
-    value fails. Floats in keys cause problems earlier: a read must supply exactly the stored digits, so a read with
-    0.1 + 0.2 does not find the item with 0.3. NaN and infinity cannot be stored at all.
+    Why is this bad? A Number has at most 38 significant digits and a magnitude between 1E-130 and 9.99E+125. A write
+    with another value fails. A float in a key can fail earlier: a read must pass exactly the stored digits, so a read
+    with 0.1 + 0.2 does not find an item with 0.3. NaN and infinity cannot be stored.
 
-    Fix: use an int in the smallest unit (cents, milliseconds), or a Decimal with a fixed number of places.
+    Fix: use an int in the smallest unit (cents, milliseconds), or a Decimal with a fixed number of decimal places.
 
     Source: developer guide, "Supported data types and naming rules", Number.
     """
@@ -89,14 +89,14 @@ def _number_of(entry: Any, name: str) -> bool:
 def empty_key_attribute(subject: Subject) -> Iterator[Finding]:
     """Key attribute can be empty
 
-    Finds fields in keys that are empty by default, declare `min_length=0` or have "" among their choices (error), and
-    free text in keys without `min_length=1` (advice, one finding for all fields).
+    Finds key fields with an empty default, `min_length=0` or the choice "" (error), and key fields with free text and
+    no `min_length=1` (advice, one finding for all fields).
 
-    Why is this bad? DynamoDB accepts empty Strings and Binary values, but not in keys of tables and indexes: the write
-    fails.
+    Why is this bad? DynamoDB accepts empty String and Binary values, but not in keys of tables and indexes. A write
+    with an empty key attribute fails.
 
-    Fix: declare `Field(min_length=1)`. For items without a value, make the field optional: an item without the
-    attribute is not in the index.
+    Fix: declare `Field(min_length=1)`. If some items have no value in an index key, make the field optional: an item
+    without the attribute is not in the index.
 
     Source: developer guide, "Supported data types and naming rules", empty values in key attributes.
     """
@@ -144,7 +144,7 @@ def _empty_value(entity: EntitySpec, bound: BoundKey, part: BoundKeyAttribute, s
 
 
 def _declared_empty(stored: StoredField, field: DeclaredField, *, whole: bool) -> str:
-    """Return how the declaration itself allows an empty value, or ""."""
+    """Return how the declaration of a field allows an empty value, or an empty string."""
     if field.choices is not None:
         empty = "" in field.stored_choices
         return 'has "" among its choices' if empty and whole else ""
@@ -157,12 +157,12 @@ def _declared_empty(stored: StoredField, field: DeclaredField, *, whole: bool) -
 def reserved_word(subject: Subject) -> Iterator[Finding]:
     """Attribute name is a reserved word
 
-    Finds attributes of tables with `literal=True` whose names are reserved words: about 570 words, such as status,
-    name, type, date, ttl, count and role. One finding lists those of all tables. Patterns use placeholders (`#status`)
-    for all names, so other tables are not affected.
+    Finds attributes of tables with `literal=True` whose names are reserved words. DynamoDB has about 570 of them, such
+    as status, name, type, date, ttl, count and role. One finding lists the attributes of all tables. In other tables,
+    patterns use placeholders (`#status`) for all names.
 
-    Why is this bad? A literal table is a published design, whose requests other programs write by hand. DynamoDB
-    rejects an expression with a reserved word: `SET status = :s` is a syntax error.
+    Why is this bad? A table with `literal=True` documents a design for which other programs write their own requests.
+    DynamoDB rejects an expression with a reserved word: `SET status = :s` is a syntax error.
 
     Fix: use placeholders in other programs, or store the field under another name: `Annotated[str,
     Attribute("task_status")]`.
@@ -190,14 +190,15 @@ def reserved_word(subject: Subject) -> Iterator[Finding]:
 def key_attribute_type_conflict(subject: Subject) -> Iterator[Finding]:
     """Key attribute has two types
 
-    Finds key attributes that one entity stores as a String and another as a Number, and unrelated fields that have the
-    name of a key attribute but another type. Sentinels of `unique=` have Strings as keys.
+    Finds key attributes that entities store with different types, such as a String and a Number. Also finds fields that
+    have the name of an index key attribute but another type. Items that reserve unique values (`unique=`) have String
+    keys.
 
     Why is this bad? A key attribute has one type in the whole table. DynamoDB rejects each write with another type,
-    even of entities that should not be in the index.
+    even if the item should not be in the index.
 
-    Fix: give both the same type, or store them in different attributes. Names such as GSI1PK that no field uses are
-    safe.
+    Fix: use the same type for both, or store them in different attributes. Generic names of key attributes, such as
+    GSI1PK, avoid conflicts with fields.
 
     Source: developer guide, "Using Global Secondary Indexes in DynamoDB", attribute types of index keys.
     """
@@ -209,7 +210,7 @@ def key_attribute_type_conflict(subject: Subject) -> Iterator[Finding]:
 
 
 def _key_types(table: Table) -> dict[str, tuple[TypeCode, EntitySpec, BoundKey]]:
-    """Return the type of each key attribute, with the entity and key that define it."""
+    """Return the type of each key attribute, with the entity and key that declare it."""
     types: dict[str, tuple[TypeCode, EntitySpec, BoundKey]] = {}
     for entity in table.entities:
         for bound in (entity.key, *entity.indexes):
@@ -221,7 +222,7 @@ def _key_types(table: Table) -> dict[str, tuple[TypeCode, EntitySpec, BoundKey]]
 def _conflicting_fields(
     entity: EntitySpec, types: dict[str, tuple[TypeCode, EntitySpec, BoundKey]]
 ) -> Iterator[Finding]:
-    """Yield findings for non-key fields that have the name of a key attribute."""
+    """Yield findings for fields that have the name of a key attribute but another type."""
     own = {part.attribute for bound in (entity.key, *entity.indexes) for part in bound.attributes}
     for stored in entity.fields.values():
         if stored.attribute in own or stored.attribute not in types:

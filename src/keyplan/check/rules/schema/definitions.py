@@ -1,4 +1,4 @@
-"""Rules about definitions of tables, keys and indexes that DynamoDB rejects."""
+"""Rules for definitions of tables, keys and indexes that DynamoDB rejects."""
 
 from __future__ import annotations
 
@@ -87,12 +87,12 @@ too_many_projected_attributes = fault_rule(
 def invalid_name(subject: Subject) -> Iterator[Finding]:
     """Name is invalid or used twice
 
-    Finds names of tables and indexes that do not have 3 to 255 letters, digits, underscores, dots and hyphens; names
-    of key attributes and listed attributes over 255 bytes, and of others over 64 KB; and names that two tables, two
-    indexes of a table or two patterns of a module share.
+    Finds names of tables and indexes that do not consist of 3 to 255 letters, digits, underscores, dots and hyphens.
+    Also finds names of key attributes and projected attributes over 255 bytes, and names of other attributes over 64
+    KB. Two tables, two indexes of a table, and two patterns of a module must not have the same name.
 
-    Why is this bad? DynamoDB rejects invalid names and a second table of the same name in an account and Region. Of
-    two patterns with the same name, only the last can be called; the first is still priced and documented.
+    Why is this bad? DynamoDB rejects invalid names and a second table of the same name in an account and Region. Of two
+    patterns with the same name, only the last can be called, but the first is still priced and documented.
 
     Fix: choose another name. Short attribute names are cheap, because names count as part of each item.
 
@@ -116,7 +116,7 @@ def invalid_name(subject: Subject) -> Iterator[Finding]:
 
 
 def _hidden_patterns(subject: Subject) -> Iterator[Finding]:
-    """Yield findings for patterns whose name is used by another pattern in their module."""
+    """Yield findings for patterns that another pattern of the same name replaces in their module."""
     seen: dict[tuple[str, str], Place] = {}
     for pattern in subject.design.patterns:
         named = (pattern.module, pattern.name)

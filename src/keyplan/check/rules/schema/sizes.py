@@ -1,4 +1,4 @@
-"""Rules about the size of keys and items."""
+"""Rules for the size of keys and items."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ def partition_key_too_long(subject: Subject) -> Iterator[Finding]:
     """Partition key can exceed 2,048 bytes
 
     Finds partition keys whose declared lengths allow more than 2,048 bytes (error), and free text without a
-    `max_length` in a partition key (advice, one finding for all fields). Generated IDs, by type, `Attribute(kind="id")`
-    or name, are not free text.
+    `max_length` in a partition key (advice, one finding for all fields). Fields that contain generated IDs according to
+    their type, name or `Attribute(kind="id")` do not count as free text.
 
-    Why is this bad? DynamoDB limits a partition key to 2,048 bytes of UTF-8 and rejects each write with a longer one.
-    Lengths count characters, and a character takes up to four bytes: `max_length=600` allows 2,400 bytes.
+    Why is this bad? DynamoDB limits a partition key to 2,048 bytes of UTF-8 and rejects each write with a longer key.
+    `max_length` counts characters, and a character takes up to four bytes: `max_length=600` allows 2,400 bytes.
 
-    Fix: declare a smaller `max_length`, a `pattern` of ASCII characters, or put a hash or an ID into the key instead.
+    Fix: declare a smaller `max_length` or a `pattern` that allows only ASCII characters, or use a hash or an ID in the
+    key.
 
     Source: developer guide, "Quotas in Amazon DynamoDB", partition keys and sort keys.
     """
@@ -48,15 +49,15 @@ def sort_key_too_long(subject: Subject) -> Iterator[Finding]:
     """Sort key can exceed 1,024 bytes
 
     Finds sort keys whose declared lengths allow more than 1,024 bytes (error), and free text without a `max_length` in
-    a sort key (advice, one finding for all fields). Generated IDs, by type, `Attribute(kind="id")` or name, are not
-    free text.
+    a sort key (advice, one finding for all fields). Fields that contain generated IDs according to their type, name or
+    `Attribute(kind="id")` do not count as free text.
 
     Why is this bad? DynamoDB limits a sort key to 1,024 bytes of UTF-8, half the limit of a partition key, and rejects
-    each write with a longer one. Composed keys become long: `CATEGORY#{category}#{task_id}` with a category of 300
-    characters can take 1,200 bytes.
+    each write with a longer key. Keys that consist of several fields become long: `CATEGORY#{category}#{task_id}` with
+    a category of 300 characters can take 1,200 bytes.
 
-    Fix: declare a smaller `max_length` (a character takes up to four bytes) or a `pattern` of ASCII characters, or
-    keep the text out of the key.
+    Fix: declare a smaller `max_length` (a character takes up to four bytes) or a `pattern` that allows only ASCII
+    characters, or remove the text from the key.
 
     Source: developer guide, "Quotas in Amazon DynamoDB", partition keys and sort keys.
     """
@@ -72,14 +73,14 @@ def item_too_large(subject: Subject) -> Iterator[Finding]:
     """Item can exceed 400 KB
 
     Finds entities whose declared size (`Volume(bytes=Bytes(...))`) or field lengths allow more than 400 KB, and updates
-    that append to a list or set without a bound.
+    that append to a list or set without a maximum length.
 
     Why is this bad? DynamoDB limits an item to 400 KB (409,600 bytes), names and values together, and rejects larger
-    writes. An item that grows without a bound can eventually no longer be written. Long before that, each update is
-    billed for the whole item.
+    writes. An item that grows without a limit finally cannot be updated. Long before that, each update is billed for
+    the whole item.
 
-    Fix: declare lengths that fit, store each member as its own item in the same item collection, or keep large content
-    in an object store with its key in the item.
+    Fix: declare smaller lengths, store each member as a separate item in the same item collection, or store large
+    content in an object store and its key in the item.
 
     Source: developer guide, "Quotas in Amazon DynamoDB", item size; "Best practices for storing large items".
     """
@@ -137,15 +138,15 @@ _LARGE_BYTES = 100 * 1024
 def large_item_rewritten(subject: Subject) -> Iterator[Finding]:
     """Large item is rewritten often
 
-    Finds updates and replacements of items over 100 KB that use 25 write units per second or more, about $40 per
-    month, and cost at least the design's `cost_floor`.
+    Finds updates and replacements of items over 100 KB, if they use at least 25 write units per second (about $40 per
+    month) and cost at least the design's `cost_floor`.
 
     Why is this bad? A write is billed for the whole item, not for the changed attribute: setting one flag of a 100 KB
-    item costs 100 write units, and as many in every index that projects it. A partition serves 1,000 write units per
-    second.
+    item costs 100 write units, and as many in every index that projects all attributes. A partition supports 1,000
+    write units per second.
 
-    Fix: keep the attributes that change (a counter, a status, a version) in a small item next to the large one, in the
-    same item collection. One query still reads both.
+    Fix: store the attributes that change (a counter, a status, a version) in a small, separate item in the same item
+    collection. One query still reads both items.
 
     Source: developer guide, "Read and write capacity"; "Best practices for storing large items and attributes".
     """
@@ -172,13 +173,13 @@ def large_item_rewritten(subject: Subject) -> Iterator[Finding]:
 def nesting_too_deep(subject: Subject) -> Iterator[Finding]:
     """Value can be nested more than 32 levels deep
 
-    Finds fields whose type nests more than 32 lists and maps (error), or nests without a bound, such as a comment with
-    replies or a folder with folders (warning).
+    Finds fields whose type nests more than 32 levels of lists and maps (error) or an unlimited number of levels, such
+    as a comment with replies or a folder with folders (warning).
 
     Why is this bad? DynamoDB rejects the write of a value that is nested deeper than 32 levels. With a recursive model,
     the sender of the data determines the depth.
 
-    Fix: store each node as its own item, with its parent's ID or its path in the key. One query then reads a branch.
+    Fix: store each node as a separate item, with its parent's ID or its path in the key. One query then reads a branch.
 
     Source: developer guide, "Quotas in Amazon DynamoDB", nested attribute depth.
     """
@@ -202,12 +203,13 @@ def nesting_too_deep(subject: Subject) -> Iterator[Finding]:
 def local_index_item_too_large(subject: Subject) -> Iterator[Finding]:
     """Item and its local index entries can exceed 400 KB
 
-    Finds entities whose items fit into 400 KB, but not together with their entries in local secondary indexes.
+    Finds entities whose items fit into 400 KB, but not together with their copies in local secondary indexes.
 
-    Why is this bad? Entries of local secondary indexes count toward the item's 400 KB. The write of a 150 KB item with
-    two local indexes that project all attributes is rejected: it takes 450 KB.
+    Why is this bad? The copies of an item in local secondary indexes count toward its limit of 400 KB. The write of a
+    150 KB item to a table with two local indexes that project all attributes is rejected, because the total is 450 KB.
 
-    Fix: project keys only, use a global index, whose entries have their own limit, or keep large content elsewhere.
+    Fix: project only keys, use a global index, which has a separate limit for each item, or store large content
+    elsewhere.
 
     Source: developer guide, "Local Secondary Indexes", item size and projected attributes.
     """
@@ -240,13 +242,14 @@ def _largest_item(entity: EntitySpec) -> int | None:
 def declared_size_too_small(subject: Subject) -> Iterator[Finding]:
     """Declared item size is smaller than the attribute names
 
-    Finds entities whose declared average size (`Volume(bytes=Bytes(...))`) is less than the names of the attributes
-    that every item has, together with its shortest key. Optional fields and sets do not count.
+    Finds entities whose declared average size (`Volume(bytes=Bytes(...))`) is smaller than the shortest key and the
+    names of the attributes that every item has. Optional fields and sets do not count.
 
-    Why is this bad? DynamoDB counts names and values. A size that leaves names out makes prices, units and the
-    load on keys too low: an item of ten attributes with names of 12 bytes has 120 bytes before its first value.
+    Why is this bad? The size of an item includes the names of its attributes. If the declared size omits them, the
+    computed prices, units and load on keys are too low: ten attributes with names of 12 bytes add 120 bytes to each
+    item.
 
-    Fix: declare the size of names and values together. `keyplan verify` measures generated items.
+    Fix: declare the size of names and values together. `keyplan verify` measures the size of generated items.
 
     Source: developer guide, "DynamoDB item sizes and formats" (an item's size is the sum of its attribute names and
     values).

@@ -1,4 +1,4 @@
-"""Rules about capacity: warm throughput, quotas and provisioned units."""
+"""Rules for capacity: warm throughput, quotas and provisioned units."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ def peak_above_warm_throughput(subject: Subject) -> Iterator[Finding]:
     Finds on-demand tables and indexes whose declared peak exceeds their warm throughput and is more than twice the
     average.
 
-    Why is this bad? A new on-demand table serves 4,000 write and 12,000 read units per second at once, and about twice
-    its previous peak later. A launch, an import or a morning rush above that is throttled for minutes.
+    Why is this bad? A new on-demand table immediately supports 4,000 write and 12,000 read units per second, and later
+    about twice its previous peak. If the load at a launch or during an import is higher, requests are throttled for
+    minutes.
 
-    Fix: raise the warm throughput before the peak and declare it (`OnDemand(warm_write=...)`), let the load rise over
-    half an hour, or spread imports over time.
+    Fix: raise the warm throughput before the peak and declare it (`OnDemand(warm_write=...)`), increase the load
+    gradually over half an hour, or distribute imports over time.
 
     Source: developer guide, "On-demand capacity mode" and "Understanding DynamoDB warm throughput".
     """
@@ -54,13 +55,13 @@ def peak_above_warm_throughput(subject: Subject) -> Iterator[Finding]:
 def capacity_above_quota(subject: Subject) -> Iterator[Finding]:
     """Capacity exceeds the account quota
 
-    Finds tables and indexes with more than 40,000 write or read units per second, at the peak or provisioned, and
-    designs that provision more than 80,000 of either.
+    Finds tables and indexes that use more than 40,000 write or read units per second at the peak or have more than that
+    provisioned, and designs that provision more than 80,000 write or read units in total.
 
-    Why is this bad? These are the default quotas of an account and Region. Requests above them are throttled on
-    demand, and a change of provisioned capacity fails.
+    Why is this bad? These are the default quotas of an account and Region. With on-demand capacity, requests above the
+    quota are throttled. A change of provisioned capacity to a higher value fails.
 
-    Fix: request a higher quota well before the load comes.
+    Fix: request a higher quota well before the load increases.
 
     Source: developer guide, "Quotas in Amazon DynamoDB".
     """
@@ -108,14 +109,14 @@ def _account_quota(subject: Subject) -> Iterator[Finding]:
 def bulk_job_starves_traffic(subject: Subject) -> Iterator[Finding]:
     """Bulk job uses all capacity
 
-    Finds scans and batches without a rate of which a single call needs more units than the table has per second, on
-    provisioned tables and on on-demand tables with declared traffic.
+    Finds scans and batches without a rate if a single call needs more units than the table supports per second.
+    Provisioned tables are checked, and on-demand tables with other patterns that have a rate.
 
-    Why is this bad? A scan or batch runs as fast as DynamoDB serves it. On a provisioned table, it uses all units and
-    requests of users are throttled. On demand, it can use up the warm throughput.
+    Why is this bad? A scan or batch runs as fast as DynamoDB allows. On a provisioned table, it uses all units, and
+    other requests are throttled. On an on-demand table, it can exceed the warm throughput.
 
-    Fix: give the job a rate and keep to it, read less at a time with `page_size`, use an export to S3 or an import, or
-    raise the capacity for its duration.
+    Fix: declare a rate for the job and enforce it, read smaller pages with `page_size`, use an export to or import from
+    S3, or increase the capacity for the duration of the job.
 
     Source: developer guide, "Best practices for querying and scanning data" and "Avoiding sudden spikes".
     """
@@ -151,7 +152,7 @@ def _capacity_of(billing: OnDemand | Provisioned, what: str) -> int:
 
 
 def _batch_units(work: Work) -> float:
-    """Return the write units of one call of a batch: its declared items, or up to 25 items."""
+    """Return the write units of one call of a batch, for its declared number of items or at most 25 items."""
     if work.pattern.facts.expected_items is not None:
         return work.units.write
     items = work.plan.entity.volume
@@ -170,7 +171,8 @@ def index_without_capacity(subject: Subject) -> Iterator[Finding]:
     Finds global indexes without `billing=` on provisioned tables.
 
     Why is this bad? DynamoDB rejects the table: every global index of a provisioned table has its own read and write
-    units. An index needs at least the write units of the writes that reach it, or it throttles the table.
+    units. An index needs at least as many write units as the writes to it use. Otherwise, writes to the table are
+    throttled.
 
     Fix: declare `GSI(..., billing=Provisioned(read=..., write=...))`, or use on-demand capacity.
 
@@ -194,13 +196,14 @@ def index_without_capacity(subject: Subject) -> Iterator[Finding]:
 def insufficient_capacity(subject: Subject) -> Iterator[Finding]:
     """Provisioned capacity is below the declared load
 
-    Finds tables and indexes whose patterns use more units per second than are provisioned: an error on average, a
-    warning at the peak.
+    Finds tables and indexes whose patterns use more units per second than are provisioned. The finding is an error if
+    the average load exceeds the capacity, and a warning if only the peak does.
 
     Why is this bad? Requests above the capacity are throttled. DynamoDB keeps unused units of the last five minutes for
     bursts, which cover only a short peak.
 
-    Fix: provision for the peak at about 70 % use, let auto scaling follow slow changes, or use on-demand capacity.
+    Fix: provision for the peak at about 70 % utilization, let auto scaling follow slow changes, or use on-demand
+    capacity.
 
     Source: developer guide, "Provisioned capacity mode" and "Burst capacity".
     """

@@ -1,4 +1,4 @@
-"""Rules about keys and items with more load than a partition supports."""
+"""Rules for keys and items with more load than a partition supports."""
 
 from __future__ import annotations
 
@@ -22,19 +22,21 @@ from keyplan.design.schema import Index
 def hot_partition_key(subject: Subject) -> Iterator[Finding]:
     """Hot partition key
 
-    Finds partition keys of tables and global indexes that use more than 1,000 write units or 3,000 read units per
-    second: an error on average, a warning at the peak.
+    Finds partition keys of tables and global indexes with a load of more than 1,000 write units or 3,000 read units per
+    second. The finding is an error if the average load exceeds this limit, and a warning if only the peak does.
 
-    The load is the sum over all patterns of rate, units per call and the share of the most used value of the key's
-    fields (`Volume(distinct=...)`, the choices of a type, or the bounds of an int, such as a shard from 0 to 7). A
-    constant key has the whole load. All new items use the current month, day, hour or minute if it is part of the key
-    (`ROOM#{room}#{sent_at:month}`). A write that changes an index key counts twice in the index.
+    For each pattern, the rate is multiplied by the units per call and by the share of calls that use the most frequent
+    value of the key's fields. The load is the sum over all patterns. The share is derived from `Volume(distinct=...)`,
+    the choices of a type, or the bounds of an int, such as a shard from 0 to 7. A constant key has the whole load. If a
+    key contains the month, day, hour or minute of the write (`ROOM#{room}#{sent_at:month}`), all new items have the
+    current one. A write that changes an index key counts twice in the index.
 
-    Why is this bad? All items of one partition key share a partition. A key with more load is throttled, whatever
-    capacity the table has, and a throttled index rejects writes of the table.
+    Why is this bad? The items with one partition key share a partition. If a key has more load than a partition
+    supports, requests are throttled even if the table has enough capacity. If this happens in an index, writes to the
+    table are throttled too.
 
     Fix: use a field with more values in the key, or shard a hot value with `{user_id:shard(8)}` and read the shards
-    with `every_shard()`. Use `only_if=` to keep items out of an index if its queries do not need them.
+    with `every_shard()`. Use `only_if=` to keep items out of an index if queries on the index do not need them.
 
     Source: developer guide, "Best practices for designing and using partition keys effectively" and "Using write
     sharding to distribute workloads evenly".
@@ -51,7 +53,7 @@ def hot_partition_key(subject: Subject) -> Iterator[Finding]:
 
 
 def _keys_with_hot_item(subject: Subject) -> Iterator[tuple[str, str]]:
-    """Yield the table and form of the keys with an item that KP502 reports for its writes."""
+    """Yield the table and partition key template of each item for which KP502 reports too many writes."""
     for item in subject.hot_items:
         if item.bound is not None and item.write(peak=True) > limits.PARTITION_WRITE_UNITS:
             yield item.table.name, key_text(item.bound.partition)
@@ -84,15 +86,15 @@ def _overload(hot: HotKey, what: str, average: float, peak: float, limit: int) -
 def hot_item(subject: Subject) -> Iterator[Finding]:
     """Hot item
 
-    Finds items that use more than 1,000 write units or 3,000 read units per second at the peak. The load is the sum
-    over all patterns of rate, units per call and the share of the most used value of every field of the primary key. A
-    key without fields is one item.
+    Finds items with a load of more than 1,000 write units or 3,000 read units per second at the peak. For each pattern,
+    the rate is multiplied by the units per call and by the share of the most frequent value of every field in the
+    primary key. The load is the sum over all patterns. A key without fields identifies one item.
 
-    Why is this bad? A single item cannot be spread over several partitions. Counters, configuration and one large
-    customer are typical cases.
+    Why is this bad? A single item cannot be distributed across partitions. Typical hot items are counters,
+    configuration, and the item of a large customer.
 
-    Fix: spread a counter over several items and add them up when reading; cache what is read much more often than it
-    changes; write events that are only counted as separate items.
+    Fix: distribute a counter across several items and add them up when reading, and cache items that are read much more
+    often than they change. Events that only need to be counted can be written as separate items.
 
     Source: developer guide, "Best practices for designing and using partition keys effectively".
     """
@@ -124,15 +126,15 @@ def hot_item(subject: Subject) -> Iterator[Finding]:
 def monotonic_sort_key(subject: Subject) -> Iterator[Finding]:
     """Hot key with a monotonic sort key
 
-    Finds partition keys with more than 500 write units per second at the peak whose sort key starts with the time of
-    writing, a sequence number, or an ID that starts with the time (ULID, KSUID, UUID 7). It is advice if only the
-    field's name suggests this.
+    Finds partition keys with more than 500 write units per second at the peak, if the sort key starts with the time of
+    the write, a sequence number, or an ID that starts with the time (ULID, KSUID, UUID 7). The finding is advice if
+    only the field's name suggests this.
 
-    Why is this bad? DynamoDB splits a hot partition key by its sort key. If each new item sorts after the last one, all
-    writes go to the same half.
+    Why is this bad? DynamoDB splits a hot item collection by its sort key. If the sort key of each new item is greater
+    than all others, all writes go to the same half.
 
-    Fix: put a field that varies before the time, shard the partition key and read the shards in order with
-    `every_shard()`, or remove the index key of items that queries no longer need.
+    Fix: put a field with varying values before the time, shard the partition key and read the shards in order with
+    `every_shard()`, or remove items from the index when queries no longer need them.
 
     Source: developer guide, "Best practices for designing and using partition keys effectively"; AWS blog, "Scaling
     DynamoDB", part 3.
@@ -167,14 +169,14 @@ _NOTABLE = 0.1
 def constant_partition_key(subject: Subject) -> Iterator[Finding]:
     """Partition key is constant
 
-    Finds partition keys that are one text ("LEADERBOARD", "ALL", "ACTIVE") or consist of the time of writing, with
-    100,000 items or more than a tenth of a partition's write or read units per second. It is advice if only the name of
-    a field suggests the time of writing.
+    Finds partition keys that are a constant ("LEADERBOARD", "ALL", "ACTIVE") or consist of the time of the write, with
+    at least 100,000 items or more than 10 % of a partition's write or read units per second. The finding is advice if
+    only the name of a field suggests the time of the write.
 
-    Why is this bad? All items of a constant key share one partition. With the day or hour of writing as the key, the
-    partition changes, but all current writes share one. More capacity does not help.
+    Why is this bad? All items with a constant key share one partition. If the key is the day or hour of the write, the
+    partition changes, but all current writes share one. More capacity does not increase the throughput of a partition.
 
-    Fix: shard the key and merge the shards when reading (`every_shard()`), keep only the requested items in the index,
+    Fix: shard the key and merge the shards when reading (`every_shard()`), store only the requested items in the index,
     or cache a list that is read often and changes rarely.
 
     Source: developer guide, "Best practices for designing and using partition keys effectively" and "Using write
@@ -220,7 +222,7 @@ def _constant_key(hot: HotKey | None, bound: BoundKey | None, entity: EntitySpec
 
 
 def _peak_of_new_items(subject: Subject, entity: EntitySpec, index: Index | None) -> float:
-    """Return the peak write units per second of patterns that put whole items."""
+    """Return the peak write units per second of the patterns that put whole items of an entity."""
     works = [work for work in subject.writes_of(entity) if work.plan.item is not None and is_declared(work)]
     units = [work.units.write if index is None else work.units.indexes.get(index.name, 0.0) for work in works]
     return sum(each * work.rate.highest for each, work in zip(units, works, strict=True) if work.rate is not None)
@@ -266,6 +268,9 @@ def _time_key(subject: Subject, hot: HotKey | None, bound: BoundKey, entity: Ent
 
 
 def _is_time_of_writing(entity: EntitySpec, names: Sequence[str], *, counted: bool) -> bool:
-    """Return True if, by its types, a key is the time of writing, or a date with a declared number of values."""
+    """Return True if the types of a key's fields show that it is the time of the write.
+
+    With `counted`, a date with a declared number of values is accepted.
+    """
     fields = [entity.fields[name] for name in names]
     return all(field.write_time is not None or (counted and is_time_by_type(field)) for field in fields)

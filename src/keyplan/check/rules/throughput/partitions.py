@@ -1,4 +1,4 @@
-"""Rules about shards, the growth of item collections, and missing numbers."""
+"""Rules for shards, the growth of item collections, and missing numbers."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ _FAR_TOO_MANY = 16
 def shard_count(subject: Subject) -> Iterator[Finding]:
     """Number of shards does not fit the load
 
-    Finds sharded keys whose shards still exceed what a partition serves, and keys with 16 times more shards than the
-    load needs.
+    Finds sharded keys with a load per shard that exceeds the throughput of a partition, and keys with at least 16 times
+    as many shards as the load requires.
 
-    Why is this bad? A key such as `FEED#{id:shard(8)}` spreads one value over eight partitions with 1,000 write and
-    3,000 read units per second each. With too few shards, each is still throttled. With too many, every read queries
-    all of them, pays at least half a read unit for each and waits for the slowest.
+    Why is this bad? A key such as `FEED#{id:shard(8)}` distributes one value across eight partition keys, each with
+    1,000 write and 3,000 read units per second. If the number of shards is too low, requests are still throttled. If it
+    is too high, reads are expensive: every read queries all shards, uses at least half a read unit for each, and waits
+    for the slowest one.
 
-    Fix: use as many shards as the peak needs at half of a partition's limit.
+    Fix: use enough shards that each has half of a partition's limit at the peak.
 
     Source: developer guide, "Using write sharding to distribute workloads evenly".
     """
@@ -72,14 +73,15 @@ def _shard_finding(hot: HotKey, problem: str, fix: str) -> Finding:
 def item_collection_growth(subject: Subject) -> Iterator[Finding]:
     """Item collection exceeds 10 GB
 
-    Finds partition keys with more than 10 GB of items by the declared numbers: an error in tables with a local index.
+    Finds partition keys with more than 10 GB of items according to the declared numbers. The finding is an error in
+    tables with a local index.
 
-    Why is this bad? A partition holds about 10 GB. DynamoDB splits a larger item collection by its sort key, unless
-    the table has a local index: then writes fail. Even if it is split, 10 GB are 10,000 pages of a query, and the load
-    falls on the newest part.
+    Why is this bad? A partition stores about 10 GB. DynamoDB splits a larger item collection by its sort key, unless
+    the table has a local index: writes then fail. Even after a split, a query for 10 GB reads 10,000 pages, and most of
+    the load is on the newest part.
 
     Fix: add a period to the partition key (`{user_id}#{day:month}`) and read the periods with `each(...)`, let old
-    items expire, or give items that are only read by ID their own keys.
+    items expire, or use separate partition keys for items that are only read by ID.
 
     Source: developer guide, "Partitions and data distribution" and "Item collections in local secondary indexes".
     """
@@ -118,14 +120,15 @@ def _largest_collection_bytes(entity: EntitySpec, bound: BoundKey, others: Seque
 def missing_workload_numbers(subject: Subject) -> Iterator[Finding]:
     """Entity has no declared numbers
 
-    Finds entities without `volume=Volume(...)` that patterns with rates or claimed units use, and queries of a key
-    whose number of values is unknown.
+    Finds entities without `volume=Volume(...)` that are used by patterns with rates or claimed units. Also finds
+    queries with a partition key whose number of values is unknown.
 
     Why is this bad? Hot keys, the monthly cost and unlimited queries cannot be checked without the number, size and
-    distribution of items. A query of a key with an unknown number of values is priced as reading all items.
+    distribution of items. A query with a partition key whose number of values is unknown is priced as if it read all
+    items.
 
-    Fix: declare `volume=Volume(count=..., bytes=Bytes(...), distinct={...})` of the entities. Rough numbers are enough.
-    For a query, `expected_items=` is too.
+    Fix: declare `volume=Volume(count=..., bytes=Bytes(...), distinct={...})` on the entities. Approximate numbers are
+    sufficient. For a query, `expected_items=` is sufficient.
 
     Source: developer guide, "Best practices for designing and architecting with DynamoDB": know the size, shape and
     velocity of the data before the design.
@@ -147,7 +150,7 @@ def missing_workload_numbers(subject: Subject) -> Iterator[Finding]:
 
 
 def _unknown_query_sizes(table: Table) -> Iterator[Finding]:
-    """Yield findings for queries with a rate and an unknown number of items per key."""
+    """Yield findings for queries that have a rate and read an unknown number of items per key."""
     for pattern in table.patterns:
         plan = pattern.plan
         if pattern.facts.rate is None or plan.operation != "Query" or plan.limit is not None or plan.faults:
@@ -165,7 +168,7 @@ def _unknown_query_sizes(table: Table) -> Iterator[Finding]:
 
 
 def _entities_needing_numbers(table: Table) -> dict[str, str]:
-    """Return the entities that a rate or a claim depends on, with the pattern."""
+    """Return the names of entities whose numbers a rate or a claim requires, each with the name of the pattern."""
     needed: dict[str, str] = {}
     for pattern in table.patterns:
         claimed = any(units_of(claim.text) for claim in pattern.facts.claims)
