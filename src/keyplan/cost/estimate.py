@@ -1,4 +1,4 @@
-"""Estimate of a design's monthly cost by pattern, table and index, including capacity, storage and recovery."""
+"""Estimate of a design's monthly cost by pattern, table and index, for requests or capacity, storage and recovery."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ TARGET_USE = 0.7
 
 @dataclass(frozen=True)
 class Load:
-    """Changes to the declared rates, numbers and sizes, for a what-if estimate."""
+    """Changes to the declared rates, numbers and sizes for a what-if estimate."""
 
     scale: float = 1.0
-    """Factor by which all declared rates are multiplied."""
+    """The factor by which all declared rates are multiplied."""
     rates: Mapping[str, Rate] = field(default_factory=dict)
-    """Rates by pattern name, which replace the declared rates. `scale` does not apply to them."""
+    """Rates that replace the declared rates, by pattern name. `scale` does not apply to them."""
     growth: Growth = SIZES_AS_DECLARED
-    """Factors of the declared numbers and sizes of items."""
+    """The factors by which the declared numbers and sizes of items are multiplied."""
 
     def rate_of(self, pattern: Pattern[..., object]) -> Rate | None:
-        """Return the rate of a pattern, or None if none is declared or given."""
+        """Return the rate of a pattern in this estimate, or None if it has no rate."""
         given = self.rates.get(pattern.name)
         declared = pattern.facts.rate
         return given if given is not None else None if declared is None else declared.scaled(self.scale)
@@ -54,40 +54,40 @@ class PatternCost:
     table: str
     expected: Expected
     calls: float
-    """Number of calls per month, or 0 if no rate is declared."""
+    """The number of calls per month, or 0 if the pattern has no rate."""
     requests: float
-    """Monthly price of the pattern's requests at on-demand rates."""
+    """The monthly price of the pattern's requests at on-demand prices."""
 
     @property
     def per_million(self) -> float:
-        """Return the price of a million calls, or 0 without calls."""
+        """Return the price of a million calls, or 0 if the number of calls is 0."""
         return 0.0 if not self.calls else self.requests / self.calls * 1e6
 
 
 @dataclass(frozen=True)
 class PartCost:
-    """The monthly cost of a table without its indexes, or of an index."""
+    """The monthly cost of a table (excluding its indexes) or of an index."""
 
     name: str
     read: float
-    """Average read units per second."""
+    """The average number of read units per second."""
     write: float
     peak_read: float
     peak_write: float
     on_demand: float
-    """Monthly price of requests on demand."""
+    """The monthly price of the requests with on-demand capacity."""
     provisioned: float
-    """Monthly price of provisioned capacity, either as declared or as required for the peak load."""
+    """The monthly price of the declared provisioned capacity, or of the capacity that the peak load requires."""
     storage_bytes: float
     storage: float
-    """Monthly price of storage before the free tier."""
+    """The monthly price of storage, without the deduction of free storage."""
     is_global: bool
     """True for a global index, which has its own capacity. A local index uses the capacity of the table."""
 
 
 @dataclass(frozen=True)
 class TableCost:
-    """The monthly cost of a table."""
+    """The monthly cost of a table and its indexes."""
 
     name: str
     billing: str
@@ -95,41 +95,41 @@ class TableCost:
     parts: tuple[PartCost, ...]
     point_in_time: float
     storage_ia: float
-    """Monthly price of storage in the infrequent-access class."""
+    """The monthly price of storage in the Standard-Infrequent Access class."""
     requests_ia: float
-    """Monthly price of on-demand requests in the infrequent-access class."""
+    """The monthly price of on-demand requests in the Standard-Infrequent Access class."""
 
     @property
     def requests(self) -> float:
-        """Return the monthly price of requests or capacity, depending on the table's capacity mode."""
+        """Return the monthly price of requests (on demand) or of provisioned capacity."""
         return sum(part.on_demand if self.billing == "on demand" else part.provisioned for part in self.parts)
 
     @property
     def recovered_bytes(self) -> float:
-        """Return the bytes that point-in-time recovery is billed for: the table and its local indexes."""
+        """Return the number of bytes for which point-in-time recovery is billed: the table and its local indexes."""
         return _recovered_bytes(self.parts)
 
     @property
     def storage(self) -> float:
-        """Return the monthly price of storage before the free tier."""
+        """Return the monthly price of storage, without the deduction of free storage."""
         return sum(part.storage for part in self.parts)
 
     @property
     def total(self) -> float:
-        """Return the sum of request or capacity, storage and recovery prices."""
+        """Return the total of the prices of requests or capacity, storage, and point-in-time recovery."""
         return self.requests + self.storage + self.point_in_time
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """The monthly cost of a design."""
+    """The estimated monthly cost of a design."""
 
     design: str
     book: PriceBook
     patterns: tuple[PatternCost, ...]
     tables: tuple[TableCost, ...]
     free_storage: float
-    """The deduction for the account's free storage."""
+    """The amount that is deducted for the free storage of the account."""
     guesses: tuple[str, ...] = field(default=())
 
     @property
@@ -139,14 +139,14 @@ class Estimate:
 
     @property
     def total(self) -> float:
-        """Return the total monthly cost."""
+        """Return the total monthly cost after the deduction of free storage."""
         return sum(table.total for table in self.tables) - self.free_storage
 
 
 def estimate(design: Design, book: PriceBook, load: Load = AS_DECLARED) -> Estimate:
-    """Return the monthly cost of a design from its declared rates, numbers and sizes.
+    """Estimate the monthly cost of a design from its declared rates, numbers and sizes.
 
-    `load` changes the declarations. Raises ValueError if it names a pattern that the design does not have.
+    `load` changes the declared values. Raises ValueError if it contains the name of an unknown pattern.
     """
     with grown(load.growth):
         return _estimate(design, book, load)
@@ -175,7 +175,7 @@ def _pattern(pattern: Pattern[..., object], book: PriceBook, load: Load) -> Patt
 
 
 def price_of_call(pattern: Pattern[..., object], expectation: Expected, book: PriceBook) -> float:
-    """Return the on-demand price of a call, using the table class of each transaction step."""
+    """Return the on-demand price of one call. Each step of a transaction is priced for the table class of its table."""
     plan = pattern.plan
     steps = [(step.schema.table_class, units) for step, _, units in steps_of(plan, pattern.facts)]
     by_class: dict[TableClass, list[Units]] = {}
@@ -227,7 +227,10 @@ def _part(design: Design, table: Table, index: Index | None, book: PriceBook, ra
 
 
 def _capacity(design: Design, table: Table, index: Index | None, book: PriceBook, rates: Load) -> float:
-    """Return the monthly price of the declared or required capacity. Local indexes use the capacity of their table."""
+    """Return the monthly price of the declared provisioned capacity, or of the capacity that the peak load requires.
+
+    Local indexes use the capacity of their table.
+    """
     klass = table.schema.table_class
     bought = table.schema.provisioned if index is None else index.billing
     if bought is None:
@@ -249,7 +252,7 @@ class _Load:
 
 
 def _load(design: Design, table: Table, index: Index | None, rates: Load) -> _Load:
-    """Return the declared load on a table without its indexes, or on one index."""
+    """Return the load on a table (excluding its indexes), or on an index if one is given."""
     rated = [(units, rate) for pattern, units in _loads(design, table, index) if (rate := rates.rate_of(pattern))]
     return _Load(
         sum(units.read * rate.average for units, rate in rated),
@@ -264,12 +267,15 @@ def _enough(read: float, write: float) -> Provisioned:
 
 
 def _at_target(units: float) -> int:
-    """Return the minimum capacity that serves these units at the target utilization, ignoring rounding errors."""
+    """Return the minimum capacity for a number of units per second at the target utilization.
+
+    Rounding errors of floating-point numbers are ignored.
+    """
     return max(1, ceil(round(units / TARGET_USE, 6)))
 
 
 def _loads(design: Design, table: Table, index: Index | None) -> Iterator[tuple[Pattern[..., object], Units]]:
-    """Yield the units of each pattern on a table without its indexes, or on an index."""
+    """Yield each pattern with the units that one call uses on a table (excluding its indexes) or on an index."""
     for pattern in design.patterns:
         plan = pattern.plan
         if plan.steps:

@@ -1,4 +1,4 @@
-"""Estimate of the capacity units of a pattern from declared numbers and sizes."""
+"""Estimate of the capacity units of one call of a pattern, from declared numbers and sizes."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from keyplan.dynamodb.values.units import TRANSACTIONAL, read_units, write_units
 
 @dataclass(frozen=True)
 class Expected:
-    """The estimated cost of one call, with its assumptions."""
+    """The estimated units of one call, with the assumptions of the estimate."""
 
     units: Units
     evaluated: float
-    """Number of items that the call reads or writes."""
+    """The number of items that the call reads or writes. A filter does not reduce it."""
     returned: float
     guesses: tuple[str, ...]
-    """Assumptions about numbers that the design does not declare."""
+    """The assumptions about numbers that the design does not declare."""
     hydrated: float = 0.0
-    """The part of the read units that is spent on reading whole items from the table for index entries."""
+    """The read units for whole items that are read from the table after a query on an index (`hydrate=True`)."""
 
     def read_from(self, plan: Plan, index: Index | None) -> float:
-        """Return the read units of a call on the table (None) or an index, without fetches of a local index."""
+        """Return the read units that a call uses on an index, or on the table if `index` is None."""
         read = self.units.read - self.hydrated if plan.index is index else 0.0
         return read + self.hydrated if index is None else read
 
@@ -50,18 +50,21 @@ class Expected:
     def is_counted(self) -> bool:
         """Return True if the design declares how many items a call reads.
 
-        Findings are not based on assumed numbers.
+        Otherwise, the number is an assumption, on which findings are not based.
         """
         return not any("not declared" in guess for guess in self.guesses)
 
 
 def expected(pattern: Pattern[..., Any]) -> Expected:
-    """Return the cost of one call with average sizes. Plans with faults are estimated as far as possible."""
+    """Estimate the units of one call of a pattern, for items of average size.
+
+    A plan with faults is estimated as far as possible.
+    """
     return of_plan(pattern.plan, pattern.facts)
 
 
 def of_plan(plan: Plan, facts: Facts) -> Expected:
-    """Return the cost of a plan outside of a transaction."""
+    """Estimate the units of one execution of a plan that is not a step of a transaction."""
     if plan.operation == "TransactWriteItems":
         return _transaction(plan, facts)
     if plan.operation in {"Query", "Scan"}:
@@ -90,7 +93,7 @@ def _size_guesses(plan: Plan) -> tuple[str, ...]:
 
 
 def pages(pattern: Pattern[..., Any]) -> float:
-    """Return the number of 1 MB requests of a query or scan for the declared numbers, or 0 for other patterns."""
+    """Estimate the number of 1 MB pages that a query or scan reads, or return 0 for other patterns."""
     if pattern.plan.operation not in {"Query", "Scan"}:
         return 0.0
     blocks = expected(pattern).units.read * (1 if pattern.plan.consistent else 2)
@@ -127,7 +130,10 @@ def _range(plan: Plan, facts: Facts) -> Expected:
 
 
 def _filtered(plan: Plan, found: float) -> tuple[float, float]:
-    """Return how many items that match the key condition are read, and how many of them pass the filter."""
+    """Return the number of items that a query with a filter reads, and the number of items that pass the filter.
+
+    `found` is the number of items that match the key condition.
+    """
     assert plan.filter is not None, "the caller looked"
     kept = kept_share(plan.filter, plan.entity) if len(plan.entities) == 1 else None
     returned = found if kept is None else found * kept
@@ -137,44 +143,47 @@ def _filtered(plan: Plan, found: float) -> tuple[float, float]:
 
 
 def read_for(limit: int, kept: float) -> float:
-    """Return how many items are read until `limit` items pass a filter that keeps the share `kept`.
+    """Return how many items are read until `limit` items pass a filter that a share of `kept` items passes.
 
-    Each request asks for twice as many items as the previous one.
+    Each request reads twice as many items as the previous request.
     """
     return float(limit * (2 ** ceil(log2(1 / kept + 1)) - 1))
 
 
 def _page(plan: Plan, facts: Facts) -> float:
-    """Return the maximum number of items that one call reads, if it is limited to one page."""
+    """Return the maximum number of items that one call reads, or infinity if it can read several pages."""
     if plan.page_size is None or plan.limit is not None or plan.walk is not None or facts.expected_scanned is not None:
         return inf
     return plan.page_size
 
 
 def _filters_everything(plan: Plan) -> bool:
-    """Return True if a whole partition or table is read, so that the result count does not limit the read."""
+    """Return True if a query or scan filters a whole partition or table and has neither a limit nor a page size.
+
+    The expected number of results then does not determine how many items are read.
+    """
     in_range = plan.key is not None and any(condition.op not in {"=", "begins_with"} for condition in plan.key.sort)
     return plan.filter is not None and plan.limit is None and plan.page_size is None and not in_range
 
 
 def fetches(plan: Plan, evaluated: float) -> float:
-    """Return the read units for items that a local index fetches from the table.
+    """Return the read units for fetching items from the table in a query on a local index.
 
-    They are fetched for attributes that the index does not project.
+    DynamoDB fetches items if the query needs attributes that the index does not project.
     """
     return evaluated * _whole_item(plan) if fetched_attributes(plan) else 0.0
 
 
 def _whole_item(plan: Plan) -> float:
-    """Return the read units of one whole item of average size."""
+    """Return the read units for one whole item of average size."""
     sizes = [item_size(entity).average for entity in plan.entities]
     return read_units(int(sum(sizes) / len(sizes)), consistent=plan.consistent)
 
 
 def _incidental_reads(plan: Plan) -> list[EntitySpec]:
-    """Return other entities that a scan, or a query of a whole partition, reads as well.
+    """Return the other entities whose items a scan, or a query for a whole partition, also reads.
 
-    Only entities with declared numbers are included.
+    Entities without declared numbers are omitted.
     """
     others = [sibling for sibling in plan.siblings if sibling not in plan.entities and sibling.volume is not None]
     if plan.operation == "Scan":
@@ -184,7 +193,9 @@ def _incidental_reads(plan: Plan) -> list[EntitySpec]:
 
 
 def _shares_partition(plan: Plan, other: EntitySpec) -> bool:
-    """Return True if an entity's partition keys have the same form as the queried keys."""
+    """Return True if an entity's partition keys have the same template as the keys of a query, apart from
+    field names.
+    """
     bound = other.key_in(plan.index)
     if bound is None or plan.key is None:
         return False
@@ -193,14 +204,16 @@ def _shares_partition(plan: Plan, other: EntitySpec) -> bool:
 
 
 def _shape(template: BoundTemplate | None) -> tuple[object, ...] | None:
-    """Return the literal texts of a template with the types of its placeholders, ignoring field names."""
+    """Return the literal texts of a template and the types of its placeholders in order, without the names of the
+    fields.
+    """
     if template is None:
         return None
     return tuple(part.field.type if isinstance(part, BoundPlaceholder) else part for part in template.parts)
 
 
 def _average_bytes(plan: Plan, found: Mapping[EntitySpec, float]) -> float:
-    """Return the average item size for the given number of items of each entity."""
+    """Return the average item size of a result with these numbers of items of each entity."""
     sizes = {}
     for entity in found:
         sizes[entity] = read_size(entity, plan.index).average
@@ -211,10 +224,10 @@ def _average_bytes(plan: Plan, found: Mapping[EntitySpec, float]) -> float:
 
 
 def _requests(plan: Plan, evaluated: float, found: float) -> float:
-    """Return how many partitions a query reads.
+    """Return the number of partitions that a query reads.
 
-    If the caller chooses the partitions, this is the maximum number of values of the parameter, or one if no result
-    size is declared. Otherwise, it is the number of partitions that contain the results.
+    If the caller passes the partitions, this is the maximum length of the parameter, or 1 if the number of results is
+    not declared. Otherwise, it is the number of shards or constants in the pattern.
     """
     if plan.walk is None:
         return 1.0
@@ -238,18 +251,20 @@ def _requests(plan: Plan, evaluated: float, found: float) -> float:
 
 
 def _in_one_partition(plan: Plan, found: float, requests: float) -> float:
-    """Return the number of items per partition of a query over several partitions. The limit applies to each."""
+    """Return the number of items in each partition of a query on several partitions. A limit applies to
+    each partition.
+    """
     return found if _is_named(plan) else found / requests
 
 
 def _is_named(plan: Plan) -> bool:
-    """Return True if the caller chooses the partitions of a query."""
+    """Return True if the caller passes the partitions of a query."""
     source = None if plan.walk is None else plan.walk[1]
     return isinstance(source, Each) and not isinstance(source.values, tuple)
 
 
 def _in_batch(plan: Plan, facts: Facts) -> tuple[float, tuple[str, ...]]:
-    """Return the number of items in a batch, with the assumptions about it."""
+    """Return the number of items in a batch, and the assumptions about this number."""
     values = None if plan.walk is None else plan.walk[1].values
     if isinstance(values, tuple):
         return float(len(values)), ()
@@ -261,7 +276,7 @@ def _in_batch(plan: Plan, facts: Facts) -> tuple[float, tuple[str, ...]]:
 
 
 def _write(plan: Plan, *, enclosed: bool = False) -> Units:
-    """Return the cost of a single write. `enclosed` is True in a transaction."""
+    """Return the units of a single write. `enclosed` is True for a step of a transaction."""
     entity = plan.entity
     size = item_size(entity).average
     if plan.operation in {"PutItem", "BatchWriteItem", "DeleteItem"}:
@@ -281,9 +296,9 @@ def _write(plan: Plan, *, enclosed: bool = False) -> Units:
 
 
 def _reads(plan: Plan, *, enclosed: bool) -> int:
-    """Return how often a write reads its item.
+    """Return how many times a write reads its item.
 
-    Transactions do not return items, so returned items are read separately.
+    Transactions do not return items, so an item that the pattern returns is read separately.
     """
     if not plan.reads_first:
         return 0
@@ -291,7 +306,7 @@ def _reads(plan: Plan, *, enclosed: bool) -> int:
 
 
 def sentinel_writes(plan: Plan) -> int:
-    """Return the number of sentinel writes: two for each unique value that changes."""
+    """Return the number of writes of items that reserve unique values: two if a value can change, otherwise one."""
     if not plan.keeps_unique:
         return 0
     changed = {action.path.field for action in plan.actions if action.name not in {"set_if_missing", "remove"}}
@@ -304,23 +319,23 @@ def sentinel_writes(plan: Plan) -> int:
 
 
 def _may_move(bound: BoundKey, entity: EntitySpec) -> bool:
-    """Return True if a replacement can change the index key. It cannot change primary key attributes."""
+    """Return True if a replacement of an item can change its key in an index. The primary key does not change."""
     return not set(bound.depends_on) <= set(entity.key.fields)
 
 
 def _share_written(plan: Plan, bound: BoundKey) -> float:
-    """Return the share of written or deleted items that are in an index.
+    """Return the share of an entity's written or deleted items that are in an index.
 
-    New items have the default values of their fields, if these put them into the index. For example, few orders are
-    open, but every order is open when it is created. Other items are like the stored items.
+    A new item is in the index if the default values of its fields satisfy `only_if`. For example, few orders are open,
+    but every order is open when it is created. For other items, the declared share of stored items applies.
     """
     return share_in_index(plan.entity, replace(bound, only_if=None) if index_defaults(plan, bound) else bound)
 
 
 def index_defaults(plan: Plan, bound: BoundKey) -> dict[str, Any]:
-    """Return the field defaults that put a new item into an index.
+    """Return the default field values with which a new item is in an index.
 
-    The result is empty if the call creates no items or the defaults do not put them into the index.
+    The result is empty if the call does not create items, or if items with default values are not in the index.
     """
     if plan.exists != "must_not":
         return {}
@@ -330,7 +345,7 @@ def index_defaults(plan: Plan, bound: BoundKey) -> dict[str, Any]:
 
 
 def _write_guesses(plan: Plan) -> tuple[str, ...]:
-    """Return the assumptions about new items and about the fields of a patch."""
+    """Return the assumptions about new items and about the fields that calls pass to a patch."""
     assumed = [
         bound
         for bound in plan.entity.indexes
@@ -346,7 +361,7 @@ def _entry_units(entity: EntitySpec, bound: BoundKey) -> float:
 
 
 def steps_of(plan: Plan, facts: Facts) -> list[tuple[Plan, float, Units]]:
-    """Return the writes of a transaction with their number of repetitions and total cost."""
+    """Return each step of a transaction as its plan, the number of its repetitions, and their total units."""
     steps = []
     for step, repeated in zip(plan.steps, plan.repeats, strict=True):
         times = 1.0
@@ -372,7 +387,7 @@ def _transaction(plan: Plan, facts: Facts) -> Expected:
 
 
 def entries_written(plan: Plan) -> Iterator[tuple[BoundIndexKey, float]]:
-    """Return the number of index entries that a call writes, for each index of the entity."""
+    """Yield each index of the entity with the expected number of index writes for one update."""
     entity = plan.entity
     changed = {
         action.path.field
@@ -394,10 +409,10 @@ def entries_written(plan: Plan) -> Iterator[tuple[BoundIndexKey, float]]:
 def _entries(
     entity: EntitySpec, bound: BoundIndexKey, changed: set[str], was: bool | None, stays: bool | None
 ) -> float:
-    """Return the expected number of entry writes of an index.
+    """Return the expected number of writes to an index.
 
-    `was` and `stays` say whether the item is in the index before and after the write, or None if the pattern does not
-    determine it.
+    `was` is True if the item is in the index before the write, and `stays` if it is in the index after the write. They
+    are None if the pattern does not determine this.
     """
     if was is False or stays is False:
         return 0.0 if was is stays else 1.0
@@ -412,14 +427,14 @@ def _entries(
 
 
 def _deciding(entity: EntitySpec, bound: BoundKey) -> set[str]:
-    """Return the fields whose change can move the item into or out of the index."""
+    """Return the fields whose values determine whether an item is in the index."""
     return {path.field for path in paths_of(bound.only_if)} | {
         name for name in bound.fields if entity.fields[name].optional
     }
 
 
 def _shows(entity: EntitySpec, bound: BoundIndexKey, changed: set[str]) -> bool:
-    """Return True if an entry contains a changed attribute."""
+    """Return True if the index projects a changed attribute."""
     return any(bound.index.projects(entity.fields[name].attribute, entity.schema.key) for name in changed)
 
 
@@ -433,5 +448,5 @@ def _is_inside(entity: EntitySpec, bound: BoundKey, values: Mapping[str, Any]) -
 
 
 def _is_value(source: object) -> bool:
-    """Return True if the value of a source is certainly not None."""
+    """Return True if the value of a source is never None."""
     return is_never_none(source) if isinstance(source, Param) else source is not UNKNOWN

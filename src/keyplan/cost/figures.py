@@ -1,4 +1,4 @@
-"""Text tables of figures in lines of up to 80 characters, for terminals, pipes and files alike."""
+"""Tables of figures as text with lines of up to 80 characters, for terminals, pipes and files."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ Row = tuple[str, ...]
 
 
 def wrapped(text: str, indent: str = "") -> str:
-    """Break a text into lines of up to 80 characters. Continuation lines are indented by two more characters."""
+    """Wrap a text into lines of up to 80 characters. Continuation lines are indented by two more characters."""
     return "\n".join(wrap(text, WIDTH, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False))
 
 
 def figure_table(head: Row, groups: Mapping[str, Sequence[Row]], *, left: Sequence[int] = (0,)) -> str:
-    """Format rows in groups. Each group has a line with the name of its table or index above its rows.
+    """Format rows in groups. The name of a group, a table or an index, is a line above its rows.
 
-    The columns in `left` are aligned to the left, others to the right. A first cell that is too long has its own line.
-    A row's cells beyond the columns of the head are notes, each on its own line below the row.
+    The columns in `left` are left-aligned, and the others are right-aligned. If the first cell of a row is too long, it
+    has its own line. Cells that exceed the number of columns in `head` are notes, each on its own line below the row.
     """
     columns = range(len(head))
     every = [head, *(row for group in groups.values() for row in group)]
@@ -49,7 +49,9 @@ def _cells(row: Row, widths: Sequence[int], left: Sequence[int]) -> Iterator[str
 
 
 def bars(rows: Sequence[tuple[str, float, str]]) -> str:
-    """Format a bar chart: each row has a name, a value, and the value's text. The largest bar ends at the margin."""
+    """Format a bar chart. Each row has a name, a value, and a text for the value. The longest bar ends at
+    the margin.
+    """
     most = max((value for _, value, _ in rows), default=0.0) or 1.0
     names = min(max((len(name) for name, _, _ in rows), default=0), WIDTH // 2)
     texts = max((len(text) for _, _, text in rows), default=0)

@@ -1,4 +1,4 @@
-"""Dated price files by region, each with its source. Prices are never constants in code."""
+"""Price files by region, each with a date and sources. Prices are not constants in code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from keyplan.errors import KeyplanError
 
 HOURS_A_MONTH = 730
 GB = 1_000_000_000
-"""Bytes per billed gigabyte, which is a decimal unit for the service."""
+"""Bytes per billed gigabyte. DynamoDB bills decimal gigabytes."""
 
 
 class PriceDataError(KeyplanError):
@@ -33,14 +33,14 @@ class Price:
     verified: bool
 
     def __post_init__(self) -> None:
-        """Raise PriceDataError for negative and non-finite amounts."""
+        """Raise ValueError if the amount is negative or not finite."""
         if not (isinstance(self.price, (int, float)) and 0 <= self.price < math.inf):
             raise ValueError(f"{self.price!r} is not a price")
 
 
 @dataclass(frozen=True)
 class PriceBook:
-    """The prices of one region on one date."""
+    """The prices of one region at one date."""
 
     region: str
     dated: date
@@ -54,15 +54,15 @@ class PriceBook:
         return self.prices[name].price
 
     def of_class(self, name: str, table_class: str) -> float:
-        """Return the price of a capacity unit or of storage for a table class."""
+        """Return the price of a capacity unit or of storage in a table class."""
         return self[name if table_class == "STANDARD" else f"{name}_ia"]
 
     def on_demand(self, read: float, write: float, table_class: str) -> float:
-        """Return the on-demand price for read and write units."""
+        """Return the on-demand price of a number of read and write units."""
         return read * self.of_class("read_unit", table_class) + write * self.of_class("write_unit", table_class)
 
     def with_prices(self, changes: Mapping[str, float]) -> PriceBook:
-        """Return the book with some prices replaced. Raises PriceDataError for unknown names."""
+        """Return a copy with other amounts for some prices. Raises PriceDataError for an unknown name."""
         unknown = [name for name in changes if name not in self.prices]
         if unknown:
             raise PriceDataError(f"unknown price {', '.join(unknown)}; known prices: {', '.join(self.prices)}")
@@ -74,7 +74,10 @@ class PriceBook:
 
 
 def book(region: str = "us-east-1") -> PriceBook:
-    """Return the newest included prices of a region. Raises PriceDataError if there are none."""
+    """Return the newest prices of a region that are included with keyplan.
+
+    Raises PriceDataError if no prices of the region are included.
+    """
     found = sorted(
         entry.name
         for entry in files("keyplan.cost").joinpath("data").iterdir()
@@ -86,7 +89,10 @@ def book(region: str = "us-east-1") -> PriceBook:
 
 
 def load(path: Path) -> PriceBook:
-    """Load prices from a file in the format of the included files."""
+    """Load prices from a file with the format of the included files.
+
+    Raises PriceDataError if the file cannot be read or is not a price file.
+    """
     try:
         return _read(path.read_bytes(), str(path))
     except OSError as error:

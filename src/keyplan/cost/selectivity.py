@@ -1,4 +1,6 @@
-"""Selectivity estimates: the share of items that match a condition or are in an index, and the items per key."""
+"""Selectivity estimates: the share of items that match a condition or are in an index, and the number of
+items per key.
+"""
 
 from __future__ import annotations
 
@@ -31,13 +33,14 @@ from keyplan.design.parameters import Each, EveryShard, Param, Source
 from keyplan.design.planning.plan import KeyValue, Plan, SortCondition
 
 ASSUMED = 20.0
-"""The assumed number of items that a read returns, if the design does not declare the entity's number of items."""
+"""The assumed number of items that a read returns if the design does not declare how many items the entity has."""
 
 
 def share_in_index(entity: EntitySpec, bound: BoundKey) -> float:
-    """Return the share of an entity's items that are in an index, having all key fields and satisfying `only_if`.
+    """Return the share of an entity's items that are in an index: they have all key fields and satisfy `only_if`.
 
-    Undeclared fields are assumed to be present, and optional fields of one key to be present together.
+    A field is assumed to be present if its share is not declared. Optional fields of one key are assumed to be present
+    in the same items.
     """
     if entity.volume is None:
         return 1.0
@@ -51,7 +54,7 @@ def share_in_index(entity: EntitySpec, bound: BoundKey) -> float:
 
 
 def choices_of(field: StoredField) -> int | None:
-    """Return the number of values that a field's type allows, or None."""
+    """Return how many values a field can have according to its type, or None if they are not limited to choices."""
     if field.annotation is bool:
         return 2
     choices = field.declared.choices
@@ -59,7 +62,9 @@ def choices_of(field: StoredField) -> int | None:
 
 
 def shares_of(entity: EntitySpec, name: str, when: Condition | None) -> Mapping[object, float] | None:
-    """Return the share of each value of a field among items that can satisfy a condition, or None if undeclared."""
+    """Return the share of each value of a field among the items that can satisfy a condition, or None if
+    not declared.
+    """
     declared = None if entity.volume is None else entity.volume.distinct.get(name)
     if not isinstance(declared, Mapping):
         return None
@@ -69,10 +74,10 @@ def shares_of(entity: EntitySpec, name: str, when: Condition | None) -> Mapping[
 
 
 def kept_share(condition: Condition, entity: EntitySpec) -> float | None:
-    """Return the share of an entity's items that satisfy a condition, or None if nothing is declared.
+    """Return the share of an entity's items that satisfy a condition, or None if it is unknown.
 
-    The parts of a condition are assumed to be independent. Parts of a conjunction with an unknown share are ignored, so
-    the result is an upper bound.
+    The parts of a condition are assumed to be independent. If the share of a part of an AND condition is unknown, this
+    part is ignored, so the result is an upper bound.
     """
     if entity.volume is None:
         return None
@@ -84,7 +89,9 @@ def kept_share(condition: Condition, entity: EntitySpec) -> float | None:
 
 
 def _by_values(condition: Condition, entity: EntitySpec) -> float | None:
-    """Return the total share of the declared values of a field that satisfy a condition on this field."""
+    """Return the share of items that satisfy a condition on one field, from the declared shares of the
+    field's values.
+    """
     names = {path.field for path in paths_of(condition)}
     shares = shares_of(entity, next(iter(names)), None) if len(names) == 1 else None
     if entity.volume is None or shares is None:
@@ -165,10 +172,10 @@ _BY_KIND: dict[type, Callable[[Any, EntitySpec], float | None]] = {
 
 
 def matching(plan: Plan, entity: EntitySpec, guesses: list[str]) -> float:
-    """Return how many items of an entity a read finds in its partitions and range.
+    """Return how many items of an entity match the key condition of a read.
 
-    A sort key range is assumed to contain all items of the partition. Assumptions for undeclared numbers are added to
-    `guesses`.
+    A range on the sort key is assumed to contain all items of the partition. Assumptions about numbers that are not
+    declared are added to `guesses`.
     """
     items = entity.volume
     if items is None:
@@ -200,14 +207,14 @@ def matching(plan: Plan, entity: EntitySpec, guesses: list[str]) -> float:
 
 
 def partition_fields(plan: Plan, entity: EntitySpec) -> set[str]:
-    """Return the fields whose values the partition key of a query contains, from parameters or literal text."""
+    """Return the fields whose values are in the partition key of a query, from parameters or a literal text."""
     bound, partition = entity.key_in(plan.index), () if plan.key is None else plan.key.partition
     named = {name for value in partition for name in value.sources}
     return named | _values_written(partition, () if bound is None else bound.partition).keys()
 
 
 def stated_values(plan: Plan, entity: EntitySpec) -> dict[str, Source]:
-    """Return the fields that have one exact value in a query's range, with the sources of these values."""
+    """Return the fields for which the key condition of a query requires one value, with the source of the value."""
     bound = entity.key_in(plan.index)
     if plan.key is None or bound is None:
         return {}
@@ -225,7 +232,7 @@ def stated_values(plan: Plan, entity: EntitySpec) -> dict[str, Source]:
 
 
 def _values_written(values: Sequence[KeyValue], parts: Sequence[BoundKeyAttribute]) -> dict[str, Source]:
-    """Return the field values that a literal key string in a pattern contains, such as STATE#open."""
+    """Return the field values in a literal key that a pattern specifies, such as STATE#open."""
     sources: dict[str, Source] = {}
     for value, part in zip(values, parts, strict=False):
         if value.template is not None and not value.template.fields:
@@ -237,7 +244,9 @@ def _values_written(values: Sequence[KeyValue], parts: Sequence[BoundKeyAttribut
 
 
 def _pinned(plan: Plan) -> Iterator[tuple[str, Source, int]]:
-    """Yield the fields that the key condition fixes, their values, and the number of hash shards."""
+    """Yield each field whose value the key condition specifies, as the name, the source of the value, and the shard
+    count.
+    """
     if plan.key is None:
         return
     ranges = [(value, set(value.sources)) for value in plan.key.partition]
@@ -251,7 +260,7 @@ def _pinned(plan: Plan) -> Iterator[tuple[str, Source, int]]:
 
 
 def _pinned_by(condition: SortCondition, plan: Plan) -> set[str]:
-    """Return the sort key fields that a condition fixes, which are the fields before a range."""
+    """Return the fields whose values a sort key condition specifies: those before the start of a range."""
     low, high = condition.low, condition.high
     if condition.op not in {"=", "begins_with"}:
         return (
@@ -272,10 +281,11 @@ def _pinned_by(condition: SortCondition, plan: Plan) -> set[str]:
 
 
 def own_field_name(plan: Plan, bound: BoundKey, name: str) -> str:
-    """Return an entity's name for a partition key field that another entity of the read names differently.
+    """Return an entity's name for a field in the partition key of a query. Another entity of the query may name it
+    differently.
 
-    `TXN#{id}` and `TXN#{transaction_id}` are the same partition. The position in the template decides, even if the
-    entity has another field with that name.
+    `TXN#{id}` and `TXN#{transaction_id}` are the same partition. The position in the template determines the field,
+    even if the entity has another field with the given name.
     """
     for value, part in zip(() if plan.key is None else plan.key.partition, bound.partition, strict=False):
         if value.template is not None and part.template is not None and same_texts(value.template, part.template):
@@ -286,7 +296,7 @@ def own_field_name(plan: Plan, bound: BoundKey, name: str) -> str:
 
 
 def same_texts(template: BoundTemplate, other: BoundTemplate) -> bool:
-    """Return True for templates that differ only in the names of their fields."""
+    """Return True if two templates are equal apart from the names of their fields."""
     return [_shape(part) for part in template.parts] == [_shape(part) for part in other.parts]
 
 
@@ -300,7 +310,9 @@ def _shards(value: KeyValue, name: str) -> int:
 
 
 def _literal_partitions(plan: Plan, bound: BoundKey) -> Iterator[tuple[str, str, BoundKeyAttribute]]:
-    """Yield the field, text and placeholder of a literal partition key with one field, such as STATUS#OPEN."""
+    """Yield each literal partition key such as STATUS#OPEN, as its field, its text and the key attribute with that
+    field.
+    """
     for value, part in zip(() if plan.key is None else plan.key.partition, bound.partition, strict=False):
         if value.template is not None and not value.template.fields and len(part.fields) == 1:
             yield part.fields[0], value.template.render({}), part
@@ -311,14 +323,14 @@ def _key_text(part: BoundKeyAttribute, name: str, value: object) -> object:
 
 
 def _constants(source: Source) -> tuple[object, ...] | None:
-    """Return the constant values in a pattern, or None if the caller provides them."""
+    """Return the constants that a pattern specifies for a field, or None if the caller passes the value."""
     if isinstance(source, Each):
         return source.values if isinstance(source.values, tuple) else None
     return None if isinstance(source, Param) else (source,)
 
 
 def _share(entity: EntitySpec, name: str, source: Source, when: Condition | None) -> float | None:
-    """Return the share of items with the requested value of a field, if shares are declared."""
+    """Return the share of items with the requested values of a field, or None if shares are not declared."""
     shares = shares_of(entity, name, when)
     if shares is None:
         return None
@@ -330,11 +342,11 @@ def _share(entity: EntitySpec, name: str, source: Source, when: Condition | None
 
 @dataclass(frozen=True)
 class ValueCounts:
-    """The factor by which one field reduces the items of a read, such as its number of values."""
+    """The number by which the items of a read are divided because one field must have a given value."""
 
     number: float | None
     guess: str
-    """The assumption, if the number is not declared."""
+    """The assumption if the number is not declared, otherwise an empty string."""
 
 
 def _values_of(name: str, entity: EntitySpec, plan: Plan, constants: Sequence[object] | None) -> ValueCounts:
@@ -347,7 +359,9 @@ def _values_of(name: str, entity: EntitySpec, plan: Plan, constants: Sequence[ob
 
 
 def _number_of(name: str, entity: EntitySpec, plan: Plan) -> tuple[float | None, str]:
-    """Return a field's number of distinct values, as declared or derived from other entities."""
+    """Return a field's number of distinct values, declared for this entity or derived from others, and the
+    assumption.
+    """
     stored = entity.fields.get(name)
     if stored is None:
         return None, ""
@@ -374,9 +388,9 @@ def _number_of(name: str, entity: EntitySpec, plan: Plan) -> tuple[float | None,
 
 
 def _number_of_ids(name: str, entity: EntitySpec) -> tuple[float | None, str]:
-    """Return the assumed number of distinct values of an undeclared ID, with a text about the assumption.
+    """Return the assumed number of distinct values of an ID field, and a description of the assumption.
 
-    An entity's own ID is different in each item. For another ID, each value is assumed to occur in a typical number of
+    An entity's own ID is different in each item. Each value of another ID is assumed to occur in a typical number of
     items.
     """
     if entity.volume is None or name not in entity.fields:
@@ -392,7 +406,9 @@ def _number_of_ids(name: str, entity: EntitySpec) -> tuple[float | None, str]:
 
 
 def is_own_id(entity: EntitySpec, name: str) -> bool:
-    """Return True for a field that is different in each item, because it is unique or named after the entity."""
+    """Return True if a field is an ID that is different in each item, because it is unique or named after
+    the entity.
+    """
     own = {"id", "uuid", _bare(f"{entity.name}_id"), _bare(f"{entity.name}_uuid")}
     return _is_unique(entity, name) or _bare(name) in own
 
@@ -402,17 +418,17 @@ def _is_unique(entity: EntitySpec, name: str) -> bool:
 
 
 def is_id(entity: EntitySpec, name: str) -> bool:
-    """Return True for a field that is an identifier, according to its type or name."""
+    """Return True if a field contains identifiers, according to its type or name."""
     return entity.fields[name].annotation is UUID or name.endswith(("_id", "_uuid", "Id", "ID"))
 
 
 def _bare(name: str) -> str:
-    """Return a normalized name, so that order_id, orderId and OrderID are equal."""
+    """Return a name in a normalized form, in which order_id, orderId and OrderID are equal."""
     return name.replace("_", "").lower()
 
 
 def same_field(spec: EntitySpec, other: EntitySpec, name: str) -> bool:
-    """Return True if two entities have a field with this name and type, which then has the same meaning."""
+    """Return True if a field has the same name and type in two entities. It is assumed to have the same meaning."""
     mine = other.fields.get(name)
     return mine is not None and name in spec.fields and spec.fields[name].annotation == mine.annotation
 
@@ -420,8 +436,9 @@ def same_field(spec: EntitySpec, other: EntitySpec, name: str) -> bool:
 def _combinations(alike: Mapping[str, ValueCounts], entity: EntitySpec, plan: Plan, guesses: list[str]) -> float:
     """Return the number of combinations of field values.
 
-    All combinations are assumed to occur. However, fields that form an entity's whole key have at most as many
-    combinations as the entity has items. For example, repositories have an owner and a name, and most names exist once.
+    All combinations are assumed to occur, except for fields that form the whole key of an entity: they have at most as
+    many combinations as the entity has items. For example, a repository has an owner and a name, and most names occur
+    only once.
     """
     left, product = dict(alike), 1.0
     for owner in sorted((entity, *plan.siblings), key=lambda spec: -len(spec.key.fields)):

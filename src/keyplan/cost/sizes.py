@@ -1,4 +1,4 @@
-"""Sizes of items and index entries, from the declarations in a design."""
+"""Sizes of items in tables and indexes, from the declarations in a design."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ _TYPICAL_BYTES = {"S": 20, "N": 6, "B": 100, "BOOL": 1, "SS": 60, "NS": 30, "BS"
 
 @dataclass(frozen=True)
 class ItemSize:
-    """The bytes of an item or entry, including names and values."""
+    """The size of an item in a table or index in bytes, including names and values."""
 
     average: int
     p99: int
     most: int | None
     """The maximum size, or None if it is unbounded or undeclared."""
     declared: bool
-    """True if the size is declared, or False if it is guessed from the types of the fields."""
+    """True if the size is declared, and False if it is estimated from the types of the fields."""
 
 
 @dataclass(frozen=True)
 class Growth:
-    """Factors of the declared numbers and sizes of items, for a what-if estimate."""
+    """Factors for the declared numbers and sizes of items, for a what-if estimate."""
 
     items: float = 1.0
-    """Factor of the number of items of each entity. Declared numbers of distinct values do not change."""
+    """The factor for the number of items of each entity. Declared numbers of distinct values do not change."""
     size: float = 1.0
-    """Factor of the sizes of items."""
+    """The factor for the sizes of items."""
 
 
 AS_DECLARED: Final = Growth()
@@ -45,7 +45,7 @@ _GROWTH: ContextVar[Growth] = ContextVar("growth", default=AS_DECLARED)
 
 @contextmanager
 def grown(growth: Growth) -> Iterator[None]:
-    """Multiply the declared numbers and sizes by these factors in all estimates within the block."""
+    """Multiply the declared numbers and sizes by the factors in `growth` in all estimates within the block."""
     token = _GROWTH.set(growth)
     try:
         yield
@@ -54,7 +54,7 @@ def grown(growth: Growth) -> Iterator[None]:
 
 
 def count_of(volume: Volume) -> float:
-    """Return the declared number of items, multiplied by the factor of an enclosing `grown` block."""
+    """Return the declared number of items, multiplied by the factor of the current `grown` block."""
     return volume.count * _GROWTH.get().items
 
 
@@ -73,7 +73,7 @@ def _grown_bytes(declared: int) -> int:
 
 
 def entry_size(entity: EntitySpec, bound: BoundKey) -> ItemSize:
-    """Return the size of an entity's entries in an index, or of its items in the table."""
+    """Return the size of an entity's items in an index, or in the table if the key belongs to the table."""
     whole = item_size(entity)
     if bound.index is None or bound.index.project in {"all", None}:
         return whole
@@ -87,7 +87,9 @@ def entry_size(entity: EntitySpec, bound: BoundKey) -> ItemSize:
 
 
 def read_size(entity: EntitySpec, index: Index | None) -> ItemSize:
-    """Return the size of an entity's items or entries in a read, or its item size if it is never in the index."""
+    """Return the size of an entity's items in a table or index. If it has no key in the index, return the
+    table's size.
+    """
     bound = entity.key_in(index)
     return item_size(entity) if bound is None else entry_size(entity, bound)
 
@@ -98,7 +100,7 @@ def _all_bytes(entity: EntitySpec) -> int:
 
 
 def _key_bytes(bound: BoundKey) -> int:
-    """Return the size in bytes of key attributes with templates. Other key attributes are counted as fields."""
+    """Return the size of the key attributes with templates in bytes. Other key attributes are counted as fields."""
     return sum(_part_bytes(part) for part in bound.attributes if part.template)
 
 

@@ -1,4 +1,4 @@
-"""Capacity units of requests, predicted from items or measured from responses, in a comparable form."""
+"""Capacity units of requests in a form that allows comparing predicted with measured units."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class Units:
     """Capacity units of one or more requests."""
 
     read: float = 0.0
-    """Read units of the table or index."""
+    """Read units on the table or index."""
     write: float = 0.0
-    """Write units of the table."""
+    """Write units on the table."""
     indexes: Mapping[str, float] = field(default_factory=dict)
-    """Write units by index, without zeros."""
+    """Write units by index name. Indexes without write units are omitted."""
 
     @property
     def written(self) -> float:
-        """Return the write units of the table and all its indexes."""
+        """Return the write units on the table and all its indexes."""
         return self.write + sum(self.indexes.values())
 
     def __add__(self, other: Units) -> Units:
@@ -47,7 +47,7 @@ class Units:
 
 
 def sum_of(parts: Iterable[Units]) -> Units:
-    """Return the sum of capacity units."""
+    """Return the sum of several objects with capacity units."""
     total = Units()
     for part in parts:
         total += part
@@ -55,21 +55,21 @@ def sum_of(parts: Iterable[Units]) -> Units:
 
 
 def point_read(size_bytes: int, *, consistent: bool, transactional: bool = False) -> Units:
-    """Return the units for reading one item by key. A missing item has size 0."""
+    """Return the units for reading one item by key. For a missing item, pass size 0."""
     if transactional:
         return Units(read=transactional_read_units(size_bytes))
     return Units(read=read_units(size_bytes, consistent=consistent))
 
 
 def page_read(sizes_bytes: Sequence[int], *, consistent: bool) -> Units:
-    """Return the units for one page of a query or scan. Sizes are summed and then rounded once."""
+    """Return the units for one page of a query or scan. The sum of the sizes is rounded up once."""
     return Units(read=read_units(sum(sizes_bytes), consistent=consistent))
 
 
 def item_write(schema: Schema, old: Item | None, new: Item | None, *, transactional: bool = False) -> Units:
-    """Return the units of a write that replaces an item by another one. None stands for a missing item.
+    """Return the units of a write that replaces the item `old` with `new`. None means that the item does not exist.
 
-    A failed write costs as much as a write of the existing item, without its indexes.
+    A failed write costs as much as a write of the existing item, without index writes.
     """
     sizes = [item_bytes(item) for item in (old, new) if item is not None]
     base = write_units(max(sizes, default=0))
@@ -92,7 +92,7 @@ def _index_units(schema: Schema, old: Item | None, new: Item | None) -> dict[str
 
 
 def entry_of(schema: Schema, index: Index, item: Item | None) -> Item | None:
-    """Return an index's entry for an item, or None if a key attribute is missing."""
+    """Return the attributes of an item that an index contains, or None if the item is not in the index."""
     if item is None or any(name not in item for name in index.attributes):
         return None
     return {name: value for name, value in item.items() if index.projects(name, schema.key)}
@@ -104,7 +104,7 @@ def _key(index: Index, entry: Item | None) -> list[object] | None:
 
 @dataclass(frozen=True)
 class Spent:
-    """Units by place, which is a table or table/index. Zeros are left out."""
+    """Read and write units by the name of the table, or of the table and index (table/index). Zeros are omitted."""
 
     read: Mapping[str, float] = field(default_factory=dict)
     write: Mapping[str, float] = field(default_factory=dict)
@@ -113,7 +113,7 @@ class Spent:
         return Spent(_sum(self.read, other.read), _sum(self.write, other.write))
 
     def divided_by(self, count: int) -> Spent:
-        """Return the average over a number of requests."""
+        """Return the units divided by a number of requests."""
         return Spent(
             {place: units / count for place, units in self.read.items()},
             {place: units / count for place, units in self.write.items()},
@@ -130,7 +130,7 @@ class Spent:
         return sum(self.write.values())
 
     def text(self) -> str:
-        """Return a text such as 2 RCU or, with several places, 5 WCU (app 1, app/due 4)."""
+        """Format the units as text, such as 5 WCU (app 1, app/due 4), or "nothing"."""
         parts = [_text(self.read, "RCU"), _text(self.write, "WCU")]
         return " + ".join(spent for spent in parts if spent) or "nothing"
 
@@ -148,7 +148,7 @@ def _text(units: Mapping[str, float], unit: str) -> str:
 
 
 def total(parts: Iterable[Spent]) -> Spent:
-    """Return the sum of capacity units."""
+    """Return the sum of the units of several requests."""
     spent = Spent()
     for part in parts:
         spent += part
@@ -156,12 +156,12 @@ def total(parts: Iterable[Spent]) -> Spent:
 
 
 def average(calls: Sequence[Spent]) -> Spent:
-    """Return the average of several calls."""
+    """Return the average units of several calls."""
     return total(calls).divided_by(max(1, len(calls)))
 
 
 def of_receipts(operation: str, answer: Mapping[str, Any]) -> Spent:
-    """Return the units in a response's ConsumedCapacity, requested with ReturnConsumedCapacity INDEXES."""
+    """Return the units in a response's ConsumedCapacity, which the request must ask for with INDEXES."""
     receipts = answer.get("ConsumedCapacity") or []
     units: dict[str, float] = {}
     for receipt in receipts if isinstance(receipts, list) else [receipts]:
