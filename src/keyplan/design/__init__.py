@@ -1,1 +1,1 @@
-"""The design language, which declares tables, entities, keys, access patterns, consumers and their load."""
+"""The design language: declarations of tables, entities, keys, access patterns, consumers and their load."""

@@ -1,7 +1,7 @@
-"""Checks of the arguments of declarations, which raise DesignError at the line of the declaration.
+"""Argument checks for declarations. A failed check raises DesignError at the line of the declaration.
 
 Type checkers find the same mistakes, but not every project uses one. Without these checks, a mistake would raise an
-error inside this package that does not name the option.
+error deep inside this package, and its message would not name the wrong option.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from keyplan.design.errors import DesignError, calling_place, refuse
 
 MAX_NUMBER = 10**18
-"""The maximum for numbers in a declared load. Arithmetic with greater numbers would overflow to infinity."""
+"""The largest number accepted in a declared load. Calculations with larger numbers could overflow to infinity."""
 
 
 def invalid_option(option: str, value: object, what: str, fix: str) -> DesignError:
@@ -36,7 +36,7 @@ Word = TypeVar("Word", bound=Callable[..., Any])
 
 
 def checked_call(made: Word) -> Word:
-    """Decorate a function or class to raise DesignError at the caller's line for wrong arguments."""
+    """Decorate a function or class so that a call with wrong arguments raises DesignError at the caller's line."""
     if not isinstance(made, type):
         return _checking(made, made.__qualname__.removesuffix(".__init__"))  # type: ignore[no-any-return]
     made.__init__ = _checking(made.__init__, made.__name__)  # type: ignore[misc]
@@ -64,7 +64,10 @@ def _binds(signature: inspect.Signature, given: tuple[Any, ...], options: Mappin
 
 
 def _misnamed(signature: inspect.Signature, options: Mapping[str, Any]) -> bool:
-    """Return True if an option has the name of a positional-only parameter, which `bind` allows since Python 3.12."""
+    """Return True if an option has the same name as a positional-only parameter.
+
+    Since Python 3.12, `Signature.bind` accepts such options.
+    """
     return any(
         parameter.kind is parameter.POSITIONAL_ONLY and parameter.name in options
         for parameter in signature.parameters.values()
@@ -98,7 +101,7 @@ def _call_error(
 
 
 def _argument_form(parameter: inspect.Parameter) -> str:
-    """Return a parameter as it is written in a call."""
+    """Return how a parameter is written in a call: `name`, `name=...`, or `...` for variadic parameters."""
     if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}:
         return "..."
     return (
@@ -109,7 +112,7 @@ def _argument_form(parameter: inspect.Parameter) -> str:
 
 
 def unknown_option(option: str, options: Iterable[str]) -> DesignError:
-    """Return the error for an unknown option, listing the known options."""
+    """Return the error for an unknown option. Its message lists the known options."""
     known = ", ".join(sorted(options))
     return DesignError(f"unknown option: {option}", place=calling_place(), fix=f"use one of {known}")
 
@@ -134,7 +137,7 @@ def check_flags(**flags: object) -> None:
 
 
 def check_numbers(**figures: object) -> None:
-    """Raise DesignError unless every value is a non-negative number, or None for an option that is not set."""
+    """Raise DesignError unless every value is a non-negative number or None, which stands for an unset option."""
     for option, value in figures.items():
         if value is not None and not is_number(value):
             raise invalid_option(option, value, "not a valid number", "give a number of at least 0")
@@ -147,7 +150,7 @@ def is_number(value: object, least: float = 0, most: float = MAX_NUMBER) -> bool
 
 
 def check_count(word: str, values: int, most: int) -> None:
-    """Raise DesignError if a list of values is empty or longer than the service accepts."""
+    """Raise DesignError unless the number of values is from 1 to `most`."""
     if not 1 <= values <= most:
         refuse(f"{word} is given {values} values", f"give from 1 to {most} of them")
 

@@ -17,12 +17,12 @@ from keyplan.design.parameters import Each, EveryShard, Source
 
 
 def arguments_text(fields: Mapping[str, Source]) -> str:
-    """Return fields and values as the source of keyword arguments."""
+    """Return fields and their values as the source text of keyword arguments."""
     return ", ".join(f"{name}={source!r}" for name, source in fields.items())
 
 
 def refuse_truth() -> NoReturn:
-    """Raise DesignError because `and`, `or` and `not` are not supported."""
+    """Raise DesignError because the result of a pattern does not support `and`, `or` and `not`."""
     refuse(
         "the result of a pattern has no truth value",
         "replace and by chained methods, and or and not by a pattern for each case",
@@ -30,7 +30,7 @@ def refuse_truth() -> NoReturn:
 
 
 def refuse_join(word: str, other: object) -> NoReturn:
-    """Raise DesignError for an operator between the parts of a chain."""
+    """Raise DesignError because an operator, such as &, joins `pk(...)` or `item(...)` to another object."""
     if isinstance(other, Condition):
         method = "filter" if word == "pk" else "condition"
         refuse("a condition on fields is combined with an operator", f"write {word}(...).{method}(F.field == value)")
@@ -43,7 +43,7 @@ def refuse_join(word: str, other: object) -> NoReturn:
 
 
 def refuse_positional(word: str, unnamed: Sequence[object]) -> None:
-    """Raise DesignError if a value is positional and therefore does not name its field."""
+    """Raise DesignError if a value is passed by position, which does not name its field."""
     if unnamed:
         refuse(f"{word}(...) is called with {unnamed[0]!r} without a field name", f"write {word}(field={unnamed[0]!r})")
 
@@ -55,7 +55,7 @@ def refuse_twice(twice: object, what: str) -> None:
 
 
 def refuse_both_forms(fields: object, words: object, what: str) -> None:
-    """Raise DesignError if a key is given both by fields and as a string, because one of them would be ignored."""
+    """Raise DesignError if a key is given both by fields and as a string."""
     if fields and words is not None:
         refuse(
             f"the pattern states its {what} both by fields and as text",
@@ -76,7 +76,7 @@ def check_key_text(word: str, words: object) -> None:
 
 
 def merge_fields(one: dict[str, Source], other: dict[str, Source]) -> dict[str, Source]:
-    """Merge the fields of two parts of a method chain. Raises DesignError if both parts contain a field."""
+    """Merge the fields of two parts of a method chain. Raises DesignError if a field is in both parts."""
     for name in other:
         if name in one:
             refuse(f"the pattern states {name} twice", "state it once")
@@ -84,7 +84,7 @@ def merge_fields(one: dict[str, Source], other: dict[str, Source]) -> dict[str, 
 
 
 def calling_places(names: Mapping[str, object]) -> dict[str, Place]:
-    """Map each field to the source location of the calling code."""
+    """Map each field name to the source location of the calling code."""
     return dict.fromkeys(names, calling_place()) if names else {}
 
 
@@ -94,18 +94,18 @@ TextOp = Literal["=", "<", "<=", ">", ">=", "between", "begins_with"]
 
 @dataclass(frozen=True, eq=False)
 class Range:
-    """A range over one field of a sort key."""
+    """A range condition on one field of a sort key."""
 
     op: RangeOp
     field: str
-    """The name of the field, or empty for the first sort key field without a value in the key condition."""
+    """The name of the field. If it is empty, the range applies to the first sort key field without a value."""
     low: Source
     high: Source = None
 
 
 @dataclass(frozen=True, eq=False)
 class KeyText:
-    """A key condition written as a string with placeholders for the pattern's parameters."""
+    """A sort key condition written as a string with placeholders for the pattern's parameters."""
 
     op: TextOp
     low: str
@@ -123,7 +123,7 @@ class KeyCondition:
     sort_text: KeyText | None = None
     filter_condition: Condition | None = None
     places: Mapping[str, Place] = field(default_factory=dict)
-    """The source location where each field is named."""
+    """Maps each field to the source location that names it."""
 
     @property
     def sk(self) -> SortKey:
@@ -131,12 +131,18 @@ class KeyCondition:
         return SortKey(self)
 
     def filter(self, condition: Condition) -> KeyCondition:
-        """Return only items for which the condition is true. The other items are still read and charged."""
+        """Add a filter, so that the query returns only items that match the condition.
+
+        The other items are still read and charged.
+        """
         added = check_condition(condition, ".filter")
         return replace(self, filter_condition=join_conditions(self.filter_condition, added))
 
     def with_sort(self, sort: KeyCondition) -> KeyCondition:
-        """Return this condition with a part of the sort key added. Raises DesignError if the part is already stated."""
+        """Return this condition combined with a sort key condition.
+
+        Raises DesignError if both conditions state the same part of the sort key.
+        """
         refuse_twice(self.range and sort.range, "range over the sort key")
         refuse_twice(self.sort_text and sort.sort_text, "text of the sort key")
         joined = replace(
@@ -177,7 +183,7 @@ class SortKey:
     """The sort key part of a key condition: values for leading fields, followed by at most one range.
 
     `.sk(status="open")` sets leading fields. A range applies to the next field of the sort key, as in `.sk < before`.
-    To name that field explicitly, use a method: `.sk.lt(due_at=before)`.
+    To name that field explicitly, use a method, as in `.sk.lt(due_at=before)`.
     """
 
     __slots__ = ("_condition",)
@@ -280,7 +286,7 @@ def _single(bounds: dict[str, Any]) -> dict[str, Any]:
 
 
 class _PartitionKey:
-    """The partition key fields in `pk(user_id=user_id)`."""
+    """The type of `pk`, which starts a key condition, as in `pk(user_id=user_id)`."""
 
     def __call__(self, *unnamed: Never, **fields: object) -> KeyCondition:
         refuse_positional("pk", unnamed)
@@ -296,7 +302,7 @@ pk = _PartitionKey()
 
 
 def everything() -> KeyCondition:
-    """Match every item, in a scan."""
+    """Return a condition that matches every item, for use in a scan."""
     return KeyCondition()
 
 
@@ -311,13 +317,13 @@ class FieldUpdate:
     path: FieldPath
     source: Source = None
     negative: bool = False
-    """Whether the value of an addition is subtracted."""
+    """Whether the value is subtracted instead of added."""
     optional: bool = False
-    """Whether a call leaves out the change if its value is UNSET."""
+    """Whether the change is omitted from a call that passes UNSET as the value."""
 
     @property
     def word(self) -> str:
-        """The name of the method that the pattern calls."""
+        """The name of the builder method that states this change."""
         return "subtract" if self.negative else "patch" if self.optional else self.name
 
 
@@ -331,7 +337,7 @@ _NO_VALUE = _NoValue()
 
 @dataclass(frozen=True, eq=False)
 class ItemWrite:
-    """A write of one item, with its key, changes and condition.
+    """A write to one item, with its key, changes and condition.
 
     Changes name fields by keyword, as in `.set(status="done")`, or name a field or member by its path, as in
     `.set(F.address["city"], city)`. A map or list must exist before one of its members can be changed.
@@ -343,15 +349,15 @@ class ItemWrite:
     """The condition on the stored item."""
     version: Source = None
     assumed: dict[str, Source] = field(default_factory=dict)
-    """Stored values that the caller states."""
+    """The field values that the caller expects the stored item to have, from `.assuming(...)`."""
     whole: Source = None
-    """The whole item, in place of a key and changes."""
+    """The complete item to write, used instead of a key and changes."""
     replaceable: Condition | None = None
-    """The condition under which a create replaces an existing item."""
+    """The condition under which a create may replace an existing item."""
     places: Mapping[str, Place] = field(default_factory=dict)
-    """The source location where each field is named."""
+    """Maps each field to the source location that names it."""
     nothing_given: bool = False
-    """Whether the call provides no field of a patch and changes nothing else."""
+    """Whether the call sets none of the fields of a patch and makes no other change."""
 
     def set(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
         """Set fields, or a single member of a field. A value of None removes the field."""
@@ -416,15 +422,15 @@ class ItemWrite:
         return replace(self, version=version)
 
     def assuming(self, **fields: object) -> ItemWrite:
-        """State the stored values of fields that index keys contain.
+        """State the values that the stored item has for fields used in index keys.
 
-        The write fails if the item has other values, so an index key can never be wrong.
+        The write fails if the stored values differ, which keeps the item's index keys correct.
         """
         places = {**calling_places(fields), **self.places}
         return replace(self, assumed=merge_fields(self.assumed, fields), places=places)
 
     def replace_if(self, condition: Condition) -> ItemWrite:
-        """Let a create replace an existing item if this condition is true for the existing item."""
+        """Allow a create to replace an existing item that matches this condition."""
         return replace(self, replaceable=join_conditions(self.replaceable, check_condition(condition, ".replace_if")))
 
     def _changed(
@@ -486,8 +492,8 @@ def item(**fields: object) -> ItemKey: ...
 def item(*whole: object, **fields: object) -> ItemWrite:
     """Start a read by key or a write.
 
-    Pass the primary key fields, as in `item(user_id=user_id, task_id=task_id)`. In a batch, one field can be each(...).
-    To create, put or replace a whole item, pass the item, as in `item(task)`.
+    Pass the primary key fields, as in `item(user_id=user_id, task_id=task_id)`. In a batch, the value of one field can
+    be each(...). To create, put or replace a whole item, pass the item itself, as in `item(task)`.
     """
     if whole:
         if fields or len(whole) > 1:

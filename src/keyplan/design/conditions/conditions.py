@@ -22,7 +22,7 @@ from keyplan.design.parameters import Each, Param, Source, annotation_of
 
 
 class UnknownValue:
-    """A field whose value is unknown."""
+    """The type of UNKNOWN, which stands for a field value that is not known."""
 
     def __repr__(self) -> str:
         return "UNKNOWN"
@@ -50,14 +50,14 @@ class Condition:
         )
 
     def operands(self) -> tuple[Any, ...]:
-        """Return the operands: fields, sizes, values and conditions."""
+        """Return the operands: field paths, sizes, values and nested conditions."""
         raise NotImplementedError
 
 
 def _condition(other: object) -> Condition:
-    """Raise DesignError unless an operand is a condition.
+    """Return an operand of &, | or ~, or raise DesignError if it is not a condition.
 
-    Typical mistakes are a term of a pattern, or True because of missing parentheses.
+    Typical mistakes are a key condition as an operand, or missing parentheses around a comparison.
     """
     if not isinstance(other, Condition):
         refuse(
@@ -104,11 +104,14 @@ class Operand:
     __rand__ = __or__ = __ror__ = __and__
 
     def between(self, low: object, high: object) -> Condition:
-        """Match values from low to high, inclusive."""
+        """Return a condition that matches values from low to high, inclusive."""
         return BetweenCondition(self, low, high)
 
     def is_in(self, *choices: object) -> Condition:
-        """Match any of up to 100 values, passed as arguments or as a list parameter in `each(values)`."""
+        """Return a condition that matches any of up to 100 values.
+
+        Pass the values as arguments, or pass a list parameter as `each(values)`.
+        """
         _check_not_list("is_in", choices)
         values = tuple(chain.from_iterable(map(_choices_in, choices)))
         if sum(isinstance(choice, Each) for choice in values) > 1:
@@ -119,7 +122,7 @@ class Operand:
 
 
 def _choices_in(choice: object) -> tuple[object, ...]:
-    """Return a choice as a tuple, or the values of an each(...) of constants."""
+    """Return a choice as a one-element tuple, or the values of an each(...) of constants."""
     return choice.values if isinstance(choice, Each) and isinstance(choice.values, tuple) else (choice,)
 
 
@@ -140,7 +143,7 @@ class FieldPath(Operand):
 
     @property
     def field(self) -> str:
-        """The field that the path starts with."""
+        """The name of the field at the start of the path."""
         return str(self.parts[0])
 
     def __getitem__(self, part: object) -> FieldPath:
@@ -156,29 +159,31 @@ class FieldPath(Operand):
         return f"F.{self.field}" + "".join(f"[{part!r}]" for part in self.parts[1:])
 
     def exists(self) -> Condition:
-        """Match items that have the attribute."""
+        """Return a condition that matches items with this attribute."""
         return FunctionCondition("attribute_exists", self)
 
     def missing(self) -> Condition:
-        """Match items that do not have the attribute."""
+        """Return a condition that matches items without this attribute."""
         return FunctionCondition("attribute_not_exists", self)
 
     def begins_with(self, prefix: object) -> Condition:
-        """Match strings or binaries that start with a prefix."""
+        """Return a condition that matches strings or binaries that start with a prefix."""
         return FunctionCondition("begins_with", self, prefix)
 
     def contains(self, part: object) -> Condition:
-        """Match strings that contain a substring, and sets or lists that contain a member."""
+        """Return a condition that matches strings with a given substring, and sets or lists with a given member."""
         return FunctionCondition("contains", self, part)
 
     def size(self) -> Operand:
-        """Return the size of the field, as computed by DynamoDB's size function."""
+        """Return an operand for the field's size, as computed by DynamoDB's `size` function."""
         return FieldSize(self)
 
 
 @dataclass(frozen=True, eq=False)
 class FieldSize(Operand):
-    """The size of a field: the characters of a string, bytes of a binary, or members of a set, list or map."""
+    """The size of a field, as an operand: the characters of a string, the bytes of a binary, or the members of a set,
+    list or map.
+    """
 
     path: FieldPath
 
@@ -192,7 +197,7 @@ class CompareCondition(Condition):
     right: object
 
     def operands(self) -> tuple[Any, ...]:
-        """Return both sides."""
+        """Return the left and right operands."""
         return (self.left, self.right)
 
 
@@ -205,19 +210,21 @@ class BetweenCondition(Condition):
     high: object
 
     def operands(self) -> tuple[Any, ...]:
-        """Return the operand and its bounds."""
+        """Return the compared operand and the two bounds."""
         return (self.operand, self.low, self.high)
 
 
 @dataclass(frozen=True, eq=False)
 class InCondition(Condition):
-    """A condition that an operand is one of several choices. An Each choice stands for all values of a call."""
+    """A condition that an operand equals one of several choices. A choice of type Each stands for all values passed in
+    a call.
+    """
 
     operand: Operand
     choices: tuple[object, ...]
 
     def operands(self) -> tuple[Any, ...]:
-        """Return the operand and the choices."""
+        """Return the compared operand and the choices."""
         return (self.operand, *self.choices)
 
 
@@ -244,7 +251,7 @@ class AndCondition(Condition):
     parts: tuple[Condition, ...]
 
     def operands(self) -> tuple[Any, ...]:
-        """Return the parts."""
+        """Return the joined conditions."""
         return self.parts
 
 
@@ -255,13 +262,13 @@ class OrCondition(Condition):
     parts: tuple[Condition, ...]
 
     def operands(self) -> tuple[Any, ...]:
-        """Return the parts."""
+        """Return the joined conditions."""
         return self.parts
 
 
 @dataclass(frozen=True, eq=False)
 class NotCondition(Condition):
-    """A condition that negates its part."""
+    """A condition that is true if its part is false."""
 
     part: Condition
 
@@ -269,7 +276,7 @@ class NotCondition(Condition):
         return self.part
 
     def operands(self) -> tuple[Any, ...]:
-        """Return the part."""
+        """Return the negated condition."""
         return (self.part,)
 
 
@@ -289,14 +296,14 @@ F = _Fields()
 
 
 def paths_of(condition: Condition | None) -> Iterator[FieldPath]:
-    """Yield every path in a condition."""
+    """Yield every field path in a condition."""
     for operand in _leaves(condition):
         if isinstance(operand, FieldPath):
             yield operand
 
 
 def equal_fields(condition: Condition | None) -> set[str]:
-    """Return the fields that must equal a single value, whatever else the condition requires."""
+    """Return the fields that can only have one value if the condition is true."""
     parts = condition.parts if isinstance(condition, AndCondition) else (condition,)
     return {
         part.left.field
@@ -309,7 +316,7 @@ def equal_fields(condition: Condition | None) -> set[str]:
 
 
 def sources_of(condition: Condition | None) -> Iterator[Source]:
-    """Yield every value in a condition."""
+    """Yield every constant and parameter in a condition."""
     for operand in _leaves(condition):
         if not isinstance(operand, FieldPath):
             yield operand
@@ -341,7 +348,7 @@ _LISTS = (list, tuple, set, frozenset, Sequence, Collection, Iterable)
 
 
 def _check_path_part(path: object, part: object) -> None:
-    """Raise DesignError for a part that cannot be a map key or a list index."""
+    """Raise DesignError if a path part is neither a map key nor a list index."""
     if isinstance(part, (str, Param, Enum, UUID, date)) or (type(part) is int and part >= 0):
         return
     refuse(
@@ -351,12 +358,12 @@ def _check_path_part(path: object, part: object) -> None:
 
 
 def join_conditions(one: Condition | None, other: Condition | None) -> Condition | None:
-    """Return two conditions joined by &, or None if both are None."""
+    """Return two conditions joined by &. A condition that is None is ignored."""
     return other if one is None else one if other is None else one & other
 
 
 def check_condition(condition: Condition, word: str) -> Condition:
-    """Return the argument, or raise DesignError if it is not a condition on fields."""
+    """Return a method's argument, or raise DesignError if it is not a condition on fields. `word` names the method."""
     if not isinstance(condition, Condition):
         refuse(
             f"{word}({condition!r}) is not a condition on fields",

@@ -1,4 +1,4 @@
-"""Evaluation of conditions on Python values, with the results True, False, or None if the result is unknown.
+"""Evaluation of conditions on Python values. The result is True, False, or None if it is unknown.
 
 Values compare as DynamoDB compares attribute values. Values of different types are neither equal nor ordered, so True
 does not equal 1. The float 0.1 counts as the exact decimal number 0.1, and a timestamp without a storage unit counts as
@@ -34,7 +34,7 @@ from keyplan.design.parameters import CALL_SOURCES, Each, Param, Source, is_neve
 
 
 class MissingValue:
-    """A field that the item does not have."""
+    """The type of MISSING, which stands for a field that the item does not have."""
 
     def __repr__(self) -> str:
         return "MISSING"
@@ -46,9 +46,9 @@ _NO_CONSTANT = (*CALL_SOURCES, Operand)
 
 
 def with_values(condition: Condition, value: Callable[[Source], Any]) -> Condition:
-    """Return the condition with its sources replaced by argument values, also within paths.
+    """Return a condition in which `value` has replaced every parameter and constant, including those in paths.
 
-    `value` returns all values of an Each.
+    For an Each, `value` returns the list of its values.
     """
     if isinstance(condition, (AndCondition, OrCondition)):
         return type(condition)(tuple(with_values(part, value) for part in condition.parts))
@@ -70,7 +70,7 @@ def with_values(condition: Condition, value: Callable[[Source], Any]) -> Conditi
 
 
 def fill(condition: Condition, arguments: Mapping[str, Any]) -> Condition:
-    """Return the condition with its parameters replaced by the arguments of a call."""
+    """Return a condition with its parameters replaced by the arguments of a call."""
     return with_values(condition, lambda source: value_of(source, arguments))
 
 
@@ -81,7 +81,7 @@ def _with_values(operand: Any, value: Callable[[Source], Any]) -> Any:
 
 
 def holds(condition: Condition | None, values: Mapping[str, Any]) -> bool | None:
-    """Return True if a condition is true for these field values, or None if the result is unknown.
+    """Return whether a condition is true for these field values, or None if the result is unknown.
 
     The value of a field can be MISSING, UNKNOWN, or a Param, of which only the type is known. Fields without a value
     are UNKNOWN. None and the empty set count as MISSING, because they are not stored.
@@ -92,9 +92,10 @@ def holds(condition: Condition | None, values: Mapping[str, Any]) -> bool | None
 
 
 def stated_values(condition: Condition | None, fields: Mapping[str, StoredField]) -> dict[str, Any]:
-    """Return the values that a condition implies: constants for equal fields, and None for absent fields.
+    """Return the field values that a condition implies: constants from equality comparisons, and None for absent
+    fields.
 
-    An absent field whose default is not None is left out, because it is read as its default.
+    An absent field whose default is not None is omitted, because reads return its default.
     """
     if isinstance(condition, AndCondition):
         return {name: value for part in condition.parts for name, value in stated_values(part, fields).items()}
@@ -110,7 +111,7 @@ def stated_values(condition: Condition | None, fields: Mapping[str, StoredField]
 
 
 def listed_constants(condition: Condition | None) -> dict[str, tuple[Source, ...]]:
-    """Return the fields that must equal one of several constants, with these constants."""
+    """Return the fields that must equal one of several constants, mapped to these constants."""
     constants: dict[str, tuple[Source, ...]] = {}
     for part in condition.parts if isinstance(condition, AndCondition) else (condition,):
         if not isinstance(part, InCondition) or any(isinstance(choice, _NO_CONSTANT) for choice in part.choices):
@@ -121,7 +122,7 @@ def listed_constants(condition: Condition | None) -> dict[str, tuple[Source, ...
 
 
 def operand_value(operand: object, values: Mapping[str, Any]) -> Any:
-    """Return the value of a field, member, size or constant, or else MISSING or UNKNOWN."""
+    """Return the value of an operand, or MISSING or UNKNOWN. `values` maps fields to their values."""
     if isinstance(operand, FieldPath):
         value = values.get(operand.field, UNKNOWN)
         for part in operand.parts[1:]:
@@ -134,7 +135,7 @@ def operand_value(operand: object, values: Mapping[str, Any]) -> Any:
 
 
 def _size(value: Any) -> Any:
-    """Return the size of a value as DynamoDB counts it: UTF-16 code units, bytes, or members."""
+    """Return the size of a value as DynamoDB counts it, in UTF-16 code units, bytes or members."""
     ((code, content),) = encode_value(value).items()
     if code == "S":
         return len(content.encode("utf-16-le", "surrogatepass")) // 2
@@ -173,11 +174,11 @@ def _not(condition: NotCondition, values: Mapping[str, Any]) -> bool | None:
 
 
 _SAME_ORDER = frozenset({str, int, bytes, Decimal})
-"""Types whose values compare in Python as their attribute values compare in the service."""
+"""Types whose values Python compares in the same way as DynamoDB compares their attribute values."""
 
 
 def _comparable(value: Any) -> tuple[str, Any]:
-    """Return the type and content of an attribute value in a form that compares correctly in Python."""
+    """Return the type code of an attribute value, and its content as a Python object that compares as in DynamoDB."""
     ((code, content),) = encode_value(value).items()
     if code == "N":
         return code, Decimal(content)
@@ -193,7 +194,7 @@ def _comparable(value: Any) -> tuple[str, Any]:
 
 
 def _timestamps(left: Any, right: Any) -> tuple[datetime, datetime] | None:
-    """Return two timestamps in UTC, so that they compare by time in any unit, or None if either is not a timestamp.
+    """Return two timestamps converted to UTC, or None if either value is not a timestamp.
 
     UTC is necessary because Python's comparisons ignore `fold` in the repeated hour at the end of daylight saving time.
     """
@@ -210,7 +211,7 @@ def _equal(left: Any, right: Any) -> bool:
 
 
 def _ordered(left: Any, right: Any, accepts: Callable[[Any, Any], bool]) -> bool:
-    """Return True if two Strings, Numbers or Binaries of the same type are in the given order."""
+    """Return True if two Strings, Numbers or Binaries of the same type are in the order that `accepts` tests."""
     if left.__class__ is right.__class__ and left.__class__ in _SAME_ORDER:
         return accepts(left, right)
     timestamps = _timestamps(left, right)

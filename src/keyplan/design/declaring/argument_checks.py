@@ -1,8 +1,8 @@
-"""Type checks of pattern arguments, compiled once per pattern and run for each call.
+"""Type checks for pattern arguments, compiled once per pattern and run for each call.
 
 Models do not validate values in keys or comparisons. Without a check, a value of the wrong type would produce a key
-that no item has, or a condition that is never true. Values that a field is set to are not checked here, because the
-entity's model validates them.
+that no item has, or a condition that is never true. New field values are not checked here, because the entity's model
+validates them.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ from keyplan.design.planning.plan import KeyValue, Plan
 TypeCheck = Callable[[Any], bool]
 _NUMBER = int | float | Decimal
 _PART = str | int | Enum | UUID | date
-"""Types of values that can name a member of a map or list."""
+"""Types of values that can identify a member of a map or list."""
 
 
 class ArgumentCheck(NamedTuple):
-    """The check of the values of one parameter."""
+    """The type check for one parameter's values."""
 
     parameter: str
     expected: Any
-    """The annotation that values are checked against."""
+    """The type annotation that values are checked against."""
     exact: frozenset[type]
-    """Types whose values are all accepted. They are looked up first."""
+    """Types whose instances are all accepted. These types are tested first."""
     accepts: TypeCheck
     instance_of: type | None = None
-    """The class that values must be instances of, for whole items and for parameters whose attributes are used."""
+    """The class that values must be instances of. Set for whole items and for parameters whose attributes are used."""
 
     def error(self, call: str, value: object) -> TypeError:
-        """Return the error for an invalid value. `call` is the text of the call for messages."""
+        """Return the error for an invalid value. `call` is the text of the call that the message quotes."""
         shown = f"{type(value).__name__}: {shorten(value)}"
         return TypeError(f"{call} expects {self.parameter} as {type_name(self.expected)}, got {shown}")
 
 
 def type_name(annotation: Any) -> str:
-    """Return the source form of a type annotation."""
+    """Return a type annotation as source text."""
     bare, optional = without_none(annotation)
     if get_origin(bare) in {Union, types.UnionType}:
         text = " | ".join(map(type_name, get_args(bare)))
@@ -64,7 +64,7 @@ def type_name(annotation: Any) -> str:
 
 
 def argument_checks(plan: Plan, parameters: Mapping[str, Param]) -> tuple[ArgumentCheck, ...]:
-    """Return a check for each parameter with a known type whose values no model validates.
+    """Return a check for each parameter of known type whose values no model validates.
 
     The type of a parameter comes from its annotation, or from the field that it is compared with or assigned to. A
     parameter for a whole item, or one whose attributes are used, must be an instance of its class.
@@ -101,12 +101,13 @@ _VALIDATORS = (AfterValidator, BeforeValidator, PlainValidator, WrapValidator)
 
 
 def has_validator(annotation: Any) -> bool:
-    """Return True if an annotation contains a validator function of pydantic, such as AfterValidator(no_repeats)."""
+    """Return True if an annotation contains a pydantic validator, such as AfterValidator(no_repeats)."""
     return get_origin(annotation) is Annotated and any(isinstance(mark, _VALIDATORS) for mark in get_args(annotation))
 
 
 def with_validators(check: ArgumentCheck, annotation: Any) -> ArgumentCheck:
-    """Return a check that also runs an annotation's validators, which raise ValidationError for rejected values."""
+    """Return a check that also runs the validators of an annotation, which raise ValidationError for rejected values.
+    """
     adapter, accepts = TypeAdapter(annotation), check.accepts
 
     def validate(value: Any) -> bool:
@@ -119,7 +120,7 @@ def with_validators(check: ArgumentCheck, annotation: Any) -> ArgumentCheck:
 
 
 def instance_check(parameter: str, model: type, *, several: bool) -> ArgumentCheck:
-    """Return a check that a parameter is an instance of a class, or with `several` a list of instances."""
+    """Return a check that a parameter is an instance of a class or, with `several`, an iterable of instances."""
     if not several:
         return ArgumentCheck(parameter, model, frozenset({model}), _is_object(model), model)
     is_object = _is_object(model)
@@ -139,7 +140,7 @@ def _is_object(model: type) -> TypeCheck:
 
 
 def build_checks(expected: Mapping[str, Any]) -> tuple[ArgumentCheck, ...]:
-    """Return the check of each parameter whose type can be checked. `expected` maps parameters to types."""
+    """Return a check for each parameter with a checkable type. `expected` maps parameters to types."""
     checks = []
     for name, annotation in expected.items():
         accepts = type_check(annotation)
@@ -149,7 +150,10 @@ def build_checks(expected: Mapping[str, Any]) -> tuple[ArgumentCheck, ...]:
 
 
 def declared_type(source: Param, other: Any, *, each: bool) -> Any:
-    """Return the type of a parameter's annotation, or else `other`. For each(...), return an iterable of that type."""
+    """Return the annotated type of a parameter. If it has none that can be checked, return `other`, the field's type.
+
+    With `each`, return an iterable of `other` instead of `other`.
+    """
     annotation = annotation_of(source)
     if annotation is not None and type_check(annotation) is not None:
         return annotation
@@ -157,7 +161,7 @@ def declared_type(source: Param, other: Any, *, each: bool) -> Any:
 
 
 def _typed_sources(plan: Plan) -> Iterator[tuple[Source, Any]]:
-    """Yield the sources of keys and comparisons with the types of their fields, or `object` if a type is unknown."""
+    """Yield the values in keys and comparisons with the types of their fields, or `object` if a type is unknown."""
     fields = {name: stored for entity in reversed(plan.entities) for name, stored in entity.fields.items()}
     if plan.key is not None:
         ends = [end for condition in plan.key.sort for end in (condition.low, condition.high) if end is not None]
@@ -187,14 +191,16 @@ def _of_changes(plan: Plan, fields: Mapping[str, StoredField]) -> Iterator[tuple
 
 
 def _one_or_several(collection: Any, several: Any) -> Any:
-    """Return the type that accepts one or several members of a list or set, or `object` if it is unknown."""
+    """Return a type that accepts one member of a list or set, or several members. Return `object` if it is unknown."""
     bare, _ = without_none(collection)
     parts = get_args(bare)
     return parts[0] | several[parts[0]] if len(parts) == 1 and type_check(parts[0]) is not None else object
 
 
 def _member_type(annotation: Any, members: Sequence[object]) -> Any:
-    """Return the type of a nested member, or `object` if it is unknown."""
+    """Return the type of a nested member, given the type of the field and the path from it. Return `object` if it is
+    unknown.
+    """
     for member in members:
         bare, _ = without_none(annotation)
         if isinstance(bare, type) and issubclass(bare, BaseModel):
@@ -227,7 +233,8 @@ def _of_key(value: KeyValue) -> Iterator[tuple[Source, Any]]:
 
 
 def compared_types(condition: Condition | None, fields: Mapping[str, StoredField]) -> Iterator[tuple[Source, Any]]:
-    """Yield the operands of a condition with the type of the compared field, or `object` if it is unknown."""
+    """Yield each operand of a condition with the type of the field it is compared with, or `object` if that is unknown.
+    """
     if condition is None:
         return
     for path in paths_of(condition):
@@ -256,13 +263,13 @@ def _path_type(path: FieldPath, fields: Mapping[str, StoredField]) -> Any:
 
 
 def _prefix_type(kind: Any) -> Any:
-    """Return the type of a prefix: str, unless the field is binary or has several types."""
+    """Return the type of a prefix of a field: str, or `object` if the field is binary or has several types."""
     is_text = isinstance(kind, type) and kind is not object and not issubclass(kind, (bytes, bytearray))
     return str if is_text or get_origin(kind) is Literal else object
 
 
 def _part_type(kind: Any) -> Any:
-    """Return the type of a substring, or of a member of a list or set."""
+    """Return the type of values that `contains` accepts: a substring, or a member of a list or set."""
     if kind is str:
         return str
     origin, inner = get_origin(kind), get_args(kind)
@@ -271,14 +278,14 @@ def _part_type(kind: Any) -> Any:
 
 
 def _comparable_type(kind: Any) -> Any:
-    """Return the type of values that can be compared with a field. Any number type can be compared with a number."""
+    """Return the type of values that can be compared with a field of type `kind`. All number types are comparable."""
     if isinstance(kind, type) and issubclass(kind, (int, float, Decimal)) and not issubclass(kind, (bool, Enum)):
         return _NUMBER
     return kind
 
 
 def type_check(annotation: Any) -> TypeCheck | None:
-    """Return a function that checks if a value has a type, or None if the type accepts every value."""
+    """Return a function that checks whether a value has a type, or None if the type accepts every value."""
     bare, _ = without_none(annotation)
     origin = get_origin(bare) or bare
     if origin in {Union, types.UnionType}:
@@ -303,7 +310,8 @@ def _class_check(kind: type, parts: tuple[Any, ...]) -> TypeCheck | None:
 
 
 def _or_stand_in(accept: TypeCheck) -> TypeCheck:
-    """Return a check that also accepts None and the stand-ins of a transaction, which are checked elsewhere."""
+    """Return a check that also accepts None and the placeholders in a transaction's body, which are checked elsewhere.
+    """
     return lambda value: value is None or isinstance(value, CALL_SOURCES) or accept(value)
 
 
@@ -356,12 +364,12 @@ _SCALARS: tuple[tuple[type, tuple[type, ...]], ...] = (
     *((kind, (kind,)) for kind in (UUID, datetime, date, time, timedelta)),
     *((kind, (BaseModel, Mapping)) for kind in (BaseModel, Mapping)),
 )
-"""Types, with the types whose values are accepted for them. Subclasses come first."""
+"""Pairs of an annotated type and the types of its accepted values. Subclasses come first."""
 _WHOLE = (*(kind for kind, _ in _SCALARS if kind is not Mapping), *_NUMBERS, Enum)
 
 
 def _exact(annotation: Any) -> frozenset[type]:
-    """Return the types whose instances are always valid, whatever their value."""
+    """Return the types whose instances always have the annotated type, whatever their value."""
     bare, _ = without_none(annotation)
     parts = get_args(bare) if get_origin(bare) in {Union, types.UnionType} else (bare,)
     exact: set[type] = {type(None)}

@@ -1,4 +1,4 @@
-"""Consumers of change streams: functions that receive the changes to items of entities."""
+"""Consumers of change streams: functions that receive the changes to the items of entities."""
 
 from __future__ import annotations
 
@@ -25,23 +25,26 @@ class ItemChange(Generic[E]):
     """A change to one item, as recorded in the stream."""
 
     sequence_number: str
-    """Increases with each change to an item. Compare sequence numbers as numbers, not as strings."""
+    """The position of the change in the stream, which increases with each change to an item.
+
+    Compare sequence numbers as numbers, not as strings.
+    """
     event_id: str
-    """Identifies the change. If a change is delivered again, its ID is the same."""
+    """The identifier of the change, which is the same for repeated deliveries."""
     at_s: float
     """The approximate time of the change, in seconds since 1970."""
 
 
 @dataclass(frozen=True)
 class Inserted(ItemChange[E]):
-    """A new item."""
+    """The creation of an item."""
 
     new: E
 
 
 @dataclass(frozen=True)
 class Modified(ItemChange[E]):
-    """A changed item, with the images that the stream's view type includes."""
+    """A modification of an item, with the item images that the stream's view type includes."""
 
     old: E
     new: E
@@ -49,14 +52,14 @@ class Modified(ItemChange[E]):
 
 @dataclass(frozen=True)
 class Removed(ItemChange[E]):
-    """An item that a client deleted."""
+    """The deletion of an item by a client."""
 
     old: E
 
 
 @dataclass(frozen=True)
 class Expired(ItemChange[E]):
-    """An item that the service deleted because its time to live had passed."""
+    """The deletion of an item by DynamoDB after its time to live expired."""
 
     old: E
 
@@ -71,16 +74,19 @@ EVENTS: dict[type[ItemChange[Any]], EventName] = {
 
 @dataclass(frozen=True)
 class Changed:
-    """A filter for modified items in which the value of a field changed."""
+    """A change filter that matches modifications in which the value of a field changed."""
 
     field: str
     becomes: object = None
-    """The new value to filter for, or None for any value."""
+    """The new value that the field must have, or None for any value."""
 
 
 @checked_call
 def changed(field: str, becomes: object = None) -> Changed:
-    """Match changes to a field or, with `becomes`, changes and inserts that set the field to that value."""
+    """Return a filter that matches changes to a field.
+
+    With `becomes`, the filter matches modifications and inserts that set the field to that value.
+    """
     check_text("field", field)
     return Changed(field, becomes)
 
@@ -90,7 +96,7 @@ ChangeFilter = Condition | Changed
 
 @dataclass(frozen=True, eq=False)
 class Consumer:
-    """A function that receives the changes to items of entities."""
+    """A function that receives the changes to the items of entities."""
 
     name: str
     function: Callable[[Any], Any]
@@ -102,11 +108,11 @@ class Consumer:
     batch: int
     """The maximum number of records per read."""
     retries: int | None
-    """The number of retries of a failing batch. If None, it is retried until the stream drops its records."""
+    """The maximum number of retries of a failing batch. If None, the batch is retried until its records expire."""
     on_failure: str | None
     """The name of the destination for records that failed permanently."""
     bisect: bool
-    """Whether a failing batch is halved to find the failing record."""
+    """Whether a failing batch is split in half repeatedly, to isolate the failing record."""
     idempotent: bool
     """Whether the design states that repeated deliveries are harmless."""
     place: Place
@@ -133,7 +139,8 @@ def build_consumer(
     bisect: bool,
     idempotent: bool,
 ) -> Consumer:
-    """Build a consumer from its declaration. The annotation of its parameter states which events it accepts."""
+    """Build a consumer from its declaration. The annotation of the function's parameter states which events it accepts.
+    """
     place = function_place(function)
     for option, value in (("batch", batch), ("retries", retries)):
         if not (isinstance(value, int) or (value is None and option == "retries")):
@@ -176,7 +183,7 @@ def build_consumer(
 
 
 def _check_values(function: Callable[..., Any], filter: ChangeFilter | None, entity: EntitySpec, place: Place) -> None:
-    """Raise DesignError if the filter contains a value that the field can never have, because no change would match."""
+    """Raise DesignError if the filter requires a value that the field can never have."""
     if isinstance(filter, Changed):
         compared = [(filter.becomes, entity.fields[filter.field].annotation)]
     else:
@@ -225,7 +232,10 @@ def _annotation(function: Callable[..., Any], place: Place) -> Any:
 def _check_entities(
     function: Callable[..., Any], parts: tuple[Any, ...], entities: tuple[EntitySpec, ...], place: Place
 ) -> None:
-    """Raise DesignError if the consumer accepts changes to an undeclared entity, which are never delivered."""
+    """Raise DesignError if the function's parameter accepts changes to an entity that is not in `entities`.
+
+    Such changes are never delivered to the consumer.
+    """
     for part in parts:
         for model in typing.get_args(part):
             if not isinstance(model, type) or model is Any:

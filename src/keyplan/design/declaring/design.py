@@ -1,4 +1,4 @@
-"""Designs: the tables and transactions of a module, with everything that is declared on them."""
+"""Designs. A design consists of the tables and transactions of a module, and everything declared on them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from keyplan.design.workload import Claim
 
 T = TypeVar("T")
 COST_FLOOR = 10.0
-"""The default minimum monthly cost, in dollars, of findings about cost."""
+"""The default monthly cost, in dollars, below which findings about cost are not reported."""
 _FILE_MODULE = "keyplan_design_file."
-"""The prefix of the names of modules that are loaded from files."""
+"""The prefix for the names of modules loaded from files."""
 
 
 @dataclass(frozen=True)
 class Suppression:
-    """A suppressed finding with the reason for its suppression."""
+    """A suppressed finding, and the reason for suppressing it."""
 
     code: str
     """The rule's code, such as KP405."""
@@ -40,9 +40,10 @@ class Suppression:
 
 @checked_call
 def suppress(code: str, *, on: str = "", reason: str) -> Suppression:
-    """Suppress a finding of a design.
+    """Suppress a finding about a design.
 
-    Assign the result in the design's module: suppressed = [suppress("KP405", on="by_status", reason="...")].
+    Add the result to the variable `suppressed` of the design's module: `suppressed = [suppress("KP405", on="by_status",
+    reason="...")]`.
     """
     for option, text in (("code", code), ("on", on), ("reason", reason)):
         check_text(option, text)
@@ -57,16 +58,18 @@ class Design:
     tables: tuple[Table, ...]
     transactions: tuple[Transaction[Any], ...] = ()
     claims: tuple[Claim, ...] = ()
-    """Published statements about the whole design, from the module's variable `claims`."""
+    """Claims about the whole design, for example from a publication. Read from the module's variable `claims`."""
     suppressed: tuple[Suppression, ...] = ()
-    """Suppressed findings, from the module's variable `suppressed`."""
+    """Suppressed findings. Read from the module's variable `suppressed`."""
     cost_floor: float = COST_FLOOR
-    """The minimum monthly cost, in dollars, of findings about cost, from the module's variable `cost_floor`."""
+    """The monthly cost, in dollars, below which findings about cost are not reported. Read from the module's variable
+    `cost_floor`.
+    """
     doc: str = ""
 
     @classmethod
     def of(cls, module: ModuleType) -> Design:
-        """Return the design of a module, including its tables, transactions, `claims` and `suppressed`."""
+        """Return the design that a module declares, including the module's `claims` and `suppressed`."""
         declarations = list(
             dict.fromkeys(value for value in vars(module).values() if isinstance(value, (Table, Transaction)))
         )
@@ -91,9 +94,10 @@ class Design:
 
     @classmethod
     def load(cls, target: str) -> Design:
-        """Return the design of a module, given its dotted name or file path.
+        """Import a module, given its dotted name or file path, and return its design.
 
-        Raises DesignError if the file is missing or the module has no table, and ModuleNotFoundError like an import.
+        Raises DesignError if the file is missing or the module has no table, and ModuleNotFoundError if no module has
+        the dotted name.
         """
         if is_file_path(target):
             return cls.of(_load_file(Path(target)))
@@ -112,14 +116,14 @@ class Design:
         yield from self.transactions
 
     def table_of(self, pattern: Pattern[..., Any]) -> Table:
-        """Return the table of a pattern. Raises KeyError if the pattern belongs to another design."""
+        """Return the table that a pattern is declared on. Raises KeyError if the pattern belongs to another design."""
         for table in self.tables:
             if table.schema is pattern.plan.schema:
                 return table
         raise KeyError(pattern.name)
 
     def pattern(self, name: str) -> Pattern[..., Any]:
-        """Return the pattern with a given name. Raises KeyError if it does not exist."""
+        """Return the pattern with this name. Raises KeyError if it does not exist."""
         for pattern in self.patterns:
             if pattern.name == name:
                 return pattern
@@ -132,7 +136,9 @@ def is_file_path(target: str) -> bool:
 
 
 def _name(module: ModuleType) -> str:
-    """Return the module's `name`, or else the name of its file, or of the folder if the file is design.py."""
+    """Return the module's `name`. If it has none, return the name of its file, or of the folder if the file is
+    design.py.
+    """
     path, name = Path(_file(module)), getattr(module, "name", None)
     if isinstance(name, str) and name:
         return name
@@ -140,17 +146,17 @@ def _name(module: ModuleType) -> str:
 
 
 def _module_name(module: ModuleType) -> str:
-    """Return the name of a module for messages, or its path if it was loaded from a file."""
+    """Return a module's name for use in messages, or its path if it was loaded from a file."""
     return _file(module) if module.__name__.startswith(_FILE_MODULE) else module.__name__
 
 
 def _file(module: ModuleType) -> str:
-    """Return the file of a module, or the module's name if it has no file, such as a namespace package."""
+    """Return a module's file, or the module's name if it has no file, as with a namespace package."""
     return str(getattr(module, "__file__", None) or module.__name__)
 
 
 def _module_values(module: ModuleType, name: str, kind: type[T], example: str) -> tuple[T, ...]:
-    """Return the objects in a module's reserved variable. Raises DesignError if an object has another type."""
+    """Return the objects in a module's variable `name`. Raises DesignError if an object is not of type `kind`."""
     value = getattr(module, name, ())
     listed = tuple(value) if isinstance(value, (list, tuple)) else (value,)
     for one in listed:
@@ -164,7 +170,7 @@ def _module_values(module: ModuleType, name: str, kind: type[T], example: str) -
 
 
 def _cost_floor(module: ModuleType) -> float:
-    """Return the module's `cost_floor`. Raises DesignError if it is not a non-negative number."""
+    """Return the module's `cost_floor`. Raises DesignError if it is not a non-negative number of dollars."""
     floor = getattr(module, "cost_floor", COST_FLOOR)
     if not is_number(floor):
         raise DesignError(

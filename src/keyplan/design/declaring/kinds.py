@@ -1,4 +1,4 @@
-"""Specification of each kind of pattern: its operation, options, body and planner."""
+"""Kinds of patterns, such as get, query and update, with their operations, options and planners."""
 
 from __future__ import annotations
 
@@ -27,51 +27,52 @@ Claims = Claim | Sequence[Claim]
 
 
 class ReadOptions(TypedDict, total=False):
-    """Options of a read by key."""
+    """Options common to all reads."""
 
     consistent: bool
-    """Whether the read is strongly consistent, at twice the price."""
+    """Whether the read is strongly consistent, which doubles its price."""
     expired: bool
     """Whether the read also returns items whose expiry time has passed."""
     rate: Rate
     claims: Claims
     decides: Literal["uniqueness", "quota", "state"]
-    """The decision that the program bases on the result; requires `guards`."""
+    """What the application checks with the result. Requires `guards`."""
     guards: str | Sequence[str]
-    """Names of the writing patterns that depend on this decision."""
+    """Names of the write patterns that the application calls or skips depending on this check."""
     after: str | Sequence[str]
-    """Names of patterns whose writes this read is expected to return immediately."""
+    """Names of write patterns whose writes must be visible to this read immediately."""
     expected_items: float
-    """The expected number of items per call."""
+    """The expected number of items that a call returns."""
 
 
 class CountOptions(ReadOptions, total=False):
-    """Options of a count, which reads the whole range in any order."""
+    """Options of a count."""
 
     index: str
     expected_scanned: float
-    """The expected number of items that a call reads, if a filter drops some of them."""
+    """The expected number of items that a call reads before filtering."""
 
 
 class ScanOptions(CountOptions, total=False):
     """Options of a scan."""
 
     limit: int
-    """The maximum number of results per call."""
+    """The maximum number of items that a call returns."""
     page_size: int
-    """The maximum number of items that one request evaluates."""
+    """The maximum number of items that one request reads before filtering."""
     ordered_by: str
-    """The field by which results are expected to be ordered; "-field" for descending order."""
+    """The field that results are expected to be sorted by, or "-field" for descending order."""
     hydrate: bool
-    """Whether to read the items of returned index entries from the table, in batches. For indexes that do not project
-    every field."""
+    """Whether to read the full items from the table, in batches, after reading an index that does not project every
+    field.
+    """
 
 
 class QueryOptions(ScanOptions, total=False):
     """Options of a query."""
 
     descending: bool
-    """Whether results start with the highest sort key."""
+    """Whether results are sorted by descending sort key."""
 
 
 class WriteOptions(TypedDict, total=False):
@@ -94,18 +95,18 @@ class UpdateOptions(WriteOptions, total=False):
     """Options of an update."""
 
     upsert: bool
-    """Whether the update creates a missing item."""
+    """Whether the update creates the item if it does not exist."""
 
 
 class CheckOptions(TypedDict, total=False):
     """Options of a condition check."""
 
     exists: Literal["must", "must_not", "may"]
-    """Whether the item must exist."""
+    """Whether the item must exist, must not exist, or may exist."""
 
 
 def check_options(options: Mapping[str, Any], known: frozenset[str]) -> None:
-    """Raise DesignError for options that the kind of pattern does not have, and for limits below 1."""
+    """Raise DesignError for options that are not in `known`, and for options with invalid values."""
     for name in options:
         if name not in known:
             raise unknown_option(name, known)
@@ -125,7 +126,7 @@ def check_options(options: Mapping[str, Any], known: frozenset[str]) -> None:
 
 
 def facts_from_options(options: Mapping[str, Any]) -> Facts:
-    """Return the facts that the options state."""
+    """Return the declared properties of a pattern, such as its rate and claims, from its options."""
     after = as_tuple("after", options.get("after", ()), str, 'write after="save", the name of a pattern, or several')
     guards = as_tuple(
         "guards", options.get("guards", ()), str, 'write guards="save", the name of a pattern, or several'
@@ -153,18 +154,21 @@ class KindSpec:
     made: type[Pattern[..., Any]]
     operation: Operation
     terms: type[KeyCondition | ItemWrite]
-    """The class of the terms that the body returns."""
+    """The class of the builder object that the pattern's body returns."""
     plan: Planner
-    """Completes a draft plan, which contains only the options that need no planning."""
+    """The function that completes a draft plan, which contains only the options that need no planning."""
     options: type
-    """The TypedDict of the options of this kind."""
+    """The TypedDict that lists the options of this kind."""
     exists: Literal["must", "must_not", "may"] = "may"
     returns: Literal["new", "old", "nothing"] = "nothing"
     select: Literal["all", "count"] = "all"
 
 
 def check_facts(kind: Kind, entities: Sequence[object], options: Mapping[str, Any]) -> Facts:
-    """Return the facts that the options state. Raises DesignError for invalid options or entities."""
+    """Check the options and entities of a pattern, and return its declared properties.
+
+    Raises DesignError for invalid options or entities.
+    """
     for entity in entities:
         if isinstance(entity, FunctionType):
             refuse(
@@ -190,7 +194,7 @@ def build_pattern(
     """Build the pattern that a function declares.
 
     `siblings` are all entities of the table, including those that are declared later. Raises DesignError for an invalid
-    declaration. A pattern that cannot work has a fault in its plan.
+    declaration. If DynamoDB cannot run a valid declaration, the pattern's plan lists the faults.
     """
     make = plan_maker(kind, entities, options, schema=schema, siblings=siblings)
     form = _KINDS[kind]
@@ -215,7 +219,9 @@ def plan_maker(
     siblings: Sequence[EntitySpec],
     undeclared: str = "",
 ) -> Callable[[Pattern[..., Any], Any], Plan]:
-    """Return a function that plans patterns of one kind. `undeclared` is the name that meters use for ad-hoc calls."""
+    """Return a function that plans patterns of one kind. `undeclared` is the label under which meters count ad-hoc
+    calls.
+    """
     form = _KINDS[kind]
     view = next((view for entity in entities if (view := view_of(entity)) is not None), None)
 
@@ -246,7 +252,7 @@ def plan_maker(
 
 
 def _check_hydration(pattern: PatternDeclaration, plan: Plan) -> None:
-    """Raise DesignError for hydrate=True if the results are already complete."""
+    """Raise DesignError if hydrate=True is set but the results already contain every field."""
     if not plan.hydrated or plan.faults:
         return
     if plan.index is None:
@@ -264,7 +270,7 @@ def _unheld_fields(plan: Plan, spec: EntitySpec) -> set[str]:
 
 
 def _check_returns(pattern: Pattern[..., Any]) -> None:
-    """Raise DesignError if a call cannot return the expected number of results."""
+    """Raise DesignError if `expected_items` is more than a call can return."""
     plan, returns = pattern.plan, pattern.facts.expected_items
     pages = plan.page_size if plan.limit is None and plan.walk is None else None
     for most, bound, fix in (
@@ -290,7 +296,7 @@ def _check_returns(pattern: Pattern[..., Any]) -> None:
 
 
 def _check_single_values(pattern: Pattern[..., Any]) -> None:
-    """Raise DesignError for each(...) outside of keys and `is_in`."""
+    """Raise DesignError if each(...) is used anywhere other than in a key or in `is_in`."""
     for source in _single_sources(pattern._terms):
         if isinstance(source, (Each, EveryShard)):
             raise DesignError(
@@ -301,7 +307,7 @@ def _check_single_values(pattern: Pattern[..., Any]) -> None:
 
 
 def _check_unset(pattern: Pattern[..., Any]) -> None:
-    """Raise DesignError if a parameter outside of a patch can be UNSET."""
+    """Raise DesignError if a parameter that can be UNSET is used outside of a patch."""
     terms = pattern._terms
     if isinstance(terms, ItemWrite):
         others = tuple(replace(action, source=None) if action.optional else action for action in terms.actions)
@@ -316,7 +322,7 @@ def _check_unset(pattern: Pattern[..., Any]) -> None:
 
 
 def _single_sources(terms: KeyCondition | ItemWrite) -> Iterator[Source]:
-    """Yield every source that must be a single value, in ranges, conditions, changes, whole items and versions."""
+    """Yield every value that cannot be each(...): values in ranges, conditions, changes, whole items and versions."""
     if isinstance(terms, KeyCondition):
         if terms.range is not None:
             yield from (terms.range.low, terms.range.high)

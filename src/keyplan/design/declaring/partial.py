@@ -1,7 +1,7 @@
 """Loading of a design in which some declarations are invalid.
 
-The statements of the module run one by one. An invalid statement is skipped. Later statements that use a name from a
-skipped statement are skipped too, because they would only repeat the first failure.
+The statements of the module run one by one. A statement that raises an error is skipped. Later statements that use a
+name from a skipped statement are skipped too, because they would only repeat the first failure.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class PartialDesign:
-    """A design without its invalid declarations and without the declarations that depend on them."""
+    """A design without its invalid declarations, and without declarations that depend on them."""
 
     design: Design
     refusals: tuple[Refusal, ...] = ()
@@ -40,7 +40,7 @@ class PartialDesign:
 def load_partially(target: str) -> PartialDesign:
     """Return the design of a module or file without its invalid declarations.
 
-    If all declarations are valid, the design is loaded with `Design.load`, which can raise other errors.
+    Errors other than DesignError are raised as by `Design.load`.
     """
     before = set(sys.modules)
     try:
@@ -60,14 +60,17 @@ def load_partially(target: str) -> PartialDesign:
 
 
 def _forget_tables(names: set[str]) -> None:
-    """Unload modules whose tables the invalid module has added patterns to, so that they are imported again."""
+    """Remove modules with tables from `sys.modules`, so that they are imported again.
+
+    The failed import may have added patterns to their tables.
+    """
     for name in names:
         if any(isinstance(value, Table) for value in vars(sys.modules[name]).values()):
             del sys.modules[name]
 
 
 def _source(target: str) -> Path | None:
-    """Return the source file of a target, or None if there is none."""
+    """Return the source file of a module name or file path, or None if it has no source file."""
     if is_file_path(target):
         path = Path(target)
     else:
@@ -77,7 +80,7 @@ def _source(target: str) -> Path | None:
 
 
 def _run(target: str, path: Path) -> tuple[ModuleType, tuple[Refusal, ...]]:
-    """Run the statements of a module, and return the module with its refused statements."""
+    """Run the statements of a module, and return the module with the declarations that raised DesignError."""
     module = ModuleType(f"keyplan_partial_design.{target}")
     module.__file__ = str(path)
     tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
@@ -111,7 +114,7 @@ def _is_lazily_annotated(tree: ast.Module) -> bool:
 
 
 def _used_names(statement: ast.stmt) -> Iterator[str]:
-    """Yield the names that a statement uses, including names in string annotations and pattern options."""
+    """Yield the names that a statement uses, including the pattern names in `guards` and `after`."""
     for node in ast.walk(statement):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             yield node.id
@@ -122,7 +125,7 @@ def _used_names(statement: ast.stmt) -> Iterator[str]:
 
 
 def _bound_names(statement: ast.stmt) -> Iterator[str]:
-    """Yield the names that a statement binds in its module."""
+    """Yield the names that a statement assigns in its module."""
     if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         yield statement.name
     elif isinstance(statement, (ast.Import, ast.ImportFrom)):
