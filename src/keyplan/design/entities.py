@@ -1,4 +1,4 @@
-"""Entities, which are pydantic models of the items of a table, and their binding to the table."""
+"""Entities: pydantic models of items, and their binding to a table."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from keyplan.design.workload import Volume
 
 
 class ReadModel(BaseModel):
-    """Base class of everything that a read returns: entities and views."""
+    """Base class of the models that reads return: entities and views."""
 
 
 class Entity(ReadModel):
-    """Base class of entities, pydantic models that are declared with `@table.entity(...)`."""
+    """Base class of entities: pydantic models declared with `@table.entity(...)`."""
 
     __keyplan__: ClassVar[EntitySpec | None] = None
 
@@ -42,7 +42,7 @@ E = TypeVar("E", bound=Entity)
 
 
 class View(ReadModel, Generic[E]):
-    """Base class of views, which contain some fields of an entity for reads that do not need the others.
+    """Base class of views. A view has some of an entity's fields, for reads that do not need the other fields.
 
     `class TaskTitle(View[Task])` declares the key fields of `Task` and other fields with the same names and types as in
     `Task`. Reads accept a view instead of its entity and return instances of the view. Raises DesignError for a field
@@ -61,20 +61,20 @@ class View(ReadModel, Generic[E]):
 
 Enforcement = Literal["sentinel", "index", "nothing"]
 OWNER = "keyplan:owner"
-"""The attribute of a sentinel that contains the key of the item that owns the unique values."""
+"""The attribute of a uniqueness guard item that contains the key of the item with the unique value."""
 
 
 @dataclass(frozen=True)
 class Unique:
     """A unique constraint on fields.
 
-    It is enforced by a sentinel item in the same transaction. If a design relies on an index or on nothing instead, a
-    finding is reported and nothing is enforced.
+    A guard item, or "sentinel", that is written in the same transaction enforces the constraint. With `by="index"` or
+    `by="nothing"`, the constraint is not enforced, and `keyplan check` reports it.
     """
 
     fields: tuple[str, ...]
     key: KeySpec | None = None
-    """The sentinel's key; UNIQUE#entity#field#value by default."""
+    """The key of the guard item. The default is UNIQUE#entity#field#value."""
     by: Enforcement = "sentinel"
 
     def __post_init__(self) -> None:
@@ -97,7 +97,7 @@ def unique(*fields: str, key: KeySpec | None = None, by: Enforcement = "sentinel
 
 @dataclass(frozen=True, eq=False)
 class BoundUnique:
-    """A unique constraint of an entity, with the key of its sentinel."""
+    """A unique constraint of an entity, with the key of the guard item that enforces it."""
 
     fields: tuple[str, ...]
     key: BoundKey
@@ -106,7 +106,7 @@ class BoundUnique:
 
 @dataclass(frozen=True, eq=False)
 class EntitySpec:
-    """An entity that is bound to its table."""
+    """The specification of an entity, bound to its table."""
 
     name: str
     model: type[Entity]
@@ -116,13 +116,15 @@ class EntitySpec:
     indexes: tuple[BoundIndexKey, ...]
     """The entity's keys in the indexes that can contain it."""
     version: str | None
-    """The field that counts changes."""
+    """The name of the field that counts the changes to an item."""
     uniques: tuple[BoundUnique, ...]
     found_by: tuple[tuple[str, ...], ...]
-    """Fields, or combinations of fields, by which the design must be able to find items."""
+    """Fields, or combinations of fields, that the design must be able to find items by."""
     volume: Volume | None
     store_key_fields: bool | tuple[str, ...]
-    """Whether fields in primary key templates are also stored as attributes: all, none, or the named fields."""
+    """Which fields of the primary key templates are also stored as separate attributes: all, none, or the
+    named fields.
+    """
     place: Place
     siblings: Sequence[EntitySpec] = ()
     """All entities of the table, including those declared later."""
@@ -138,16 +140,16 @@ class EntitySpec:
 
     @property
     def checked_expiry(self) -> str | None:
-        """The expiry attribute that reads and conditions check, or None. It is None for a literal table."""
+        """The expiry attribute that reads and write conditions check, or None. Always None for a literal table."""
         return None if self.schema.literal else self.expiry_attribute
 
     def write_times(self, event: WriteEvent) -> tuple[str, ...]:
-        """Return the fields that store the time of an event."""
+        """Return the fields that store the time of an event: the creation or the last write of an item."""
         return tuple(name for name, stored in self.fields.items() if stored.write_time == event)
 
     @cached_property
     def sentinels(self) -> tuple[BoundUnique, ...]:
-        """The unique constraints that are enforced."""
+        """The unique constraints that guard items, or sentinels, enforce."""
         return tuple(rule for rule in self.uniques if rule.by == "sentinel")
 
     @overload
@@ -157,23 +159,25 @@ class EntitySpec:
     @overload
     def key_in(self, index: Index | str | None) -> BoundKey | None: ...
     def key_in(self, index: Index | str | None) -> BoundKey | None:
-        """Return the key in an index or in the table, or None if the entity is never in the index."""
+        """Return the entity's key in an index, or in the table if `index` is None. Return None if the index never
+        contains it.
+        """
         if index is None:
             return self.key
         name = index.name if isinstance(index, Index) else index
         return next((bound for bound in self.indexes if bound.index.name == name), None)
 
     def made_in(self, bound: BoundKey) -> list[BoundKeyAttribute]:
-        """Return the attributes of an index key that exist only for the key.
+        """Return the attributes of an index key that exist only for this index.
 
-        Fields that are stored separately and attributes of the primary key are not included.
+        Attributes that store a field and attributes of the primary key are excluded.
         """
         own = {stored.attribute for stored in self.fields.values()}
         return [part for part in bound.attributes if part.attribute not in own.union(self.schema.key)]
 
     @property
     def is_in_key_only(self) -> frozenset[str]:
-        """The fields that are stored only in a key string. Fields that are index keys are also stored as attributes."""
+        """The fields that are stored only as part of a primary key string, and not as separate attributes."""
         if self.store_key_fields is True:
             return frozenset()
         templates = [part.template for part in self.key.attributes if part.template is not None]
@@ -198,7 +202,7 @@ def spec_of(model: type[Entity]) -> EntitySpec:
 
 
 def _viewed(model: type[View[Any]], place: Place) -> EntitySpec:
-    """Return the specification of the entity that a view belongs to. Raises DesignError for an invalid view."""
+    """Return the specification of a view's entity. Raises DesignError if the view is invalid."""
     name = model.__name__
     classes = [base.__pydantic_generic_metadata__ for base in model.__mro__ if issubclass(base, View)]
     entity = next((base["args"][0] for base in classes if base["origin"] is View), None)
@@ -239,7 +243,7 @@ def _viewed(model: type[View[Any]], place: Place) -> EntitySpec:
 
 
 def view_of(model: object) -> type[View[Any]] | None:
-    """Return the class if it is a view, or None."""
+    """Return `model` if it is a view, or None."""
     return model if isinstance(model, type) and issubclass(model, View) else None
 
 
@@ -251,7 +255,7 @@ def viewed_entity(model: type[ReadModel]) -> type[Entity]:
 
 
 def spec_in_schema(schema: Schema, model: type[Entity], place: Place) -> EntitySpec:
-    """Return a table's specification of an entity. Raises DesignError if the class belongs to another table."""
+    """Return the specification of an entity. Raises DesignError if the entity is not declared on the schema's table."""
     spec = vars(model).get("__keyplan__") if isinstance(model, type) else None
     if not isinstance(spec, EntitySpec) or spec.schema is not schema:
         raise DesignError(
@@ -278,7 +282,9 @@ def bind_entity(
     place: Place,
     siblings: Sequence[EntitySpec],
 ) -> EntitySpec:
-    """Bind the declaration of an entity to its table. Raises DesignError if the declaration is invalid."""
+    """Bind an entity class to a table and return its specification. Raises DesignError if the declaration
+    is invalid.
+    """
     _check_model(model, place)
     for option, spec in (("key", key), *((f'indexes["{name}"]', names) for name, names in indexes.items())):
         if not (spec is None or isinstance(spec, KeySpec)):
@@ -353,7 +359,10 @@ def _check_version(name: str | None, fields: Mapping[str, StoredField], model: t
 
 
 def _check_write_times(fields: Mapping[str, StoredField], key: BoundKey, model: type[Entity]) -> None:
-    """Raise DesignError if the primary key contains the time of the last write, as each write would add an item."""
+    """Raise DesignError if the primary key contains the time of the last write.
+
+    Each write would otherwise add an item with another key.
+    """
     for name in key.fields:
         if fields[name].write_time == "updated":
             raise DesignError(
@@ -433,7 +442,7 @@ def _check_own_fields(
     *,
     store_key_fields: bool | tuple[str, ...],
 ) -> None:
-    """Raise DesignError if a key attribute would store both a templated key and a field."""
+    """Raise DesignError if the same attribute would store both a templated key and a field."""
     own = {stored.attribute: stored.name for stored in fields.values()}
     for part in bound.attributes:
         name = own.get(part.attribute)
@@ -450,9 +459,9 @@ def _check_own_fields(
 
 
 def _check_leaving(bound: BoundKey, index: Index, fields: Mapping[str, StoredField], model: type[Entity]) -> None:
-    """Raise DesignError if an index has a condition but all of its key attributes are stored fields.
+    """Raise DesignError if an index key has a condition, but all of its attributes are stored fields.
 
-    Such attributes cannot be removed, so an item could never leave the index.
+    These attributes are never removed, so an item could never leave the index.
     """
     own = {stored.attribute for stored in fields.values()}
     if bound.only_if is not None and all(part.attribute in own for part in bound.attributes):

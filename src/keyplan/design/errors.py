@@ -1,7 +1,7 @@
-"""Source locations of declarations, and the errors and faults that show them with file, line, caret and fix.
+"""Source locations of declarations, and the errors and faults that point at them.
 
-Every declaration keeps its source location, so that an error or a finding can point at it and at any declaration that
-it conflicts with.
+A message shows the file, the line, a caret, and how to fix the error. Every declaration keeps its source location, so
+that an error or a finding can also point at a conflicting declaration.
 """
 
 from __future__ import annotations
@@ -26,20 +26,23 @@ _OWN_FRAMES = (
     str(Path(pydantic.__file__).parent) + os.sep,
     "<string>",
 )
-"""Prefixes of files that never contain a declaration or call. Dataclasses generate code in "<string>"."""
+"""Path prefixes of files that never contain a declaration or a call. Dataclasses generate code in "<string>"."""
 _LINES_OF_A_DECLARATION = 40
 
 
 @dataclass(frozen=True)
 class CallSite:
-    """The bytecode instruction that made a declaration, used to find the source text of the call."""
+    """The bytecode instruction of a call, used to find the source text of the call."""
 
     code: CodeType
     instruction: int
-    """The offset of the instruction in bytes."""
+    """The byte offset of the instruction."""
 
     def span(self) -> tuple[int, int, int, int] | None:
-        """Return the first line, last line, first column and end column in bytes, or None if they are not available."""
+        """Return the call's first line, last line, start column and end column, or None if they are not available.
+
+        Columns are byte offsets.
+        """
         position = next(islice(self.code.co_positions(), self.instruction // 2, None), None)
         if position is None:
             return None
@@ -51,22 +54,22 @@ class CallSite:
 
 @dataclass(frozen=True)
 class Place:
-    """A line of a source file, with the text to mark on that line."""
+    """A location in a source file: a line, and the text to mark on that line."""
 
     file: str
     line: int
-    """The line number from 1; 0 if it is unknown."""
+    """The line number, starting from 1, or 0 if it is unknown."""
     text: str = ""
-    """The text that the caret marks; empty for the whole line."""
+    """The text that the caret marks. If it is empty, the caret marks the whole line."""
     offset: int = 0
-    """The offset of the caret in `text`."""
+    """The offset of the first marked character in `text`."""
     width: int = 0
-    """The number of characters that the caret marks; 0 for the rest of `text`."""
+    """The number of marked characters. If it is 0, the caret marks the rest of `text`."""
     running: CallSite | None = field(default=None, compare=False, repr=False)
-    """The call that made the declaration. It is used only when the location is shown in a message."""
+    """The call that made the declaration, which is only looked up when a message shows the location."""
 
     def at(self, text: str, offset: int = 0, width: int = 0) -> Place:
-        """Return the same location, marking a text within it."""
+        """Return this location with another text to mark."""
         return replace(self, text=text, offset=offset, width=width)
 
     def __str__(self) -> str:
@@ -74,7 +77,7 @@ class Place:
 
     @property
     def shown_file(self) -> str:
-        """The path of the file, relative to the current folder if the file is below it."""
+        """The path of the file, relative to the current directory if the file is inside it."""
         try:
             return str(Path(self.file).relative_to(Path.cwd()))
         except (OSError, ValueError):  # outside of the current folder, or that folder was deleted
@@ -92,13 +95,13 @@ def _frame() -> FrameType:
 
 
 def calling_place() -> Place:
-    """Return the location of the code that called the design language or a connection."""
+    """Return the location of the user code that called this package."""
     frame = _frame()
     return Place(frame.f_code.co_filename, frame.f_lineno, running=CallSite(frame.f_code, frame.f_lasti))
 
 
 def traceback_place(traceback: TracebackType | None, file: str) -> Place | None:
-    """Return the location of the innermost line of a file in a traceback, or None."""
+    """Return the location of the innermost frame of a traceback that is in `file`, or None."""
     place = None
     while traceback is not None:
         code = traceback.tb_frame.f_code
@@ -109,7 +112,9 @@ def traceback_place(traceback: TracebackType | None, file: str) -> Place | None:
 
 
 def calling_names() -> dict[str, Any]:
-    """Return the local names at the declaration, to resolve annotations of nested functions."""
+    """Return the local variables of the user code that called this package, to resolve annotations of
+    nested functions.
+    """
     return dict(_frame().f_locals)
 
 
@@ -120,7 +125,7 @@ def function_place(function: Callable[..., Any]) -> Place:
 
 
 def show_place(place: Place) -> str:
-    """Return a location in the style of compiler messages: file and line, source text, and a caret."""
+    """Format a location as compilers do, with file and line, the source text, and a caret."""
     number, source, column, width = _find(place)
     if not source:
         return f"  --> {place}"
@@ -132,7 +137,7 @@ def show_place(place: Place) -> str:
 
 
 def _find(place: Place) -> tuple[int, str, int, int]:
-    """Return the line that contains the marked text, as number, source, column and caret width."""
+    """Return the line number, source, column and caret width for the marked text of a location."""
     if place.text:
         looked_for = _as_a_word(place.text)
         for number, source, start, end in _lines(place):
@@ -143,14 +148,17 @@ def _find(place: Place) -> tuple[int, str, int, int]:
 
 
 def _as_a_word(text: str) -> re.Pattern[str]:
-    """Return a regular expression that matches a text, but not as part of a longer name."""
+    """Return a regular expression that matches `text` only as a whole word."""
     before = r"(?<!\w)" if re.match(r"\w", text) else ""
     after = r"(?!\w)" if re.search(r"\w\Z", text) else ""
     return re.compile(before + re.escape(text) + after)
 
 
 def _find_call(place: Place) -> tuple[int, str, int, int]:
-    """Return the first line of the declaration, with the call marked if its position is known."""
+    """Return the line number, source, column and caret width for the call at a location.
+
+    If the position of the call is unknown, the caret marks the whole line.
+    """
     span = place.running.span() if place.running is not None else None
     number = place.line if span is None else span[0]
     source = _line(place.file, number)
@@ -163,7 +171,7 @@ def _find_call(place: Place) -> tuple[int, str, int, int]:
 
 
 def _lines(place: Place) -> Iterator[tuple[int, str, int, int]]:
-    """Yield the lines of a declaration, as number, source, and first and last column."""
+    """Yield the number, the source, and the first and last column of each line of a declaration."""
     span = place.running.span() if place.running is not None else None
     if span is None:
         for number in range(place.line, place.line + _LINES_OF_A_DECLARATION):
@@ -180,7 +188,10 @@ def _lines(place: Place) -> Iterator[tuple[int, str, int, int]]:
 
 
 def _decorated(file: str, line: int, end_line: int) -> Iterator[tuple[int, str, int, int]]:
-    """Yield the lines of a decorated definition: the remaining decorators, the header, and the body."""
+    """Yield the lines of a decorated definition after `end_line`: the remaining decorators, the header, and the body.
+
+    Each line is a tuple of its number, its source, and its first and last column.
+    """
     indent = _indent(_line(file, line))
     headed = False
     for number, text in enumerate(islice(linecache.getlines(file), end_line, None), end_line + 1):
@@ -201,12 +212,12 @@ def _indent(source: str) -> int:
 
 
 def _characters(source: str, column: int) -> int:
-    """Convert a byte offset to a character offset."""
+    """Convert a byte offset in a source line to a character offset."""
     return len(source.encode()[:column].decode(errors="ignore"))
 
 
 class DesignError(KeyplanError):
-    """Raised for an invalid declaration, or for a pattern or table that cannot work.
+    """Raised for an invalid declaration, or for a pattern or table that DynamoDB cannot run or create.
 
     `problem` describes the error, `place` is its location, and `fix` describes how to resolve it. `other` is the
     location of a conflicting declaration, and `code` is the code of the rule, if any.
@@ -228,13 +239,13 @@ class DesignError(KeyplanError):
 
 
 def refuse(problem: str, fix: str) -> NoReturn:
-    """Raise DesignError at the line that called the design language."""
+    """Raise DesignError at the line of the user code that called this package."""
     raise DesignError(problem, place=calling_place(), fix=fix)
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A reason why a table or a pattern cannot work, found by static analysis."""
+    """A reason why DynamoDB cannot create a table or run a pattern, found by static analysis."""
 
     code: str
     """The rule's code, such as KP401."""
@@ -244,10 +255,10 @@ class Fault:
     other: Place | None = None
 
     def error(self) -> DesignError:
-        """Return the fault as an exception."""
+        """Return the fault as a DesignError."""
         return DesignError(self.problem, place=self.place, other=self.other, fix=self.fix, code=self.code)
 
 
 def line_number(place: Place) -> int:
-    """Return the number of the marked line."""
+    """Return the line number of the text that a location marks."""
     return _find(place)[0]

@@ -106,7 +106,7 @@ def has_validator(annotation: Any) -> bool:
 
 
 def with_validators(check: ArgumentCheck, annotation: Any) -> ArgumentCheck:
-    """Return a check that also runs the validators of an annotation, which raise ValidationError for rejected values."""
+    """Return a check that also runs an annotation's validators. They raise ValidationError for rejected values."""
     adapter, accepts = TypeAdapter(annotation), check.accepts
 
     def validate(value: Any) -> bool:
@@ -232,7 +232,7 @@ def _of_key(value: KeyValue) -> Iterator[tuple[Source, Any]]:
 
 
 def compared_types(condition: Condition | None, fields: Mapping[str, StoredField]) -> Iterator[tuple[Source, Any]]:
-    """Yield each operand of a condition with the type of the field it is compared with, or `object` if that is unknown."""
+    """Yield each operand of a condition with the type of the compared field, or `object` if the type is unknown."""
     if condition is None:
         return
     for path in paths_of(condition):
@@ -308,7 +308,7 @@ def _class_check(kind: type, parts: tuple[Any, ...]) -> TypeCheck | None:
 
 
 def _or_stand_in(accept: TypeCheck) -> TypeCheck:
-    """Return a check that also accepts None and the placeholders in a transaction's body, which are checked elsewhere."""
+    """Return a check that also accepts None and a transaction's placeholders, which are checked elsewhere."""
     return lambda value: value is None or isinstance(value, CALL_SOURCES) or accept(value)
 
 

@@ -139,7 +139,7 @@ def build_consumer(
     bisect: bool,
     idempotent: bool,
 ) -> Consumer:
-    """Build a consumer from its declaration. The annotation of the function's parameter states which events it accepts."""
+    """Build a consumer from its declaration. The annotation of the function's parameter selects the events."""
     place = function_place(function)
     for option, value in (("batch", batch), ("retries", retries)):
         if not (isinstance(value, int) or (value is None and option == "retries")):

@@ -1,11 +1,11 @@
-"""Patterns: typed functions that state which items are read or written, and calls of them.
+"""Patterns and calls. A pattern is a typed function that states which items are read or written.
 
 The body of a pattern runs once, at its declaration, with stand-ins for its parameters. Calling the pattern returns a
 `Call` with the arguments, which a connection runs.
 
-A stand-in raises an error if the body inspects its value. However, `is None`, isinstance and match need only the
-identity or class of an object. `refuse_branches` therefore searches the source for them, if the source is available. It
-also rejects the clock and random values, because each call would get the same value.
+A stand-in raises an error if the body inspects its value. However, `is None`, isinstance and match only need the
+identity or class of an object. `refuse_branches` therefore searches the source for such tests, if the source is
+available. It also rejects the clock and random values, because each call would get the same value.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from keyplan.design.planning.sort_keys import optional_parameters, without_absen
 from keyplan.design.workload import Claim, Rate
 
 _ATTEMPTS = 100
-"""Maximum number of attempts to parse, because CPython before 3.11.8 may fail while other threads parse."""
+"""The maximum number of attempts to parse. CPython before 3.11.8 may fail to parse while other threads parse."""
 _VARYING_NAMES = frozenset(
     {"now", "utcnow", "today", "time_ns", "uuid1", "uuid4", "uuid7", "token_bytes", "token_hex", "token_urlsafe"}
 )
@@ -50,7 +50,7 @@ _TYPE_TESTS = frozenset({"isinstance", "type", "callable", "hasattr", "getattr",
 
 
 def refuse_branches(function: Callable[..., Any], parameters: Collection[str]) -> None:
-    """Raise DesignError if a body branches on its parameters, or computes a value that differs between calls."""
+    """Raise DesignError if a pattern's body branches on its parameters, or uses the clock or random values."""
     source, tree = _definition(function)
     nodes = list(ast.walk(tree))
     for node, name in _branches(nodes, parameters):
@@ -76,7 +76,7 @@ def _place(function: Callable[..., Any], source: str, node: ast.expr) -> tuple[P
 
 
 def _definition(function: Callable[..., Any]) -> tuple[str, ast.AST]:
-    """Return the source of a function and its syntax tree, or an empty tree if the source is not available."""
+    """Return the source and the syntax tree of a function, or an empty tree if the source is not available."""
     for find in (_compiled_lines, inspect.getsource):
         try:
             source = textwrap.dedent(find(function))
@@ -89,9 +89,9 @@ def _definition(function: Callable[..., Any]) -> tuple[str, ast.AST]:
 
 
 def _compiled_lines(function: Callable[..., Any]) -> str:
-    """Return the lines that a function was compiled from. Raises OSError if they are not known.
+    """Return the source lines that a function was compiled from. Raises OSError if they are unknown.
 
-    `inspect.getsource` tokenizes the lines to find the last line, which takes a third of the time to declare a pattern.
+    This is faster than `inspect.getsource`, whose tokenizing takes a third of the time needed to declare a pattern.
     """
     function = inspect.unwrap(function)
     code = function.__code__
@@ -104,7 +104,7 @@ def _compiled_lines(function: Callable[..., Any]) -> str:
 
 
 def _last_line(code: CodeType) -> int | None:
-    """Return the last line with code, including the code of nested functions, or None if it is unknown."""
+    """Return the last line of a code object, including nested functions, or None if it is unknown."""
     ends = [end for _, end, _, _ in code.co_positions()]
     ends += [_last_line(inner) for inner in code.co_consts if isinstance(inner, CodeType)]
     return max((end for end in ends if end is not None), default=None)
@@ -143,7 +143,7 @@ def _root(node: ast.expr) -> str:
 
 
 def _varying_calls(nodes: Sequence[ast.AST]) -> Iterator[ast.Call]:
-    """Yield calls in the body and in defaults that return a different value each time."""
+    """Yield calls of functions that return a different value each time, such as `now` and `uuid4`."""
     for node in nodes:
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else _root(node.func)
@@ -177,19 +177,23 @@ Kind = Literal[
 
 @dataclass(frozen=True, eq=False)
 class Page(Sequence[T]):
-    """A sequence of results in order, with the cursor of the next page.
+    """A page of results, in order, with the cursor of the next page.
 
     A page equals another page, list or tuple with equal items.
     """
 
     items: tuple[T, ...]
     cursor: str | None = None
-    """The cursor for the next call of the same pattern with the same arguments, or None on the last page."""
+    """The cursor to pass with the next call of the same pattern and arguments, or None on the last page."""
     deleted: int = 0
-    """With `hydrate=True`: the number of index entries whose item no longer existed when it was read."""
+    """With `hydrate=True`, the number of index entries whose item had been deleted before it was read from
+    the table.
+    """
 
     def of(self, entity: type[U], /) -> list[U]:
-        """Return the items of one entity, in order. A base class that is not an entity selects all its subclasses."""
+        """Return the items of one entity, in order. A base class that is not an entity selects the items of all its
+        subclasses.
+        """
         entities = [item for item in self.items if isinstance(item, entity)]
         return [item for item in entities if type(item) is entity] if "__keyplan__" in vars(entity) else entities
 
@@ -216,27 +220,27 @@ class Page(Sequence[T]):
 
 @dataclass(frozen=True)
 class Facts:
-    """Declared facts about a pattern, in addition to its plan."""
+    """Declared properties of a pattern that its plan does not contain."""
 
     rate: Rate | None = None
     claims: tuple[Claim, ...] = ()
     expected_items: float | None = None
     """The expected number of items that a call returns or writes."""
     expected_scanned: float | None = None
-    """The expected number of items that a call reads, if filters drop some of them."""
+    """The expected number of items that a call reads before filtering."""
     decides: str = ""
-    """The decision that the program bases on the result: "uniqueness", "quota", "state"."""
+    """What the application checks with the result: "uniqueness", "quota" or "state"."""
     guards: tuple[str, ...] = ()
-    """Names of the writing patterns that the program calls or skips depending on this decision."""
+    """Names of the write patterns that the application calls or skips depending on this check."""
     after: tuple[str, ...] = ()
-    """Names of patterns whose writes this read is expected to return immediately."""
+    """Names of write patterns whose writes must be visible to this read immediately."""
     ordered_by: str | None = None
-    """The field by which results are expected to be ordered; "-field" for descending order."""
+    """The field that results are expected to be sorted by, or "-field" for descending order."""
     retried: bool = False
     """Whether callers repeat the call after a timeout."""
 
     def __post_init__(self) -> None:
-        """Raise DesignError for invalid options, at the line that declares the pattern."""
+        """Raise DesignError for an invalid property, at the line that declares the pattern."""
         if not (self.rate is None or isinstance(self.rate, Rate)):
             raise _meaningless("rate", self.rate, f"write rate=Rate({self.rate!r})")
         for claim in self.claims:
@@ -262,7 +266,7 @@ class Facts:
 
 
 def as_claims(claims: Any) -> tuple[Claim, ...]:
-    """Return one or more claims as a tuple."""
+    """Return a claim, or a list of claims, as a tuple."""
     return tuple(claims) if isinstance(claims, (list, tuple)) else (claims,)
 
 
@@ -287,19 +291,19 @@ class Call(Generic[R_co]):
 
 
 class WriteCall(Call[R_co]):
-    """A call that writes or checks one item, and that can be part of a transaction."""
+    """A call that writes or checks one item. It can be part of a transaction."""
 
     __slots__ = ()
 
 
 class TransactionCall(Call[R_co]):
-    """A call of a transaction, which can be combined with other calls."""
+    """A call of a transaction. It can be combined with other calls."""
 
     __slots__ = ()
 
 
 class Pattern(Generic[P, R]):
-    """A decorated function with a plan. Calling it returns a Call."""
+    """A decorated function with a request plan. Calling it returns a Call."""
 
     call_type: type[Call[Any]] = Call
 
@@ -344,7 +348,7 @@ class Pattern(Generic[P, R]):
 
     @cached_property
     def plan(self) -> Plan:
-        """The cached plan of the pattern's requests."""
+        """The plan of the pattern's requests, which is computed once."""
         return self._make_plan(self, self._terms)
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
@@ -354,18 +358,18 @@ class Pattern(Generic[P, R]):
         return self.call_with(self.arguments(args, kwargs))
 
     def _first_call(self, *args: Any) -> Any:
-        """Compile the function that makes calls, and make the first one."""
+        """Compile the function that creates calls, and create the first call with it."""
         self._call = _call_maker(self)
         return self._call(*args)
 
     def call_with(self, arguments: Mapping[str, Any]) -> Call[R]:
-        """Check the arguments and return a call."""
+        """Return a call with these arguments, which the caller has already checked."""
         return self.call_type(self.variant(arguments) if self.optional or self._patched else self, arguments)
 
     def variant(self, arguments: Mapping[str, Any]) -> Pattern[P, R]:
         """Return the pattern that a call with these arguments uses.
 
-        It leaves out sort key fields whose parameters are None, and changes of a patch whose value is UNSET.
+        The returned pattern omits sort key fields whose parameters are None, and patch changes whose value is UNSET.
         """
         absent: frozenset[Any] = frozenset(name for name in self.optional if arguments[name] is None)
         if self._patched:
@@ -392,19 +396,18 @@ class Pattern(Generic[P, R]):
 
     @property
     def called(self) -> str:
-        """The text of a call in messages."""
+        """How messages refer to a call, such as `tasks_due()`."""
         return f"{self.name}()"
 
     @cached_property
     def argument_checks(self) -> tuple[ArgumentCheck, ...]:
-        """The type checks of the pattern's arguments, compiled once."""
+        """The type checks for the pattern's arguments, compiled once."""
         return argument_checks(self.plan, self.parameters)
 
     def arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments by name.
+        """Return the arguments of a call by name, after checking them.
 
-        Raises TypeError for invalid arguments, like any function, and for a value of the wrong type in a key or
-        condition.
+        Raises TypeError for missing or unknown arguments, and for a value of the wrong type in a key or condition.
         """
         arguments = self._bound(args, kwargs)
         for check in self.argument_checks:
@@ -434,7 +437,9 @@ class Pattern(Generic[P, R]):
 
 
 def _call_maker(pattern: Pattern[..., Any]) -> Callable[..., Any]:
-    """Generate the function that checks arguments and creates a call, with one test for each checked parameter."""
+    """Generate the function that checks the arguments of a pattern and creates a call, with one test per checked
+    parameter.
+    """
     scope: dict[str, Any] = {
         "pattern": pattern,
         "call_with": pattern.call_with,
@@ -484,7 +489,7 @@ class Write(Pattern[P, R]):
         return self.call_with(self.arguments(args, kwargs))
 
     def call_with(self, arguments: Mapping[str, Any]) -> WriteCall[R]:
-        """Check the arguments and return a call."""
+        """Return a call with these arguments, which the caller has already checked."""
         return WriteCall(self.variant(arguments) if self._patched else self, arguments)
 
 
@@ -493,14 +498,16 @@ class Batch(Pattern[P, R]):
 
 
 def _is_unset(source: Source, arguments: Mapping[str, Any]) -> bool:
-    """Return True if a source is UNSET in a call. In the body of a transaction, stand-ins count as set."""
+    """Return True if a value is UNSET in a call. Placeholders in the body of a transaction count as set."""
     if isinstance(source, Param) and isinstance(arguments[source._name], CALL_SOURCES):
         return False
     return value_of(source, arguments) is UNSET
 
 
 def check_function(function: object, of_what: str) -> None:
-    """Raise DesignError if a declared object is not a function."""
+    """Raise DesignError if a declared object is not a function. `of_what` describes the declaration, such
+    as "a query".
+    """
     if not isinstance(function, FunctionType):
         refuse(
             f"{getattr(function, '__name__', repr(function))} is declared as {of_what}, but is not a function",
@@ -555,14 +562,14 @@ def _run(function: Callable[..., Any], parameters: Mapping[str, Param], place: P
 
 
 def unused_parameters(pattern: Pattern[..., Any]) -> list[str]:
-    """Return the parameters that the body does not use in its result, in order."""
+    """Return the parameters that do not appear in the result of the pattern's body, in order."""
     terms = pattern._terms
     used = {param._name for param in params_in(terms)}
     return [name for name in pattern.parameters if name not in used and not _is_in_key_text(name, terms)]
 
 
 def params_in(term: object) -> Iterator[Param]:
-    """Yield every parameter that a body uses in its result."""
+    """Yield every parameter in a part of the result of a pattern's body."""
     if isinstance(term, Param):
         yield term
     elif isinstance(term, Each):
@@ -581,7 +588,7 @@ def params_in(term: object) -> Iterator[Param]:
 
 
 def _is_in_key_text(name: str, terms: object) -> bool:
-    """Return True if a key string has a placeholder with this name."""
+    """Return True if a key string in the result of a pattern's body has a placeholder with this name."""
     if not isinstance(terms, KeyCondition):
         return False
     texts = [terms.partition_text]

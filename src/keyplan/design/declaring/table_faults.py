@@ -1,4 +1,4 @@
-"""Faults that prevent a table from being created as declared.
+"""Faults that prevent the creation of a table as it is declared.
 
 Source: developer guide, "Quotas in Amazon DynamoDB", "Supported data types and naming rules" and "Time to Live"; API
 reference, CreateTable.
@@ -30,7 +30,7 @@ _TYPES = {
 
 
 class DeclaredTable(Protocol):
-    """Interface of a declared table, or of a schema with its entities."""
+    """The interface of a declared table, or of a schema with its entities."""
 
     @property
     def schema(self) -> Schema:
@@ -42,7 +42,7 @@ class DeclaredTable(Protocol):
 
 
 def table_faults(table: DeclaredTable) -> list[Fault]:
-    """Return every fault that prevents the table from being created as declared."""
+    """Return every fault that prevents DynamoDB from creating the table as it is declared."""
     return [
         *_names(table),
         *_numbers_of_indexes(table),
@@ -190,7 +190,10 @@ def _key_types(table: DeclaredTable) -> Iterator[Fault]:
 
 
 def _sentinel_types(entity: EntitySpec) -> Iterator[Fault]:
-    """Yield faults of unique constraints whose sentinels have string keys that the table does not support."""
+    """Yield a fault for each unique constraint whose guard items need a key type that the table does not have.
+
+    A guard item reserves a unique value, and has a string key by default.
+    """
     for rule in entity.sentinels:
         for part, own in zip(rule.key.attributes, entity.key.attributes, strict=True):
             if part.type_code != own.type_code:

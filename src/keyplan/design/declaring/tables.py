@@ -66,8 +66,8 @@ class Table:
         `ttl` is the attribute that contains the expiry time in epoch seconds. `discriminator` is an attribute that
         names the entity of each item, for tables in which keys do not identify the entity.
 
-        With `literal`, send exactly the stated requests, for example to test a published design. The following parts
-        are left out:
+        With `literal`, requests contain exactly what the pattern states, for example to test a published design. They
+        omit:
 
         - the prefix `begins_with(SK, "TASK#")` in queries without a sort key condition: all entities of the partition
           are read, charged, and counted;
@@ -75,7 +75,7 @@ class Table:
           an upsert changes an expired item instead of deleting it first;
         - the discriminator in the filters of counts.
 
-        The following are kept: the existence conditions of creates, replaces, updates and checks; versions; unique
+        Requests still contain the existence conditions of creates, replaces, updates and checks; versions; unique
         values; and index keys.
         """
         listed = as_tuple("indexes", indexes, Index, "write indexes=[GSI(...), LSI(...)]")
@@ -124,10 +124,10 @@ class Table:
 
         `key` is the template of the primary key. It can be omitted if the key attributes are fields of the entity.
         `indexes` maps each index to its key template. An index can be omitted if its key attributes are fields.
-        `version` is the int field that counts changes. `unique` lists fields whose values must be unique among all
-        items. `found_by` lists fields by which the design must be able to find items. `volume` is the number and size
-        of the items. `store_key_fields` is False, or a list of field names, to control which fields of the primary key
-        template are also stored as separate attributes.
+        `version` names the int field that counts the changes to an item. `unique` lists fields whose values must be
+        unique among all items. `found_by` lists fields by which the design must be able to find items. `volume` is the
+        number and size of the items. `store_key_fields` is False, or a list of field names, to control which fields of
+        the primary key template are also stored as separate attributes.
         """
         place = calling_place()
         if not (indexes is None or isinstance(indexes, Mapping)):
@@ -170,7 +170,9 @@ class Table:
     def get(
         self, entity: type[R], /, **options: Unpack[ReadOptions]
     ) -> Callable[[Callable[P, ItemKey]], Read[P, R | None]]:
-        """Declare a read of one item by its primary key, as its entity or a view. The body returns item(...)."""
+        """Declare a read of one item by its primary key. The body returns item(...), and a call returns an entity or a
+        view.
+        """
         return self._declare("get", (entity,), options)
 
     @overload
@@ -217,13 +219,13 @@ class Table:
         self, first: type[E], /, *more: type[E], **options: Unpack[QueryOptions]
     ) -> Callable[[Callable[P, KeyCondition]], Read[P, Page[E]]]: ...
     def query(self, *entities: type[ReadModel], **options: Unpack[QueryOptions]) -> Any:
-        """Declare a query of one partition, for one view or for one or more entities. The body returns pk(...).sk..."""
+        """Declare a query of one partition, for one view or for one or more entities. The body returns `pk(...)`."""
         return self._declare("query", entities, options)
 
     def count(
         self, *entities: type[Entity], **options: Unpack[CountOptions]
     ) -> Callable[[Callable[P, KeyCondition]], Read[P, int]]:
-        """Declare a count of a range. All counted items are read and charged."""
+        """Declare a count of the items in a key range. All counted items are read and charged."""
         return self._declare("count", entities, options)
 
     @overload
@@ -270,16 +272,16 @@ class Table:
         self, first: type[E], /, *more: type[E], **options: Unpack[ScanOptions]
     ) -> Callable[[Callable[P, KeyCondition]], Read[P, Page[E]]]: ...
     def scan(self, *entities: type[ReadModel], **options: Unpack[ScanOptions]) -> Any:
-        """Declare a scan of the whole table or index. The body returns everything(), optionally with .filter(...)."""
+        """Declare a scan of the whole table or index. The body returns everything(), or everything().filter(...)."""
         return self._declare("scan", entities, options)
 
     @checked_call
     def batch_get(
         self, entity: type[R], /, **options: Unpack[ReadOptions]
     ) -> Callable[[Callable[P, ItemKey]], Read[P, list[R | None]]]:
-        """Declare a batch read of items by key. The body returns item(...) with one field as each(...).
+        """Declare a batch read of items by key. The body returns item(...) with each(...) as the value of one field.
 
-        The result contains one entry for each value, which is None for a missing item.
+        A call returns a list with one element for each value: the item, or None if it does not exist.
         """
         return self._declare("batch_get", (entity,), options)
 
@@ -289,14 +291,14 @@ class Table:
     def create(
         self, entity: type[E], /, **options: Unpack[WriteOptions]
     ) -> Callable[[Callable[P, ItemWrite]], Write[P, E]]:
-        """Declare the creation of an item, which fails if the item exists. The body returns item(new)."""
+        """Declare the creation of an item. A call fails if the item exists. The body returns item(new)."""
         return self._declare("create", (entity,), options)
 
     @checked_call
     def put(
         self, entity: type[E], /, **options: Unpack[WriteOptions]
     ) -> Callable[[Callable[P, ItemWrite]], Write[P, E]]:
-        """Declare a write of a whole item, whether or not it exists. The body returns item(new)."""
+        """Declare a write of a whole item, which replaces an existing item. The body returns item(new)."""
         return self._declare("put", (entity,), options)
 
     @checked_call
@@ -305,7 +307,7 @@ class Table:
     ) -> Callable[[Callable[P, ItemWrite]], Write[P, E]]:
         """Declare the replacement of an existing item. The body returns item(new).
 
-        If the entity has a version, the version of the new item must equal the stored version.
+        If the entity has a version field, the version of the new item must equal the stored version.
         """
         return self._declare("replace", (entity,), options)
 
@@ -315,7 +317,7 @@ class Table:
     ) -> Callable[[Callable[P, ItemWrite]], Write[P, E]]:
         """Declare a partial update. The body returns item(...).set(...) or other changes.
 
-        A call fails if the item does not exist, unless `upsert` is set. It returns the item after the update.
+        A call fails if the item does not exist, unless `upsert` is set. The call returns the updated item.
         """
         return self._declare("update", (entity,), options)
 
@@ -337,14 +339,16 @@ class Table:
     def batch_put(
         self, entity: type[Entity], /, **options: Unpack[BatchOptions]
     ) -> Callable[[Callable[P, ItemWrite]], Batch[P, None]]:
-        """Declare a batch write of many items without conditions or a transaction. The body returns item(items)."""
+        """Declare an unconditional batch write of many items, not in a transaction. The body returns item(items)."""
         return self._declare("batch_put", (entity,), options)
 
     @checked_call
     def batch_delete(
         self, entity: type[Entity], /, **options: Unpack[BatchOptions]
     ) -> Callable[[Callable[P, ItemWrite]], Batch[P, None]]:
-        """Declare a batch deletion of many items. The body returns item(...) with one field as each(...)."""
+        """Declare a batch deletion of many items. The body returns item(...) with each(...) as the value of
+        one field.
+        """
         return self._declare("batch_delete", (entity,), options)
 
     # Changes.
@@ -360,7 +364,7 @@ class Table:
         bisect: bool = True,
         idempotent: bool = False,
     ) -> Callable[[Callable[[C], None]], Callable[[C], None]]:
-        """Declare a consumer of the table's stream. The annotation of its parameter states which changes it accepts."""
+        """Declare a consumer of the table's stream. The annotation of the function's parameter selects the changes."""
         if any(isinstance(entity, FunctionType) for entity in entities):
             refuse(
                 "a consumer is declared without an entity", "name the entity, in parentheses: @table.on_change(Entity)"

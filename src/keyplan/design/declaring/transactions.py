@@ -1,4 +1,4 @@
-"""Transactions as patterns, whose writes and checks succeed or fail together."""
+"""Transactions: patterns whose writes and checks succeed or fail together."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ P = ParamSpec("P")
 
 @dataclass(frozen=True, eq=False)
 class TransactionStep:
-    """One write of a transaction, or with `repeated` one write for each of several values."""
+    """One write in a transaction. If `repeated` is set, one write for each of its values."""
 
     call: WriteCall[Any]
     repeated: Each | None
 
     def calls(self, arguments: Mapping[str, Any]) -> list[WriteCall[Any]]:
-        """Return the writes of the step for the arguments of a transaction."""
+        """Return the writes that the step makes for these arguments of the transaction."""
         pattern = self.call.pattern.declared
         assert isinstance(pattern, Write), "the steps of a transaction are writes"
         if self.repeated is None:
@@ -76,7 +76,7 @@ class Transaction(Pattern[P, None]):
 
     @cached_property
     def argument_checks(self) -> tuple[ArgumentCheck, ...]:
-        """The type checks of the arguments, from the transaction's annotations or from the checks of its steps."""
+        """The type checks for the arguments, from the transaction's annotations or from the checks of its steps."""
         expected: dict[str, Any] = {}
         instances: dict[str, ArgumentCheck] = {}
         for step in self.steps:
@@ -102,7 +102,7 @@ class Transaction(Pattern[P, None]):
         return with_validators(check, annotation) if has_validator(annotation) else check
 
     def calls(self, arguments: Mapping[str, Any]) -> list[WriteCall[Any]]:
-        """Return every write of a call, in order."""
+        """Return the writes that the transaction makes for these arguments, in order."""
         return [call for step in self.steps for call in step.calls(arguments)]
 
 
@@ -146,7 +146,7 @@ def _step(call: object, transaction: Transaction[Any]) -> TransactionStep:
 
 
 def _check_constants(call: WriteCall[Any], transaction: Transaction[Any]) -> None:
-    """Raise DesignError for a constant that a field does not accept, because every call would fail."""
+    """Raise DesignError if a write of the transaction passes a constant that the field does not accept."""
     for name, source, use in field_uses(call.pattern.plan):
         value = call.arguments.get(source._name) if isinstance(source, Param) and not source._path else None
         if use != "set" or value is None or value is UNSET or isinstance(value, (Param, Each)):
@@ -185,7 +185,7 @@ def transaction(
     expected_items: float | None = None,
     retried: bool = False,
 ) -> Callable[[Callable[P, Iterable[WriteCall[Any]]]], Transaction[P]]:
-    """Declare a transaction, a function that returns calls of writing patterns of one or more tables."""
+    """Declare a transaction: a function that returns calls of write patterns, on one or more tables."""
     facts = Facts(rate, as_claims(claims), expected_items, retried=retried)
 
     def declare(function: Callable[P, Iterable[WriteCall[Any]]]) -> Transaction[P]:

@@ -1,8 +1,8 @@
 """Ad-hoc calls without a declared pattern, such as `db.get(Task, user_id="ada", task_id="1")`.
 
 Each ad-hoc call becomes a call of a pattern that is planned, checked and compiled like a declared pattern. The pattern
-is built once for each entity or, for queries, once for each shape. The shape of a query is its condition with the
-values replaced by parameters.
+is built once for each entity or, for queries, once for each query shape: the condition with its values replaced by
+parameters.
 """
 
 from __future__ import annotations
@@ -45,22 +45,25 @@ class FindCountOptions(TypedDict, total=False):
 
     index: str
     consistent: bool
-    """Whether the read is strongly consistent, at twice the price."""
+    """Whether the read is strongly consistent, which doubles its price."""
     expired: bool
     """Whether the read also returns items whose expiry time has passed."""
 
 
 class FindOptions(FindCountOptions, total=False):
-    """Options of an ad-hoc query that affect its plan."""
+    """Options of an ad-hoc query that change its requests."""
 
     descending: bool
-    """Whether results start with the highest sort key."""
+    """Whether results are sorted by descending sort key."""
     hydrate: bool
-    """Whether to read the items of returned index entries from the table."""
+    """Whether to read the full items from the table after reading an index that does not project every field."""
 
 
 class UndeclaredPattern(Pattern[..., Any]):
-    """The pattern of ad-hoc calls with one shape. Raises DesignError at the line of the call if it has a fault."""
+    """The pattern of ad-hoc calls that differ only in their values.
+
+    Raises DesignError at the line of the call if DynamoDB cannot run the pattern.
+    """
 
     def __init__(
         self,
@@ -83,18 +86,21 @@ class UndeclaredPattern(Pattern[..., Any]):
 
     @property
     def called(self) -> str:
-        """The text of a call in messages."""
+        """How messages refer to a call, such as `get(Task)`."""
         return self.name
 
     def call(self, arguments: Mapping[str, Any]) -> Call[Any]:
-        """Return a call with these arguments. Raises TypeError for a value of the wrong type."""
+        """Return a call with these arguments.
+
+        Raises TypeError for a value of the wrong type, and DesignError for missing or unknown key fields.
+        """
         if arguments.keys() != self.parameters.keys():
             self._refuse_key(arguments)
         made: Call[Any] = self._call(*[arguments[name] for name in self._names])
         return made
 
     def _refuse_key(self, key: Mapping[str, Any]) -> NoReturn:
-        """Raise TypeError for a key with missing or unknown fields."""
+        """Raise DesignError because a key has missing or unknown fields."""
         spec, place = self.plan.entity, calling_place()
         for name in key:
             if name not in spec.fields:
@@ -111,14 +117,14 @@ class UndeclaredPattern(Pattern[..., Any]):
 
 
 def get_call(entity: type[R], key: Mapping[str, Any], *, consistent: bool, expired: bool) -> Call[R | None]:
-    """Return the call of a read by primary key."""
+    """Return a call that reads an item by its primary key."""
     if type(entity) is not _MODEL_CLASS:
         _check_class("get", entity, ReadModel)
     return _get_pattern(entity, consistent, expired).call(key)
 
 
 def delete_call(entity: type[E], key: Mapping[str, Any]) -> WriteCall[E | None]:
-    """Return the call of a delete by primary key."""
+    """Return a call that deletes an item by its primary key."""
     if type(entity) is not _MODEL_CLASS:
         _check_class("delete", entity, Entity)
     call = _delete_pattern(entity).call(key)
@@ -127,7 +133,7 @@ def delete_call(entity: type[E], key: Mapping[str, Any]) -> WriteCall[E | None]:
 
 
 def put_call(kind: Literal["create", "put"], item: E) -> WriteCall[E]:
-    """Return the call that creates or puts a whole item."""
+    """Return a call that creates or puts a whole item."""
     model = type(item)
     if type(model) is not _MODEL_CLASS or not issubclass(model, Entity):
         raise TypeError(f"{kind}() expects an object of an entity, got {model.__name__}: {shorten(item)}")
@@ -135,7 +141,7 @@ def put_call(kind: Literal["create", "put"], item: E) -> WriteCall[E]:
 
 
 _MODEL_CLASS = type(Entity)
-"""The metaclass of entities and views, for a quick check before the full checks of each new pattern."""
+"""The metaclass of entities and views. A comparison with it is faster than the full check of a new pattern."""
 
 
 def _check_class(method: str, entity: object, of: type[ReadModel]) -> None:
@@ -178,7 +184,7 @@ def _key_pattern(
 
 
 def _check_option_names(method: str, spec: EntitySpec, options: Collection[str]) -> None:
-    """Raise DesignError if a key field has the same name as an option, because a call could not distinguish them."""
+    """Raise DesignError if a key field has the same name as an option of the method."""
     for name in spec.key.fields:
         if name in options:
             raise DesignError(
@@ -201,7 +207,7 @@ def _spec_of(entity: type[ReadModel]) -> EntitySpec:
 
 
 def _label(kind: str, specs: Sequence[EntitySpec], index: str | None = None) -> str:
-    """Return the name under which the meter counts the calls."""
+    """Return the label under which meters count the calls."""
     return f"undeclared {kind} {', '.join(spec.name for spec in specs)}{f' on {index}' if index else ''}"
 
 
@@ -211,9 +217,9 @@ def _label(kind: str, specs: Sequence[EntitySpec], index: str | None = None) -> 
 def query_call(
     terms: Sequence[Any], options: Mapping[str, Any], *, kind: Literal["query", "count"] = "query", method: str = ""
 ) -> Call[Any]:
-    """Return the call of an ad-hoc query or count. The last term is the key condition.
+    """Return the call for an ad-hoc query or count. `terms` are the entities, followed by the key condition.
 
-    `method` is the connection method to name in messages, if it differs from the kind.
+    `method` is the connection method to name in messages, if it is not the same as `kind`.
     """
     entities, condition = tuple(terms[:-1]), terms[-1] if terms else None
     method = method or kind
@@ -228,7 +234,7 @@ def query_call(
 
 
 class _QueryShape:
-    """The shape of a query, separated from its values."""
+    """An ad-hoc query, split into its values and its shape: the condition with the values replaced by parameters."""
 
     def __init__(
         self,
@@ -244,7 +250,7 @@ class _QueryShape:
         self._condition = self._key_condition(condition)
 
     def call(self) -> Call[Any]:
-        """Return the call of the pattern with this shape."""
+        """Return a call of the pattern for this shape, which is built if it is not cached."""
         shape = tuple(self._shape)
         pattern = _shapes.get(shape)
         if pattern is None:
@@ -273,7 +279,7 @@ class _QueryShape:
         return UndeclaredPattern(self._kind, name, self._parameters, self._condition, make_plan=make, optional=optional)
 
     def _value(self, value: object, name: str, annotation: Any = None) -> Source:
-        """Return a parameter for a value, named after its field."""
+        """Record a value, and return the parameter that replaces it. The parameter is named after the field."""
         if isinstance(value, EveryShard):
             self._shape.append(EveryShard)
             return value
@@ -313,7 +319,7 @@ class _QueryShape:
         )
 
     def _text(self, text: str, name: str) -> str:
-        """Return a template for a literal string, with braces escaped."""
+        """Record a literal key string, and return a template with a placeholder for it."""
         self._value(text, name, str)
         return f"{{{name}}}"
 
@@ -379,7 +385,7 @@ _lock = threading.Lock()
 
 
 def _keep_shape(shape: tuple[Any, ...], pattern: UndeclaredPattern) -> None:
-    """Cache a pattern for later calls, and evict the oldest pattern if the cache is full."""
+    """Cache the pattern of a query shape, and evict the oldest pattern if the cache is full."""
     with _lock:
         if len(_shapes) >= _MOST_SHAPES:
             _shapes.pop(next(iter(_shapes)))

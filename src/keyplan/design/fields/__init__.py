@@ -1,1 +1,1 @@
-"""Fields of entities, their storage formats, and their conversion to attribute values."""
+"""Fields of entities, their storage formats, and conversion between field values and attribute values."""
