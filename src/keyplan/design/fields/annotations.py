@@ -36,12 +36,14 @@ from keyplan.design.arguments import checked_call
 AttributeValue = dict[str, Any]
 TypeCode = Literal["S", "N", "B", "BOOL", "SS", "NS", "BS", "L", "M", "ANY"]
 StoredAs = Literal["epoch_s", "epoch_ms", "iso_s", "iso_ms"]
-"""A timestamp as a Number of seconds or milliseconds since 1970, or as ISO 8601 text with seconds or milliseconds."""
+"""Storage formats of a timestamp: a Number of seconds or milliseconds since 1970, or an ISO 8601 String with second or
+millisecond precision.
+"""
 KEY_TYPES = ("S", "N", "B")
 
 
 class UnstorableTypeError(TypeError):
-    """Raised for a type whose values cannot be stored, or cannot be read back as they were written."""
+    """Raised for a type whose values cannot be stored, or cannot be read back unchanged."""
 
     def __init__(self, problem: str, fix: str = "") -> None:
         super().__init__(problem)
@@ -53,7 +55,7 @@ class UnstorableTypeError(TypeError):
 
 @final
 class Unset:
-    """The type of UNSET, the default of an argument that is not provided, as in `title: str | Unset = UNSET`."""
+    """The type of UNSET, the default of a patch parameter, as in `title: str | Unset = UNSET`."""
 
     # Not an Enum, because pydantic converts members of an Enum to strings if a model expects a str.
     __slots__ = ()
@@ -69,28 +71,32 @@ class Unset:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Accept only UNSET itself. JSON schemas show null as the default."""
+        """Return a schema that accepts only UNSET, and serializes it to JSON as null."""
         to_json = core_schema.plain_serializer_function_ser_schema(lambda _unset: None, when_used="json")
         return core_schema.is_instance_schema(cls, serialization=to_json)
 
     @classmethod
     def __get_pydantic_json_schema__(cls, _schema: CoreSchema, _handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """Remove UNSET from the types in a JSON schema."""
+        """Omit Unset from the types in a JSON schema."""
         raise PydanticOmit
 
 
 UNSET: Final = Unset()
-"""The default for parameters of a patch whose fields are then not written. Its truth value is False."""
+"""The default of a patch parameter. If a call does not provide the argument, the field is not written.
+UNSET is falsy.
+"""
 
 
 def without_none(annotation: Any) -> tuple[Any, bool]:
-    """Return the type without Annotated, NewType and None, and whether it included None."""
+    """Return the type without Annotated, NewType and None, and whether None was included."""
     bare, optional, _ = unwrap(annotation)
     return bare, optional
 
 
 def unwrap(annotation: Any) -> tuple[Any, bool, list[Any]]:
-    """Return the type without Annotated, NewType and None, whether it included None, and the metadata of Annotated."""
+    """Return the type without Annotated, NewType and None, whether None was included, and the metadata from
+    Annotated.
+    """
     optional, metadata = False, []
     while True:
         origin = get_origin(annotation)
@@ -126,7 +132,7 @@ def without_unset(annotation: Any) -> Any:
 
 
 def without_alias(annotation: Any) -> Any:
-    """Resolve a type alias declared with `type Name = ...`. A recursive alias stays unchanged and counts as Any."""
+    """Resolve a type alias declared with `type Name = ...`. Return a recursive alias unchanged."""
     return annotation.__value__ if _is_alias(annotation) and not _is_recursive(annotation, frozenset()) else annotation
 
 
@@ -147,17 +153,17 @@ def _is_recursive(annotation: Any, within: frozenset[Any]) -> bool:
 
 
 def annotation_with_limits(info: FieldInfo) -> Any:
-    """Return the annotation of a model field with its constraints."""
+    """Return the annotation of a model field, including its constraints, such as `max_length`."""
     return Annotated[(info.annotation, *info.metadata)] if info.metadata else info.annotation
 
 
 def plain_value(value: Any) -> Any:
-    """Return the value to store: for an Enum member, the member's value."""
+    """Return the value of an Enum member. Return any other object unchanged."""
     return value.value if isinstance(value, Enum) else value
 
 
 def type_code(annotation: Any, stored: StoredAs | None = None) -> TypeCode:
-    """Return the attribute type that stores values of a Python type."""
+    """Return the DynamoDB type that stores values of a Python type, or "ANY" if it depends on the value."""
     if stored is not None:
         return "N" if stored in {"epoch_s", "epoch_ms"} else "S"
     annotation, _ = without_none(annotation)
@@ -177,13 +183,13 @@ def type_code(annotation: Any, stored: StoredAs | None = None) -> TypeCode:
 
 
 def is_set_type(annotation: Any) -> bool:
-    """Return True if values of a type are sets. An empty set is stored as an absent attribute."""
+    """Return True for a set type that does not include None. Its empty set is stored as an absent attribute."""
     annotation, optional = without_none(annotation)
     return not optional and (get_origin(annotation) or annotation) in {set, frozenset}
 
 
 def _check_model(model: type[BaseModel]) -> None:
-    """Raise UnstorableTypeError for models that store values other than their fields."""
+    """Raise UnstorableTypeError for a RootModel, and for a model that allows extra fields."""
     if issubclass(model, RootModel):
         raise UnstorableTypeError(f"{model.__name__} is a RootModel", "use the type that it wraps")
     if model.model_config.get("extra") == "allow":
@@ -239,7 +245,7 @@ class DeclaredField:
     """The type of a field without Annotated, Optional and NewType, together with its declared constraints.
 
     `choices` are the members of an Enum or the values of a Literal, in declaration order. Lengths are in characters.
-    `pattern` is a regular expression. `minimum` and `maximum` are inclusive bounds of a number.
+    `pattern` is a regular expression. `minimum` and `maximum` are inclusive bounds for a number.
     """
 
     name: str
@@ -254,7 +260,7 @@ class DeclaredField:
 
     @classmethod
     def of(cls, name: str, annotation: Any, info: FieldInfo | None = None) -> DeclaredField:
-        """Return the field that an annotation declares, with the constraints of its FieldInfo."""
+        """Return the field that an annotation declares, including the constraints in `info`."""
         bare, optional, metadata = unwrap(annotation)
         limits = dict(_limits([*metadata, *([info] if info is not None else [])]))
         choices = _choices(bare)
@@ -265,12 +271,12 @@ class DeclaredField:
 
     @property
     def stored_choices(self) -> tuple[Any, ...]:
-        """The choices as they are stored, with Enum members as their values, or an empty tuple without choices."""
+        """The choices as stored values. An Enum member is stored as its value. Empty if the field has no choices."""
         return tuple(map(plain_value, self.choices or ()))
 
     @property
     def type_name(self) -> str:
-        """The type as it is written in source code."""
+        """The type as source text."""
         if isinstance(self.type, type) and not get_args(self.type):
             return self.type.__name__
         return str(self.type).replace("typing.", "")
@@ -288,7 +294,7 @@ def _choices(bare: Any) -> tuple[Any, ...] | None:
 
 
 def _limits(metadata: list[Any]) -> Iterator[tuple[str, Any]]:
-    """Yield constraints by name. pydantic and annotated_types metadata use the same attribute names."""
+    """Yield the name and value of each constraint in pydantic or annotated_types metadata."""
     for entry in metadata:
         if isinstance(entry, FieldInfo):
             yield from _limits(entry.metadata)
@@ -320,13 +326,13 @@ class Attribute:
     """Storage settings of a field, as in `Annotated[datetime, Attribute("createdAt", stored="epoch_s")]`."""
 
     name: str | None = None
-    """The attribute's name; the field's name by default."""
+    """The name of the attribute. The default is the name of the field."""
     stored: StoredAs | None = None
-    """A timestamp as a Number of seconds or milliseconds since 1970, or as ISO 8601 text with seconds or milliseconds;
-    ISO 8601 text with microseconds by default.
+    """The storage format of a timestamp: a Number of seconds or milliseconds since 1970, or an ISO 8601 String with
+    second or millisecond precision. The default is an ISO 8601 String with microsecond precision.
     """
     kind: Kind | None = None
-    """The meaning of the values for `keyplan check`, if the type does not show it: generated IDs ("id"), points in time
+    """The meaning of the values for `keyplan check`, if the type does not show it: generated IDs ("id"), timestamps
     ("timestamp"), the customer whose data must be isolated ("tenant"), or the owner of a lock or task ("holder").
     """
 
@@ -336,28 +342,28 @@ WriteEvent = Literal["created", "updated"]
 
 @dataclass(frozen=True)
 class WriteTime:
-    """Marker for a field that writes set to the current time."""
+    """Marker for a field that stores the time of a write."""
 
     event: WriteEvent
 
     @property
     def word(self) -> str:
-        """The name of the function that declares the marker."""
+        """The name of the function that declares the field: Created or Updated."""
         return self.event.capitalize()
 
 
 def Created() -> Any:  # noqa: N802 - reads like the type of a field, as pydantic's Field does
-    """Declare a field that contains the time at which its item was created: `created_at: datetime = Created()`.
+    """Declare a field that stores the time at which an item was created, as in `created_at: datetime = Created()`.
 
     The value is None until the item is written. A create sets it to the time of the connection's clock. A put, replace
-    or batch put keeps the value of the item, or sets it if it is None. An upsert sets it if the item is new. Other
+    or batch put keeps the value in the item, or sets it if it is None. An upsert sets it if it creates the item. Other
     updates do not change it.
     """
     return _write_time_field("created")
 
 
 def Updated() -> Any:  # noqa: N802
-    """Declare a field that contains the time of the last write: `updated_at: datetime = Updated()`.
+    """Declare a field that stores the time of the last write, as in `updated_at: datetime = Updated()`.
 
     The value is None until the item is written. Every create, put, replace, batch put and update sets it to the time of
     the connection's clock, and updates the index keys that contain it.
@@ -366,20 +372,23 @@ def Updated() -> Any:  # noqa: N802
 
 
 def _write_time_field(event: WriteEvent) -> Any:
-    """Return a field with the default None, which callers of the constructor can omit."""
+    """Return a field with the default None, so that the constructor does not require a value."""
     info: Any = Field(default=None, validate_default=False, json_schema_extra=_as_read_only)
     info.metadata.append(WriteTime(event))
     return info
 
 
 def _as_read_only(schema: dict[str, Any]) -> None:
-    """Mark a field as read-only in JSON schemas and remove its default, which is not a valid value of the type."""
+    """Mark a field as read-only in its JSON schema, and remove its default, because None is not a valid value."""
     schema.pop("default", None)
     schema["readOnly"] = True
 
 
 def write_time_of(info: FieldInfo, annotation: Any) -> WriteEvent | None:
-    """Return the event whose time a field contains, or None. Raises UnstorableTypeError unless the type is datetime."""
+    """Return the event whose time a field stores, or None if the field does not store a write time.
+
+    Raises UnstorableTypeError if such a field is not a datetime.
+    """
     mark = next((mark for mark in info.metadata if isinstance(mark, WriteTime)), None)
     if mark is None:
         return None
@@ -392,7 +401,10 @@ def write_time_of(info: FieldInfo, annotation: Any) -> WriteEvent | None:
 
 
 def attribute_of(info: FieldInfo) -> Attribute:
-    """Return the Attribute in a field's annotation, or in the non-None part of an optional type."""
+    """Return a field's storage settings: its Attribute, including one nested in an optional type, or the defaults.
+
+    A serialization alias is used as the attribute name if the Attribute does not set one.
+    """
     marks = [mark for mark in info.metadata if isinstance(mark, Attribute)] or list(_attributes_in(info.annotation))
     mark = marks[-1] if marks else Attribute()
     # Fields with serialization aliases are stored under their aliases.
@@ -410,7 +422,7 @@ def _attributes_in(annotation: Any) -> Iterator[Attribute]:
 
 
 def check_attribute(mark: Attribute, annotation: Any) -> None:
-    """Raise UnstorableTypeError for an unknown `kind` or `stored`, or if a type other than datetime has `stored`."""
+    """Raise UnstorableTypeError for invalid storage settings, such as `stored` on a type other than datetime."""
     if not (mark.name is None or (isinstance(mark.name, str) and mark.name)):
         raise UnstorableTypeError(f"Attribute({mark.name!r}) names no attribute", 'write Attribute("name")')
     if mark.kind is not None and mark.kind not in _KINDS:
@@ -424,7 +436,10 @@ def check_attribute(mark: Attribute, annotation: Any) -> None:
 
 
 def check_union_attributes(annotation: Any) -> None:
-    """Raise UnstorableTypeError for unions of models that rename fields, because the names to read are ambiguous."""
+    """Raise UnstorableTypeError for a union with a model whose fields have storage settings.
+
+    A stored map does not show which model of the union wrote it.
+    """
     annotation, _ = without_none(annotation)
     union = get_origin(annotation) in {Union, types.UnionType}
     for part in get_args(annotation) if get_origin(annotation) is not Literal else ():
@@ -440,13 +455,15 @@ def check_union_attributes(annotation: Any) -> None:
 
 
 def check_aliases(model: type[BaseModel]) -> None:
-    """Raise UnstorableTypeError for a model that writes aliases but does not read the original field names."""
+    """Raise UnstorableTypeError if a model has fields with aliases, but does not also accept the field
+    names as input.
+    """
     for name in model.model_fields:
         check_alias(model, name)
 
 
 def check_alias(model: type[BaseModel], name: str) -> None:
-    """Raise UnstorableTypeError for a field with an alias, unless the model also reads the original name."""
+    """Raise UnstorableTypeError if a field has an alias, and the model does not also accept the field name as input."""
     config = model.model_config
     if config.get("populate_by_name") or config.get("validate_by_name"):
         return
@@ -466,19 +483,20 @@ _READ_AS: tuple[tuple[tuple[type, ...], type], ...] = (
     ((datetime,), date),
     ((tuple,), list),
 )
-"""Types whose stored values are read back as values of another type."""
+"""Pairs of types whose values are stored, and the type that their stored values could be read back as."""
 _MAP_KEY_TYPES = (str, int, float, bool, Decimal, UUID, datetime, date, time, timedelta, Enum)
-"""Types of dict keys that can be restored from strings."""
+"""Types of dict keys that can be restored from map keys, which are strings."""
 _DECODING: tuple[tuple[type, str, str], ...] = (
     (EncodedBytes, "encoded bytes, as Base64Bytes, are", "use bytes, which are stored as they are"),
     (EncodedStr, "encoded text, as Base64Str, is", "use str, which is stored as it is"),
     (Json, "a Json is", "use the type of what its text holds"),
 )
-"""Annotations of types that decode their input, with an error and its fix. Stored values are already decoded."""
+"""Types that decode their input, each with an error message and a fix. Stored values are already decoded."""
 
 
 def check_decoding_types(annotation: Any, marks: Sequence[Any] = ()) -> None:
-    """Raise UnstorableTypeError for types that decode their input, including nested types.
+    """Raise UnstorableTypeError for types that decode their input, such as Base64Bytes and Json, including nested
+    types.
 
     `marks` is the metadata of the field.
     """
@@ -500,10 +518,9 @@ def check_decoding_types(annotation: Any, marks: Sequence[Any] = ()) -> None:
 
 
 def check_round_trip(annotation: Any) -> None:
-    """Raise UnstorableTypeError for ambiguous types.
+    """Raise UnstorableTypeError for types whose stored values are ambiguous, including nested types.
 
-    These are unions of types that are stored in the same way, and dicts whose keys cannot be restored. Nested types are
-    checked too.
+    These are unions of types that are stored in the same way, and dicts whose keys cannot be restored from strings.
     """
     annotation, _ = without_none(annotation)
     origin, parts = get_origin(annotation), get_args(annotation)
@@ -529,12 +546,14 @@ def _check_union(parts: tuple[Any, ...]) -> None:
 
 
 def _is_same_value(kind: type, read: type) -> bool:
-    """Return True if values of a type equal the values that are read back, as a member of a StrEnum equals a str."""
+    """Return True if values of type `kind` equal the values of type `read` that are read back, as a StrEnum member
+    equals a str.
+    """
     return issubclass(kind, read) and not issubclass(kind, datetime)
 
 
 def _check_map_keys(annotation: Any) -> None:
-    """Raise UnstorableTypeError for dict keys that cannot be restored from strings."""
+    """Raise UnstorableTypeError for a dict type whose keys cannot be restored from strings."""
     bare, optional = without_none(annotation)
     choices = get_args(bare) if get_origin(bare) is Literal else ()
     fits = (

@@ -1,11 +1,11 @@
 """Decoders and encoders of whole items, generated for the fields of one entity.
 
-A loop over fields costs more than the conversion of most values. The generated functions are straight-line code. An
-item whose attributes have their declared types is decoded with one lookup per field. For any other item, the function
-raises an error, and `keyplan.client.codec` decodes the item field by field.
+A loop over fields takes longer than the conversion of most values, so the generated functions are straight-line code.
+An item whose attributes have their declared types is decoded with one lookup per field. For any other item, the
+function raises an error, and `keyplan.client.codec` decodes the item field by field.
 
-If pydantic would return the decoded values unchanged, `item_reader` also creates the object without validation.
-Validation would otherwise take most of the time, only to check the same types again.
+If pydantic would return the decoded values unchanged, `item_reader` also creates the object without validation, which
+would otherwise take most of the time.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ ItemDecoder = Callable[[Mapping[str, Any]], dict[str, Any]]
 ItemEncoder = Callable[[Mapping[str, Any]], dict[str, AttributeValue]]
 ItemReader = Callable[[Mapping[str, Any]], Any]
 IRREGULAR = (KeyError, TypeError, ValueError, ArithmeticError, AttributeError)
-"""The exceptions that a decoder raises for an item that it cannot decode."""
+"""The exceptions that a generated decoder raises for an item that it cannot decode."""
 
 
 def item_decoder(fields: Sequence[StoredField]) -> ItemDecoder:
-    """Return a function that converts an item to field values, leaving out absent fields.
+    """Return a function that converts an item to a dict of field values, omitting absent fields.
 
     The function raises an exception in IRREGULAR if a required attribute is missing or an attribute has another type.
     """
@@ -57,7 +57,7 @@ def item_decoder(fields: Sequence[StoredField]) -> ItemDecoder:
 
 
 def _decoded(field: StoredField, place: int, stored: str) -> str:
-    """Return the expression that decodes a field."""
+    """Return the source expression that decodes a field. `stored` is the expression for the attribute value."""
     if plain_decoder(field) is None:
         return f"decode{place}({stored})"
     content = f"{stored}[{field.type_code!r}]"
@@ -82,8 +82,8 @@ def item_reader(
 ) -> ItemReader | None:
     """Return a function that converts an item to an object, or None if pydantic must validate the values.
 
-    `fields` are all fields of the model. `always` are the names of fields that regular items always have, even if they
-    are optional. The function passes irregular items to `otherwise`.
+    `fields` are all fields of the model. `always` are the names of fields whose attributes are always present, although
+    they may be optional. The function passes items that it cannot decode to `otherwise`.
     """
     if fields.keys() != model.model_fields.keys() or not _constructs_plainly(model):
         return None
@@ -137,7 +137,7 @@ def item_reader(
 
 
 _STATE = ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
-"""The parts of a pydantic object, as BaseModel.model_construct sets them."""
+"""The attributes that BaseModel.model_construct sets on an object."""
 _SETTINGS = frozenset(
     {
         "alias_generator",
@@ -155,11 +155,11 @@ _SETTINGS = frozenset(
         "validate_by_name",
     }
 )
-"""Settings of a model that do not affect values that already have the declared types."""
+"""Names of pydantic settings that do not affect the validation of values that already have the declared types."""
 
 
 def _constructs_plainly(model: type[BaseModel]) -> bool:
-    """Return True if validation of a model consists only of checks of single fields."""
+    """Return True if a model does not customize validation or construction."""
     rules = model.__pydantic_decorators__
     if rules.validators or rules.field_validators or rules.root_validators or rules.model_validators:
         return False
@@ -175,7 +175,9 @@ def _constructs_plainly(model: type[BaseModel]) -> bool:
 
 
 def _exact(field: StoredField, place: int, scope: dict[str, Any], content: str) -> str | None:
-    """Return the expression that converts an attribute's content to a field value, or None if pydantic is required."""
+    """Return the expression that converts an attribute's content to a field value, or None if pydantic must validate
+    it.
+    """
     annotation, _, marks = unwrap(field.info.annotation)
     if not all(isinstance(mark, Attribute) for mark in (*marks, *field.info.metadata)):
         return None
@@ -203,12 +205,15 @@ def _exact(field: StoredField, place: int, scope: dict[str, Any], content: str) 
 
 
 def _exact_member(annotation: Any) -> tuple[str, str] | None:
-    """Return the attribute type of a simple type, and an expression for its value with {} as the content."""
+    """Return the attribute type of a simple type, and an expression template in which {} stands for the content.
+
+    Return None for any other type.
+    """
     return _EXACT.get(annotation) if isinstance(annotation, type) and not get_args(annotation) else None
 
 
 def _choices(annotation: Any) -> dict[str, Any] | None:
-    """Return the values of a Literal or an Enum by their strings, or None if a value is not a string."""
+    """Return a dict from strings to the values of a Literal or Enum, or None if a value is not a string."""
     if get_origin(annotation) is Literal:
         choices = {value: value for value in get_args(annotation)}
     elif isinstance(annotation, type) and issubclass(annotation, Enum):
@@ -223,7 +228,7 @@ def _unsupported(text: str) -> Any:
 
 
 _TIMESTAMP_LENGTHS = frozenset({20, 24, 27})
-"""The lengths of timestamps in UTC with seconds, milliseconds and microseconds."""
+"""The lengths of ISO 8601 timestamps in UTC with second, millisecond and microsecond precision."""
 _TIMESTAMP = "(iso(t) if len(t := {}) in lengths and t[-1] == 'Z' and t[7] == '-' else unsupported(t))"
 
 
@@ -253,7 +258,7 @@ _EXACT: dict[type, tuple[str, str]] = {
     date: ("S", "date({})"),
     datetime: ("S", _TIMESTAMP),
 }
-"""Types whose values are valid as decoded: the attribute type, and the expression that decodes the content."""
+"""Maps each type that needs no validation to its attribute type and the expression that decodes the content."""
 _SCOPE: dict[str, Any] = {
     "Decimal": Decimal,
     "UUID": UUID,
@@ -271,13 +276,13 @@ class _Absent(NamedTuple):
     """The value of a field whose attribute is absent."""
 
     value: str
-    """The expression that creates the value."""
+    """The source expression that creates the value."""
     is_given: bool
-    """Whether pydantic counts the field as set. A field with its default value is not set."""
+    """Whether pydantic counts the field as set. A field with its default value does not count as set."""
 
 
 def _absent(field: StoredField, place: int, scope: dict[str, Any]) -> _Absent | None:
-    """Return the value for an absent attribute, or None if generated code cannot decode such an item."""
+    """Return the value of a field whose attribute is absent, or None if generated code cannot decode such an item."""
     info = field.info
     if field.is_set and not field.optional:
         return _Absent("frozenset()" if get_origin(field.annotation) is frozenset else "set()", is_given=True)
@@ -300,9 +305,9 @@ def _absent(field: StoredField, place: int, scope: dict[str, Any]) -> _Absent | 
 def item_encoder(
     fields: Sequence[StoredField], texts: Sequence[tuple[str, Callable[[Mapping[str, Any]], str]]] = ()
 ) -> ItemEncoder:
-    """Return a function that converts field values to an item, leaving out None and empty sets.
+    """Return a function that converts field values to an item, omitting None and empty sets.
 
-    `texts` maps attributes with strings built from several values to the functions that build them.
+    `texts` pairs each attribute that is built from several values with the function that builds its string.
     """
     scope: dict[str, Any] = {
         "encode_value": encode_value,
@@ -347,7 +352,7 @@ _SIMPLE_ENCODINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "L": (("value.__class__ is list", f"{{'L': {_MEMBERS}}}"),),
     "SS": (("value.__class__ is set and value", "encode_set(value)"),),
 }
-"""Tests for values that generated code can encode, with their attribute values, by attribute type."""
+"""Maps each attribute type to pairs of a test for a value and the expression that encodes such a value."""
 
 
 def _made(head: str, lines: Sequence[str], scope: dict[str, Any]) -> Any:

@@ -1,8 +1,8 @@
 """Storage formats of fields, and the conversion of Python values to attribute values and back.
 
-Values are encoded by their runtime type, so a value that pydantic accepted is stored unchanged. Numbers are exact: a
-Decimal keeps its digits, and a float uses its shortest representation. Timestamps are stored as strings that sort by
-time, or as whole units since 1970.
+Values are encoded according to their runtime type, so a value that pydantic accepted is stored unchanged. Numbers are
+exact: a Decimal keeps its digits, and a float uses its shortest representation. Timestamps are stored as strings that
+sort by time, or as whole units since 1970.
 """
 
 from __future__ import annotations
@@ -66,7 +66,10 @@ def timestamp_text(value: datetime, timespec: str = "microseconds") -> str:
 
 
 def epoch_units(value: datetime, per_second: int) -> str:
-    """Return the number of whole units between 1970 and a timestamp. Raises ValueError if it has no time zone."""
+    """Return the number of whole units since 1970, with `per_second` units in a second, as a string.
+
+    Raises ValueError for a timestamp without a time zone.
+    """
     _check_time_zone(value)
     delta = value - _EPOCH
     microseconds = (delta.days * 86_400 + delta.seconds) * 1_000_000 + delta.microseconds
@@ -74,7 +77,7 @@ def epoch_units(value: datetime, per_second: int) -> str:
 
 
 def timestamp_from_epoch(number: str, per_second: int) -> datetime:
-    """Return the timestamp for a number of units since 1970."""
+    """Return the timestamp for a number of units since 1970, with `per_second` units in a second."""
     return _EPOCH + timedelta(microseconds=int(Decimal(number) * 1_000_000 / per_second))
 
 
@@ -84,7 +87,7 @@ def _check_time_zone(value: datetime) -> None:
 
 
 def round_down(stored: StoredAs | None, value: datetime) -> datetime:
-    """Round a timestamp down to the precision with which it is stored, in whole units or microseconds."""
+    """Round a timestamp down to the precision of its storage format."""
     if stored is None:
         return value
     unit_us = 1_000_000 if stored in {"epoch_s", "iso_s"} else 1_000
@@ -92,7 +95,7 @@ def round_down(stored: StoredAs | None, value: datetime) -> datetime:
 
 
 def round_up(stored: StoredAs, value: Any) -> Any:
-    """Round a timestamp up to whole units. Values that are not datetimes are returned unchanged."""
+    """Round a timestamp up to the unit of its storage format. Return other values unchanged."""
     if not isinstance(value, datetime):
         return value
     unit_us = 1_000_000 if stored in {"epoch_s", "iso_s"} else 1_000
@@ -115,7 +118,7 @@ def encode_value(value: Any) -> AttributeValue:
 
 
 def encoder(annotation: Any, stored: StoredAs | None = None) -> Encoder:
-    """Return a function that encodes values of a type, or timestamps in a storage format."""
+    """Return a function that encodes values of a type or, with `stored`, timestamps in that storage format."""
     if stored is not None:
         return _TIMESTAMP_ENCODERS[stored]
     annotation, _ = without_none(annotation)
@@ -125,7 +128,7 @@ def encoder(annotation: Any, stored: StoredAs | None = None) -> Encoder:
 def member_encoder(annotation: Any, parts: Sequence[object], *, up: bool = False) -> Encoder:
     """Return a function that encodes values of a nested member of a type.
 
-    The member is identified by names and list positions. With `up`, timestamps are rounded up to their unit.
+    `parts` is the path of the member: names and list indexes. With `up`, timestamps are rounded up to their unit.
     """
     stored: StoredAs | None = None
     for part in parts:
@@ -152,7 +155,7 @@ def member_encoder(annotation: Any, parts: Sequence[object], *, up: bool = False
 
 
 def is_stored_as_absent(value: object) -> bool:
-    """Return True if a value is stored as an absent attribute."""
+    """Return True for None and empty sets, which are stored as absent attributes."""
     return value is None or (isinstance(value, (set, frozenset)) and not value)
 
 
@@ -187,7 +190,7 @@ def _member_encoders(model: type[BaseModel]) -> tuple[tuple[str, str, Encoder], 
 
 
 def _encode_text(value: Any) -> AttributeValue:
-    """Encode a str. Raises UnstorableTypeError for other types, which str() would convert."""
+    """Encode a str. Raises UnstorableTypeError for other types instead of converting them with str()."""
     if type(value) is str:
         return {"S": value}
     if not isinstance(value, str):
@@ -213,16 +216,16 @@ def encode_set(value: set[Any] | frozenset[Any]) -> AttributeValue:
 
 
 def _map_key(name: object) -> str:
-    """Return the map key for a dict key, which is the string that the value is stored as."""
+    """Return the map key, a string, for the key of a dict."""
     if isinstance(name, Enum):
         return _map_key(name.value)
     return timestamp_text(name) if isinstance(name, datetime) else str(name)
 
 
 def number_text(value: float | Decimal) -> str:
-    """Return a number as the string to send. Raises ValueError for nan and inf.
+    """Return a number as the string in an attribute value. Raises ValueError for nan and inf.
 
-    A Decimal is exact, and a float uses its shortest representation.
+    A Decimal keeps its digits, and a float uses its shortest representation.
     """
     if not (value.is_finite() if isinstance(value, Decimal) else math.isfinite(value)):
         raise ValueError(f"{value} cannot be stored: a Number is finite")
@@ -287,11 +290,11 @@ PLAIN_DECODERS: dict[str, Callable[[Any], Any]] = {
     "NS": lambda content: {_decode_number(member) for member in content},
     "BS": lambda content: {bytes(member) for member in content},
 }
-"""Decoders of the content of an attribute value, by its type."""
+"""Maps each DynamoDB type to the function that decodes the content of an attribute value."""
 
 
 def decoder(annotation: Any, stored: StoredAs | None = None) -> Decoder:
-    """Return a function that decodes stored values of a type for pydantic to validate."""
+    """Return a function that decodes the stored values of a type. pydantic then validates the decoded values."""
     if stored is not None:
         return _TIMESTAMP_DECODERS[stored]
     annotation, _ = without_none(annotation)
@@ -311,7 +314,7 @@ _TIMESTAMP_DECODERS: dict[StoredAs, Decoder] = {
 
 
 def _nested_decoder(annotation: Any) -> Decoder | None:
-    """Return a decoder for types with nested models that rename fields, or None for other types."""
+    """Return a decoder for a type that contains models, whose fields may have other stored names, or None."""
     origin, inner = get_origin(annotation) or annotation, get_args(annotation)
     if not isinstance(origin, type):
         return None
@@ -382,7 +385,10 @@ def _member_decoders(model: type[BaseModel]) -> tuple[tuple[str, str, Decoder, C
 
 
 def _absent_default(annotation: Any) -> Callable[[], Any] | None:
-    """Return a factory for the value of a required field whose attribute is absent: None or an empty set."""
+    """Return a function that creates the value of a field whose attribute is absent: None, or an empty set.
+
+    Return None if such a field has no value.
+    """
     if without_none(annotation)[1]:
         return lambda: None
     return set if is_set_type(annotation) else None
@@ -403,33 +409,35 @@ class StoredField:
     decode: Callable[[AttributeValue], Any]
     stored: StoredAs | None = None
     write_time: WriteEvent | None = None
-    """The event whose time is written to the field, or None if the field does not store a write time."""
+    """The event whose time the field stores, or None if it does not store a write time."""
 
     def __repr__(self) -> str:
         return f"<StoredField {self.name}: {self.type_code} {self.attribute}>"
 
     @cached_property
     def declared(self) -> DeclaredField:
-        """The declared type with choices and constraints, for use in templates."""
+        """The declared type with its choices and constraints, for use in key templates."""
         return DeclaredField.of(self.name, self.info.annotation, self.info)
 
     def encode_up(self, value: Any) -> AttributeValue:
-        """Encode a value, rounding timestamps up to the field's unit."""
+        """Encode a value. A timestamp is rounded up to the unit of its storage format."""
         return self.encode(value if self.stored is None else round_up(self.stored, value))
 
     @property
     def is_needed(self) -> bool:
-        """Whether an item without this attribute is unreadable: the field has no default and cannot be absent."""
+        """Whether every item must have the attribute, because the field has no default and cannot be None or an empty
+        set.
+        """
         return self.info.is_required() and not self.optional and not self.is_set
 
     @property
     def is_set(self) -> bool:
-        """Whether the field is a set, which is stored as an absent attribute while it is empty."""
+        """Whether the field is a set. An empty set is stored as an absent attribute."""
         return self.type_code in {"SS", "NS", "BS"}
 
 
 def stored_field(name: str, info: FieldInfo, *, ttl: str | None = None) -> StoredField:
-    """Return the stored form of a model field. `ttl` is the table's TTL attribute."""
+    """Return a model field with its storage format. `ttl` is the table's TTL attribute."""
     mark = attribute_of(info)
     attribute = mark.name or name
     annotation, optional = without_none(info.annotation)
@@ -457,21 +465,21 @@ def stored_field(name: str, info: FieldInfo, *, ttl: str | None = None) -> Store
 
 
 def plain_decoder(stored: StoredField) -> Callable[[Any], Any] | None:
-    """Return a fast decoder for the field's declared attribute type, or None if `stored.decode` is required.
+    """Return a fast decoder for the content of the field's attribute type, or None if `stored.decode` must be used.
 
-    `stored.decode` also decodes other attribute types, which pydantic then validates.
+    `stored.decode` also decodes other attribute types, whose values pydantic then validates.
     """
     return PLAIN_DECODERS.get(stored.type_code) if stored.decode is decode_value else None
 
 
 @lru_cache(maxsize=4096)
 def validator(stored: StoredField) -> Callable[[Any], Any]:
-    """Return a function that validates a value like the field's model. It raises ValueError for invalid values."""
+    """Return a function that validates a value as the field's model would. It raises ValueError for invalid values."""
     return _validator(stored.name, annotation_with_limits(stored.info))
 
 
 def amount_validator(stored: StoredField) -> Callable[[Any], Any]:
-    """Return a validator for an amount to add to a field. It checks the type, but not the constraints of the field."""
+    """Return a function that validates an amount to add to a field. It ignores the constraints of the field."""
     return validator(stored) if stored.stored is not None else _validator(stored.name, stored.annotation)
 
 

@@ -1,8 +1,9 @@
-"""Finite automata of languages, and the words that two automata share.
+"""Finite automata for regular languages, and the search for words that two automata share.
 
-A language is converted to an automaton with numbered states and without empty transitions. Two automata are explored
-together, and the first shared word found is a shortest one. An automaton may accept more than its language, because
-long runs count as endless, but never less. Therefore the absence of a shared word is a proof.
+A language is converted to an automaton with numbered states and without empty transitions. Two automata are explored in
+parallel, and the first shared word found is a shortest one. An automaton may accept more words than its language
+contains, because long repetitions count as unlimited, but never fewer. Therefore, if no shared word is found, none
+exists.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ Edge = tuple[CharSet, int]
 
 @dataclass(frozen=True)
 class Automaton:
-    """Finite automaton with numbered states, edges for each state, an initial state and accepting states."""
+    """A finite automaton with numbered states.
+
+    `edges` are the transitions of each state, `start` is the initial state, and `ends` are the accepting states.
+    """
 
     start: int
     edges: tuple[tuple[Edge, ...], ...]
@@ -30,7 +34,7 @@ class Automaton:
 
 
 class AutomatonBuilder:
-    """Builder that creates an automaton by appending parts."""
+    """Builder that creates an automaton for a concatenation of languages."""
 
     def __init__(self, barred: CharSet = _NOTHING) -> None:
         self._edges: list[list[Edge]] = [[]]
@@ -45,17 +49,18 @@ class AutomatonBuilder:
         return len(self._edges) - 1
 
     def add(self, language: Language) -> None:
-        """Append a word of a language."""
+        """Append a language: the automaton then accepts each of its words at this position."""
         self.end = self._added(language, self.end)
 
     def add_anything(self) -> None:
-        """Append any string, including the empty string."""
+        """Append the language of all strings, including the empty string."""
         self.add(Run(ANY, 0, None))
 
     def add_without(self, language: Language, delimiter: str, barred: CharSet) -> None:
-        """Append a string in which a parser finds no delimiter, not even across the end of the string.
+        """Append the words of a language in which a parser does not find the delimiter that follows them.
 
-        Characters in `barred` are excluded as well.
+        A word must not contain the delimiter, and must not end such that the delimiter is found too early. Words must
+        not contain characters in `barred` either.
         """
         builder = AutomatonBuilder(barred | CharSet.of(delimiter) if len(delimiter) == 1 else barred)
         builder.add(language)
@@ -63,7 +68,7 @@ class AutomatonBuilder:
         self.add_machine(_without(inner, delimiter) if len(delimiter) > 1 else inner)
 
     def add_machine(self, machine: Automaton) -> None:
-        """Append a word of another automaton."""
+        """Append the language of another automaton."""
         offset = len(self._edges)
         for edges in machine.edges:
             self._edges.append([(chars, target + offset) for chars, target in edges])
@@ -75,7 +80,7 @@ class AutomatonBuilder:
         self.end = end
 
     def machine(self) -> Automaton:
-        """Return the automaton without empty transitions and dead states."""
+        """Return the automaton, without empty transitions and dead states."""
         reach = [self._closure(state) for state in range(len(self._edges))]
         edges = tuple(
             tuple(edge for inner in reach[state] for edge in self._edges[inner]) for state in range(len(reach))
@@ -127,7 +132,7 @@ class AutomatonBuilder:
         return end
 
     def _add_words(self, texts: list[str], at: int, end: int) -> None:
-        """Add fixed strings between two states, sharing states for common prefixes."""
+        """Add paths for fixed strings between two states. Common prefixes share states."""
         reached = {"": at}
         for text in texts:
             for size in range(1, len(text) + 1):
@@ -136,7 +141,7 @@ class AutomatonBuilder:
             self._skips[reached[text]].append(end)
 
     def _repeated(self, low: int, high: int | None, at: int, part: CharSet | Language) -> int:
-        """Append a part or a single character between `low` and `high` times."""
+        """Append between `low` and `high` repetitions of a part to the state `at`, and return the final state."""
 
         def once(start: int) -> int:
             return self._step(start, part) if isinstance(part, CharSet) else self._added(part, start)
@@ -155,7 +160,7 @@ class AutomatonBuilder:
 
 
 def _trimmed(machine: Automaton) -> Automaton:
-    """Return the automaton without empty transitions and without edges into dead states."""
+    """Return the automaton without edges that have no characters or lead to dead states."""
     sources: dict[int, list[int]] = {}
     for state, leaving in enumerate(machine.edges):
         for chars, target in leaving:
@@ -172,14 +177,16 @@ def _trimmed(machine: Automaton) -> Automaton:
 
 
 def without_empty(machine: Automaton) -> Automaton:
-    """Return the automaton, excluding the empty word."""
+    """Return an automaton that accepts the same words, except the empty word."""
     if machine.start not in machine.ends:
         return machine
     return Automaton(len(machine.edges), (*machine.edges, machine.edges[machine.start]), machine.ends)
 
 
 def _without(machine: Automaton, delimiter: str) -> Automaton:
-    """Return an automaton of words followed by the delimiter, which occurs only at the end."""
+    """Return an automaton that accepts only the words in which the delimiter, appended to the word, first occurs at the
+    end.
+    """
     width = len(delimiter)
     singles = [CharSet.of(character) for character in dict.fromkeys(delimiter)]
     rest = ANY
@@ -200,14 +207,15 @@ def _without(machine: Automaton, delimiter: str) -> Automaton:
 
 
 def _overlap(text: str, delimiter: str) -> int:
-    """Return the length of the longest suffix of `text` that is a prefix of the delimiter."""
+    """Return the length of the longest suffix of `text` that is a prefix of `delimiter`."""
     return max(k for k in range(len(delimiter) + 1) if text.endswith(delimiter[:k]))
 
 
 def shared_words(left: Automaton, right: Automaton, *, visits: int = 1, variety: int = 1) -> Iterator[str]:
-    """Yield words that both automata accept, shortest first. It yields none only if no such word exists.
+    """Yield words that both automata accept, shortest first. If it yields no word, none exists.
 
-    Higher limits for visits per pair of states (`visits`) and for characters (`variety`) yield more words, but not all.
+    Higher limits yield more of the shared words, but not all. `visits` limits the visits to each pair of states, and
+    `variety` the number of example characters for each transition.
     """
     seen: Counter[tuple[int, int]] = Counter()
     waiting = deque([(left.start, right.start, "")])

@@ -1,9 +1,9 @@
-"""Encodings of field values in keys: errors, numbers, UUIDs, dates and times.
+"""Encodings of field values in keys: numbers, UUIDs, dates and times, and the errors that they raise.
 
 Dates and times are encoded with a fixed width, so that they sort by time. A datetime must have a UTC offset. Values are
 rounded down to the unit. The units s, ms and us are `reversible`: values with that precision can be decoded. The date,
-month, year, hour and minute of a datetime are periods and not reversible. Years 0001 to 9999 are supported. Seconds and
-milliseconds since 1970 are supported until the year 2286, and values outside this range are rejected.
+month, year, hour and minute of a datetime are periods, and not reversible. Years 0001 to 9999 are supported. Seconds
+and milliseconds since 1970 are supported until the year 2286, and values outside this range are rejected.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from keyplan.design.keys.languages import (
 
 
 class TemplateError(ValueError):
-    """Raised for an invalid template: bad syntax, an unknown field, or a field that its spec does not support.
+    """Raised for an invalid template: a syntax error, an unknown field, or a spec that does not support its field.
 
-    `position` is the offset in `text` of the first wrong character. `fix` describes how to resolve the error.
+    `position` is the offset in `text` of the first invalid character. `fix` describes how to resolve the error.
     """
 
     def __init__(self, text: str, position: int, problem: str, fix: str) -> None:
@@ -45,7 +45,7 @@ class TemplateError(ValueError):
 
 
 class EncodingError(ValueError):
-    """Raised if a spec does not support a field. The template code adds the position and raises TemplateError."""
+    """Raised if a spec does not support a field. The caller adds the position and raises TemplateError instead."""
 
     def __init__(self, problem: str, fix: str) -> None:
         super().__init__(f"{problem}: {fix}")
@@ -54,7 +54,10 @@ class EncodingError(ValueError):
 
 
 class KeyPartError(ValueError):
-    """Raised if a value cannot be used in a key. `delimiter` is set if the value could forge another key."""
+    """Raised if a value cannot be used in a key.
+
+    `delimiter` is set if the value contains the delimiter, so that its key could equal the key of other values.
+    """
 
     def __init__(self, field: str, value: Any, problem: str, delimiter: str | None = None) -> None:
         super().__init__(f"{field}={value!r} cannot be part of a key: {problem}")
@@ -65,7 +68,7 @@ class KeyPartError(ValueError):
 
 
 class MissingField(KeyError):  # noqa: N818  named after the state that it reports
-    """Raised if a field of a key has no value."""
+    """Raised if a field in a key has no value."""
 
     def __init__(self, field: str, template: str = "") -> None:
         super().__init__(field)
@@ -78,19 +81,19 @@ class MissingField(KeyError):  # noqa: N818  named after the state that it repor
 
 
 class Inline(NamedTuple):
-    """An encoding as a source code expression, with `v` as the value."""
+    """An encoding as source code, in which `v` stands for the value."""
 
     condition: str
-    """True for values that `text` encodes. `encode` encodes or rejects all other values."""
+    """An expression that is true for the values that `text` can encode. All other values are passed to `encode`."""
     text: str
-    """The replacement field of an f-string."""
+    """The replacement field for use in an f-string."""
     is_number: bool = False
-    """Whether the text is always a number: ASCII and not empty."""
+    """Whether the encoded string is always a number, and therefore ASCII and not empty."""
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """Conversion of the values of one field to strings.
+    """Conversion of the values of one field to strings in a key.
 
     `encode` raises KeyPartError or MissingField. `decode` is the inverse and raises ValueError for a string that no
     value produces. If the encoding is not `reversible`, `decode` returns one of the values that produce the string; for
@@ -99,10 +102,10 @@ class Encoding:
     precise values are rounded down. `choices` are all possible strings, if there are few. `min_bytes` and `max_bytes`
     are UTF-8 lengths, or None for unlimited.
 
-    `language` contains the string of every valid value. `pattern` (a regular expression) and `reachable` contain every
-    string and character of any value of the type. They differ if a language is `declared`: narrowed by lengths, a
-    pattern or a range, which rendering does not check. `inline` is a source code expression that encodes most values,
-    for the generated functions of templates.
+    `language` contains the strings of all valid values. `pattern`, a regular expression, matches the strings of all
+    values of the type, and `reachable` contains their characters. They differ from `language` if it is `declared`:
+    narrowed by lengths, a pattern or a range, which rendering does not check. `inline` is source code that encodes most
+    values, for the generated functions of templates.
     """
 
     name: str
@@ -123,27 +126,27 @@ class Encoding:
 
     @property
     def width(self) -> int | None:
-        """The number of characters of every encoded value, valid or not, or None if it varies."""
+        """The length in characters of the strings of all values, whether valid or not, or None if it varies."""
         return None if self.declared else self.valid_width
 
     @property
     def valid_width(self) -> int | None:
-        """The number of characters of every encoded valid value, or None if it varies."""
+        """The length in characters of the strings of all valid values, or None if it varies."""
         low, high = lengths_of(self.language)
         return low if low == high else None
 
     @property
     def chars(self) -> CharSet:
-        """The characters in the encoded strings of valid values."""
+        """The characters that occur in the strings of valid values."""
         return chars_of(self.language)
 
     @property
     def first(self) -> CharSet:
-        """The first characters of the encoded strings of any value of the type."""
+        """The first characters of the strings of all values of the type, whether valid or not."""
         return first_of(self.language) if self.reachable == self.chars else self.reachable
 
     def exact(self, value: Any) -> bool:
-        """Return True if no other value has the same string, which is False for a timestamp that must be rounded."""
+        """Return True if no other value has the same string. Return False for a timestamp that is rounded."""
         if self.reversible and self.rounds_to is None:
             return True
         # In UTC, because local times are ambiguous in the hour that a clock shows twice.
@@ -163,7 +166,7 @@ def encoding_of(
     choices: tuple[str, ...] | None = None,
     rounds_to: str | None = None,
 ) -> Encoding:
-    """Return an encoding with the sizes and characters computed from its language."""
+    """Return an encoding whose sizes and characters are computed from its language."""
     low, high = bytes_of(language)
     reachable = chars_of(language)
     return Encoding(
@@ -173,7 +176,7 @@ def encoding_of(
 
 
 def wrong_type(field: DeclaredField, value: Any, wanted: str) -> Exception:
-    """Return the error for a value of the wrong type, or MissingField for None."""
+    """Return KeyPartError for a value of the wrong type, or MissingField if the value is None."""
     if value is None:
         return MissingField(field.name)
     return KeyPartError(field.name, value, f"it is {type(value).__name__}, and {wanted} is needed")
@@ -186,7 +189,7 @@ _UUID_PARTS = (8, 4, 4, 4, 12)
 
 
 def int_encoding(field: DeclaredField) -> Encoding:
-    """Return the encoding of an int in decimal. Strings do not sort like numbers: "10" < "9"."""
+    """Return the encoding of an int in decimal. Its strings do not sort like numbers, because "10" < "9"."""
 
     def encode(value: Any) -> str:
         if type(value) is not int:
@@ -203,7 +206,9 @@ def int_encoding(field: DeclaredField) -> Encoding:
 
 
 def padded_encoding(field: DeclaredField, width: int) -> Encoding:
-    """Return the encoding of a non-negative int as `width` zero-padded digits. It preserves the order of numbers."""
+    """Return the encoding of a non-negative int with `width` zero-padded digits, which preserves the order
+    of numbers.
+    """
     if width > _MAX_DIGITS:
         raise EncodingError(f"0{width}d is wider than a number can be", f"use at most 0{_MAX_DIGITS}d")
     limit = 10**width
@@ -224,7 +229,7 @@ def padded_encoding(field: DeclaredField, width: int) -> Encoding:
 
 
 def uuid_encoding(field: DeclaredField) -> Encoding:
-    """Return the encoding of a UUID as 36 lowercase characters. It preserves the order of the 128 bits."""
+    """Return the encoding of a UUID with 36 lowercase characters, which preserves the order of UUIDs."""
 
     def encode(value: Any) -> str:
         if not isinstance(value, UUID):
@@ -239,7 +244,7 @@ def uuid_encoding(field: DeclaredField) -> Encoding:
 
 
 def _int_of(field: DeclaredField, value: Any) -> int:
-    """Return the int for a value that may be an IntEnum member. A bool is rejected."""
+    """Return an int or IntEnum member as an int. Raises KeyPartError for a bool and for other types."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise wrong_type(field, value, "an int")
     if field.choices is not None and value not in field.choices:
@@ -248,7 +253,7 @@ def _int_of(field: DeclaredField, value: Any) -> int:
 
 
 def _choice_of_number(field: DeclaredField, number: int) -> Any:
-    """Return the number, or the member of the field's Enum with that value. Raises ValueError if there is none."""
+    """Return the number or, for an Enum, the member with that value. Raises ValueError if no member has it."""
     if field.choices is None:
         return number
     for choice in field.choices:
@@ -258,7 +263,9 @@ def _choice_of_number(field: DeclaredField, number: int) -> Any:
 
 
 def _digits_between(minimum: int | None, maximum: int | None) -> Language:
-    """Return the language of all ints in the range by number of digits. It may contain more ints, but never fewer."""
+    """Return a language that contains all ints in the range. It may contain other ints with the same number
+    of digits.
+    """
     options: list[Language] = []
     if (minimum is None or minimum <= 0) and (maximum is None or maximum >= 0):
         options.append(Word("0"))
@@ -280,7 +287,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class TimeUnit:
-    """A time precision and its format. `write` formats a UTC timestamp or a date, and `read` is the inverse."""
+    """A precision of dates and times, with its string format.
+
+    `write` formats a UTC timestamp or a date, and `read` is the inverse.
+    """
 
     name: str
     rounds_to: str | None
@@ -327,7 +337,10 @@ _SECOND_PATTERN = _DAY_PATTERN + "T[0-9]{2}:[0-9]{2}:[0-9]{2}"
 
 
 def _iso_unit(decimals: int, name: str, rounds_to: str | None) -> TimeUnit:
-    """Return an ISO 8601 unit with the given decimals of a second. Manual formatting is twice as fast as isoformat."""
+    """Return an ISO 8601 unit with the given number of decimal places in the seconds.
+
+    The string is formatted without isoformat, which takes twice as long.
+    """
     shape = "%04d-%02d-%02dT%02d:%02d:%02d" + (f".%0{decimals}d" if decimals else "") + "Z"
     unit = 10 ** (6 - decimals)  # microseconds per unit of the last decimal
 
@@ -359,7 +372,10 @@ def _epoch_unit(unit: timedelta, width: int, name: str, rounds_to: str) -> TimeU
 
 
 def _period_unit(name: str, length: int, rest: str, language: Language, pattern: str) -> TimeUnit:
-    """Return a unit for the first `length` characters of ISO 8601. Appending `rest` gives the start of the period."""
+    """Return a unit whose strings are the first `length` characters of an ISO 8601 timestamp.
+
+    A string followed by `rest` is the start of the period.
+    """
 
     def write(timestamp: date) -> str:
         return timestamp.isoformat()[:length]
@@ -381,11 +397,11 @@ YEAR = _period_unit("year", 4, "-01-01T00:00:00Z", _YEAR, "[0-9]{4}")
 HOUR = _period_unit("hour", 13, ":00:00Z", _TO_HOUR, _DAY_PATTERN + "T[0-9]{2}")
 MINUTE = _period_unit("minute", 16, ":00Z", _TO_MINUTE, _DAY_PATTERN + "T[0-9]{2}:[0-9]{2}")
 PERIODS_S = {YEAR.name: 31_536_000, MONTH.name: 2_592_000, DATE.name: 86_400, HOUR.name: 3_600, MINUTE.name: 60}
-"""The length of each period in seconds, with months of 30 days and years of 365."""
+"""The length of each period in seconds. A month counts as 30 days, and a year as 365 days."""
 
 
 def time_encoding(field: DeclaredField, unit: TimeUnit) -> Encoding:
-    """Return the encoding of a date or datetime field with a precision."""
+    """Return the encoding of a date or datetime field with the precision of `unit`."""
     if field.type is date:
         return _date_encoding(field, unit)
     return _datetime_encoding(field, unit)

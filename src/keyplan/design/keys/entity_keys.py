@@ -1,4 +1,6 @@
-"""Keys of entities in the table and in each index, from templates or stored fields, and sparse index conditions."""
+"""Keys of entities in the table and in each index, built from templates or stored fields, and sparse index
+conditions.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from keyplan.design.schema import Index, Schema
 
 @dataclass(frozen=True)
 class Attr:
-    """A key attribute that contains a stored field instead of a templated string."""
+    """A key attribute that is a stored field instead of a templated string."""
 
     field: str
 
@@ -29,7 +31,7 @@ KeyParts = KeyPart | tuple[KeyPart, ...]
 
 @dataclass(frozen=True)
 class KeySpec:
-    """A key as written in the source code of a declaration."""
+    """A key as it is declared in source code."""
 
     partition: tuple[KeyPart, ...]
     sort: tuple[KeyPart, ...]
@@ -39,9 +41,9 @@ class KeySpec:
 
 @checked_call
 def key(pk: KeyParts, sk: KeyParts | None = None, *, only_if: Condition | None = None) -> KeySpec:
-    """Declare the key of an entity with templates such as "TASK#{task_id}", or attr("points") for a stored field.
+    """Declare the key of an entity with templates such as "TASK#{task_id}", or with attr("points") for a stored field.
 
-    `only_if` is for indexes: the entity is in the index only while this condition is true.
+    `only_if` is for keys in indexes: an item is in the index only while this condition is true.
     """
     partition = pk if isinstance(pk, tuple) else (pk,)
     sort = () if sk is None else sk if isinstance(sk, tuple) else (sk,)
@@ -58,14 +60,14 @@ def key(pk: KeyParts, sk: KeyParts | None = None, *, only_if: Condition | None =
 
 @checked_call
 def attr(field: str) -> Attr:
-    """Use the stored value of a field in a key, such as a Number to sort by."""
+    """Use a field's stored attribute as a key attribute, for example to sort by a Number."""
     check_text("attr", field)
     return Attr(field)
 
 
 @dataclass(frozen=True, eq=False)
 class BoundKeyAttribute:
-    """A key attribute that is made from a template or a stored field."""
+    """A key attribute that is built from a template or is a stored field."""
 
     attribute: str
     template: BoundTemplate | None = None
@@ -76,7 +78,7 @@ class BoundKeyAttribute:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields of the key."""
+        """The names of the fields in the attribute, in order."""
         if self.template is not None:
             return tuple(dict.fromkeys(self.template.fields))
         return (self.field.name,) if self.field is not None else ()
@@ -88,12 +90,12 @@ class BoundKeyAttribute:
 
     @property
     def text(self) -> str:
-        """The text of the attribute in documentation."""
+        """The template, or the field name, as shown in documentation."""
         return self.template.text if self.template is not None else "{" + ", ".join(self.fields) + "}"
 
 
 def key_text(parts: Iterable[BoundKeyAttribute]) -> str:
-    """Return key attributes as they are written in messages, such as PK = USER#{user_id}, SK = METADATA."""
+    """Format key attributes for messages, as in PK = USER#{user_id}, SK = METADATA."""
     return ", ".join(f"{part.attribute} = {part.text}" for part in parts)
 
 
@@ -113,22 +115,22 @@ class BoundKey:
 
     @property
     def text(self) -> str:
-        """The text of the key in messages."""
+        """The key as shown in messages."""
         return key_text(self.attributes)
 
     @property
     def attributes(self) -> tuple[BoundKeyAttribute, ...]:
-        """The key attributes, starting with the partition key."""
+        """The attributes of the partition key, followed by those of the sort key."""
         return (*self.partition, *self.sort)
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields of the key, in order."""
+        """The names of the fields in the key, in order."""
         return tuple(dict.fromkeys(name for part in self.attributes for name in part.fields))
 
     @property
     def depends_on(self) -> tuple[str, ...]:
-        """The fields that determine the value of the key and whether the key exists."""
+        """The names of the fields in the key and in its condition."""
         return tuple(dict.fromkeys((*self.fields, *(path.field for path in paths_of(self.only_if)))))
 
 
@@ -142,7 +144,7 @@ class BoundIndexKey(BoundKey):
 def bind_key(
     spec: KeySpec, index: Index | None, schema: Schema, fields: Mapping[str, StoredField], entity: str
 ) -> BoundKey:
-    """Bind a declared key to the key attributes of a table or index and to the fields of an entity."""
+    """Bind a declared key to the key attributes of an index, or of the table, and to the fields of an entity."""
     partition = index.partition if index is not None else (schema.partition,)
     sort = index.sort if index is not None else schema.key[1:]
     what = schema.where(index)
@@ -167,9 +169,9 @@ def bind_stored_key(
     place: Place,
     primary: BoundKey | None = None,
 ) -> BoundKey | None:
-    """Return a key whose attributes are stored fields, or None if the entity does not have one of the fields.
+    """Return a key whose attributes are all stored fields, or None if the entity does not have one of these fields.
 
-    An index can also use attributes of the primary key, as every local secondary index does.
+    An index key can also use attributes of the primary key, as the key of every local secondary index does.
     """
     parts = {field.attribute: BoundKeyAttribute(field.attribute, field=field) for field in fields.values()}
     parts.update({part.attribute: part for part in (primary.attributes if primary is not None else ())})
@@ -183,7 +185,7 @@ def bind_stored_key(
 def _bound(
     index: Index | None, parts: Sequence[BoundKeyAttribute], partition: int, only_if: Condition | None, place: Place
 ) -> BoundKey:
-    """Return the key with these attributes. The first `partition` attributes are the partition key."""
+    """Return a key with these attributes, of which the first `partition` form the partition key."""
     arguments = tuple(parts[:partition]), tuple(parts[partition:]), only_if, place
     return BoundKey(None, *arguments) if index is None else BoundIndexKey(index, *arguments)
 
@@ -217,7 +219,7 @@ def _attribute(
 
 
 def bind_template(text: str, fields: Mapping[str, DeclaredField], place: Place) -> BoundTemplate:
-    """Bind a template to fields. Raises DesignError that points at the invalid part of the template."""
+    """Parse a template and bind it to fields. Raises DesignError, which points at the invalid part of the template."""
     try:
         return parse(text).bind(fields)
     except TemplateError as error:
@@ -230,7 +232,9 @@ def bind_template(text: str, fields: Mapping[str, DeclaredField], place: Place) 
 
 
 def _placeholder_width(text: str, start: int) -> int:
-    """Return the width of the invalid part of a template: a placeholder, its name or spec, or one character."""
+    """Return the length of the invalid part that starts at `start`: a placeholder, its name or spec, or one
+    character.
+    """
     end = text.find("}", start)
     if end < 0:
         return 1
@@ -240,12 +244,12 @@ def _placeholder_width(text: str, start: int) -> int:
 
 
 def declared_fields(fields: Mapping[str, StoredField]) -> dict[str, DeclaredField]:
-    """Return the declared types of the fields, for use in templates."""
+    """Return the declared type of each field, for use in templates."""
     return {name: field.declared for name, field in fields.items()}
 
 
 def find_index(schema: Schema, name: str, place: Place) -> Index:
-    """Return the index with a name. Raises DesignError at the given location if the table has no such index."""
+    """Return the index with this name. Raises DesignError at the given location if the table has no such index."""
     index = schema.index(name)
     if index is None:
         known = ", ".join(one.name for one in schema.indexes) or "none"
