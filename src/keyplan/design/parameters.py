@@ -1,4 +1,4 @@
-"""Stand-ins for the parameters of a pattern, with which its body runs once at declaration.
+"""Stand-ins for the parameters of a pattern. The pattern's body runs once with them, at its declaration.
 
 A body states which items it reads or writes, and it cannot depend on argument values. A stand-in rejects every
 operation on its value (comparison, branch, formatting, arithmetic) with an error that shows the location and a fix.
@@ -28,7 +28,7 @@ _FIX_COMPUTE = "compute the value before the call and pass it as a parameter"
 
 
 class Param:
-    """A parameter of a pattern or, with a path, an attribute of the parameter."""
+    """A stand-in for a parameter of a pattern or, if it has a path, for an attribute of the parameter."""
 
     # Private names, so that every field of an entity is available under its own name.
     __slots__ = ("_annotation", "_name", "_path")
@@ -108,7 +108,10 @@ class Param:
 
 
 class Each:
-    """Several values, each with its own request or key. In `is_in`, a single condition contains all values."""
+    """Several values in place of one.
+
+    In a key, each value gets its own request or key. In `is_in`, one condition contains all values.
+    """
 
     __slots__ = ("values",)
 
@@ -130,7 +133,7 @@ def each(values: Iterable[T]) -> T:
     """Pass several values where a pattern expects a single value.
 
     In a key, one request is sent for each value, and the results are merged in order. In `F.field.is_in(...)`, the
-    condition matches any of the 1 to 100 values.
+    condition matches any of the values, of which there can be 1 to 100.
     """
     values = values if isinstance(values, (Param, str, bytes)) or not isinstance(values, Iterable) else tuple(values)
     if not isinstance(values, (Param, tuple)) or (isinstance(values, tuple) and not values):
@@ -144,23 +147,23 @@ def every_shard() -> Any:
 
 
 Source = Any
-"""The source of a value in a call: a Param, an Each, an EveryShard, or a constant."""
+"""Where a call gets a value from: a Param, an Each, an EveryShard, or a constant."""
 WRITE_TIME = Param("time of the write", datetime)
-"""The source of fields that are declared with Created() or Updated(): a connection adds the time to the arguments."""
+"""The parameter for fields declared with Created() or Updated(). A connection adds the time to the arguments."""
 CALL_SOURCES = (Param, Each, EveryShard)
-"""Types of sources whose values come from a call. All other sources are constants."""
+"""The types of values that come from the arguments of a call. Values of other types are constants."""
 
 
 def annotation_of(source: Source) -> Any:
-    """Return the annotation of a parameter, or of the model attribute that it leads to, without Unset.
+    """Return the annotation of a parameter, or of the attribute at its path, without Unset.
 
-    Returns None without an annotation.
+    Return None if it has no annotation.
     """
     return without_unset(_declared_annotation(source))
 
 
 def may_be_unset(source: Source) -> bool:
-    """Return True if the annotation of a parameter, or of the model attribute that it leads to, contains Unset."""
+    """Return True if the annotation of a parameter, or of the attribute at its path, contains Unset."""
     annotation = _declared_annotation(source)
     return without_unset(annotation) is not annotation
 
@@ -179,7 +182,7 @@ def _declared_annotation(source: Source) -> Any:
 
 
 def is_never_none(source: Source) -> bool:
-    """Return True if the annotation of a parameter excludes None and empty sets, so that a value is always stored."""
+    """Return True if a parameter's annotation excludes None and empty sets, so that its value is always stored."""
     return _is_always_stored(annotation_of(source))
 
 
@@ -194,11 +197,11 @@ def _is_always_stored(annotation: Any) -> bool:
 
 
 _ALWAYS_STORED = (str, bytes, int, float, Decimal, date, time, timedelta, UUID, Enum, list, tuple, dict)
-"""Types whose values are always stored. Values of other types may be None or an empty set."""
+"""Types whose values are never None or an empty set, which are stored as absent attributes."""
 
 
 def value_of(source: Source, arguments: Mapping[str, Any]) -> Any:
-    """Return the value of a source in a call, or the tuple of values of an Each."""
+    """Return the value of a parameter or constant in a call. For an Each, return a tuple of its values."""
     if isinstance(source, Each):
         if isinstance(source.values, tuple):
             return tuple(value_of(value, arguments) for value in source.values)
@@ -212,7 +215,7 @@ def value_of(source: Source, arguments: Mapping[str, Any]) -> Any:
 
 
 def substitute(source: Source, given: Mapping[str, Source]) -> Source:
-    """Return the source of a transaction step in terms of the sources that the transaction passes to it."""
+    """Replace a parameter of a pattern by the parameter or constant that a transaction passes for it."""
     if isinstance(source, Each):
         return Each(substitute(source.values, given)) if isinstance(source.values, Param) else source
     if not isinstance(source, Param) or source._name not in given:

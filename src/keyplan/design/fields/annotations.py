@@ -546,8 +546,9 @@ def _check_union(parts: tuple[Any, ...]) -> None:
 
 
 def _is_same_value(kind: type, read: type) -> bool:
-    """Return True if values of type `kind` equal the values of type `read` that are read back, as a StrEnum member
-    equals a str.
+    """Return True if values of type `kind` equal the values that are read back as type `read`.
+
+    For example, a member of a StrEnum equals a str.
     """
     return issubclass(kind, read) and not issubclass(kind, datetime)
 

@@ -232,9 +232,7 @@ def bind_template(text: str, fields: Mapping[str, DeclaredField], place: Place) 
 
 
 def _placeholder_width(text: str, start: int) -> int:
-    """Return the length of the invalid part that starts at `start`: a placeholder, its name or spec, or one
-    character.
-    """
+    """Return the length of the placeholder, field name or spec at `start`, or 1 for other invalid text."""
     end = text.find("}", start)
     if end < 0:
         return 1

@@ -1,13 +1,14 @@
-"""Sets of characters, and regular languages as small trees that describe the strings of template placeholders.
+r"""Sets of characters, and regular languages that describe the strings of template placeholders.
 
-A language may contain more strings than an encoding produces, but never fewer. Therefore the result that two templates
-share no key is a proof (see `overlaps`). Characters are ranges of code points in the order of their UTF-8 bytes, which
-is how DynamoDB sorts Strings. No set contains surrogates, because Strings cannot contain them.
+A language may contain more strings than an encoding produces, but never fewer. Therefore, if the languages of two
+templates share no string, the templates share no key (see `overlaps`). Characters are ranges of code points in the
+order of their UTF-8 bytes, which is how DynamoDB sorts Strings. No set contains surrogates, because Strings cannot
+contain them.
 
 `pattern_language` parses the `pattern` of a field. pydantic searches for a pattern with Rust's regex crate: `$` is the
 end of the text, and a pattern without the anchors ^ or $ matches anywhere in the text. Literals, classes, groups,
-alternatives and repetition are supported. A class such as \\d includes every non-ASCII character. With any other
-syntax, such as flags, word boundaries or lookaround, the field counts as an arbitrary string.
+alternatives and repetition are supported. A class such as \d includes every non-ASCII character. With any other syntax,
+such as flags, word boundaries or lookaround, the field counts as an arbitrary string.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ _PLAIN = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-_.~:/#"
 
 @dataclass(frozen=True)
 class CharSet:
-    """A set of characters: disjoint, inclusive ranges of code points in ascending order."""
+    """A set of characters, stored as disjoint, inclusive ranges of code points in ascending order."""
 
     ranges: tuple[tuple[int, int], ...]
 
     @classmethod
     def of(cls, characters: str) -> CharSet:
-        """Return the set of the given characters."""
+        """Return the set of the characters in a string."""
         return _joined([(ord(character), ord(character)) for character in characters])
 
     @classmethod
@@ -49,17 +50,17 @@ class CharSet:
         return _joined([*self.ranges, *other.ranges])
 
     def meet(self, other: CharSet) -> CharSet:
-        """Return the intersection of the two sets."""
+        """Return the intersection of this set and another set."""
         pairs = ((max(a, c), min(b, d)) for a, b in self.ranges for c, d in other.ranges)
         return CharSet(tuple((low, high) for low, high in pairs if low <= high))
 
     def minus(self, other: CharSet) -> CharSet:
-        """Return the characters of this set that are not in the other set."""
+        """Return the characters of this set that are not in another set."""
         return self.meet(other.complement)
 
     @cached_property
     def complement(self) -> CharSet:
-        """Return all characters that are not in this set and that a String can contain."""
+        """The characters that are valid in a String and not in this set."""
         gaps, following = [], 0
         for low, high in sorted([*self.ranges, _SURROGATES]):
             if low > following:
@@ -81,27 +82,27 @@ class CharSet:
 
     @property
     def most_bytes(self) -> int:
-        """The number of UTF-8 bytes of the longest character."""
+        """The maximum number of UTF-8 bytes per character."""
         return utf8_bytes(self.highest) if self.ranges else 0
 
     @property
     def least_bytes(self) -> int:
-        """The number of UTF-8 bytes of the shortest character."""
+        """The minimum number of UTF-8 bytes per character."""
         return utf8_bytes(self.lowest) if self.ranges else 0
 
     def examples(self, count: int) -> str:
-        """Return up to `count` characters of the set, preferring readable ones. The set must not be empty."""
+        """Return up to `count` characters of the set, the most readable first. The set must not be empty."""
         plain = islice((character for character in _PLAIN if character in self), count)
         return "".join(plain) or chr(self.lowest)
 
 
 def utf8_bytes(point: int) -> int:
-    """Return the number of UTF-8 bytes of a code point, from 1 to 4."""
+    """Return the number of bytes, from 1 to 4, that encode a code point in UTF-8."""
     return 1 + (point > 0x7F) + (point > 0x7FF) + (point > 0xFFFF)
 
 
 def next_character(character: str) -> str | None:
-    """Return the next character that a String can contain, or None after the last character."""
+    """Return the next character that is valid in a String, or None for the last one."""
     point = ord(character) + 1
     if point > HIGHEST:
         return None
@@ -109,7 +110,7 @@ def next_character(character: str) -> str | None:
 
 
 def previous_character(character: str) -> str | None:
-    """Return the previous character, or None before the first character."""
+    """Return the previous character that is valid in a String, or None for the first one."""
     point = ord(character) - 1
     if point < 0:
         return None
@@ -133,14 +134,14 @@ LETTERS = CharSet.between("a", "z") | CharSet.between("A", "Z")
 
 @dataclass(frozen=True)
 class Word:
-    """A fixed string."""
+    """The language of one fixed string."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Run:
-    """Between `low` and `high` characters of one set. None means unlimited."""
+    """The language of strings with `low` to `high` characters from one set. A `high` of None means unlimited."""
 
     chars: CharSet
     low: int
@@ -149,21 +150,21 @@ class Run:
 
 @dataclass(frozen=True)
 class Chain:
-    """A sequence of parts."""
+    """The concatenation of several languages."""
 
     parts: tuple[Language, ...]
 
 
 @dataclass(frozen=True)
 class OneOf:
-    """A choice between several options."""
+    """The union of several languages."""
 
     options: tuple[Language, ...]
 
 
 @dataclass(frozen=True)
 class Repeat:
-    """A part that is repeated between `low` and `high` times. None means unlimited."""
+    """A language repeated `low` to `high` times. A `high` of None means unlimited."""
 
     part: Language
     low: int
@@ -175,12 +176,12 @@ EMPTY_TEXT = Word("")
 
 
 def words(texts: tuple[str, ...]) -> Language:
-    """Return the language of exactly these strings."""
+    """Return the language that consists of exactly these strings."""
     return OneOf(tuple(Word(text) for text in texts))
 
 
 def chars_of(language: Language) -> CharSet:
-    """Return every character that occurs in strings of the language."""
+    """Return all characters that occur in the strings of a language."""
     match language:
         case Word(text):
             return CharSet.of(text)
@@ -193,7 +194,7 @@ def chars_of(language: Language) -> CharSet:
 
 
 def first_of(language: Language) -> CharSet:
-    """Return every first character of strings of the language."""
+    """Return all characters with which strings of a language can start."""
     match language:
         case Word(text):
             return CharSet.of(text[:1])
@@ -217,7 +218,7 @@ def _first_of_chain(parts: tuple[Language, ...]) -> CharSet:
 
 
 def lengths_of(language: Language) -> tuple[int, int | None]:
-    """Return the minimum and maximum number of characters of a string. A maximum of None means unlimited."""
+    """Return the minimum and maximum number of characters in a string of a language. None means unlimited."""
     match language:
         case Word(text):
             return len(text), len(text)
@@ -233,7 +234,7 @@ def lengths_of(language: Language) -> tuple[int, int | None]:
 
 
 def bytes_of(language: Language) -> tuple[int, int | None]:
-    """Return the minimum and maximum number of UTF-8 bytes of a string. A maximum of None means unlimited."""
+    """Return the minimum and maximum number of UTF-8 bytes in a string of a language. None means unlimited."""
     match language:
         case Word(text):
             return len(text.encode()), len(text.encode())
@@ -269,11 +270,14 @@ _SPECIAL = frozenset("()[]{}*+?|^$\\.")
 
 
 class _NotUnderstoodError(Exception):
-    """Raised if the expression uses unsupported syntax."""
+    """Raised if a regular expression uses unsupported syntax."""
 
 
 def pattern_language(pattern: str) -> Language | None:
-    """Return a language that contains all strings in which the pattern matches, or None for unsupported syntax."""
+    """Return a language that contains every string in which the pattern matches.
+
+    Return None if the pattern uses unsupported syntax.
+    """
     reader = _Reader(pattern)
     try:
         language = reader.alternatives(outermost=True)
@@ -284,21 +288,21 @@ def pattern_language(pattern: str) -> Language | None:
 
 
 class _Reader:
-    """Parser that reads an expression from left to right."""
+    """Parser that reads a regular expression from left to right."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
 
     def alternatives(self, *, outermost: bool) -> Language:
-        """Parse branches separated by bars. Anchors are supported only at the top level."""
+        """Parse alternatives separated by bars. Anchors are supported only in the outermost group."""
         options = [self._branch(outermost=outermost)]
         while self._took("|"):
             options.append(self._branch(outermost=outermost))
         return options[0] if len(options) == 1 else OneOf(tuple(options))
 
     def expect_end(self) -> None:
-        """Raise an error if unparsed text remains."""
+        """Raise an error if part of the expression has not been parsed."""
         if self._at < len(self._text):
             raise _NotUnderstoodError
 
@@ -368,10 +372,7 @@ class _Reader:
         return int(least), (int(most) if most else None) if comma else int(least)
 
     def _class(self) -> CharSet:
-        """Parse a bracketed character class.
-
-        Its characters are an upper bound, or a lower bound if the class is negated.
-        """
+        """Parse a character class in brackets. The result contains at least the characters that the class matches."""
         negated = self._took("^")
         wide, narrow = CharSet(()), CharSet(())
         first = True
@@ -400,7 +401,7 @@ class _Reader:
         return (CharSet.of(character),) * 2
 
     def _escape(self) -> tuple[CharSet, CharSet]:
-        """Return an upper and a lower bound for the characters of an escape."""
+        """Parse an escape, and return an upper and a lower bound for the characters that it matches."""
         character = self._next()
         named = _NAMED.get(character.lower())
         if named is not None:

@@ -1,11 +1,11 @@
 """Checks of whether two key templates can produce the same key, and which other keys a prefix or range returns.
 
 Each template is a regular language of its literal text and the strings of each field, given by the field's encoding,
-lengths, choices and pattern. A result of None proves that no valid values produce a shared key. Fields that are used
-twice and hashes are not regular. For these, the languages contain more strings than the templates produce, so None is
-still a proof. A shared string is verified by rendering it (`Overlap.certain`). Strings that a template refuses to
-render do not count, such as values that contain the following delimiter, or empty values of fields without
-min_length=0.
+lengths, choices and pattern. A result of None proves that no valid values produce a shared key. A template that uses a
+field twice or contains a hash is not regular. For such templates, the languages contain more strings than the templates
+produce, so None is still a proof. A shared string is verified by rendering it (`Overlap.certain`). Strings that a
+template refuses to render do not count, such as values that contain the following delimiter, or empty values of fields
+without min_length=0.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ Prefix = BoundTemplate | str
 
 @dataclass(frozen=True)
 class Overlap:
-    """A key that two templates share, with the values that produce it on each side.
+    """A key that two templates can both produce, with the values from which each template produces it.
 
-    `plain` is True if no value contains punctuation. Otherwise, the overlap cannot occur if values do not contain the
-    other side's delimiters. `certain` is True if the values were verified to render to the key.
+    `plain` is True if no value contains punctuation of the templates. Otherwise, the overlap cannot occur if values do
+    not contain the other template's delimiters. `certain` is True if the values were verified to render to the key.
     """
 
     texts: tuple[str, ...]
@@ -56,7 +56,7 @@ def can_equal(left: BoundTemplate, right: BoundTemplate) -> str | None:
 
 
 def keys_overlap(left: Sequence[BoundTemplate], right: Sequence[BoundTemplate]) -> Overlap | None:
-    """Return a key that both sides can produce, attribute by attribute, or None.
+    """Return a key that both sides can produce, or None. Each side has one template per key attribute.
 
     A field that occurs in several attributes of one side has the same value in all of them.
     """
@@ -71,23 +71,24 @@ def keys_overlap(left: Sequence[BoundTemplate], right: Sequence[BoundTemplate]) 
 
 
 def captures(prefix: Prefix, other: BoundTemplate, known: Collection[str] = ()) -> str | None:
-    """Return a key of `other` that starts with the string that `prefix` produces for the known fields, or None.
+    """Return a key of `other` that begins_with(prefix) would return for the known fields, or None.
 
-    begins_with returns such a key although another template produced it. If possible, the result is a key that `prefix`
-    itself cannot produce. The prefix of a template is defined by `BoundTemplate.prefix`.
+    If possible, the result is a key that `prefix` itself cannot produce. `BoundTemplate.prefix` defines the prefix of a
+    template.
     """
     overlap = captured(prefix, other, known)
     return overlap.text if overlap is not None else None
 
 
 def captured(prefix: Prefix, other: BoundTemplate, known: Collection[str] = ()) -> Overlap | None:
-    """Return the overlap whose key string `captures` returns, with the values of `other` on the right side."""
+    """Return the key that `captures` returns as an Overlap, with the values of `other` on the right side, or None."""
     parts = _known_parts(prefix, known)
     return _first_captured(parts, lambda _: None, prefix, other)
 
 
 def range_captures(template: BoundTemplate, other: BoundTemplate, known: Collection[str]) -> str | None:
-    """Return a key of `other` between the bounds of a range over the field after the known fields, or None.
+    """Return a key of `other` that a range query would return, or None. The range is over the field after the known
+    fields.
 
     The range can be open at one end, with the bounds `lower` and `after`, or `before` and `upper`, of `BoundTemplate`.
     """
@@ -102,7 +103,7 @@ def range_captures(template: BoundTemplate, other: BoundTemplate, known: Collect
 
 
 def extends_template(short: BoundTemplate, long: BoundTemplate) -> bool:
-    """Return True if `long` starts with the text, fields and specs of `short`, so that both have the same prefixes."""
+    """Return True if `long` starts with the literal text, fields and specs of `short`."""
     ours, theirs = [_part_text(part) for part in short.parts], [_part_text(part) for part in long.parts]
     if not isinstance(short.parts[-1], Text) or len(ours) > len(theirs):
         return ours == theirs[: len(ours)]
@@ -118,7 +119,7 @@ def _part_text(part: BoundPart) -> tuple[str, str, str]:
 def _first_captured(
     parts: tuple[BoundPart, ...], then: Callable[[AutomatonBuilder], None], wanted: Prefix, other: BoundTemplate
 ) -> Overlap | None:
-    """Return a key of `other` that starts with the parts, then the part that `then` adds, followed by any string."""
+    """Return a key of `other` that starts with `parts`, followed by what `then` adds and by any string, or None."""
     punctuation = _punctuation((*parts, *other.parts))
     asked = BoundTemplate(other.template, parts)
 
@@ -146,7 +147,7 @@ def _first_captured(
 
 
 def _values_of_prefix(asked: BoundTemplate, text: str) -> Mapping[str, Any] | None:
-    """Return values with which the parts produce a prefix of a string."""
+    """Return values from which a template produces a prefix of a string, or None."""
     if not asked.placeholders:
         return {}
     candidates = (_values((asked,), (text[:end],)) for end in range(len(text) + 1))
@@ -156,7 +157,10 @@ def _values_of_prefix(asked: BoundTemplate, text: str) -> Mapping[str, Any] | No
 def _first_shared(
     left: Automaton, right: Automaton, made: Callable[[tuple[str, ...]], Overlap | None]
 ) -> Overlap | None:
-    """Return the first shared key that values produce, or an uncertain one if no candidate can be verified."""
+    """Return the first shared key that can be verified, an uncertain one if none can be, or None if no key is shared.
+
+    `made` returns the overlap for the strings of a key, or None if no values produce them.
+    """
     first = None
     few = shared_words(left, right)
     more = shared_words(left, right, visits=12, variety=3)
@@ -172,7 +176,7 @@ def _first_shared(
 def _shared_values(
     left: Sequence[BoundTemplate], right: Sequence[BoundTemplate], texts: tuple[str, ...]
 ) -> Overlap | None:
-    """Return the overlap with these strings, or with the strings that the values of one side produce."""
+    """Return an overlap with these strings, or with the strings rendered from one side's values, or None."""
     for side in (left, right):
         for values in _possible_values(side, texts):
             made = _rendered(side, values)
@@ -184,16 +188,16 @@ def _shared_values(
 
 
 def _values(templates: Sequence[BoundTemplate], texts: tuple[str, ...]) -> Mapping[str, Any] | None:
-    """Return valid values, one for each field, that produce these strings, or None."""
+    """Return valid values, one for each field, from which the templates produce these strings, or None."""
     return next(
         (values for values in _possible_values(templates, texts) if _rendered(templates, values) == texts), None
     )
 
 
 def _possible_values(templates: Sequence[BoundTemplate], texts: tuple[str, ...]) -> Iterator[Mapping[str, Any]]:
-    """Yield values that may have produced these strings, trying the first and last placeholder of a repeated field.
+    """Yield field values from which the templates may have produced these strings.
 
-    Reversible placeholders take precedence over others.
+    For a repeated field, the first and the last placeholder are tried. Reversible placeholders take precedence.
     """
     said: list[tuple[BoundPlaceholder, Any]] = []
     for template, text in zip(templates, texts, strict=True):
@@ -210,7 +214,7 @@ def _possible_values(templates: Sequence[BoundTemplate], texts: tuple[str, ...])
 
 
 def _rendered(templates: Sequence[BoundTemplate], values: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """Return the strings that these values produce, or None if a value is invalid or cannot be used in a key."""
+    """Return the strings that the templates produce, or None if a value is invalid or cannot be used in a key."""
     fields = {placeholder.name: placeholder.field for template in templates for placeholder in template.placeholders}
     if not all(_valid(fields[name], value) for name, value in values.items()):
         return None
@@ -221,7 +225,7 @@ def _rendered(templates: Sequence[BoundTemplate], values: Mapping[str, Any]) -> 
 
 
 def _valid(declared: DeclaredField, value: Any) -> bool:
-    """Return True if the field's declaration allows the value."""
+    """Return True if the declared constraints of a field allow the value."""
     if isinstance(value, str) and declared.choices is None:
         low, high = declared.min_length or 0, declared.max_length
         if len(value) < low or (high is not None and len(value) > high):
@@ -234,7 +238,7 @@ def _valid(declared: DeclaredField, value: Any) -> bool:
 
 
 def _found(pattern: str, value: str) -> bool:
-    """Return True if the pattern occurs in the value; False for a pattern that Python cannot compile."""
+    """Return True if a pattern matches anywhere in a value. Return False if Python cannot compile the pattern."""
     try:
         return re.search(pattern, value) is not None
     except re.error:
@@ -242,7 +246,10 @@ def _found(pattern: str, value: str) -> bool:
 
 
 def _key_machine(templates: Sequence[BoundTemplate], barred: CharSet) -> Automaton:
-    """Return the automaton of keys with these attributes, without barred punctuation in values or empty attributes."""
+    """Return the automaton of keys that the templates produce, except keys with an empty attribute.
+
+    Values do not contain characters in `barred`.
+    """
     keys = AutomatonBuilder()
     for index, template in enumerate(templates):
         if index:
@@ -264,7 +271,7 @@ def _add_parts(builder: AutomatonBuilder, parts: Iterable[BoundPart], barred: Ch
 
 
 def _known_parts(prefix: Prefix, known: Collection[str]) -> tuple[BoundPart, ...]:
-    """Return the parts that `BoundTemplate.prefix` produces from the known fields."""
+    """Return the leading parts of a template whose fields are all known, or a literal prefix as one part."""
     if isinstance(prefix, str):
         return (Text(prefix),) if prefix else ()
     for index, part in enumerate(prefix.parts):
@@ -274,6 +281,6 @@ def _known_parts(prefix: Prefix, known: Collection[str]) -> tuple[BoundPart, ...
 
 
 def _punctuation(parts: Iterable[BoundPart]) -> CharSet:
-    """Return the characters of literal text that are not letters or digits."""
+    """Return the characters in literal text that are not letters or digits."""
     literal = "".join(part.text for part in parts if isinstance(part, Text))
     return CharSet.of("".join(character for character in literal if not character.isalnum()))

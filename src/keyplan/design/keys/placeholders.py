@@ -1,9 +1,9 @@
 """Placeholders of key templates, `{field}` or `{field:spec}`: their syntax, encodings and delimiters.
 
-The encoding is chosen when a template is bound (`encoding_for`). This step rejects everything that cannot work, such as
-a float, a datetime without a precision, or a spec that does not support the type of the field. Errors that depend on
-the value raise KeyPartError at rendering, such as a naive datetime, a number with too many digits, or an empty string.
-Empty values are rejected unless the field has `min_length=0`.
+The encoding is chosen when a template is bound (`encoding_for`). This step rejects fields that cannot be encoded, such
+as a float, a datetime without a precision, or a type that the spec does not support. Rendering raises KeyPartError for
+errors that depend on the value, such as a naive datetime, a number with too many digits, or an empty string. Empty
+values are rejected unless the field has `min_length=0`.
 
 A value must not contain the delimiter that follows it, or one key could be parsed as another. With "{user}#{task}",
 "a#b" + "c" and "a" + "b#c" would produce the same key. The delimiter is the punctuation at the start of the following
@@ -44,14 +44,16 @@ _BRACES = "write {{ and }} for braces that are meant as text"
 
 @dataclass(frozen=True)
 class Text:
-    """Literal text with unescaped braces."""
+    """Literal text of a template. Doubled braces are unescaped."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Placeholder:
-    """A placeholder for the value of a field. `position` is the offset of its opening brace. `spec` can be empty."""
+    """A placeholder for a field value. `position` is the offset of its opening brace. `spec` is empty if it
+    has none.
+    """
 
     field: str
     spec: str
@@ -62,7 +64,7 @@ Part = Text | Placeholder
 
 
 def parse_parts(text: str) -> tuple[Part, ...]:
-    """Parse a template into parts without adjacent literal texts. Raises TemplateError for invalid syntax."""
+    """Parse a template into literal texts and placeholders. Raises TemplateError for invalid syntax."""
     if not text:
         raise TemplateError(text, 0, "the template is empty", "write literal text, placeholders like {field}, or both")
     lone = next((at for at, character in enumerate(text) if "\ud800" <= character <= "\udfff"), None)
@@ -87,7 +89,7 @@ def parse_parts(text: str) -> tuple[Part, ...]:
 
 
 def _placeholder(text: str, at: int) -> tuple[Placeholder, int]:
-    """Parse the placeholder whose opening brace is at `at`. Return the placeholder and the offset after it."""
+    """Parse the placeholder whose opening brace is at offset `at`. Return the placeholder and the offset after it."""
     end = text.find("}", at)
     inside = text[at + 1 : end]
     if end < 0 or "{" in inside:
@@ -165,9 +167,10 @@ _REFUSED: dict[type, tuple[str, str]] = {
 
 
 def encoding_for(field: DeclaredField, spec: str = "", delimiter: str = "") -> Encoding:
-    """Return the encoding of a field with a spec, or "" for no spec, that is followed by `delimiter`.
+    """Return the encoding for a field with a spec, which is empty if the placeholder has none.
 
-    Raises EncodingError if the spec is unknown or does not support the field.
+    `delimiter` is the delimiter that follows the placeholder. Raises EncodingError if the spec is unknown or does not
+    support the field.
     """
     kind = _kind(field)
     if field.minimum is not None and field.maximum is not None and field.minimum > field.maximum:
@@ -184,12 +187,14 @@ def encoding_for(field: DeclaredField, spec: str = "", delimiter: str = "") -> E
 
 
 def is_text(field: DeclaredField) -> bool:
-    """Return True if the values of a field are strings, which can contain delimiters and can be escaped."""
+    """Return True if a field's values are strings, which can contain delimiters and can be escaped."""
     return _kind(field) is str
 
 
 def _kind(field: DeclaredField) -> type | None:
-    """Return the type of a field's values. For an Enum or a Literal, return the type of its members."""
+    """Return the type of a field's values, or of the members of its Enum or Literal. Return None if they have several
+    types.
+    """
     if field.choices is not None:
         kinds = set(map(type, field.stored_choices))
         return kinds.pop() if len(kinds) == 1 else None
@@ -238,7 +243,7 @@ def _supported_types(field: DeclaredField) -> str:
 class BoundPlaceholder:
     """A placeholder with its field and encoding.
 
-    With `guarded`, `encode` checks that the string of a value does not contain the delimiter.
+    If `guarded` is True, `encode` rejects a value whose string contains the delimiter.
     """
 
     field: DeclaredField
@@ -257,12 +262,12 @@ class BoundPlaceholder:
 
     @property
     def shards(self) -> int:
-        """The number of shards across which a hash spreads the field's values, or 0 if the field is not sharded."""
+        """The number of shards across which a hash distributes the field's values, or 0 if the field is not sharded."""
         return len(self.encoding.choices or ()) if self.spec.startswith("shard(") else 0
 
     @property
     def told_apart(self) -> bool:
-        """Whether a parser of the key can determine where the string of this placeholder ends."""
+        """Whether a parser can determine where the placeholder's string ends in a key."""
         encoding = self.encoding
         if self.last or self.delimiter or encoding.width is not None:
             return True
@@ -270,7 +275,7 @@ class BoundPlaceholder:
 
     @property
     def forges(self) -> bool:
-        """Whether a valid value can contain the delimiter. Rendering rejects such a value."""
+        """Whether a valid value can contain the delimiter. Rendering rejects such values."""
         encoding = self.encoding
         if not self.guarded:
             return False
@@ -280,7 +285,7 @@ class BoundPlaceholder:
 
     @property
     def language(self) -> Language:
-        """The strings that the placeholder can produce, including strings with the delimiter."""
+        """The strings of valid values. Only choices that contain the delimiter are excluded."""
         encoding = self.encoding
         if encoding.choices is None or not self.guarded:
             return encoding.language
@@ -289,7 +294,7 @@ class BoundPlaceholder:
 
     @property
     def pattern(self) -> str:
-        """A regular expression for the string of the placeholder up to the delimiter. The decoder validates it."""
+        """A regular expression that matches the placeholder's string in a key. Decoding validates the string."""
         encoding = self.encoding
         if not self.guarded:
             return encoding.pattern
@@ -308,7 +313,7 @@ _NEVER = "(?!)"  # matches nothing
 
 
 def delimiter_of(following: Text | Placeholder | None) -> str:
-    """Return the delimiter that the following part provides, or an empty string."""
+    """Return the delimiter between a placeholder and the following part, or an empty string if there is none."""
     if not isinstance(following, Text):
         return ""
     return "".join(takewhile(lambda character: not character.isalnum(), following.text)) or following.text
@@ -317,7 +322,9 @@ def delimiter_of(following: Text | Placeholder | None) -> str:
 def bind_placeholder(
     placeholder: Placeholder, field: DeclaredField, encoding: Encoding, following: Text | Placeholder | None
 ) -> BoundPlaceholder:
-    """Bind a placeholder to a field and an encoding, with the delimiter check that the following part requires."""
+    """Bind a placeholder to a field and an encoding. If required, its `encode` rejects values that contain the
+    delimiter.
+    """
     delimiter = delimiter_of(following)
     guarded = _needs_guard(encoding, delimiter)
     encode = _guard(field, encoding, delimiter) if guarded else encoding.encode
@@ -335,7 +342,7 @@ def _needs_guard(encoding: Encoding, delimiter: str) -> bool:
 
 
 def _ambiguous(texts: tuple[str, ...], delimiter: str) -> set[str]:
-    """Return the strings that, with the delimiter appended, start with another such string."""
+    """Return the strings that, followed by the delimiter, start with another of the strings and the delimiter."""
     return {
         text
         for text in texts
@@ -375,7 +382,7 @@ def _guard(field: DeclaredField, encoding: Encoding, delimiter: str) -> Callable
 
 
 def holds(text: str, delimiter: str) -> bool:
-    """Return True if a parser would find the delimiter before the end of the string."""
+    """Return True if a parser would find the delimiter too early: before the end of a string that it follows."""
     return (text + delimiter).find(delimiter) < len(text)
 
 

@@ -55,7 +55,7 @@ _GREATEST_OF_BYTES = ("", "\x7f", "\u07ff", "\uffff")
 def _compiled(
     template: BoundTemplate, otherwise: Callable[[Mapping[str, Any]], str]
 ) -> Callable[[Mapping[str, Any]], str]:
-    """Return a generated function that checks and formats most values, and passes all others to `otherwise`."""
+    """Return a generated function that renders keys quickly, and passes values that it cannot render to `otherwise`."""
     made: Callable[[Mapping[str, Any]], str] = _generated([template], "text0", otherwise)
     return made
 
@@ -63,7 +63,10 @@ def _compiled(
 def compile_key(
     parts: Sequence[tuple[str, BoundTemplate]], otherwise: Callable[[Mapping[str, Any]], dict[str, dict[str, str]]]
 ) -> Callable[[Mapping[str, Any]], dict[str, dict[str, str]]]:
-    """Return a function that renders several String attributes, and passes other values to `otherwise`."""
+    """Return a function that renders several String attributes.
+
+    It passes values that the generated code cannot render to `otherwise`.
+    """
     members = ", ".join(f"{attribute!r}: {{'S': text{number}}}" for number, (attribute, _) in enumerate(parts))
     made: Callable[[Mapping[str, Any]], dict[str, dict[str, str]]] = _generated(
         [template for _, template in parts], f"{{{members}}}", otherwise
@@ -72,7 +75,10 @@ def compile_key(
 
 
 def _generated(templates: Sequence[BoundTemplate], result: str, otherwise: Callable[[Mapping[str, Any]], Any]) -> Any:
-    """Return a generated function from values to a result that uses the rendered strings text0, text1 and so on."""
+    """Return a generated function that renders the templates and returns the value of the expression `result`.
+
+    The expression refers to the rendered strings as text0, text1 and so on.
+    """
     scope: dict[str, Any] = {"otherwise": otherwise}
     variables: dict[str, str] = {}
     tests, texts, storable = [], [], []
@@ -115,11 +121,11 @@ def _generated(templates: Sequence[BoundTemplate], result: str, otherwise: Calla
 
 
 _VALUE = re.compile(r"\bv\b")
-"""The value in the source code of an encoding."""
+"""Matches the name of the value in the source code of an inline encoding."""
 
 
 def parse(text: str) -> Template:
-    """Parse a template. Raises TemplateError with the offset of the error."""
+    """Parse a template. Raises TemplateError, with the offset of the error, for invalid syntax."""
     return Template(text, parse_parts(text))
 
 
@@ -132,11 +138,11 @@ class Template:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The names of the fields in order, including repetitions."""
+        """The field names in the order of the placeholders, including repetitions."""
         return tuple(part.field for part in self.parts if isinstance(part, Placeholder))
 
     def bind(self, fields: Mapping[str, DeclaredField]) -> BoundTemplate:
-        """Bind the template to fields. Raises TemplateError with the offset of the invalid placeholder."""
+        """Bind the template to fields. Raises TemplateError, with the offset, for an invalid placeholder."""
         parts: list[BoundPart] = []
         for part, following in zip(self.parts, (*self.parts[1:], None), strict=True):
             parts.append(part if isinstance(part, Text) else self._bound(part, fields, following))
@@ -160,22 +166,25 @@ class Template:
 
 @dataclass(frozen=True)
 class _Cut:
-    """A key string that is cut off after the last given field."""
+    """A key string that ends after the last given field."""
 
     known: str
     """The key string up to the last given field."""
     literal: str
-    """The literal text after the last given field."""
+    """The literal text that follows the last given field."""
     next: BoundPlaceholder | None
-    """The first placeholder whose field is not given."""
+    """The first placeholder whose field is not given, or None if all are given."""
     last: int | None
-    """The position of the last given placeholder in the template's parts."""
+    """The index of the last given placeholder in the template's parts, or None if no field is given."""
     last_name: str
 
 
 @dataclass(frozen=True, repr=False)
 class BoundTemplate:
-    """A template that renders and parses keys. Two templates are equal if their texts and bound fields are equal."""
+    """A template bound to fields, which renders and parses keys.
+
+    Two templates are equal if their texts and bound fields are equal.
+    """
 
     template: Template
     parts: tuple[BoundPart, ...]
@@ -190,7 +199,7 @@ class BoundTemplate:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The names of the fields in order, including repetitions."""
+        """The field names in the order of the placeholders, including repetitions."""
         return self.template.fields
 
     @cached_property
@@ -202,7 +211,7 @@ class BoundTemplate:
 
     @cached_property
     def render(self) -> Callable[[Mapping[str, Any]], str]:
-        """The function that renders the key from field values. Other entries of the mapping are ignored.
+        """The function that renders a key from a mapping of field values, which may contain other fields.
 
         The function raises MissingField if a field is absent or None, and KeyPartError if a value contains the
         following delimiter, does not fit its spec, or is empty.
@@ -210,7 +219,7 @@ class BoundTemplate:
         return _compiled(self, self._render_parts)
 
     def _render_parts(self, values: Mapping[str, Any]) -> str:
-        """Render the key of any values, part by part."""
+        """Render a key part by part. Unlike the generated code, this supports all values."""
         try:
             text = "".join(
                 part.text if isinstance(part, Text) else part.encode(values[part.name]) for part in self.parts
@@ -222,7 +231,9 @@ class BoundTemplate:
         return text
 
     def _check_storable(self, text: str, values: Mapping[str, Any]) -> None:
-        """Raise KeyPartError for an empty key, or for lone surrogates, which a String cannot contain."""
+        """Raise KeyPartError if the key is empty, or if it contains a lone surrogate, which is not valid in
+        a String.
+        """
         for part in self.placeholders:
             try:
                 part.encode(values[part.name]).encode()
@@ -233,7 +244,7 @@ class BoundTemplate:
             raise KeyPartError(self.placeholders[0].name, "", "the key would be empty, which DynamoDB refuses")
 
     def prefix(self, values: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
-        """Return the longest prefix that these fields produce, and the fields in it.
+        """Return the longest key prefix that these field values determine, and the names of the fields in it.
 
         The prefix includes the literal text after the last known field ("STATUS#open#" instead of "STATUS#open"), so
         that begins_with does not match "STATUS#opening#". If nothing follows the last placeholder and every field is
@@ -251,7 +262,7 @@ class BoundTemplate:
         return "".join(pieces), tuple(dict.fromkeys(used))
 
     def variants(self, values: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return every possible key with these values, if the other placeholders have a limited set of strings.
+        """Return every possible key with these values. The other placeholders must have a limited set of strings.
 
         Examples are shards and choices. A lossy placeholder with few strings, such as {id:shard(8)}, is expanded if its
         field is not given. Raises MissingField for a missing field that can have any value.
@@ -271,9 +282,9 @@ class BoundTemplate:
     # Values from keys.
 
     def match(self, text: str) -> dict[str, Any] | None:
-        """Return the values in a key, or None if the key does not match this template.
+        """Return the field values in a key, or None if the key does not match this template.
 
-        Fields of lossy placeholders are left out, unless another placeholder restores them.
+        Fields of lossy placeholders are omitted, unless another placeholder restores them.
         """
         match = self._matcher.fullmatch(text)
         if match is None or not text:
@@ -291,12 +302,14 @@ class BoundTemplate:
             return None
 
     def pieces(self, text: str) -> tuple[tuple[BoundPlaceholder, str], ...] | None:
-        """Return each placeholder with its undecoded part of the key, or None if the key does not match."""
+        """Return each placeholder with its undecoded part of the key, or None if the key does not match
+        this template.
+        """
         match = self._matcher.fullmatch(text)
         return None if match is None else tuple(zip(self.placeholders, match.groups(), strict=True))
 
     def fits(self, text: str, values: Mapping[str, Any]) -> bool:
-        """Return True if these values can have produced the key. A field without a value can have any value."""
+        """Return True if these field values could have produced the key. A missing field can have any value."""
         match = self._matcher.fullmatch(text)
         try:
             return match is not None and self._agrees(values, match.groups())
@@ -304,7 +317,7 @@ class BoundTemplate:
             return False
 
     def _agrees(self, values: Mapping[str, Any], pieces: tuple[str, ...]) -> bool:
-        """Return True if all placeholders of the same field have the same value."""
+        """Return True if each given value, encoded by its placeholder, equals the piece of the key."""
         return all(
             part.name not in values or part.encode(values[part.name]) == piece
             for part, piece in zip(self.placeholders, pieces, strict=True)
@@ -318,7 +331,9 @@ class BoundTemplate:
     # Bounds of ranges.
 
     def lower(self, values: Mapping[str, Any]) -> str:
-        """Return a lower bound of all keys whose last given field is at least the value, for BETWEEN or >=."""
+        """Return a lower bound for keys whose last given field is at least the given value, for use in
+        BETWEEN or >=.
+        """
         cut = self._cut(values)
         text = cut.known + cut.literal
         if cut.next is None:
@@ -329,12 +344,14 @@ class BoundTemplate:
         return text + least
 
     def upper(self, values: Mapping[str, Any]) -> str:
-        """Return an upper bound of all keys whose last given field is at most the value, for BETWEEN or <=."""
+        """Return an upper bound for keys whose last given field is at most the given value, for use in
+        BETWEEN or <=.
+        """
         cut = self._cut(values)
         return cut.known + cut.literal if cut.next is None else self._past(cut, cut.next)
 
     def after(self, values: Mapping[str, Any]) -> str:
-        """Return an inclusive lower bound of the keys whose last given field is greater than the value."""
+        """Return an inclusive lower bound for keys whose last given field is greater than the given value."""
         cut = self._cut(values)
         encoding = self._ordered_last(cut).encoding
         if not (encoding.reversible and encoding.exact(values[cut.last_name])):
@@ -342,7 +359,7 @@ class BoundTemplate:
         return cut.known + cut.literal + "\0" if cut.next is None else self._past(cut, cut.next)
 
     def before(self, values: Mapping[str, Any]) -> str:
-        """Return an inclusive upper bound of the keys whose last given field is less than the value."""
+        """Return an inclusive upper bound for keys whose last given field is less than the given value."""
         cut = self._cut(values)
         encoding = self._ordered_last(cut).encoding
         if not encoding.exact(values[cut.last_name]):
@@ -368,7 +385,7 @@ class BoundTemplate:
     def _ordered_last(self, cut: _Cut) -> BoundPlaceholder:
         """Return the last given placeholder.
 
-        Raises ValueError if keys do not sort by it, and MissingField if no placeholder is given.
+        Raises ValueError if keys do not sort by this placeholder, and MissingField if no field is given.
         """
         if cut.last is None:
             missing = cut.next.name if cut.next is not None else ""
@@ -380,7 +397,7 @@ class BoundTemplate:
         return part
 
     def _past(self, cut: _Cut, following: BoundPlaceholder) -> str:
-        """Return a string just after all keys that continue with the next placeholder."""
+        """Return a string that sorts just after all keys with the given fields. `following` is the next placeholder."""
         text = cut.known + cut.literal
         first = following.encoding.first
         if first.highest < HIGHEST and not following.encoding.may_be_empty:
@@ -398,9 +415,9 @@ class BoundTemplate:
     # Properties.
 
     def keeps_order_from(self, field: str) -> bool:
-        """Return True if keys that are equal before `field` sort by its values, with the precision of its spec.
+        """Return True if keys that are equal up to `field` sort by this field, with the precision of its spec.
 
-        A period such as {day:month} sorts correctly only if a finer placeholder of the same field comes next.
+        A period such as {day:month} sorts correctly only if a more precise placeholder of the same field comes next.
         """
         for index, part in enumerate(self.parts):
             if isinstance(part, BoundPlaceholder) and part.name == field:
@@ -408,7 +425,7 @@ class BoundTemplate:
         return False
 
     def _sorts(self, index: int, part: BoundPlaceholder) -> bool:
-        """Return True if the rest of the key, starting here, has the order of the placeholder's field."""
+        """Return True if the rest of the key, from the part at `index`, sorts by the field of this placeholder."""
         if not (part.encoding.keeps_order and self._ends_in_order(index)):
             return False
         if part.encoding.reversible:
@@ -420,10 +437,10 @@ class BoundTemplate:
         return False
 
     def _ends_in_order(self, index: int) -> bool:
-        """Return True if the text after a placeholder preserves the order of values.
+        """Return True if the text after the placeholder at `index` does not change the order of its values.
 
-        If one value is a prefix of another, the shorter one continues with the literal text, which must sort before
-        every continuation of the longer value.
+        If one value is a prefix of another, the literal text follows the shorter value, and must sort before every
+        continuation of the longer value.
         """
         part = self.parts[index]
         assert isinstance(part, BoundPlaceholder)
@@ -441,7 +458,7 @@ class BoundTemplate:
         return bool(literal) and bool(inside) and inside.lowest > ord(literal[0])
 
     def ends_in_period(self, field: str) -> bool:
-        """Return True if the last placeholder stores only the period of a timestamp, such as {at:minute}.
+        """Return True if the template ends in a period of this timestamp field, such as {at:minute}.
 
         At the end of a primary key, each period then has a single item, and keys still sort by the field.
         """
@@ -453,19 +470,19 @@ class BoundTemplate:
 
     @cached_property
     def reversible(self) -> bool:
-        """Whether a key can be parsed into all of its fields, with the precision of their specs."""
+        """Whether all fields can be restored from a key, with the precision of their specs."""
         returned = {part.name for part in self.placeholders if part.encoding.reversible}
         return returned.issuperset(self.fields) and all(part.told_apart for part in self.placeholders)
 
     @cached_property
     def min_bytes(self) -> int:
-        """The number of UTF-8 bytes of the shortest key."""
+        """The length of the shortest key in UTF-8 bytes."""
         literal = sum(len(part.text.encode()) for part in self.parts if isinstance(part, Text))
         return max(1, literal + sum(part.encoding.min_bytes for part in self.placeholders))
 
     @cached_property
     def max_bytes(self) -> int | None:
-        """The number of UTF-8 bytes of the longest key, at up to four bytes per character, or None if unlimited."""
+        """The length of the longest key in UTF-8 bytes, or None if it is unlimited."""
         total = sum(len(part.text.encode()) for part in self.parts if isinstance(part, Text))
         for part in self.placeholders:
             if part.encoding.max_bytes is None:
@@ -475,12 +492,12 @@ class BoundTemplate:
 
     @property
     def literal_prefix(self) -> str:
-        """The literal prefix of every key."""
+        """The literal text at the start of every key, which may be empty."""
         first = self.parts[0]
         return first.text if isinstance(first, Text) else ""
 
     def delimiter_risks(self) -> list[tuple[str, str]]:
-        """Return the fields whose values can contain the following delimiter, with the delimiter.
+        """Return pairs of a field whose values can contain the following delimiter, and that delimiter.
 
         Rendering rejects such values. The delimiter is "" if a placeholder of variable width directly precedes another
         placeholder. Such values cannot be rejected, so two different sets of values may produce the same key.
@@ -490,7 +507,7 @@ class BoundTemplate:
 
 
 def _just_past(text: str) -> str:
-    """Return a string just after all strings that start with this one, by incrementing its last possible character."""
+    """Return a string that sorts just after all strings with this prefix, by incrementing its last character."""
     for end in range(len(text), 0, -1):
         character = next_character(text[end - 1])
         if character is not None:
@@ -499,7 +516,7 @@ def _just_past(text: str) -> str:
 
 
 def _below(text: str, *, fixed: bool) -> str:
-    """Return the greatest key below this one, with the same length if all keys have the same length."""
+    """Return the greatest string that sorts before a key. With `fixed`, the string has the same length as the key."""
     character = previous_character(text[-1])
     if character is None:
         return text[:-1]
@@ -507,6 +524,6 @@ def _below(text: str, *, fixed: bool) -> str:
 
 
 def _filled(text: str) -> str:
-    """Return the greatest string that starts with this one and fits into a sort key."""
+    """Return the greatest string with this prefix that fits into a sort key."""
     room = limits.SORT_KEY_BYTES - len(text.encode())
     return text + chr(HIGHEST) * (room // 4) + _GREATEST_OF_BYTES[room % 4]

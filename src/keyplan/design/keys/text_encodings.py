@@ -1,4 +1,4 @@
-"""Encodings of strings and of enumerable values: members of an Enum or a Literal, ranks and shards."""
+"""Encodings of strings and of values that can be enumerated: members of an Enum or a Literal, ranks and shards."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ _TRIES = 200_000  # enough to find a value for each of 9,999 shards
 
 
 def choice_encoding(field: DeclaredField, name: str, spell: Callable[[str], str] = str) -> Encoding:
-    """Return the encoding of an Enum or a Literal of str or int, with each value formatted by `spell`.
+    """Return the encoding of an Enum or a Literal of str or int, in which `spell` formats each value.
 
-    It preserves order if the strings sort in declaration order. It is reversible if all strings differ.
+    The encoding keeps the order of values if their strings sort in declaration order. It is reversible if all strings
+    differ.
     """
     values = field.choices or ()
     texts = tuple(spell(str(value)) for value in field.stored_choices)
@@ -49,7 +50,10 @@ def choice_encoding(field: DeclaredField, name: str, spell: Callable[[str], str]
 
 
 def rank_encoding(field: DeclaredField, written: str) -> Encoding:
-    """Return the encoding of a value as its position in the given order, starting at 1 and zero-padded."""
+    """Return the encoding of a choice as its position in `written`, such as "low,high".
+
+    Positions start at 1 and are zero-padded.
+    """
     order = [part.strip() for part in written.split(",")]
     _check_ranks(field, order)
     width = len(str(len(order)))
@@ -77,9 +81,9 @@ def _check_ranks(field: DeclaredField, order: list[str]) -> None:
 
 
 def _table_encoding(field: DeclaredField, name: str, texts: dict[Any, str], *, keeps_order: bool) -> Encoding:
-    """Return an encoding that looks values up in a table.
+    """Return an encoding that looks up the string of each value in `texts`.
 
-    The value of an Enum member is accepted instead of the member.
+    It accepts a member of an Enum or the value of the member.
     """
     table = {plain_value(choice): text for choice, text in texts.items()} | texts
     kinds = {type(choice) for choice in (*texts, *map(plain_value, texts))}
@@ -116,7 +120,7 @@ def _escaped(text: str) -> str:
 def shard_encoding(field: DeclaredField, shards: int) -> Encoding:
     """Return the encoding of a value as a zero-padded shard number.
 
-    The shard is the first 8 bytes of the SHA-256 hash of the value's string, modulo `shards`.
+    The shard number is the first 8 bytes of the SHA-256 hash of the value's string, modulo `shards`.
     """
     width = len(str(shards - 1))
     texts = tuple(str(number).zfill(width) for number in range(shards))
@@ -139,7 +143,7 @@ def shard_encoding(field: DeclaredField, shards: int) -> Encoding:
 
 
 def _speller(field: DeclaredField) -> Callable[[Any], str]:
-    """Return a function that produces the string to hash."""
+    """Return a function that converts a value of the field to the string to hash."""
     if field.choices is not None:
         return choice_encoding(field, "").encode
     kind = field.type
@@ -155,7 +159,7 @@ def _speller(field: DeclaredField) -> Callable[[Any], str]:
 
 
 def _examples(field: DeclaredField) -> Any:
-    """Yield values of the field, to search for a value in a given shard."""
+    """Yield example values of the field, in which a value for a given shard is searched."""
     if field.choices is not None:
         yield from field.choices
         return
@@ -182,7 +186,7 @@ _FOLDED_CHARS = 3
 
 
 def text_encoding(field: DeclaredField) -> Encoding:
-    """Return the encoding of a string as itself. It sorts by code point, which is the order of the UTF-8 bytes."""
+    """Return the encoding of a string as itself, which sorts by code point, like its UTF-8 bytes."""
     name, may_be_empty = field.name, field.min_length == 0
 
     def encode(value: Any) -> str:
@@ -199,7 +203,7 @@ def text_encoding(field: DeclaredField) -> Encoding:
 
 
 def case_encoding(field: DeclaredField, case: Literal["upper", "lower"]) -> Encoding:
-    """Return the encoding of a string in upper or lower case. Strings that differ only in case share a key."""
+    """Return the encoding of a string in upper or lower case. Strings that differ only in case produce the same key."""
     fold: Callable[[str], str] = str.upper if case == "upper" else str.lower
     if field.choices is not None:
         return choice_encoding(field, case, fold)
@@ -219,7 +223,7 @@ def case_encoding(field: DeclaredField, case: Literal["upper", "lower"]) -> Enco
 
 
 def _lost_letters(fold: Callable[[str], str]) -> CharSet:
-    """Return the ASCII letters that case folding removes."""
+    """Return the ASCII letters that case conversion removes."""
     return CharSet.of("".join(chr(point) for point in range(0x80) if fold(chr(point)) != chr(point)))
 
 
@@ -233,10 +237,10 @@ def _folded_language(field: DeclaredField, fold: Callable[[str], str]) -> Langua
 
 
 def quote_encoding(field: DeclaredField, delimiter: str) -> Encoding:
-    """Return the percent-encoding of a string, which escapes all but unreserved characters.
+    """Return the percent-encoding of a string, which escapes all characters except unreserved ones.
 
-    Punctuation of the following delimiter is escaped too, so that it cannot occur. The exceptions are "%" itself and
-    delimiters of letters and digits.
+    Punctuation in the following delimiter is escaped too, so that no value contains the delimiter. This does not apply
+    to "%" and to delimiters of letters and digits.
     """
     kept = _UNRESERVED.minus(CharSet.of("".join(c for c in delimiter if not c.isalnum())))
     special = re.compile("[^" + _class_of(kept)[1:])
@@ -267,7 +271,7 @@ def quote_encoding(field: DeclaredField, delimiter: str) -> Encoding:
 
 
 def _class_of(chars: CharSet) -> str:
-    """Return a regular expression that matches any one of the characters."""
+    """Return a regular expression that matches one of the characters."""
     return "[" + "".join(re.escape(chr(p)) for a, b in chars.ranges for p in range(a, b + 1)) + "]"
 
 
@@ -288,7 +292,7 @@ def _open_encoding(
 
 
 def _capped(field: DeclaredField, language: Language, most: int | None) -> int | None:
-    """Return the maximum number of bytes, from the language or from `max_length` and the widest character."""
+    """Return the maximum length in bytes, from the language or from `max_length` and the widest character."""
     if field.max_length is None or field.pattern is None:
         return most
     widest = field.max_length * chars_of(language).most_bytes
@@ -296,7 +300,7 @@ def _capped(field: DeclaredField, language: Language, most: int | None) -> int |
 
 
 def _declared_language(field: DeclaredField) -> Language:
-    """Return a language that contains all strings that the field's lengths and pattern allow."""
+    """Return a language that contains every string that the field's length limits and pattern allow."""
     low, high = _lengths(field)
     allowed = pattern_language(field.pattern) if field.pattern is not None else None
     if allowed is None:
