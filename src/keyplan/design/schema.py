@@ -14,14 +14,16 @@ from keyplan.design.errors import UNKNOWN_PLACE, Place, calling_place, refuse
 from keyplan.design.workload import Billing, OnDemand, Provisioned
 
 StreamView = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "UNSTATED"]
-"""UNSTATED means that the design mentions a stream, but not the content of its records."""
+"""The content of stream records. UNSTATED means that the design mentions a stream, but not the content of
+its records.
+"""
 IMAGES: dict[str, frozenset[str]] = {
     "KEYS_ONLY": frozenset(),
     "NEW_IMAGE": frozenset({"new"}),
     "OLD_IMAGE": frozenset({"old"}),
     "NEW_AND_OLD_IMAGES": frozenset({"new", "old"}),
 }
-"""The images of an item in the stream's records, by view."""
+"""Maps each stream view type to the item images that its records contain."""
 TableClass = Literal["STANDARD", "STANDARD_INFREQUENT_ACCESS"]
 Projection = Literal["all", "keys"]
 KeyNames = str | Sequence[str]
@@ -41,11 +43,11 @@ class Index:
     name: str
     kind: Literal["GSI", "LSI"]
     partition: tuple[str, ...]
-    """The attributes of its partition key."""
+    """The names of the partition key attributes."""
     sort: tuple[str, ...]
-    """The attributes of its sort key; empty if it has none."""
+    """The names of the sort key attributes. Empty if the index has no sort key."""
     project: Projection | tuple[str, ...] | None
-    """The projected non-key attributes: all, none, or the listed ones. None if the design does not specify them."""
+    """The projected non-key attributes: all, none, or the listed ones. None if the design does not state them."""
     billing: Provisioned | None = None
     place: Place = UNKNOWN_PLACE
 
@@ -54,11 +56,13 @@ class Index:
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The key attributes, starting with the partition key."""
+        """The names of the key attributes, starting with the partition key."""
         return (*self.partition, *self.sort)
 
     def projects(self, attribute: str, table_key: Sequence[str]) -> bool:
-        """Return True if index entries contain an attribute. An unspecified projection counts as all attributes."""
+        """Return True if the index contains an attribute. An index without a stated projection contains all
+        attributes.
+        """
         if attribute in self.attributes or attribute in table_key or self.project in {"all", None}:
             return True
         return isinstance(self.project, tuple) and attribute in self.project
@@ -75,9 +79,9 @@ def GSI(  # noqa: N802 - the field's own name for it
 ) -> Index:
     """Declare a global secondary index with a partition key and an optional sort key.
 
-    Each key can consist of up to four attributes. `project` is "all", "keys", or the additional attributes to project;
-    None means that the design does not say. `billing` is the capacity of the index, if the table has provisioned
-    capacity.
+    Each key can consist of up to four attributes. `project` is "all", "keys", or the names of additional attributes to
+    project. None means that the design does not state the projection. `billing` is the capacity of the index, if the
+    table has provisioned capacity.
     """
     check_text("name", name)
     if not (billing is None or isinstance(billing, Provisioned)):
@@ -99,7 +103,7 @@ def LSI(name: str, *, sk: str, project: Projection | Sequence[str] | None = "all
 
 
 def _key(option: str, names: KeyNames | None) -> tuple[str, ...]:
-    """Return the attributes of an index key. Raises DesignError for a partition key without attributes."""
+    """Return the attribute names of an index key. Raises DesignError for a partition key without attributes."""
     attributes = (
         () if names is None else as_tuple(option, names, str, f'write {option}="owner", or several: ["owner", "day"]')
     )
@@ -133,13 +137,13 @@ def _projection(project: Projection | Sequence[str] | None) -> Projection | tupl
 @checked_call
 @dataclass(frozen=True)
 class TTL:
-    """Expiry of items by an attribute that contains epoch seconds."""
+    """Expiry of items at the time in an attribute, in epoch seconds."""
 
     attribute: str
     means: str = ""
-    """The effects that the design states for expiry, besides the deletion of the item."""
+    """Effects that the design expects of expiry, in addition to the deletion of the item."""
     sets: Mapping[str, object] = field(default_factory=dict)
-    """Fields that the design expects to change at expiry. They never do: the service deletes the item."""
+    """Fields that the design expects to change at expiry. Expiry never changes fields: DynamoDB deletes the item."""
 
     def __post_init__(self) -> None:
         check_text("ttl", self.attribute)
@@ -163,13 +167,13 @@ class Schema:
     point_in_time_recovery: bool
     deletion_protection: bool
     discriminator: str | None
-    """The attribute that names each item's entity; None if the keys identify it."""
+    """The attribute that names the entity of each item. None if the keys identify the entity."""
     literal: bool
-    """Whether requests are sent as stated: nothing is added for expiry or for other entities in a partition."""
+    """Whether requests contain only what the patterns state, without conditions for expiry or other entities."""
     place: Place
 
     def __post_init__(self) -> None:
-        """Raise DesignError for invalid options, at the line that declares the table."""
+        """Raise DesignError for an invalid option, at the line that declares the table."""
         check_text("name", self.name)
         check_text("pk", self.partition)
         check_text("sk", self.sort, may_be_none=True)
@@ -192,12 +196,12 @@ class Schema:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The attributes of the primary key."""
+        """The names of the primary key attributes, starting with the partition key."""
         return (self.partition,) if self.sort is None else (self.partition, self.sort)
 
     @property
     def ttl(self) -> str | None:
-        """The TTL attribute, or None."""
+        """The name of the TTL attribute, or None."""
         return self.ttls[0].attribute if self.ttls else None
 
     def index(self, name: str) -> Index | None:
@@ -205,15 +209,15 @@ class Schema:
         return next((index for index in self.indexes if index.name == name), None)
 
     def where(self, index: Index | None) -> str:
-        """Return the name of the table or index for use in a message."""
+        """Return the name of an index, or of the table if `index` is None, for use in messages."""
         return f"table {self.name}" if index is None else f"index {index.name}"
 
     def place_of(self, index: Index | None) -> Place:
-        """Return the source location of the declaration of the table or index."""
+        """Return the source location at which an index, or the table if `index` is None, is declared."""
         return self.place if index is None else index.place
 
     def key_attributes(self) -> tuple[str, ...]:
-        """Return all key attributes of the table and its indexes."""
+        """Return the names of all key attributes of the table and its indexes."""
         attributes = dict.fromkeys(self.key)
         for index in self.indexes:
             attributes.update(dict.fromkeys(index.attributes))
@@ -229,7 +233,7 @@ Request = dict[str, Any]
 
 
 def index_request(index: Index, schema: Schema) -> Request:
-    """Return the request members of an index for CreateTable or, for a global index, UpdateTable."""
+    """Return the definition of an index for a CreateTable request or, for a global index, an UpdateTable request."""
     request: Request = {
         "IndexName": index.name,
         "KeySchema": key_schema(index.partition, index.sort),
@@ -244,19 +248,19 @@ def index_request(index: Index, schema: Schema) -> Request:
 
 
 def key_schema(partition: Sequence[str], sort: Sequence[str]) -> list[Request]:
-    """Return the KeySchema member, starting with the partition key."""
+    """Return the KeySchema parameter of a request, starting with the partition key."""
     return [{"AttributeName": name, "KeyType": "HASH"} for name in partition] + [
         {"AttributeName": name, "KeyType": "RANGE"} for name in sort
     ]
 
 
 def capacity_units(bought: Provisioned) -> Request:
-    """Return the ProvisionedThroughput member."""
+    """Return the ProvisionedThroughput parameter of a request."""
     return {"ReadCapacityUnits": bought.read, "WriteCapacityUnits": bought.write}
 
 
 def warm_throughput(schema: Schema) -> Request | None:
-    """Return the WarmThroughput member, or None if it equals the default of a new table."""
+    """Return the WarmThroughput parameter of a request, or None if it equals the default for a new table."""
     if not isinstance(schema.billing, OnDemand) or schema.billing.served == OnDemand().served:
         return None
     read, write = schema.billing.served

@@ -1,4 +1,4 @@
-"""The declared load of a design: rates, numbers and sizes of items, claims, and capacity modes."""
+"""The declared load of a design: request rates, the number and sizes of items, claims, and capacity modes."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from keyplan.design.errors import UNKNOWN_PLACE, Place, calling_place, refuse
 
 
 def _is_whole(value: object, least: float = 0.0) -> bool:
-    """Return True if a value is a whole number, such as 1e6 or 1_000_000."""
+    """Return True if a value is a whole number of at least `least`, such as 1e6 or 1_000_000."""
     return is_number(value, least) and value == int(value)  # type: ignore[call-overload]
 
 
 @checked_call
 @dataclass(frozen=True)
 class Rate:
-    """A rate in calls per second."""
+    """A rate of calls, in calls per second."""
 
     average: float
     peak: float | None = None
-    """The highest sustained rate; the average by default."""
+    """The highest sustained rate. The default is the average rate."""
 
     def __post_init__(self) -> None:
         if not is_number(self.average) or (self.peak is not None and not is_number(self.peak, self.average)):
@@ -30,7 +30,7 @@ class Rate:
 
     @property
     def highest(self) -> float:
-        """The peak rate, or the average rate if no peak is given."""
+        """The peak rate, or the average rate if no peak is declared."""
         return self.average if self.peak is None else self.peak
 
     def scaled(self, factor: float) -> Rate:
@@ -40,7 +40,7 @@ class Rate:
     @classmethod
     @checked_call
     def monthly(cls, calls: float, *, peak: float | None = None) -> Rate:
-        """Return the rate for a number of calls per month of 730 hours."""
+        """Return the rate for a number of calls per month. A month has 730 hours."""
         check_numbers(calls=calls, peak=peak)
         average = calls / (730 * 3600)
         return cls(average, None if peak is None else max(peak, average))
@@ -49,11 +49,11 @@ class Rate:
 @checked_call
 @dataclass(frozen=True)
 class Bytes:
-    """Sizes of items in bytes, counting names and values as the service does."""
+    """The sizes of items in bytes. They include attribute names and values, as DynamoDB computes item sizes."""
 
     average: int
     p99: int | None = None
-    """The size that 99 % of items do not exceed."""
+    """The size that 99% of items do not exceed."""
     most: int | None = None
 
     def __post_init__(self) -> None:
@@ -69,11 +69,11 @@ class Bytes:
 @checked_call
 @dataclass(frozen=True)
 class Distinct:
-    """The number of distinct values of a field, and the skew of their use."""
+    """The number of distinct values of a field, and how unevenly the load is distributed among them."""
 
     count: int
     hottest: float | None = None
-    """The share of the load that goes to the most used value, from 0 to 1. By default, all values are used equally."""
+    """The share of the load on the most frequent value, from 0 to 1. By default, the load is distributed evenly."""
 
     def __post_init__(self) -> None:
         if not _is_whole(self.count) or not (self.hottest is None or is_number(self.hottest, 0, 1)):
@@ -82,12 +82,12 @@ class Distinct:
 
     @property
     def hottest_share(self) -> float:
-        """The share of the load that the most frequent value receives."""
+        """The share of the load on the most frequent value, from 0 to 1."""
         return self.hottest if self.hottest is not None else 1 / max(1, self.count)
 
 
 Shares = Mapping[Any, float]
-"""The share of each value of a field with few values: {"open": 0.1, "done": 0.9}."""
+"""The share of items with each value of a field, as in {"open": 0.1, "done": 0.9}."""
 
 
 @checked_call
@@ -98,9 +98,9 @@ class Volume:
     count: int
     bytes: Bytes | None = None
     distinct: Mapping[str, Distinct | int | Shares] = field(default_factory=dict)
-    """The number of values of each field, or the share of each value."""
+    """For each field, the number of its distinct values, or the share of items with each value."""
     present: Mapping[str, float] = field(default_factory=dict)
-    """The share of items that have each optional field."""
+    """For each optional field, the share of items that have it."""
 
     def __post_init__(self) -> None:
         if not _is_whole(self.count):
@@ -124,7 +124,7 @@ class Volume:
                 refuse(f"present[{name!r}]={share!r} is not a share of items", "give a number from 0 to 1")
 
     def values_of(self, name: str) -> Distinct | None:
-        """Return the distribution of a field, or None if it is not declared."""
+        """Return the distribution of a field's values, or None if it is not declared."""
         declared = self.distinct.get(name)
         if declared is None or isinstance(declared, Distinct):
             return declared
@@ -133,7 +133,7 @@ class Volume:
         return Distinct(len(declared), max(declared.values()) / sum(declared.values()))
 
     def share_of(self, name: str, value: object) -> float | None:
-        """Return the declared share of items whose field has this value, or None if it is not declared."""
+        """Return the declared share of items that have this value in the field, or None if it is not declared."""
         declared = self.distinct.get(name)
         if isinstance(declared, Mapping):
             return declared.get(value, 0.0) / sum(declared.values())
@@ -148,13 +148,13 @@ def _are_shares(shares: object) -> bool:
 @checked_call
 @dataclass(frozen=True)
 class Claim:
-    """A published statement about a pattern, such as "0.5 RCU", "single-digit ms" or "$0.25 per million reads"."""
+    """A published claim about a pattern, such as "0.5 RCU", "single-digit ms" or "$0.25 per million reads"."""
 
     text: str
     source: str = ""
-    """The document and section that contain the statement."""
+    """The document and section that contain the claim."""
     place: Place = field(default=UNKNOWN_PLACE, compare=False, repr=False)
-    """The source location of the declaration."""
+    """The source location at which the claim is declared."""
 
     def __post_init__(self) -> None:
         check_text("text", self.text)
@@ -168,16 +168,16 @@ class OnDemand:
     """On-demand capacity, charged per request."""
 
     warm_read: int = 12_000
-    """Read units per second that a new table can serve immediately."""
+    """The number of read units per second that a new table can serve immediately."""
     warm_write: int = 4_000
-    """Write units per second that a new table can serve immediately."""
+    """The number of write units per second that a new table can serve immediately."""
 
     def __post_init__(self) -> None:
         _check_units(warm_read=self.warm_read, warm_write=self.warm_write)
 
     @property
     def served(self) -> tuple[int, int]:
-        """Read and write units per second that a new table can serve immediately, at least the service defaults."""
+        """The read and write units per second that a new table can serve immediately. At least DynamoDB's defaults."""
         return max(self.warm_read, OnDemand.warm_read), max(self.warm_write, OnDemand.warm_write)
 
 
@@ -187,9 +187,9 @@ class Provisioned:
     """Provisioned capacity, charged per hour."""
 
     read: int
-    """Read units per second."""
+    """The number of read units per second."""
     write: int
-    """Write units per second."""
+    """The number of write units per second."""
 
     def __post_init__(self) -> None:
         _check_units(read=self.read, write=self.write)

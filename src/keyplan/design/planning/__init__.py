@@ -1,1 +1,1 @@
-"""Plans of patterns, made from their declarations."""
+"""Plans: the requests that a pattern sends, computed from its declaration."""

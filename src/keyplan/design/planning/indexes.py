@@ -2,15 +2,15 @@
 
 An index key consists of fields, and a field that the update does not know can have any value. For each key that an
 update affects, the update must know the values of the fields in the key strings, the values of the fields that decide
-whether the item is in the index, and whether the other fields have a value. A field is known if the update's condition
-compares it with a constant. A parameter whose annotation excludes None is known to have a value. Otherwise the index
-would become stale, which is a fault. If an item stays in the index under the same key, the update does not write the
-key.
+whether the item is in the index, and whether the other fields have a value. A field is known if the update sets it, or
+if the update's condition compares it with a constant. A parameter whose annotation excludes None is known to have a
+value. Without this knowledge, the index would become stale, which is a fault. If an item stays in the index under the
+same key, the update does not write the key.
 
-A query of a local index can also return attributes that the index does not project: the service fetches the whole item
-from the table and charges for that read. A global index cannot do this. An index cannot be filtered by an attribute
-that it does not project: the service rejects such a query, and a scan treats the attribute as absent. Source: developer
-guide, "Local Secondary Indexes" and "Using Global Secondary Indexes".
+A query of a local index can also return attributes that the index does not project: DynamoDB fetches the whole item
+from the table and charges for that read. A global index does not support this. An index cannot be filtered by an
+attribute that it does not project: DynamoDB rejects such a query, and a scan treats the attribute as absent. Source:
+developer guide, "Local Secondary Indexes" and "Using Global Secondary Indexes".
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def index_effects(
 ) -> Effects:
     """Return the effects of an update on the index keys of its entity.
 
-    `creates` is True if the item may not exist yet. `indexes` limits the result to these index keys. `left_out` are the
-    fields of a patch that the change does not contain.
+    `creates` is True if the update may create the item. `indexes` limits the result to these index keys. `left_out` are
+    the fields of a patch that a call does not provide.
     """
     entity = pattern.entities[0]
     changed = {action.path.field for action in change.actions}
@@ -86,10 +86,10 @@ _MOST_VARYING = 8
 
 
 def patch_faults(pattern: PatternDeclaration, change: ItemWrite, *, creates: bool) -> list[Fault]:
-    """Return a fault for each index key that would become stale if a call omits some fields of a patch.
+    """Return a fault for each index key that would become stale if a call provides only some fields of a patch.
 
-    If more than eight fields affect a key, only calls that omit one field or provide one field are checked here. Other
-    combinations are checked when they are called.
+    If more than eight fields affect a key, only calls that omit or provide a single field, or provide all or none, are
+    checked here. Other combinations are checked when they are called.
     """
     optional = {action.path.field for action in change.actions if action.optional}
     faults = []
@@ -110,12 +110,12 @@ def patch_faults(pattern: PatternDeclaration, change: ItemWrite, *, creates: boo
 
 
 def _key_fields(bound: BoundKey, entity: EntitySpec) -> set[str]:
-    """Return the fields whose values are in key attributes that exist only for the key."""
+    """Return the fields in those attributes of an index key that exist only for the index."""
     return {name for part in entity.made_in(bound) for name in part.fields}
 
 
 def _deciding_fields(bound: BoundKey, entity: EntitySpec) -> set[str]:
-    """Return the fields that affect key attributes that exist only for the key."""
+    """Return the fields that determine those attributes of an index key that exist only for the index."""
     if not entity.made_in(bound):
         return set()
     conditions = {path.field for path in paths_of(bound.only_if)}
@@ -123,7 +123,7 @@ def _deciding_fields(bound: BoundKey, entity: EntitySpec) -> set[str]:
 
 
 def _is_fixed_at_creation(bound: BoundKey, entity: EntitySpec) -> bool:
-    """Return True if an index key contains only Created() and primary key fields, so that no update changes it."""
+    """Return True if an index key contains only Created() and primary key fields, which updates never change."""
     created, own = set(entity.write_times("created")), {part.attribute for part in entity.made_in(bound)}
     shared = {part.attribute for other in entity.indexes if other is not bound for part in other.attributes}
     return (
@@ -140,14 +140,14 @@ def _sources_at_creation(bound: BoundKey, change: ItemWrite) -> dict[str, Source
 
 
 def _keeps_key(bound: BoundKey, entity: EntitySpec, touched: set[str], *, before: _Cases, after: _Cases) -> bool:
-    """Return True if the item stays in the index under the same key."""
+    """Return True if an update leaves the item in the index under the same key."""
     if bound.only_if is None or touched & (_key_fields(bound, entity) | set(bound.fields)):
         return False
     return all(holds(bound.only_if, values) is True for values in (*before, *after))
 
 
 def _cases(values: Mapping[str, Source], choices: Mapping[str, tuple[Source, ...]]) -> _Cases:
-    """Return the possible combinations of field values: the known values with each of the listed choices."""
+    """Return all possible combinations of field values: the known values with each of the listed choices."""
     open_to = {name: choices[name] for name in choices.keys() - values.keys()}
     if prod(map(len, open_to.values())) > _MOST_CASES:
         return [values]
@@ -155,7 +155,7 @@ def _cases(values: Mapping[str, Source], choices: Mapping[str, tuple[Source, ...
 
 
 def _values_after(change: ItemWrite) -> dict[str, Source]:
-    """Return the known values of fields after the update."""
+    """Return the field values that are known after an update. A changed field with another value is UNKNOWN."""
     values: dict[str, Source] = {**change.assumed, **change.key}
     for action in change.actions:
         if len(action.path.parts) > 1 or action.name not in {"set", "remove"}:
@@ -166,14 +166,14 @@ def _values_after(change: ItemWrite) -> dict[str, Source]:
 
 
 def _present_fields(entity: EntitySpec, change: ItemWrite) -> set[str]:
-    """Return the fields that have some value after the update."""
+    """Return the fields that are certain to have a value after an update."""
     return {name for name, stored in entity.fields.items() if not (stored.optional or stored.is_set)} | _fields_given(
         change
     )
 
 
 def _fields_given(change: ItemWrite) -> set[str]:
-    """Return the fields to which the update assigns an unknown value, including in an item that it creates."""
+    """Return the fields to which an update certainly gives a value, even if the value is not known."""
     return {
         action.path.field
         for action in change.actions
@@ -183,7 +183,9 @@ def _fields_given(change: ItemWrite) -> set[str]:
 
 
 def _missing_fields(bound: BoundKey, entity: EntitySpec, values: Mapping[str, Source], there: set[str]) -> list[str]:
-    """Return the fields that must be known to compute the index key but are not."""
+    """Return the fields that must be known to compute an index key, but are not. `there` are the fields with some
+    value.
+    """
     inside = holds(bound.only_if, values)
     if inside is False:
         return []  # not in the index, so its key does not matter
@@ -199,7 +201,10 @@ def _missing_fields(bound: BoundKey, entity: EntitySpec, values: Mapping[str, So
 def _default_entry_fields(
     bound: BoundKey, entity: EntitySpec, values: Mapping[str, Source], change: ItemWrite
 ) -> list[str]:
-    """Return the fields whose defaults put a new item into the index although the update does not set the key."""
+    """Return the unknown fields of an index key for an item that an upsert creates.
+
+    The defaults of these fields may put the new item into the index, although the update does not set the key.
+    """
     created = {name: values.get(name, _default(entity, name)) for name in bound.depends_on}
     if holds(bound.only_if, created) is False or any(created[name] is None for name in bound.fields):
         return []
@@ -208,7 +213,7 @@ def _default_entry_fields(
 
 
 def _default(entity: EntitySpec, name: str) -> Source:
-    """Return the value that an absent field is read as. It is None for a required field, which cannot be absent."""
+    """Return the value that is read for an absent field: its default, or None if the field is required."""
     info = entity.fields[name].info
     if info.is_required():
         return None
@@ -264,13 +269,13 @@ def _stale_index(
 
 
 def _plural(does: str) -> str:
-    """Return a phrase such as "changes due of" for several calls."""
+    """Return a phrase such as "changes due of" with a plural verb: "change due of"."""
     verb, _, rest = does.partition(" ")
     return f"{verb.removesuffix('s')} {rest}".rstrip()
 
 
 def missing_in_index(index: Index, spec: EntitySpec) -> list[str]:
-    """Return the fields of an entity that an index neither projects nor restores from its keys."""
+    """Return the fields of an entity that an index neither projects nor contains in its keys."""
     bound = spec.key_in(index)
     if bound is None:
         return []
@@ -286,7 +291,7 @@ def missing_in_index(index: Index, spec: EntitySpec) -> list[str]:
 
 
 def missing_in_plan(plan: Plan, entity: EntitySpec) -> list[str]:
-    """Return the fields of an entity that a range cannot get from its index or by hydration."""
+    """Return the fields of an entity that a query or scan of an index needs but cannot get."""
     if plan.index is None or plan.hydrated:
         return []
     read = set(plan.fields_read(entity))
@@ -294,7 +299,7 @@ def missing_in_plan(plan: Plan, entity: EntitySpec) -> list[str]:
 
 
 def projection_fix(index: Index, attributes: Sequence[str]) -> str:
-    """Return the fix for attributes that an index does not project."""
+    """Return the text of a fix that adds attributes to the projection of an index."""
     if isinstance(index.project, tuple):
         return f"add {', '.join(attributes)} to the index's project=[...], or project all"
     listed = ", ".join(f'"{name}"' for name in attributes)
@@ -309,7 +314,7 @@ def needs_whole_items(plan: Plan) -> bool:
 
 
 def fetched_attributes(plan: Plan) -> tuple[str, ...]:
-    """Return the attributes for which the service fetches items of a local index from the table."""
+    """Return the unprojected attributes that DynamoDB fetches from the table for a query of a local index."""
     index = plan.index
     if index is None or index.kind != "LSI":
         return ()
@@ -325,10 +330,10 @@ def fetched_attributes(plan: Plan) -> tuple[str, ...]:
 
 
 def requested_attributes(plan: Plan) -> tuple[str, ...] | None:
-    """Return the attributes that a read of a view, or the first read of a hydrated range, requests.
+    """Return the attributes that a read of a view, or the first read of a hydrated query or scan, requests.
 
-    Returns None if the read requests every attribute, because it returns whole entities or the items have no other
-    attributes. The consumed capacity is the same, but the response is smaller.
+    Return None if the read requests every attribute, because it returns whole entities or the items have no other
+    attributes. A projection does not reduce the consumed capacity, but the size of the response.
     """
     if plan.select == "count" or not (plan.hydrated or plan.view is not None):
         return None
@@ -342,12 +347,14 @@ def requested_attributes(plan: Plan) -> tuple[str, ...] | None:
 
 
 def hydration_attributes(plan: Plan) -> tuple[str, ...] | None:
-    """Return the attributes that a hydrated range requests from the table, or None if it requests whole items."""
+    """Return the attributes that a hydrated query or scan requests from the table, or None if it requests
+    whole items.
+    """
     return requested_attributes(replace(plan, index=None, hydrated=False))
 
 
 def _identifying(plan: Plan, *, fetches: bool) -> Iterator[str]:
-    """Yield the non-key attributes that identify an item's entity and that show whether it has expired.
+    """Yield the non-key attributes that show which entity an item belongs to and whether it has expired.
 
     With `fetches`, include attributes that a local index fetches from the table.
     """
@@ -361,7 +368,7 @@ def _identifying(plan: Plan, *, fetches: bool) -> Iterator[str]:
 
 
 def _view_attributes(plan: Plan) -> Iterator[str]:
-    """Yield the attributes needed to build the objects of a plan's view."""
+    """Yield the attributes from which the objects of a plan's view are built."""
     spec, read = plan.entity, set(plan.fields_read(plan.entity))
     fetched = missing_in_index(plan.index, spec) if plan.index is not None and plan.index.kind == "LSI" else []
     for name, stored in spec.fields.items():
@@ -375,14 +382,14 @@ def _view_attributes(plan: Plan) -> Iterator[str]:
 
 
 def drops_expired(plan: Plan) -> bool:
-    """Return True if a range drops expired items."""
+    """Return True if a read omits expired items from its results."""
     return plan.expired == "drop" and any(
         stored.attribute == plan.schema.ttl for spec in plan.entities for stored in spec.fields.values()
     )
 
 
 def index_holds(plan: Plan, attribute: str | None) -> bool:
-    """Return True if the table or index of a range has an attribute, so that the service can filter by it."""
+    """Return True if the index that a plan reads projects an attribute. The table itself has every attribute."""
     return attribute is not None and (plan.index is None or plan.index.projects(attribute, plan.schema.key))
 
 
@@ -390,13 +397,15 @@ def index_holds(plan: Plan, attribute: str | None) -> bool:
 
 
 def index_holds_discriminator(plan: Plan) -> bool:
-    """Return True if the items of a range have the discriminator, which a local index fetches if necessary."""
+    """Return True if the items that a plan reads include the discriminator, which a local index fetches if
+    necessary.
+    """
     name, index = plan.schema.discriminator, plan.index
     return index_holds(plan, name) or (name is not None and index is not None and index.kind == "LSI")
 
 
 def entities_in_range(plan: Plan) -> Sequence[EntitySpec]:
-    """Return the entities of the table whose items can be in the range of a plan, including the plan's own entities."""
+    """Return the entities of the table whose items a query or scan may read, including the plan's own entities."""
     declared = plan.siblings or plan.entities
     if plan.index is None:
         return declared
@@ -419,7 +428,10 @@ def _can_be_equal(one: KeyValue | BoundKeyAttribute, other: BoundKeyAttribute) -
 
 
 def range_faults(plan: Plan) -> list[Fault]:
-    """Return the faults that depend on all entities of the table: items of a range that cannot be identified."""
+    """Return a fault if the plan cannot distinguish the items of two entities in an index.
+
+    This depends on all entities of the table, so it can only be computed when all of them are declared.
+    """
     index, name = plan.index, plan.schema.discriminator
     if index is None or name is None or plan.hydrated or index_holds_discriminator(plan):
         return []
@@ -436,5 +448,5 @@ def range_faults(plan: Plan) -> list[Fault]:
 
 
 def all_faults(plan: Plan) -> tuple[Fault, ...]:
-    """Return all faults of a plan, including those that depend on the whole design."""
+    """Return all faults of a plan, including those that depend on all entities of the table."""
     return (*plan.faults, *range_faults(plan))

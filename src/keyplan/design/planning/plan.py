@@ -1,4 +1,4 @@
-"""The plan of a pattern, which is made from its declaration and used for checks, prices, explanations and requests."""
+"""The plan of a pattern, computed from its declaration and used for checks, prices, explanations and requests."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ SortOp = Literal["=", "<", "<=", ">", ">=", "BETWEEN", "begins_with"]
 class KeyValue:
     """The value of one key attribute, computed from the arguments of a call.
 
-    The value comes from a template or from a field. `part` says how a template is used: the whole string; a prefix that
-    ends after the last given field and its literal text; a prefix that ends within that field (begins); the lower or
-    upper bound of all keys with these leading fields; or the bounds next to them (after, before). A stored field has a
-    single source. `rounded_up` rounds a timestamp up to the field's unit.
+    The value comes from a template or from a stored field. `part` is the part of the template's string: the whole
+    string; the prefix up to the last given field, including the literal text after it; a prefix that ends within that
+    field ("begins"); the lower or upper bound of all keys with these leading fields; or the bounds next to them
+    ("after", "before"). For a stored field, "rounded_up" rounds a timestamp up to the field's unit.
     """
 
     attribute: str
     sources: Mapping[str, Source]
-    """The sources of the template's fields, or of the stored field, by name."""
+    """The parameters or constants that provide the field values, by field name."""
     template: BoundTemplate | None = None
     field: StoredField | None = None
     part: TextPart = "whole"
@@ -64,7 +64,7 @@ class KeyValue:
 
 @dataclass(frozen=True, eq=False)
 class SortCondition:
-    """A comparison with one sort key attribute."""
+    """A condition on one sort key attribute."""
 
     op: SortOp
     low: KeyValue
@@ -75,7 +75,7 @@ class SortCondition:
 
     @property
     def attribute(self) -> str:
-        """The attribute that is compared."""
+        """The name of the compared attribute."""
         return self.low.attribute
 
 
@@ -91,7 +91,7 @@ class KeySelection:
 
     @property
     def values(self) -> tuple[KeyValue, ...]:
-        """The values of the key attributes, with the lower bounds of ranges."""
+        """The values of the key attributes. For a range, this is the lower bound."""
         return (*self.partition, *(condition.low for condition in self.sort))
 
 
@@ -99,15 +99,15 @@ class KeySelection:
 class IndexEffect:
     """The effect of an update on an entity's key in an index.
 
-    In a call, the field values are known. If `key.only_if` is true for them and every field has a value, the key
-    attributes are set. Otherwise they are removed.
+    At each call, the field values are known. If they satisfy `key.only_if` and every field has a value, the update sets
+    the key attributes. Otherwise it removes them.
     """
 
     key: BoundIndexKey
     sources: Mapping[str, Source]
-    """The source of each field that the key depends on; UNKNOWN for a field whose value exists but is not known."""
+    """The parameter or constant for each field that the key depends on. UNKNOWN for a field with an unknown value."""
     only_if_missing: bool = False
-    """Whether to set the attributes only if the item does not have them, as for a new item of an upsert."""
+    """Whether to set the attributes only if the item does not have them yet, as when an upsert creates an item."""
 
     def __repr__(self) -> str:
         return f"<{self.key!r} with {', '.join(f'{name}={source!r}' for name, source in self.sources.items())}>"
@@ -118,61 +118,66 @@ class Plan:
     """The requests that a pattern sends."""
 
     pattern: str
-    """The pattern's name, or for an ad-hoc call its form, such as get(Task)."""
+    """The name of the pattern. For an ad-hoc call, its form, such as get(Task)."""
     operation: Operation
     schema: Schema
     entities: tuple[EntitySpec, ...]
     """The entities that are returned or written."""
     view: type[View[Any]] | None = None
-    """The view that is returned in place of its entity."""
+    """The view that is returned instead of the entity, if any."""
     hydrated: bool = False
-    """Whether to read the items of the index entries that a range returns from the table."""
+    """Whether to read the full items from the table after reading an index."""
     siblings: Sequence[EntitySpec] = ()
     """All entities of the table, including those declared after the pattern."""
     index: Index | None = None
     key: KeySelection | None = None
-    """The range of a read, or the primary key of one item (all '=')."""
+    """The key range of a read, or the primary key of one item, in which all operators are '='."""
     walk: tuple[str, Source] | None = None
-    """The key field with several values, and the source of these values. Each value needs one request or one key."""
+    """The key field that each(...) or every_shard() gives several values, and the source of these values.
+
+    Each value requires a separate request or key.
+    """
     filter: Condition | None = None
     residue: Condition | None = None
-    """The condition to evaluate on returned items, because it cannot be part of the key condition."""
+    """The part of the key condition that key strings cannot express, which is evaluated on the returned items."""
     condition: Condition | None = None
-    """The pattern's own condition on the written item; `exists` and `version` add further conditions."""
+    """The condition that the pattern states for the written item. `exists` and `version` add further conditions."""
     exists: Literal["must", "must_not", "may"] = "may"
     """Whether the written item must exist, must not exist, or may exist."""
     replaceable: Condition | None = None
-    """With exists="must_not": the condition under which an existing item is replaced."""
+    """The condition under which a create, with exists="must_not", replaces an existing item."""
     version: Source = None
-    """The version that the stored item must have. For a whole item, this is the item's own version."""
+    """The version that the stored item must have. For a whole item, the version in that item."""
     item: Source = None
     """The item that is put, or the list of items of a batch."""
     actions: tuple[FieldUpdate, ...] = ()
     """The changes of an update. The changes of a patch are optional."""
     changes_nothing: bool = False
-    """Whether an update only checks its condition and returns the item, because no field of a patch is given."""
+    """Whether an update only checks its condition and returns the item, because the call provides no field
+    of a patch.
+    """
     assumed: Mapping[str, Source] = field(default_factory=dict)
     effects: tuple[IndexEffect, ...] = ()
     reads_first: bool = False
-    """Whether the item is read before the write, because its unique values decide which sentinels are written."""
+    """Whether the item is read before the write, because its unique values determine which guard items are written."""
     descending: bool = False
     consistent: bool = False
     select: Literal["all", "count"] = "all"
     expired: Literal["drop", "keep"] = "drop"
-    """Whether reads drop expired items, which the service may keep for days."""
+    """Whether reads omit expired items, which DynamoDB may delete only after days."""
     limit: int | None = None
     page_size: int | None = None
     returns: Literal["new", "old", "nothing"] = "nothing"
     steps: tuple[Plan, ...] = ()
-    """The steps of a transaction."""
+    """The plans of the writes in a transaction."""
     repeats: tuple[Source, ...] = ()
-    """For each step of a transaction, the each(...) for whose values it is repeated, or None."""
+    """For each step of a transaction, the each(...) whose values repeat the step, or None."""
     faults: tuple[Fault, ...] = ()
-    """Reasons why the pattern cannot work."""
+    """Reasons why DynamoDB cannot run the pattern."""
     notes: tuple[str, ...] = ()
     """Assumptions under which the pattern's results are correct."""
     undeclared: str = ""
-    """The meter's name of an ad-hoc call, such as "undeclared get Task"; empty for a declared pattern."""
+    """The label of an ad-hoc call in meters, such as "undeclared get Task". Empty for a declared pattern."""
 
     def __repr__(self) -> str:
         where = "" if self.index is None else f" by {self.index.name}"
@@ -181,16 +186,16 @@ class Plan:
 
     @property
     def reading(self) -> bool:
-        """Whether the pattern only reads."""
+        """Whether the operation is a read."""
         return self.operation in READ_OPERATIONS
 
     @property
     def keeps_unique(self) -> bool:
-        """Whether the item is written in a transaction together with its unique-value sentinels."""
+        """Whether the item is written in a transaction with the guard items that reserve its unique values."""
         return self.reads_first or (self.operation == "PutItem" and bool(self.entity.sentinels))
 
     def fields_read(self, entity: EntitySpec) -> Iterable[str]:
-        """Return the names of the entity's fields that are returned: all fields, or those of the view."""
+        """Return the names of the fields that are returned for an entity: those of the view, or all fields."""
         return entity.fields if self.view is None else self.view.model_fields
 
     @property
@@ -201,7 +206,7 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class PatternDeclaration:
-    """The declaration of a pattern, from which its plan is made."""
+    """The declaration of a pattern, from which its plan is computed."""
 
     name: str
     schema: Schema
@@ -212,20 +217,20 @@ class PatternDeclaration:
     place: Place
 
     def fault(self, code: str, problem: str, fix: str, other: Place | None = None) -> Fault:
-        """Return a fault at this pattern."""
+        """Return a fault at the source location of this pattern."""
         return Fault(code, problem, fix, self.place, other)
 
     def at(self, name: str, places: Mapping[str, Place]) -> Place:
-        """Return the source location where the pattern names a field."""
+        """Return the source location at which the pattern names a field."""
         return places.get(name, self.place).at(name)
 
     def at_path(self, path: FieldPath) -> Place:
-        """Return the source location where the pattern names the first field of a path."""
+        """Return the source location at which the pattern names the first field of a path."""
         place = path.place if path.place.line else self.place
         return place.at(path.field)
 
     def written(self, attribute: str, words: str, part: TextPart = "whole") -> KeyValue:
-        """Return a key value declared as a string whose placeholders are parameters."""
+        """Return a key value that is declared as a string, in which placeholders stand for the pattern's parameters."""
         # A parameter without annotation has the type of the field with its name, or else str.
         own = declared_fields(self.entities[0].fields)
         fields = {name: own.get(name, DeclaredField(name, str)) for name in self.parameters}
@@ -236,7 +241,10 @@ class PatternDeclaration:
 
 
 def key_value(part: BoundKeyAttribute, sources: Mapping[str, Source], how: TextPart = "whole") -> KeyValue:
-    """Return the value of a key attribute made from sources. `how` determines the use of fields without a source."""
+    """Return the value of a key attribute, given the parameters and constants for its fields.
+
+    `how` selects the part of the template's string, as in `KeyValue.part`.
+    """
     known = {name: sources[name] for name in part.fields if name in sources}
     return KeyValue(part.attribute, known, part.template, part.field, how)
 
@@ -245,7 +253,7 @@ FieldUse = Literal["key", "prefix", "compared", "set", "changed"]
 
 
 def field_uses(plan: Plan) -> Iterator[tuple[str, Source, FieldUse]]:
-    """Yield every field with the source of its value and the purpose of that value."""
+    """Yield each field that a plan uses, with the parameter or constant for its value, and how the value is used."""
     if plan.key is not None:
         values = [
             *plan.key.partition,
@@ -265,7 +273,7 @@ def field_uses(plan: Plan) -> Iterator[tuple[str, Source, FieldUse]]:
 
 
 def _is_key_text(value: KeyValue, plan: Plan) -> bool:
-    """Return True if the pattern writes the key as a string, whose placeholders are parameters instead of fields."""
+    """Return True if the pattern states the key as a string, whose placeholders are parameters and not fields."""
     if value.template is None:
         return False
     bounds = [entity.key_in(plan.index) for entity in plan.entities]

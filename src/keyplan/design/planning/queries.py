@@ -35,7 +35,7 @@ def plan_query(pattern: PatternDeclaration, cond: KeyCondition, draft: Plan) -> 
 
 
 def plan_scan(pattern: PatternDeclaration, cond: KeyCondition, draft: Plan) -> Plan:
-    """Plan a scan, which reads everything and selects the results with a filter."""
+    """Plan a scan, which reads every item and selects the results with a filter. `draft` contains the options."""
     _check_fields(pattern, cond)
     if cond.partition or cond.sort or cond.range or cond.partition_text or cond.sort_text:
         raise DesignError(
@@ -49,7 +49,7 @@ def plan_scan(pattern: PatternDeclaration, cond: KeyCondition, draft: Plan) -> P
 
 
 def _check_fields(pattern: PatternDeclaration, cond: KeyCondition) -> None:
-    """Raise DesignError for fields that no entity of the pattern has."""
+    """Raise DesignError if a condition names a field that none of the pattern's entities has."""
     named = [(name, pattern.at(name, cond.places)) for name in (*cond.partition, *named_sort_fields(cond))]
     named += [(path.field, pattern.at_path(path)) for path in paths_of(cond.filter_condition)]
     for name, place in named:
@@ -75,7 +75,11 @@ def _not_in_index(pattern: PatternDeclaration, index: Index | None) -> Fault:
 
 
 def _written_only(pattern: PatternDeclaration, index: Index | None, cond: KeyCondition) -> KeySelection | None:
-    """Return the selection for a partition key that is written as a string, in an index without entities."""
+    """Return the selection of a partition that is stated as a string, in an index that contains no entity of the
+    pattern.
+
+    Return None for other conditions.
+    """
     if index is None or cond.partition_text is None:
         return None
     return KeySelection((pattern.written(index.partition[0], cond.partition_text),))
@@ -103,7 +107,7 @@ def _partition(
 
 
 def _check_shards(pattern: PatternDeclaration, bound: BoundKey, name: str) -> None:
-    """Raise DesignError for every_shard() of a field whose values cannot be listed."""
+    """Raise DesignError if every_shard() is used for a field that the partition key does not divide into shards."""
     templates = [part.template for part in bound.partition if part.template is not None]
     placeholders = [
         placeholder for template in templates for placeholder in template.placeholders if placeholder.name == name
@@ -118,7 +122,7 @@ def _check_shards(pattern: PatternDeclaration, bound: BoundKey, name: str) -> No
 
 
 def _other_partition(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition) -> list[Fault]:
-    """Return a fault for each entity of a query that never occurs in the queried partition."""
+    """Return a fault for each entity whose items can never be in the queried partition."""
     if cond.partition_text is not None:
         return []
     faults = []
@@ -140,14 +144,17 @@ def _other_partition(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCond
 
 
 def _can_match(one: BoundKeyAttribute, two: BoundKeyAttribute) -> bool:
-    """Return True if two definitions of a key attribute can produce the same value."""
+    """Return True if the keys of two entities can have the same value in this attribute."""
     if one.template is None or two.template is None or one.text == two.text:
         return True
     return can_equal(one.template, two.template) is not None
 
 
 def plan_walk(pattern: PatternDeclaration, fields: dict[str, Source]) -> Walk:
-    """Return the field for which several values are queried, or None."""
+    """Return the field that each(...) or every_shard() gives several values, with its source, or None.
+
+    Raises DesignError if several fields have several values.
+    """
     walks = [(name, source) for name, source in fields.items() if isinstance(source, (Each, EveryShard))]
     if len(walks) > 1:
         raise DesignError(
@@ -177,7 +184,7 @@ def _cannot_serve(pattern: PatternDeclaration, bound: BoundKey, missing: Sequenc
 
 
 def _is_sharded(bound: BoundKey, name: str) -> bool:
-    """Return True if the partition key contains a field only as a shard."""
+    """Return True if the partition key contains the field only as a shard number."""
     templates = [part.template for part in bound.partition if part.template is not None]
     shards = [
         placeholder.shards
@@ -192,7 +199,7 @@ def _is_sharded(bound: BoundKey, name: str) -> bool:
 
 
 def read_faults(pattern: PatternDeclaration, index: Index | None, draft: Plan) -> list[Fault]:
-    """Return the faults of a read that the service would reject or could not answer."""
+    """Return faults for reads that DynamoDB would reject, and for fields that the index cannot provide."""
     faults = []
     if draft.consistent and index is not None and index.kind == "GSI":
         faults.append(
@@ -227,7 +234,7 @@ def _attribute_of(pattern: PatternDeclaration, path: FieldPath) -> str:
 
 
 def _unprojected(pattern: PatternDeclaration, index: Index, draft: Plan) -> list[Fault]:
-    """Return faults for fields that the query filters or reads but that the index does not project."""
+    """Return faults for fields that the query filters by or returns, but that the index does not project."""
     faults = []
     filtered = {path.field for path in paths_of(draft.filter)}
     compared = {path.field for path in paths_of(draft.residue)}
@@ -272,7 +279,7 @@ def _unprojected(pattern: PatternDeclaration, index: Index, draft: Plan) -> list
 
 
 def _partial_items(pattern: PatternDeclaration, index: Index | None, draft: Plan) -> Iterator[str]:
-    """Yield notes about fields with defaults that the index does not project."""
+    """Yield a note for fields that are returned as their defaults, because the index does not project them."""
     if index is None or index.kind != "GSI" or draft.hydrated:
         return
     come_back = "come back" if draft.select == "all" else "are counted"
@@ -288,7 +295,7 @@ def _partial_items(pattern: PatternDeclaration, index: Index | None, draft: Plan
 
 
 def read_notes(draft: Plan, index: Index | None) -> tuple[str, ...]:
-    """Return the assumptions under which the result is correct."""
+    """Return notes on the limits of a read's results, such as eventual consistency."""
     notes = []
     if index is not None and index.kind == "GSI":
         notes.append(f"{index.name} lags behind the table, usually well under a second: a write just made may not show")

@@ -1,9 +1,8 @@
-"""Planning of sort key conditions: the range of a partition that contains the requested items.
+"""Planning of sort key conditions: the key range in a partition that contains the requested items.
 
 A condition names leading fields without gaps: equality from the left, followed by at most one range. If a template
-produces the key, the bounds are strings of that template, so that keys of other entities are excluded. If key strings
-cannot decide a comparison exactly, because a timestamp is more precise than its spec, the comparison is repeated on the
-returned items.
+produces the key, the bounds are strings of that template, so that keys of other entities are excluded. If a key string
+is less precise than the field, such as a date for a timestamp, the comparison is repeated on the returned items.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ from keyplan.design.planning.plan import KeyValue, PatternDeclaration, Plan, Sor
 
 @dataclass
 class SortKeyPlan:
-    """The planned condition on the sort key."""
+    """The plan of a condition on the sort key."""
 
     conditions: tuple[SortCondition, ...] = ()
     faults: list[Fault] = field(default_factory=list)
     residue: Condition | None = None
-    """The condition that must be evaluated on the returned items."""
+    """The part of the condition that is evaluated on the returned items."""
 
 
 def plan_sort(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition) -> SortKeyPlan:
-    """Plan the condition on the sort key's attributes."""
+    """Plan a condition on the attributes of the sort key."""
     if cond.sort_text is not None:
         return _key_text(pattern, bound, cond.sort_text)
     if not bound.sort:
@@ -54,7 +53,7 @@ def plan_sort(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition) 
 
 
 def name_range(pattern: PatternDeclaration, cond: KeyCondition) -> KeyCondition:
-    """Return the condition with its range assigned to the first sort key field without a value.
+    """Return the condition with its unnamed range assigned to the first sort key field without a value.
 
     Raises DesignError if the sort key has no such field.
     """
@@ -76,7 +75,7 @@ def name_range(pattern: PatternDeclaration, cond: KeyCondition) -> KeyCondition:
 
 
 def optional_parameters(cond: KeyCondition) -> frozenset[str]:
-    """Return the parameters that can be None and are used only for the sort key."""
+    """Return the parameters that may be None and that only the sort key condition uses."""
     sources = [*cond.sort.values(), *((cond.range.low, cond.range.high) if cond.range is not None else ())]
     named = {source._name for source in cond.partition.values() if isinstance(source, Param)}
     return frozenset(
@@ -87,7 +86,7 @@ def optional_parameters(cond: KeyCondition) -> frozenset[str]:
 
 
 def without_absent(call: str, plan: Plan, cond: KeyCondition, absent: Collection[str]) -> KeyCondition:
-    """Return the condition without the sort key fields whose parameters are None in a call.
+    """Return the condition without sort key fields whose parameters are None in a call.
 
     Raises TypeError if the call provides a later field, because only trailing fields of a sort key can be omitted.
     """
@@ -110,7 +109,7 @@ def _is_absent(source: Source, absent: Collection[str]) -> bool:
 
 
 def _without_absent_bounds(span: Range | None, absent: Collection[str]) -> Range | None:
-    """Return a range without its missing bounds, or None if no bound remains."""
+    """Return a range without the bounds that are None in a call, or None if no bound is left."""
     if span is None:
         return None
     if span.op != "between":
@@ -121,7 +120,7 @@ def _without_absent_bounds(span: Range | None, absent: Collection[str]) -> Range
 
 
 def named_sort_fields(cond: KeyCondition) -> list[str]:
-    """Return the sort key fields that a query names. The field of a range comes last."""
+    """Return the sort key fields that a condition names. The field of the range comes last."""
     return [*cond.sort, *([cond.range.field] if cond.range and cond.range.field else [])]
 
 
@@ -180,7 +179,7 @@ def _not_leading(
 
 
 def _different_sort_keys(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition) -> SortKeyPlan | None:
-    """Return a fault if the entities' sort keys differ in the part that the condition names."""
+    """Return a plan with a fault if the sort keys of the entities differ in the part that the condition names."""
     text = [part.text for part in bound.sort]
     for entity in pattern.entities:
         other = entity.key_in(bound.index)
@@ -198,7 +197,7 @@ def _different_sort_keys(pattern: PatternDeclaration, bound: BoundKey, cond: Key
 
 
 def _start_alike(one: BoundKey, other: BoundKey, cond: KeyCondition) -> bool:
-    """Return True if a condition states the same prefix of both sort keys, as for levels of a hierarchy."""
+    """Return True if the condition selects the same prefix of both sort keys, as for the levels of a hierarchy."""
     if cond.range is not None or len(one.sort) != 1 or len(other.sort) != 1:
         return False
     start = _start(one.sort[0].template, cond)
@@ -206,7 +205,7 @@ def _start_alike(one: BoundKey, other: BoundKey, cond: KeyCondition) -> bool:
 
 
 def _start(template: BoundTemplate | None, cond: KeyCondition) -> tuple[str, ...] | None:
-    """Return the parts of a template before the first unspecified field, or None if all fields are specified."""
+    """Return the parts of a template before the first field without a value, or None if all fields have a value."""
     start: list[str] = []
     for part in template.parts if template is not None else ():
         if isinstance(part, Text):
@@ -222,9 +221,9 @@ def _start(template: BoundTemplate | None, cond: KeyCondition) -> tuple[str, ...
 
 
 def _conditions(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition, *, confined: bool) -> SortKeyPlan:
-    """Plan equality conditions from the left, then one range or prefix.
+    """Plan equality conditions from the left, followed by one range or prefix.
 
-    With `confined`, always exclude keys of other templates.
+    If `confined` is False, plan no condition, so that the whole partition is read.
     """
     conditions: list[SortCondition] = []
     for part in bound.sort if confined else ():
@@ -240,7 +239,7 @@ def _conditions(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition
 
 
 def _prefix(part: BoundKeyAttribute, cond: KeyCondition) -> SortKeyPlan:
-    """Plan a prefix condition on the leading fields of a template, or on its literal text."""
+    """Plan a prefix condition on the leading fields of a template, or on the literal text at its start."""
     template = part.template
     known = [name for name in part.fields if name in cond.sort]
     if template is None or not (known or template.literal_prefix):
@@ -258,7 +257,7 @@ def _prefix(part: BoundKeyAttribute, cond: KeyCondition) -> SortKeyPlan:
 
 
 def _last_placeholder(template: BoundTemplate, known: Sequence[str]) -> BoundPlaceholder | None:
-    """Return the last placeholder before the first unknown placeholder."""
+    """Return the last placeholder before the first one whose field is not known."""
     last = None
     for placeholder in template.placeholders:
         if placeholder.name not in known:
@@ -336,7 +335,7 @@ Planned = tuple[SortCondition, Condition | None]
 
 
 def _open(part: BoundKeyAttribute, cond: KeyCondition) -> bool:
-    """Return True if the key starts with the field of the range, so that a single bound is enough."""
+    """Return True if the key starts with the field of the range, so that one bound is enough."""
     assert part.template is not None, "the caller looked"
     return not part.template.literal_prefix and not any(name in cond.sort for name in part.fields)
 
@@ -344,7 +343,7 @@ def _open(part: BoundKeyAttribute, cond: KeyCondition) -> bool:
 def _exact(
     range_: Range, low: KeyValue, part: BoundKeyAttribute, cond: KeyCondition, placeholder: BoundPlaceholder
 ) -> Planned:
-    """Plan a range of a field whose key string identifies a single value, so that key comparison is exact."""
+    """Plan a range over a field whose key string has exactly one value, so that comparing keys is exact."""
     upper = replace(low, part="upper")
     if range_.op == "between":
         return SortCondition("BETWEEN", low, key_value(part, {**cond.sort, range_.field: range_.high}, "upper")), None
@@ -371,9 +370,9 @@ def _exact(
 
 
 def _rounded(range_: Range, low: KeyValue, part: BoundKeyAttribute, cond: KeyCondition) -> Planned:
-    """Plan a range of a field whose key string stands for several values.
+    """Plan a range over a field whose key string stands for several values, such as all timestamps of a day.
 
-    The bounds are included, and the results are compared again.
+    The key range includes the bounds, and the comparison is repeated on the returned items.
     """
     upper = replace(low, part="upper")
     path = FieldPath(range_.field)
@@ -390,7 +389,7 @@ def _rounded(range_: Range, low: KeyValue, part: BoundKeyAttribute, cond: KeyCon
 
 
 def _stored_range(pattern: PatternDeclaration, part: BoundKeyAttribute, range_: Range) -> SortKeyPlan:
-    """Plan a range of a sort key attribute that is a stored field."""
+    """Plan a range over a sort key attribute that is a stored field."""
     op: SortOp = "BETWEEN" if range_.op == "between" else range_.op
     high = key_value(part, {range_.field: range_.high}) if range_.op == "between" else None
     numeric = range_.op == "begins_with" and part.type_code == "N"

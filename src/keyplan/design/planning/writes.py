@@ -23,7 +23,7 @@ _NOTHING_ELSE = "return item(...) alone; only queries have filters"
 
 
 def plan_get(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
-    """Plan a read by key, which accepts nothing but the key."""
+    """Plan a read by key. Raises DesignError if the pattern states anything other than a key."""
     _refuse_changes(pattern, change, "reads by key, but returns changes", _NOTHING_ELSE)
     if change.required is not None or change.version is not None:
         raise DesignError(
@@ -35,7 +35,10 @@ def plan_get(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Pla
 
 
 def plan_key(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
-    """Plan the key of one item, or with each(...) of several items. The whole primary key must be given."""
+    """Plan the key of one item or, with each(...), the keys of several items.
+
+    Raises DesignError unless the whole primary key is given.
+    """
     entity, fields = pattern.entities[0], change.key
     check_fields(pattern, {name: pattern.at(name, change.places) for name in fields})
     needed = entity.key.fields
@@ -67,13 +70,13 @@ def plan_key(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Pla
 
 
 def primary_key(entity: EntitySpec, fields: Mapping[str, Source]) -> KeySelection:
-    """Return the primary key of one item."""
+    """Return the primary key of one item, given the parameters and constants for its fields."""
     partition = tuple(key_value(part, fields) for part in entity.key.partition)
     return KeySelection(partition, tuple(SortCondition("=", key_value(part, fields)) for part in entity.key.sort))
 
 
 def check_fields(pattern: PatternDeclaration, places: Mapping[str, Place]) -> None:
-    """Raise DesignError for fields that the entity does not have. `places` maps names to source locations."""
+    """Raise DesignError if the entity does not have a field. `places` maps field names to source locations."""
     entity = pattern.entities[0]
     for name, place in places.items():
         if name not in entity.fields:
@@ -81,7 +84,7 @@ def check_fields(pattern: PatternDeclaration, places: Mapping[str, Place]) -> No
 
 
 def _refuse_changes(pattern: PatternDeclaration, change: ItemWrite, does: str, fix: str) -> None:
-    """Raise DesignError for changes, items or known values in a pattern that does not support them."""
+    """Raise DesignError if a delete or check states changes, a whole item, or `.assuming(...)`."""
     if change.actions or change.whole is not None or change.assumed:
         raise DesignError(f"{pattern.name} {does}", place=pattern.place, fix=fix)
 
@@ -116,7 +119,9 @@ def plan_put(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Pla
 
 
 def _check_item(pattern: PatternDeclaration, item: Source, *, of_many: bool) -> None:
-    """Raise DesignError unless a parameter is annotated as an item, or for a batch as a list of items."""
+    """Raise DesignError if the annotation of the item to write is another type, or not a list of items with
+    `of_many`.
+    """
     model = pattern.entities[0].model
     wanted = f"list[{model.__name__}]" if of_many else model.__name__
     annotation, _ = without_none(annotation_of(item) if isinstance(item, Param) else type(item))
@@ -153,7 +158,7 @@ def plan_delete(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> 
 
 
 def plan_check(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
-    """Plan a condition on an item that a transaction does not write."""
+    """Plan a condition check on an item, for use in a transaction."""
     _refuse_changes(pattern, change, "only checks an item, but returns changes of it", _KEY_ONLY)
     check_conditions(pattern, change)
     draft = replace(draft, condition=change.required, version=change.version)
@@ -164,7 +169,7 @@ _KEY_ONLY = "return item(...), and .condition(...) for conditions"
 
 
 def check_conditions(pattern: PatternDeclaration, change: ItemWrite) -> None:
-    """Raise DesignError for conditions on unknown fields, and for a version condition without a version field."""
+    """Raise DesignError for a condition on an unknown field, or on the version of an entity without a version field."""
     paths = (*paths_of(change.required), *paths_of(change.replaceable))
     check_fields(pattern, {path.field: pattern.at_path(path) for path in paths})
     if change.version is not None and pattern.entities[0].version is None:
@@ -177,7 +182,7 @@ def check_conditions(pattern: PatternDeclaration, change: ItemWrite) -> None:
 
 
 def plan_batch(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
-    """Plan a batch of puts or deletes, which is neither atomic nor conditional."""
+    """Plan a batch of puts or deletes, which is not atomic and does not support conditions."""
     if change.actions or change.assumed or (change.whole is not None and change.key):
         raise DesignError(
             f"{pattern.name} updates items in a batch: a batch only puts whole items, or deletes them",
@@ -213,7 +218,7 @@ def plan_batch(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> P
 
 
 def plan_update(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
-    """Plan a partial update, with its effect on every index key."""
+    """Plan a partial update, including its effects on index keys."""
     entity = pattern.entities[0]
     if change.whole is not None:
         raise DesignError(
@@ -248,7 +253,7 @@ def plan_update(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> 
 
 
 def _write_times(entity: EntitySpec, *, creates: bool) -> list[FieldUpdate]:
-    """Return the changes that an update makes to fields with Created() and Updated()."""
+    """Return the changes that set fields declared with Created() and Updated() to the time of the update."""
     created = [name for name in entity.write_times("created") if name not in entity.key.fields] if creates else []
     return [
         *(FieldUpdate("set", FieldPath(name), WRITE_TIME) for name in entity.write_times("updated")),
@@ -257,14 +262,14 @@ def _write_times(entity: EntitySpec, *, creates: bool) -> list[FieldUpdate]:
 
 
 def _touches_unique(entity: EntitySpec, change: ItemWrite) -> bool:
-    """Return True if an update changes unique values, or the expiry time that is copied to their sentinels."""
+    """Return True if an update changes unique values, or the expiry time that is copied to their guard items."""
     changed = {action.path.field for action in change.actions}
     expires = any(entity.fields[name].attribute == entity.expiry_attribute for name in changed)
     return any(expires or changed.intersection(rule.fields) for rule in entity.sentinels)
 
 
 def _incomplete_item(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> list[Fault]:
-    """Return a fault if an upsert can create an item without a required field."""
+    """Return a fault if an upsert could create an item without a required field."""
     entity = pattern.entities[0]
     absent = dict.fromkeys(entity.fields)
     if draft.exists != "may" or holds(change.required, absent) is False:
@@ -312,14 +317,16 @@ def _removed_fields(pattern: PatternDeclaration, change: ItemWrite) -> list[Faul
 
 
 def _creates_field(action: FieldUpdate) -> bool:
-    """Return True if the action creates the field in a new item."""
+    """Return True if a change gives the field a value in a new item."""
     if len(action.path.parts) > 1 or action.name in {"remove", "remove_from_set"} or action.optional:
         return False
     return action.source is not None
 
 
 def _check_actions(pattern: PatternDeclaration, entity: EntitySpec, actions: Sequence[FieldUpdate]) -> None:
-    """Raise DesignError for unknown fields, fields that are changed twice, and unsupported operations."""
+    """Raise DesignError for changes to unknown fields, for repeated changes to a field, and for unsupported
+    operations.
+    """
     check_fields(pattern, {action.path.field: pattern.at_path(action.path) for action in actions})
     seen: list[tuple[str, ...]] = []
     for action in actions:
@@ -359,7 +366,7 @@ def _check_actions(pattern: PatternDeclaration, entity: EntitySpec, actions: Seq
 
 
 def _check_constant(pattern: PatternDeclaration, entity: EntitySpec, action: FieldUpdate) -> None:
-    """Raise DesignError for a constant that the entity does not accept, because every call would fail."""
+    """Raise DesignError if a change uses a constant that the field does not accept."""
     if action.source is None or isinstance(action.source, (Param, Each)):
         return
     check = amount_validator if action.name == "add" else validator
@@ -375,7 +382,7 @@ def _check_constant(pattern: PatternDeclaration, entity: EntitySpec, action: Fie
 
 
 _TYPED_ACTIONS = frozenset({"set", "set_if_missing", "add"})
-"""Changes whose constant is a value of the field."""
+"""Changes whose argument has the type of the field."""
 _TYPE_NAMES = {
     "S": "a String",
     "N": "a Number",
@@ -389,7 +396,7 @@ _TYPE_NAMES = {
 }
 
 _ADDING_METHODS = {"N": "add", "L": "append", "SS": "add_to_set", "NS": "add_to_set", "BS": "add_to_set"}
-"""The name of the method that adds to a field, by the field's stored type."""
+"""Maps the DynamoDB type of a field to the method that adds to the field."""
 _ALLOWED_TYPES: dict[str, frozenset[str]] = {
     "add": frozenset({"N", "ANY"}),
     "append": frozenset({"L", "ANY"}),

@@ -1,4 +1,4 @@
-"""Functions that build the request of a call, and checks of expressions against the service's limits.
+"""Functions that build the request of a call, and that check expressions against DynamoDB's limits.
 
 Requests use the format of the boto3 client. Everything that does not depend on arguments is computed once per plan, and
 a call only fills in values. Connections send these requests, and `keyplan explain` shows them.
@@ -35,29 +35,29 @@ from keyplan.dynamodb.expressions.tokens import WORD, tokenize
 Request = dict[str, Any]
 
 ACTIONS = {"PutItem": "Put", "UpdateItem": "Update", "DeleteItem": "Delete", "ConditionCheck": "ConditionCheck"}
-"""The name that a transaction uses for the operation of a plan that writes or checks one item."""
+"""Maps the operation of a plan that writes or checks one item to the name of the action in a transaction."""
 
 
 @lru_cache(maxsize=4096)
 def write_request(plan: Plan) -> WriteRequest:
-    """Return the request builder of a plan that writes one item."""
+    """Return the request builder for a plan that writes one item."""
     return WriteRequest(plan)
 
 
 @lru_cache(maxsize=4096)
 def get_request(plan: Plan) -> GetRequest:
-    """Return the request builder of a plan that reads items by key."""
+    """Return the request builder for a plan that reads items by key."""
     return GetRequest(plan)
 
 
 @lru_cache(maxsize=4096)
 def range_request(plan: Plan) -> RangeRequest:
-    """Return the request builder of a query or a scan."""
+    """Return the request builder for a query or a scan."""
     return RangeRequest(plan)
 
 
 class BatchRequest:
-    """Builder of the writes of a batch. If an item is written several times, the last write wins."""
+    """Builder of the writes in a batch. If an item occurs several times, only the last write is sent."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -68,7 +68,7 @@ class BatchRequest:
         self._walk = None if plan.key is None or plan.walk is None else walk_values(plan.key, plan.walk[1])
 
     def writes(self, arguments: Mapping[str, Any]) -> list[Request]:
-        """Return one PutRequest or DeleteRequest for each distinct item."""
+        """Return one PutRequest or DeleteRequest for each distinct key."""
         requests: dict[tuple[Any, ...], Request] = {}
         for key, write in self._puts(arguments) if self._walk is None else self._deletes(arguments):
             place = key_identity(key)
@@ -93,15 +93,16 @@ class BatchRequest:
 
 @lru_cache(maxsize=4096)
 def batch_request(plan: Plan) -> BatchRequest:
-    """Return the request builder of a plan that writes many items individually."""
+    """Return the request builder for a plan that writes many items without a transaction."""
     return BatchRequest(plan)
 
 
 def build(plan: Plan, arguments: Mapping[str, Any], *, table: str | None = None, now_s: float = 0) -> Request:
-    """Build the request of a call, or the first of several requests, such as those of long batches.
+    """Build the request of a call, or the first request of a call that sends several, such as a long batch.
 
     `now_s` is the time of the call, in seconds since 1970. To build the steps of a transaction one by one, use
-    `Transaction.calls`. A connection adds the sentinels of unique values, because they depend on the stored item.
+    `Transaction.calls`. The guard items of unique values are not included: a connection adds them, because they depend
+    on the stored item.
     """
     if plan.steps:
         raise ValueError(f"{plan.pattern} is a transaction: build its calls one by one")
@@ -122,7 +123,7 @@ def build(plan: Plan, arguments: Mapping[str, Any], *, table: str | None = None,
 
 
 def build_hydration(plan: Plan, keys: list[Item], *, table: str | None = None) -> Request:
-    """Build the request that reads the items of index entries, for up to 100 keys."""
+    """Build the request that reads up to 100 full items from the table after a read of an index."""
     return {"RequestItems": {table or plan.schema.name: {"Keys": keys, **hydration_members(plan)}}}
 
 
@@ -132,9 +133,9 @@ _SHORTER_CONDITION = "compare with a range or a list of values, F.x.is_in(...), 
 
 
 def check_expression_limits(pattern: PatternDeclaration, plan: Plan) -> None:
-    """Raise DesignError if a condition, filter or update always exceeds the service's limits.
+    """Raise DesignError if a condition, filter or update expression exceeds DynamoDB's limits.
 
-    Plans with faults are skipped, because they cannot be sent and their keys may be incomplete.
+    Plans with faults are not checked, because they cannot be sent and their keys may be incomplete.
     """
     if plan.faults:
         return
@@ -154,7 +155,7 @@ def check_expression_limits(pattern: PatternDeclaration, plan: Plan) -> None:
 
 
 def expressions(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Yield the filter, condition and update of a plan's requests, each with its longest text."""
+    """Yield the longest possible filter, condition and update expression of a plan, each after its kind."""
     if plan.filter is not None:
         yield "filter", RangeRequest(plan).filter
     placeholders = RequestPlaceholders()
@@ -167,7 +168,10 @@ def expressions(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def count_operators(text: str) -> int:
-    """Return the number of operators and functions that the service counts. The AND of BETWEEN is not counted."""
+    """Return the number of operators and functions in an expression, as DynamoDB counts them for its limit.
+
+    The AND of BETWEEN is not counted.
+    """
     tokens = tokenize(text)
     kinds = [token.kind for token, after in pairwise(tokens) if _counts(token.kind, after.kind)]
     return len(kinds) - kinds.count("BETWEEN")

@@ -1,4 +1,4 @@
-"""Items and keys in requests: fields, key attributes, index keys, and the discriminator."""
+"""Builders of items and keys in requests, including index keys and the discriminator."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Values = Mapping[str, Any]
 
 
 class ItemBuilder:
-    """Builder of items from the objects of an entity."""
+    """Builder that converts the objects of an entity to items."""
 
     def __init__(self, spec: EntitySpec) -> None:
         self.spec = spec
@@ -43,7 +43,7 @@ class ItemBuilder:
         self._is_encoded = not (self._other_key or self._indexes or self._discriminator)
 
     def item(self, entity: Entity, written: Values | None = None) -> Item:
-        """Return the item of an object. `written` contains field values that replace those of the object."""
+        """Return the item for an object. `written` contains field values that replace those of the object."""
         values: Values = {**entity.__dict__, **written} if written else entity.__dict__
         if self._is_encoded:
             return self._encode(values)
@@ -59,17 +59,18 @@ class ItemBuilder:
         return item
 
     def key(self, values: Values) -> Item:
-        """Return the primary key for field values."""
+        """Return the primary key for these field values."""
         return {attribute: make(values) or {} for attribute, make in self._key}
 
 
 class WrittenFields:
-    """The fields that a put sets itself: the version, and fields with Created() and Updated()."""
+    """The fields that a put computes: the version, and fields declared with Created() and Updated()."""
 
     def __init__(self, spec: EntitySpec, *, exists: Literal["must", "must_not", "may"], counts: bool = True) -> None:
-        """Create the fields.
+        """Prepare the fields of an entity.
 
-        `exists` has the same meaning as in the plan. With `counts`, an existing version is incremented.
+        `exists` states whether the item must exist, as in the plan. With `counts`, the version is incremented unless
+        the put creates the item.
         """
         self._version = spec.version
         self._counts = counts and exists != "must_not"
@@ -82,7 +83,7 @@ class WrittenFields:
         self._time = reader(WRITE_TIME)
 
     def values(self, entity: Entity, arguments: Arguments) -> dict[str, Any]:
-        """Return the field values for one call."""
+        """Return the computed field values for one put of an object."""
         written: dict[str, Any] = {}
         if self._version is not None:
             own = int(getattr(entity, self._version))
@@ -99,7 +100,7 @@ class WrittenFields:
 
 
 def check_model(pattern: str, spec: EntitySpec, entity: object) -> None:
-    """Raise TypeError for an object of another entity, for which a wrong key could be built."""
+    """Raise TypeError unless an object is an instance of the entity that the pattern writes."""
     if type(entity) is not spec.model and not isinstance(entity, spec.model):
         raise TypeError(f"{pattern} writes {spec.name}, and is given {entity!r}")
 
@@ -108,7 +109,9 @@ _SETS = frozenset({set, frozenset})
 
 
 def key_attribute_maker(part: BoundKeyAttribute) -> Callable[[Values], AttributeValue | None]:
-    """Return a function that builds a key attribute from field values, or returns None if a field has no value."""
+    """Return a function that builds a key attribute from field values. It returns None if a stored field
+    has no value.
+    """
     if part.template is not None:
         render = part.template.render
         return lambda values: {"S": render(values)}
@@ -118,7 +121,7 @@ def key_attribute_maker(part: BoundKeyAttribute) -> Callable[[Values], Attribute
 
 
 def stored_value_maker(field: StoredField) -> Callable[[Values], AttributeValue | None]:
-    """Return a function that encodes a field, or returns None if the field has no value."""
+    """Return a function that encodes a field's value. It returns None if the field has no value."""
     name, encode = field.name, field.encode
 
     def make(values: Values) -> AttributeValue | None:
@@ -129,7 +132,7 @@ def stored_value_maker(field: StoredField) -> Callable[[Values], AttributeValue 
 
 
 class EntityIndexKey:
-    """The key of an entity in one index: its attributes, and the condition for an item to be in the index."""
+    """The key of an entity in one index: its attributes, and the condition under which an item is in the index."""
 
     def __init__(self, bound: BoundKey, spec: EntitySpec) -> None:
         self.fields, self._when = bound.fields, bound.only_if
@@ -137,14 +140,14 @@ class EntityIndexKey:
         """The attributes that exist only for the index key, each with the function that computes its value."""
 
     def holds(self, values: Values) -> bool:
-        """Return True if an entity with these values is in the index."""
+        """Return True if an item with these field values is in the index."""
         for name in self.fields:
             if values.get(name) is None:
                 return False
         return holds(self._when, values) is True
 
     def add_to(self, item: Item, values: Values) -> None:
-        """Add the key's attributes to an item that is in the index."""
+        """Add the index key attributes to an item, if these field values put the item into the index."""
         if self.holds(values):
             for attribute, make in self.made:
                 made = make(values)
@@ -153,13 +156,13 @@ class EntityIndexKey:
 
 
 def absent_as_none(value: object) -> object:
-    """Return None for a value that is stored as an absent attribute."""
+    """Return None for an empty set, which is stored as an absent attribute. Return other values unchanged."""
     return None if value.__class__ in _SETS and not value else value
 
 
 @lru_cache(maxsize=4096)
 def item_builder(spec: EntitySpec) -> ItemBuilder:
-    """Return the cached item builder of an entity."""
+    """Return the cached item builder for an entity."""
     return ItemBuilder(spec)
 
 
@@ -167,7 +170,7 @@ Encode = Callable[[Any], AttributeValue]
 
 
 def key_value_maker(value: KeyValue) -> ValueMaker:
-    """Return a function that computes the value of one key attribute."""
+    """Return a function that computes the value of a key attribute from the arguments of a call."""
     if any(isinstance(source, EveryShard) for source in value.sources.values()):
         return lambda arguments: {"S": arguments[WALK_VALUE]}
     if value.field is not None:
@@ -208,7 +211,9 @@ def _stored_key_value(field: StoredField, encode: Encode, read: Reader) -> Value
 
 
 def _begins_with_text(template: BoundTemplate) -> Callable[[Mapping[str, Any]], str]:
-    """Return a function that renders the prefix of a key that ends within its last given field."""
+    """Return a function that renders a key prefix from field values. The last value can be the start of a field's
+    string.
+    """
 
     def text(values: Mapping[str, Any]) -> str:
         pieces: list[str] = []
@@ -226,7 +231,10 @@ def _begins_with_text(template: BoundTemplate) -> Callable[[Mapping[str, Any]], 
 
 
 def prefix_text(part: BoundPlaceholder, value: Any) -> str:
-    """Return the string that keys start with: a prefix unchanged, the day of a timestamp, or the string of a value."""
+    """Return the string for the last value of a key prefix.
+
+    A str for a field of another type is used unchanged, and a date stands for all timestamps of that day.
+    """
     if isinstance(value, str) and (part.field.type is not str or (part.field.choices is not None and not part.spec)):
         return value
     if type(value) is date and part.field.type is datetime and part.spec in _WRITTEN_OUT:
@@ -235,7 +243,7 @@ def prefix_text(part: BoundPlaceholder, value: Any) -> str:
 
 
 _WRITTEN_OUT = frozenset({"", "utc_s", "utc_ms", "utc_us"})
-"""The specs whose text starts with the day."""
+"""The specs for which the string of a timestamp starts with its date."""
 
 
 _TEXTS: dict[str, Callable[[BoundTemplate], Callable[[Mapping[str, Any]], str]]] = {
@@ -250,7 +258,7 @@ _TEXTS: dict[str, Callable[[BoundTemplate], Callable[[Mapping[str, Any]], str]]]
 
 
 def item_key_maker(key: KeySelection) -> Callable[[Arguments], dict[str, AttributeValue]]:
-    """Return a function that builds the primary key of one item."""
+    """Return a function that builds the primary key of one item from the arguments of a call."""
     makers = [(value.attribute, key_value_maker(value)) for value in key.values]
     texts = [
         (value.attribute, value.template)
@@ -265,10 +273,10 @@ def item_key_maker(key: KeySelection) -> Callable[[Arguments], dict[str, Attribu
 
 
 def _argument_text(value: KeyValue) -> Callable[[Arguments], str] | None:
-    """Return a function that renders a whole key from arguments, if its fields have the names of arguments.
+    """Return a function that renders a key directly from arguments, or None if it is not applicable.
 
-    It is used only for whole keys, because in a prefix an argument could be mistaken for a field that is not part of
-    it.
+    It is applicable to whole keys whose fields have the same names as the arguments. In a prefix, an argument could be
+    mistaken for a field that is not part of the prefix.
     """
     if value.template is None or value.part != "whole":
         return None
@@ -277,12 +285,14 @@ def _argument_text(value: KeyValue) -> Callable[[Arguments], str] | None:
 
 
 def key_identity(key: Mapping[str, AttributeValue]) -> tuple[Any, ...]:
-    """Return a key in a normalized form in which equal numbers are equal. For example, 1.50 is stored as 1.5."""
+    """Return a key as a tuple of Python values, so that equal Numbers, such as 1.50 and 1.5, are equal."""
     return tuple(decode_value(value) for value in key.values())
 
 
 def walk_values(key: KeySelection | None, source: object) -> Callable[[Arguments], Sequence[Any]]:
-    """Return a function that lists the values to query: those of each(...), or all shards."""
+    """Return a function that lists the values of each(...), or the partition keys of all shards, from the arguments of
+    a call.
+    """
     if isinstance(source, Each):
         return all_values(source)
     assert key is not None, "only a key is walked over"

@@ -1,4 +1,4 @@
-"""Requests of reading plans: a single item, a batch, a range of one or more partitions, or a scan."""
+"""Request builders for reads of a single item, a batch, a range in one or more partitions, or a scan."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Request = dict[str, Any]
 
 
 class GetRequest:
-    """Request builder of a plan that reads items by key."""
+    """Request builder for a plan that reads items by key."""
 
     def __init__(self, plan: Plan) -> None:
         assert plan.key is not None, "a read of one item names it"
@@ -52,17 +52,17 @@ class GetRequest:
         return {"TableName": table, "Key": self.key(arguments), **self.members}
 
     def keys(self, arguments: Arguments) -> list[dict[str, AttributeValue]]:
-        """Return the keys of a batch, in the order of the arguments."""
+        """Return the keys of a batch, in the order of the values in the call."""
         assert self._walk is not None, "a batch goes over several values"
         return [self.key({**arguments, WALK_VALUE: value}) for value in self._walk(arguments)]
 
     def batch(self, keys: list[dict[str, AttributeValue]], table: str) -> Request:
-        """Return the request for up to 100 keys."""
+        """Return the BatchGetItem request for up to 100 keys."""
         return {"RequestItems": {table: {"Keys": keys, **self.members}}}
 
 
 def projection_members(attributes: Iterable[str] | None) -> Request:
-    """Return the request members for a projection. They are empty for None, which requests all attributes."""
+    """Return the request parameters that project these attributes. For None, return no parameters."""
     if attributes is None:
         return {}
     writer = ExpressionWriter(RequestPlaceholders(), {})
@@ -71,13 +71,13 @@ def projection_members(attributes: Iterable[str] | None) -> Request:
 
 
 def hydration_members(plan: Plan) -> Request:
-    """Return the request members, except the keys, for the items of a hydrated range."""
+    """Return the parameters, except the keys, of the request that reads the full items of a hydrated query or scan."""
     members: Request = {"ConsistentRead": True} if plan.consistent else {}
     return members | projection_members(hydration_attributes(plan))
 
 
 class RangeRequest:
-    """Request builder of a query or a scan."""
+    """Request builder for a query or a scan."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -102,16 +102,16 @@ class RangeRequest:
 
     @property
     def counts(self) -> bool:
-        """Whether the service counts the items."""
+        """Whether DynamoDB counts the items, so that the responses contain no items."""
         return bool(self._counted)
 
     @property
     def filter(self) -> str:
-        """The longest possible filter expression, or an empty string without a filter."""
+        """The longest possible filter expression, or an empty string if the plan has no filter."""
         return "" if self._filter is None else self._filter.longest
 
     def partitions(self, arguments: Arguments) -> list[Arguments]:
-        """Return the arguments for each distinct partition to query, or for the only partition."""
+        """Return one set of arguments for each distinct partition that the call reads."""
         if self._walk is None:
             return [arguments]
         seen: dict[tuple[Any, ...], Arguments] = {}
@@ -121,11 +121,11 @@ class RangeRequest:
         return list(seen.values())
 
     def partition(self, arguments: Arguments) -> dict[str, AttributeValue]:
-        """Return the partition key of a call, or an empty mapping for a scan."""
+        """Return the partition key for these arguments, or an empty dict for a scan."""
         return {attribute: make(arguments) for attribute, make in self._partition}
 
     def is_empty(self, request: Mapping[str, Any]) -> bool:
-        """Return True if the range of a request is empty, which the service would reject."""
+        """Return True if the key range of a request is empty, which DynamoDB would reject."""
         values = request.get("ExpressionAttributeValues", {})
         return any(part.is_empty(values) for part in self._sorts)
 
@@ -204,7 +204,7 @@ class _SortExpression:
         self._places = ("", "")
 
     def text(self, writer: ExpressionWriter) -> str:
-        """Return the condition as an expression."""
+        """Return the condition as the text of an expression."""
         condition = self._condition
         name = writer.name(condition.attribute)
         if self._high is None:
@@ -219,23 +219,23 @@ class _SortExpression:
         return f"{name} BETWEEN {self._places[0]} AND {self._places[1]}"
 
     def is_empty(self, values: Mapping[str, AttributeValue]) -> bool:
-        """Return True if the lower bound is above the upper bound."""
+        """Return True if the lower bound is greater than the upper bound. `values` are the values of the request."""
         if self._high is None:
             return False
         return bool(sort_value(values[self._places[0]]) > sort_value(values[self._places[1]]))
 
 
 def sort_value(value: AttributeValue) -> Any:
-    """Return a value that Python sorts in the same order as the service sorts key values of one type."""
+    """Return a Python value for a key attribute value. Python sorts such values of one type as DynamoDB does."""
     ((code, content),) = value.items()
     return Decimal(content) if code == "N" else content
 
 
 def service_can_count(plan: Plan) -> bool:
-    """Return True if the service can count a range.
+    """Return True if DynamoDB can count the results itself, without returning items.
 
-    The range must contain only the pattern's entities, or a filter must select them. A count of a literal table counts
-    all items of the range.
+    The range must contain only items of the pattern's entities, or a filter must select them. For a literal table, a
+    count includes all items of the range.
     """
     if plan.residue is not None or _expires_unseen(plan):
         return False
@@ -263,14 +263,17 @@ def service_can_count(plan: Plan) -> bool:
 
 
 def _expires_unseen(plan: Plan) -> bool:
-    """Return True if expired items must be dropped but only items fetched by a local index show their expiry time."""
+    """Return True if a query must omit expired items, but the local index does not project the expiry time."""
     if plan.index is None or plan.index.kind != "LSI":
         return False
     return drops_expired(plan) and not index_holds(plan, plan.schema.ttl)
 
 
 def _can_be_in_range(plan: Plan, prefix: str, spec: EntitySpec) -> bool:
-    """Return True if the literal key prefixes allow items of another entity in the range."""
+    """Return True if items of another entity may be in the range, judging by the literal key prefixes.
+
+    `prefix` is the literal prefix of the sort key condition.
+    """
     if spec is plan.entity:
         return False
     own, other = plan.entity.key_in(plan.index), spec.key_in(plan.index)
@@ -291,7 +294,9 @@ _CONFINING_OPERATORS = frozenset({"=", "BETWEEN", "begins_with"})
 
 
 def _identifying_attributes(plan: Plan, placeholders: RequestPlaceholders) -> Fragment | None:
-    """Return a projection of the attributes that identify counted items: keys, discriminator and expiry attribute."""
+    """Return a projection of the attributes needed to count items: the keys, the discriminator and the expiry
+    attribute.
+    """
     if plan.residue is not None:
         return None
     index = plan.index.attributes if plan.index is not None else ()

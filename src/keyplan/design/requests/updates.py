@@ -1,7 +1,7 @@
 """Update expressions of partial updates, which change fields, index keys and the version.
 
-The clauses depend on the call. None and empty sets are stored as an absent attribute, so setting a field to one of them
-removes the attribute. An index key is set when the entity enters the index and removed when it leaves.
+The clauses depend on the call. None and empty sets are stored as absent attributes, so setting a field to one of them
+removes the attribute. An index key is set when the item enters the index, and removed when the item leaves the index.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from keyplan.design.requests.writer import (
 )
 
 NewWriter = Callable[[], ExpressionWriter]
-"""Creates a writer for each form of a clause."""
+"""A function that creates an expression writer for each variant of a clause."""
 
 
 @dataclass
 class UpdateClauses:
-    """The clauses of the update expression of one call."""
+    """The clauses of the update expression in one call."""
 
     names: dict[str, str]
     values: dict[str, AttributeValue]
@@ -54,18 +54,20 @@ class UpdateClauses:
     deletes: list[str] = field(default_factory=list)
 
     def text(self) -> str:
-        """Return the whole expression, or an empty string if nothing changes."""
+        """Return the complete update expression, or an empty string if nothing changes."""
         sections = (("SET", self.sets), ("REMOVE", self.removes), ("ADD", self.adds), ("DELETE", self.deletes))
         return " ".join(f"{word} {', '.join(clauses)}" for word, clauses in sections if clauses)
 
 
 @dataclass(frozen=True, slots=True)
 class UpdateClause:
-    """A clause of an update expression: a function that adds it to a call's clauses, and its longest possible form."""
+    """A clause of an update expression: a function that adds the clause to those of a call, and its longest possible
+    text.
+    """
 
     bind: Callable[[Arguments, UpdateClauses], None]
     part: str
-    """The list of clauses to which the longest form belongs."""
+    """The name of the list in UpdateClauses to which the longest variant belongs."""
     longest: str
 
 
@@ -79,14 +81,16 @@ def fixed_clause(part: str, fragment: Fragment) -> UpdateClause:
 
 
 def set_always(new_writer: NewWriter, path: FieldPath, source: Source, encode: Encoder) -> UpdateClause:
-    """Return a clause that sets a required field. The encoder rejects None, which would make the item unreadable."""
+    """Return a clause that sets a required field. The encoder rejects None, because the item could not be read without
+    it.
+    """
     writer, read = new_writer(), reader(source)
     value = writer.value(_value_name(path), lambda arguments: encode(read(arguments)))
     return fixed_clause("sets", writer.fragment(f"{writer.path(path)} = {value}"))
 
 
 def set_clause(new_writer: NewWriter, path: FieldPath, source: Source, encode: Encoder) -> UpdateClause:
-    """Return a clause that sets a field, or removes it if the value is stored as an absent attribute."""
+    """Return a clause that sets a field. If the value is None or an empty set, it removes the attribute."""
     read = reader(source)
     writer, removing = new_writer(), new_writer()
     set_to = writer.fragment(
@@ -121,7 +125,7 @@ def _remove(new_writer: NewWriter, path: FieldPath, _source: Source, _encode: En
 
 
 def _adding(encode_amount: Encoder) -> Callable[[NewWriter, FieldPath, Source, Encoder], UpdateClause]:
-    """Return a function that adds to a number. To subtract, it adds the negative value."""
+    """Return a function that creates clauses which add to a number. To subtract, the amount is negated."""
 
     def make(new_writer: NewWriter, path: FieldPath, source: Source, _encode: Encoder) -> UpdateClause:
         writer = new_writer()
@@ -145,7 +149,7 @@ def _adding(encode_amount: Encoder) -> Callable[[NewWriter, FieldPath, Source, E
 
 
 def _negative(value: Any) -> AttributeValue:
-    """Return the attribute value of a negated number. The service rejects values that are not numbers."""
+    """Return the attribute value of a negated number. Other values are encoded unchanged, and DynamoDB rejects them."""
     encoded = encode_value(value)
     number = encoded.get("N")
     if number is None:
@@ -168,7 +172,7 @@ def _append(new_writer: NewWriter, path: FieldPath, source: Source, _encode: Enc
 
 
 def _members(part: str) -> Callable[[NewWriter, FieldPath, Source, Encoder], UpdateClause]:
-    """Return a function that adds a member or a set of members to a set, or deletes them from it."""
+    """Return a function that creates clauses which add members to a set or delete them, depending on `part`."""
 
     def make(new_writer: NewWriter, path: FieldPath, source: Source, _encode: Encoder) -> UpdateClause:
         writer = new_writer()
@@ -209,7 +213,7 @@ CLAUSES: dict[str, Callable[[NewWriter, FieldPath, Source, Encoder], UpdateClaus
     "add_to_set": _members("adds"),
     "remove_from_set": _members("deletes"),
 }
-"""The clause writers, by the name of the method that a pattern calls."""
+"""Maps the names of builder methods, such as "set", to the functions that create clauses."""
 
 
 class UpdateExpression:
@@ -227,7 +231,7 @@ class UpdateExpression:
         self._effects = _IndexEffects(effects, self._spec, placeholders) if effects else None
 
     def bind(self, arguments: Arguments, names: dict[str, str], values: dict[str, AttributeValue]) -> str:
-        """Return the update expression of a call."""
+        """Return the update expression for a call, and add its placeholders to `names` and `values`."""
         clauses = UpdateClauses(names, values)
         for clause in self._clauses:
             clause.bind(arguments, clauses)
@@ -237,7 +241,7 @@ class UpdateExpression:
 
     @property
     def longest(self) -> str:
-        """The longest possible update expression of a call, as far as it can be determined."""
+        """The longest possible update expression, as far as it can be determined without a call."""
         clauses = UpdateClauses({}, {})
         for clause in self._clauses:
             getattr(clauses, clause.part).append(clause.longest)
@@ -263,7 +267,7 @@ class UpdateExpression:
         return fixed_clause("adds", fragment)
 
     def _creating(self, plan: Plan) -> list[UpdateClause]:
-        """Return clauses that complete a new item with the key fields and the discriminator."""
+        """Return the clauses that store the key fields and the discriminator in an item that the update creates."""
         spec = self._spec
         clauses = []
         for name, source in _key_sources(plan).items():
@@ -279,7 +283,7 @@ class UpdateExpression:
 
 
 def _validating_encoder(stored: StoredField) -> Encoder:
-    """Return an encoder for a field that validates values first."""
+    """Return an encoder for a field, which validates each value before it encodes it."""
     validate, encode = validator(stored), stored.encode
     return lambda value: encode(validate(value))
 
@@ -290,7 +294,7 @@ def _key_sources(plan: Plan) -> dict[str, Source]:
 
 
 def _known_indexes(plan: Plan) -> list[IndexEffect]:
-    """Return the index keys that an upsert can compute although it does not change their fields."""
+    """Return the index keys that an upsert can compute for a new item, although it does not change their fields."""
     known = _key_sources(plan)
     for action in plan.actions:
         if action.name in {"set", "add"} and len(action.path.parts) == 1:
@@ -304,7 +308,7 @@ def _known_indexes(plan: Plan) -> list[IndexEffect]:
 
 
 class _IndexEffects:
-    """The effects of an update on index keys, each of which is set or removed as a whole."""
+    """The effects of an update on index keys. Each index key is set or removed as a whole."""
 
     def __init__(self, effects: tuple[IndexEffect, ...], spec: EntitySpec, placeholders: RequestPlaceholders) -> None:
         self._effects = [
@@ -333,11 +337,14 @@ class _IndexEffects:
 
     @property
     def sure(self) -> list[str]:
-        """The clauses that do not depend on an index condition. Every call that provides all values contains them."""
+        """The clauses that do not depend on a sparse index condition.
+
+        Every call in which all fields have values contains these clauses.
+        """
         return [" = ".join(self._places[attribute]) for attribute in dict.fromkeys(self._sure)]
 
     def bind(self, arguments: Arguments, clauses: UpdateClauses) -> None:
-        """Add the clauses of a call."""
+        """Add the clauses that a call requires to `clauses`."""
         found: dict[str, AttributeValue | None] = {}
         for index, sources, check_leaves in self._effects:
             values = {}
@@ -364,18 +371,18 @@ class _IndexEffects:
 
 
 def _as_stored(stored: StoredField) -> Callable[[Any], Any]:
-    """Return a function that converts a value to the form in which it is read back. Index keys contain this form."""
+    """Return a function that converts a field value to the value that is read back, which index keys contain."""
     return validator(stored) if stored.write_time is None else partial(round_down, stored.stored)
 
 
 def _unknown(effect: IndexEffect, spec: EntitySpec) -> list[str]:
-    """Return an index key's fields with unknown values. The plan ensures that the item then leaves the index."""
+    """Return the fields of an index key whose values are unknown. In this case, the item must leave the index."""
     made_of = dict.fromkeys(name for part in spec.made_in(effect.key) for name in part.fields)
     return [name for name in made_of if effect.sources.get(name) is UNKNOWN]
 
 
 def _check_leaves(effect: IndexEffect, unknown: list[str], values: Mapping[str, object]) -> None:
-    """Raise an error if a parameter is None although the plan relies on its annotation to exclude None."""
+    """Raise ValueError if a parameter is None although its annotation excludes None, on which the plan relies."""
     nothing = [name for name, source in effect.sources.items() if values[name] is None and is_never_none(source)]
     if unknown and nothing:
         raise ValueError(
@@ -386,7 +393,7 @@ def _check_leaves(effect: IndexEffect, unknown: list[str], values: Mapping[str, 
 
 
 def _used_elsewhere(touched: list[BoundKey], spec: EntitySpec) -> Mapping[str, object]:
-    """Return the attributes that are also part of other index keys, which the update does not change."""
+    """Return the key attributes that are also part of index keys which the update does not change."""
     changed = {id(bound) for bound in touched}
     others = [bound for bound in spec.indexes if id(bound) not in changed]
     return {part.attribute: bound for bound in others for part in bound.attributes}

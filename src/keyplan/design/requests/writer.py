@@ -1,7 +1,7 @@
-"""Writer of expressions with placeholders. Expressions are built once per pattern, and values at each call.
+"""Writer of expressions with placeholders. Expressions are built once per pattern, and values for each call.
 
-Every name uses a placeholder, so that reserved words are not a problem. Placeholders are named after the attribute or
-value that they stand for, which keeps requests readable.
+Every name is replaced by a placeholder, so reserved words are not a problem. Placeholders are named after their
+attribute or value, which keeps requests readable.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ Arguments = Mapping[str, Any]
 Reader = Callable[[Arguments], Any]
 
 WALK_VALUE = "*walked*"
-"""The argument that holds the current value of each(...), or the current partition of every_shard()."""
+"""The name of the argument that holds the current value of each(...), or the current partition key of every_shard()."""
 
 
 def reader(source: Source) -> Reader:
-    """Return a function that gets a source's value from the arguments of a call."""
+    """Return a function that gets the value of a parameter or constant from the arguments of a call."""
     if isinstance(source, (Each, EveryShard)):
         return itemgetter(WALK_VALUE)
     if not isinstance(source, Param):
@@ -56,7 +56,7 @@ def reader(source: Source) -> Reader:
 
 
 def all_values(source: Each) -> Reader:
-    """Return a function that returns all values of an each(...). It raises an error for a string instead of a list."""
+    """Return a function that gets all values of an each(...) from the arguments of a call. It rejects a string."""
     if not isinstance(source.values, Param):
         members = [reader(member) for member in source.values]
         return lambda arguments: tuple(read(arguments) for read in members)
@@ -72,7 +72,7 @@ def all_values(source: Each) -> Reader:
 
 
 def is_argument(source: Source, name: str) -> bool:
-    """Return True if a source is the argument with this name."""
+    """Return True if the source is the parameter with this name."""
     return isinstance(source, Param) and source._name == name and not source._path
 
 
@@ -90,30 +90,33 @@ _MEMBER_NAMES = (str, int, Enum, UUID, date)
 
 @dataclass(frozen=True, slots=True)
 class ListedValues:
-    """Values whose number is known only when the call is made."""
+    """A list of values whose length is known only at the call."""
 
     place: str
-    """The text that represents the values in an expression."""
+    """The text in the expression that is replaced by the placeholders."""
     placeholders: tuple[str, ...]
-    """The placeholders for the maximum number of values."""
+    """A placeholder for each value, up to the maximum number of values."""
     make: Callable[[Arguments], list[AttributeValue]]
 
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """A part of an expression, with its names and values."""
+    """A part of an expression, with its attribute names and values."""
 
     text: str
     names: Mapping[str, str]
     values: tuple[tuple[str, ValueMaker], ...]
     lists: tuple[ListedValues, ...] = ()
     found: tuple[tuple[str, Callable[[Arguments], Any]], ...] = ()
-    """The placeholders of path parts that only the call determines: names, or list positions ("[...]")."""
+    """Placeholders for path parts that are parameters, each with the function that returns its name or list index.
+
+    A list index is written as "[...]".
+    """
     is_choice: bool = False
-    """Whether the fragment is a condition `a OR b`, which needs parentheses in a longer condition."""
+    """Whether the fragment is a condition with OR, which needs parentheses inside a longer condition."""
 
     def bind(self, arguments: Arguments, names: dict[str, str], values: dict[str, AttributeValue]) -> str:
-        """Return the text of the fragment, and add its names and values."""
+        """Return the text for a call, and add the fragment's placeholders to `names` and `values`."""
         names.update(self.names)
         for placeholder, make in self.values:
             values[placeholder] = make(arguments)
@@ -123,7 +126,7 @@ class Fragment:
 
     @property
     def longest(self) -> str:
-        """The text with every list at its maximum length."""
+        """The longest possible text, in which every list has its maximum length."""
         text = self.text
         for listed in self.lists:
             text = text.replace(listed.place, ", ".join(listed.placeholders))
@@ -148,7 +151,7 @@ class Fragment:
 
 
 class RequestPlaceholders:
-    """The placeholders of one request."""
+    """The placeholders used in one request."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
@@ -156,17 +159,17 @@ class RequestPlaceholders:
         self._listed: set[str] = set()
 
     def name(self, attribute: str) -> str:
-        """Return the placeholder for the name of an attribute."""
+        """Return the placeholder for an attribute name."""
         if attribute not in self._names:
             self._names[attribute] = self.free("#" + (_CLEAN.sub("_", attribute) or "_"))
         return self._names[attribute]
 
     def value(self, called: str) -> str:
-        """Return the placeholder for a value."""
+        """Return a new placeholder for a value, named after `called`."""
         return self.free(":" + (_CLEAN.sub("_", called) or "v"))
 
     def values(self, called: str, number: int) -> tuple[str, ...]:
-        """Return short placeholders for several values. There can be a hundred, although a call may use only a few."""
+        """Return `number` new placeholders for the values of a list, which are short because there can be a hundred."""
         wanted = ":" + (_CLEAN.sub("_", called) or "v")[:_LISTED_CHARACTERS]
         names = (f"{wanted}_{place}" for place in count(1))
         found = tuple(islice((name for name in names if not self._is_taken(name)), number))
@@ -174,7 +177,7 @@ class RequestPlaceholders:
         return found
 
     def free(self, wanted: str) -> str:
-        """Return an unused placeholder that is as similar to `wanted` as possible, and short if there are many."""
+        """Return an unused placeholder that is similar to `wanted`."""
         many = len(self._taken) >= _NAMED_PLACEHOLDERS
         wanted = f"{wanted[0]}{len(self._taken)}" if many else wanted[:_NAME_CHARACTERS]
         name, number = wanted, 2
@@ -188,7 +191,7 @@ class RequestPlaceholders:
 
 
 class ExpressionWriter:
-    """Writer of one fragment, which collects the fragment's names and values."""
+    """Writer of one fragment of an expression, which collects the fragment's names and values."""
 
     def __init__(self, placeholders: RequestPlaceholders, fields: Mapping[str, StoredField]) -> None:
         self._placeholders, self._fields = placeholders, fields
@@ -198,34 +201,34 @@ class ExpressionWriter:
         self._found: list[tuple[str, Callable[[Arguments], Any]]] = []
 
     def fragment(self, text: str, *, is_choice: bool = False) -> Fragment:
-        """Return the written fragment."""
+        """Return a fragment with this text and the collected names and values."""
         return Fragment(text, self._names, tuple(self._values), tuple(self._lists), tuple(self._found), is_choice)
 
     def name(self, attribute: str) -> str:
-        """Return the placeholder for an attribute."""
+        """Return the placeholder for an attribute name."""
         placeholder = self._placeholders.name(attribute)
         self._names[placeholder] = attribute
         return placeholder
 
     def value(self, called: str, make: ValueMaker) -> str:
-        """Return the placeholder for a value that is computed at each call."""
+        """Return a placeholder for a value that `make` computes at each call."""
         placeholder = self._placeholders.value(called)
         self._values.append((placeholder, make))
         return placeholder
 
     def source(self, called: str, source: Source, encode: Callable[[Any], AttributeValue]) -> str:
-        """Return the placeholder for the value of a source."""
+        """Return a placeholder for the encoded value of a parameter or constant."""
         return self.value(called, encoded_source(called, source, encode))
 
     def listed(self, called: str, source: Each, encode: Callable[[Any], AttributeValue], most: int) -> str:
-        """Return the text that represents between one and `most` values of an each(...)."""
+        """Return the text that stands for the values of an each(...), of which there can be 1 to `most`."""
         placeholders = self._placeholders.values(called, most)
         place = f"[{placeholders[0]}]"
         self._lists.append(ListedValues(place, placeholders, _encoded_list(called, source, encode, most)))
         return place
 
     def path(self, path: FieldPath) -> str:
-        """Return the document path of a field or of one of its members."""
+        """Return the document path to a field or one of its members."""
         stored = self._fields[path.field]
         text, annotation = self.name(stored.attribute), stored.annotation
         for part in path.parts[1:]:
@@ -252,7 +255,7 @@ class ExpressionWriter:
         return f".{placeholder}"
 
     def encoder_of(self, operand: object, *, up: bool = False) -> Callable[[Any], AttributeValue]:
-        """Return the encoder for values that are compared with an operand. With `up`, timestamps are rounded up."""
+        """Return the encoder for values that are compared with an operand. With `up`, it rounds timestamps up."""
         if not isinstance(operand, FieldPath):
             return encode_value
         stored = self._fields[operand.field]
@@ -261,7 +264,7 @@ class ExpressionWriter:
         return stored.encode_up if up else stored.encode
 
     def rounds(self, operand: object) -> bool:
-        """Return True if an operand is stored in whole units, to which compared timestamps must be rounded."""
+        """Return True if an operand is a timestamp in whole units, so that compared timestamps must be rounded."""
         if not isinstance(operand, FieldPath):
             return False
         stored = self._fields[operand.field]
@@ -276,7 +279,7 @@ class ExpressionWriter:
         return _WRITERS[type(condition)](self, condition)
 
     def operand(self, operand: object, other: object, *, up: bool = False) -> str:
-        """Return the expression for a path, a size, or a value that is compared with `other`."""
+        """Return the expression for an operand: a path, a size, or a value that is compared with `other`."""
         if isinstance(operand, FieldPath):
             return self.path(operand)
         if isinstance(operand, FieldSize):
@@ -285,7 +288,9 @@ class ExpressionWriter:
 
 
 def encoded_source(called: str, source: Source, encode: Callable[[Any], AttributeValue]) -> ValueMaker:
-    """Return a function that encodes the value of a source. It rejects None, because no stored value equals None."""
+    """Return a function that encodes the value of a parameter or constant. It rejects None, which no stored value
+    equals.
+    """
     read = reader(source)
 
     def make(arguments: Arguments) -> AttributeValue:
@@ -302,7 +307,10 @@ def encoded_source(called: str, source: Source, encode: Callable[[Any], Attribut
 def _encoded_list(
     called: str, source: Each, encode: Callable[[Any], AttributeValue], most: int
 ) -> Callable[[Arguments], list[AttributeValue]]:
-    """Return a function that encodes the values of an each(...). It rejects None, and too few or too many values."""
+    """Return a function that encodes the values of an each(...).
+
+    It rejects None, and lists that are empty or have more than `most` values.
+    """
     read = all_values(source)
 
     def make(arguments: Arguments) -> list[AttributeValue]:
@@ -325,7 +333,7 @@ def _operand_name(operand: object) -> str:
 
 
 def part_name(part: object) -> str:
-    """Return the text of a path part for use in a placeholder."""
+    """Return the text for a path part in the name of a placeholder."""
     return repr(part) if isinstance(part, Param) else str(part)
 
 
@@ -409,13 +417,13 @@ def _is_map(annotation: Any) -> bool:
 
 
 def _member_type(annotation: Any) -> Any:
-    """Return the type of the members of a list or of the values of a map."""
+    """Return the type of the members of a list, or of the values of a map."""
     parts = getattr(annotation, "__args__", ())
     return parts[-1] if parts else object
 
 
 def _member(annotation: Any, name: str) -> tuple[str, Any]:
-    """Return the stored name and the type of a member of a map or model."""
+    """Return the stored name and the type of a member of a map or nested model."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel) and name in annotation.model_fields:
         info = annotation.model_fields[name]
         return attribute_of(info).name or name, info.annotation

@@ -1,7 +1,7 @@
-"""Requests of writing plans: puts, updates, deletes and condition checks, and the condition of each write.
+"""Request builders for puts, updates, deletes and condition checks, and the condition of each write.
 
-The condition covers existence, expiry and the expected version. An item whose expiry time has passed counts as deleted,
-for writes and for reads, because the service deletes it only hours or days later.
+The condition covers existence, expiry and the expected version. Writes and reads treat an item whose expiry time has
+passed as deleted, because DynamoDB deletes it only hours or days later.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from keyplan.design.requests.updates import UpdateExpression
 from keyplan.design.requests.writer import Arguments, ExpressionWriter, Fragment, RequestPlaceholders, reader
 
 NOW = "*now*"
-"""The argument that holds the time of the call, in whole seconds since 1970."""
+"""The name of the argument that holds the time of the call, in whole seconds since 1970."""
 
 
 def with_time(arguments: Arguments, now_s: float) -> dict[str, Any]:
-    """Return the arguments of a call with its time, in seconds since 1970."""
+    """Return the arguments of a call together with the time of the call. `now_s` is in seconds since 1970."""
     return {**arguments, NOW: int(now_s), WRITE_TIME._name: datetime.fromtimestamp(now_s, UTC)}
 
 
 def now_value(arguments: Arguments) -> AttributeValue:
-    """Return the time of the call as a Number."""
+    """Return the time of the call as a Number of seconds since 1970."""
     return {"N": str(arguments[NOW])}
 
 
 class WriteConditions:
-    """The conditions of a writing plan."""
+    """The conditions that a plan's writes include."""
 
     def __init__(self, plan: Plan, placeholders: RequestPlaceholders) -> None:
         self._spec = plan.entity
@@ -47,7 +47,10 @@ class WriteConditions:
         """Whether calls have a condition."""
 
     def bind(self, arguments: Arguments, names: dict[str, str], values: dict[str, AttributeValue]) -> str | None:
-        """Return the complete condition of a call, or None if it has no condition."""
+        """Return the condition expression for a call, or None if the plan has no condition.
+
+        Its placeholders are added to `names` and `values`.
+        """
         fragments = self._always
         if self._version is not None or self._known:
             fragments = [*fragments, *(part.fragment(arguments) for part in (self._version, *self._known) if part)]
@@ -57,7 +60,7 @@ class WriteConditions:
 
     @property
     def longest(self) -> str:
-        """The longest possible condition of a call, or an empty string if it has no condition."""
+        """The longest possible condition expression, or an empty string if the plan has no condition."""
         fragments = [*self._always, *(part.longest for part in (self._version, *self._known) if part)]
         if not fragments:
             return ""
@@ -83,7 +86,7 @@ class WriteConditions:
         return writer.fragment(not_expired(writer, ttl), is_choice=True)
 
     def _absence(self, plan: Plan, ttl: str | None) -> Fragment:
-        """Return the condition that the item does not exist, or that it may be replaced."""
+        """Return the condition that the item does not exist, has expired, or may be replaced."""
         writer = self._writer()
         texts = [f"attribute_not_exists({writer.name(plan.schema.partition)})"]
         if ttl is not None:
@@ -108,18 +111,18 @@ def _joined_with_and(fragments: Sequence[Fragment], texts: Sequence[str]) -> str
 
 
 def not_expired(writer: ExpressionWriter, ttl: str) -> str:
-    """Return the condition that an item has not expired."""
+    """Return the condition that an item has not expired. `ttl` is the expiry attribute."""
     name = writer.name(ttl)
     return f"attribute_not_exists({name}) OR {name} > {writer.value('now', now_value)}"
 
 
 def expired(writer: ExpressionWriter, ttl: str) -> str:
-    """Return the condition that an item has expired."""
+    """Return the condition that an item has expired. `ttl` is the expiry attribute."""
     return f"{writer.name(ttl)} <= {writer.value('now', now_value)}"
 
 
 class _ExpectedVersion:
-    """The condition that the item has the expected version. An item without a version attribute has version 0."""
+    """The condition that an item has the expected version. An item without a version attribute has version 0."""
 
     def __init__(self, source: Source, spec: EntitySpec, placeholders: RequestPlaceholders) -> None:
         assert spec.version is not None, "only a versioned entity has an expected version"
@@ -140,7 +143,7 @@ class _ExpectedVersion:
 
 
 class _KnownValue:
-    """The condition that a field has the value that the caller states."""
+    """The condition that a field has the value that the caller passed to `.assuming(...)`."""
 
     def __init__(self, name: str, source: Source, spec: EntitySpec, placeholders: RequestPlaceholders) -> None:
         stored = spec.fields[name]
@@ -163,7 +166,7 @@ class _KnownValue:
 def add_expressions(
     request: dict[str, object], condition: str | None, names: Mapping[str, str], values: Mapping[str, AttributeValue]
 ) -> None:
-    """Add expressions to a request. Empty members are left out, because the service rejects them."""
+    """Add a condition, names and values to a request. Empty ones are omitted, because DynamoDB rejects them."""
     if condition is not None:
         request["ConditionExpression"] = condition
     if names:
@@ -176,9 +179,9 @@ Request = dict[str, Any]
 
 
 class WriteRequest:
-    """Request builder of a plan that writes one item.
+    """Request builder for a plan that writes one item.
 
-    `action` builds the action of a transaction, and `request` a separate request.
+    `action` builds an action for a transaction, and `request` builds a separate request.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -207,18 +210,18 @@ class WriteRequest:
         """Whether a call depends on its time: the entity expires, or has fields that are set to the time of writes."""
 
     def entity(self, arguments: Arguments) -> Entity:
-        """Return the entity that a put writes. Raises TypeError for any other object."""
+        """Return the object that a put writes. Raises TypeError unless it is an instance of the plan's entity."""
         entity: Entity = self.given(arguments)
         if entity.__class__ is not self._model:
             check_model(self.plan.pattern, self.plan.entity, entity)
         return entity
 
     def written(self, arguments: Arguments) -> dict[str, Any]:
-        """Return the values of the fields that a put sets itself: the version and the write times."""
+        """Return the field values that a put computes: the version and the write times."""
         return self._written.values(self.entity(arguments), arguments) if self.sets_fields else {}
 
     def action(self, arguments: Arguments, table: str) -> Request:
-        """Return the members of the action in a transaction request."""
+        """Return the parameters of the write for use as an action in a transaction."""
         request: Request
         if self._is_put:
             entity = self.entity(arguments)
@@ -250,7 +253,7 @@ class WriteRequest:
         return request
 
     def _put_request(self) -> Callable[[Arguments, str], Request]:
-        """Return a function that builds puts without a condition, which are the most frequent writes."""
+        """Return a fast function that builds requests for puts without conditions, the most frequent writes."""
         given, model, checked, item = self.given, self._model, self.entity, self._builder.item
 
         def request(arguments: Arguments, table: str) -> Request:
