@@ -1,1 +1,1 @@
-"""The venue booking system: one venue, its calendar, and booking requests."""
+"""The venue booking system: the calendar of one venue, booking requests, and their approval."""

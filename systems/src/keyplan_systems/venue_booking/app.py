@@ -1,4 +1,6 @@
-"""Assembly of venue booking: API and pages, the consumer that sends emails, and the worker for overdue emails."""
+"""Assembly of venue booking: API, web pages, the consumer that sends emails, and the worker that sends
+overdue emails.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ LATE_LETTERS_EVERY_S = 60.0
 
 
 def build(resources: Resources) -> Built:
-    """Build the system with its resources. Raises ValueError for invalid settings."""
+    """Build the system. Raises ValueError for an invalid setting."""
     settings = settings_from(resources.folder)
     service = Service.over(resources.connection, resources.clock, settings.venue)
     writer = LetterWriter(settings.venue, settings.room)

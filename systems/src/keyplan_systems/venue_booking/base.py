@@ -1,4 +1,4 @@
-"""Common parts of the operations: connection, venue, time, new IDs, and paged lists."""
+"""Common parts of the operations: connection, venue, current time, ID generation, and paged lists."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from keyplan_systems.venue_booking.domain.venue import Venue, utc_datetime
 from keyplan_systems.web.request_context import omit_unreadable
 
 MAX_PAGE_SIZE: Final = 100
-"""Maximum number of entries per page of any list."""
+"""Maximum number of elements per page of a list."""
 _ID_CHARACTERS: Final = 64
 
 Stored = TypeVar("Stored")
@@ -27,7 +27,7 @@ Entry = TypeVar("Entry")
 
 @dataclass(frozen=True)
 class Listed(Generic[Entry]):
-    """A page of a list. `cursor` returns the next page, and is None on the last page."""
+    """A page of a list. Pass `cursor` to get the next page; it is None on the last page."""
 
     entries: tuple[Entry, ...]
     cursor: str | None
@@ -35,7 +35,7 @@ class Listed(Generic[Entry]):
 
 @dataclass(frozen=True)
 class Base:
-    """The dependencies of the operations. Threads can share it."""
+    """The objects that all operations need. Instances are thread-safe."""
 
     connection: Connection
     clock: Clock
@@ -46,15 +46,16 @@ class Base:
         return utc_datetime(self.clock.now())
 
     def new_id(self) -> str:
-        """Return a unique ID."""
+        """Return a new unique ID."""
         return str(uuid.UUID(int=self.clock.random.getrandbits(128), version=4))
 
     def listed(
         self, call: Call[Page[Stored]], convert: Callable[[Stored], Entry], limit: int, cursor: str | None
     ) -> Listed[Entry]:
-        """Return a page of a query's results. Unreadable items are omitted, and the response reports their number.
+        """Run a query and return a page of its results, converted with `convert`.
 
-        Raises InvalidRequestError for an invalid limit or cursor.
+        Unreadable items are omitted, and the HTTP response reports their number. Raises InvalidRequestError for an
+        invalid limit or cursor.
         """
         if not 1 <= limit <= MAX_PAGE_SIZE:
             raise InvalidRequestError(f"Ask for 1 to {MAX_PAGE_SIZE} entries, not {limit}.", {"field": "first"})
@@ -66,5 +67,5 @@ class Base:
 
 
 def is_id(text: str) -> bool:
-    """Return True if the text has the form of a generated booking or event ID."""
+    """Return True if the text has the format of a booking or event ID."""
     return 0 < len(text) <= _ID_CHARACTERS and text.isascii() and text.replace("-", "").isalnum()

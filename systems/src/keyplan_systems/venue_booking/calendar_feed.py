@@ -1,7 +1,7 @@
 """The calendar feed of public events and closures in iCalendar format (RFC 5545).
 
-The data of private bookings never appears: no title, no names, and no IDs of bookings or users. Optionally, each
-private booking appears as an anonymous "reserved" entry, so that subscribers can see occupied slots.
+The feed never contains the title, the names, or the booking and user IDs of a private booking. Optionally, each private
+booking appears as an anonymous "reserved" entry, so that subscribers can see which slots are held.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _RESERVED: Final = {Language.ITALIAN: "Riservato", Language.ENGLISH: "Reserved",
 
 @dataclass(frozen=True)
 class Feed:
-    """The content of a feed, with an entity tag that changes only when the content changes."""
+    """The content of a feed, and an entity tag that changes only when the content changes."""
 
     content: bytes
     etag: str
@@ -45,11 +45,11 @@ def calendar_feed(
     language: Language = Language.ITALIAN,
     show_reserved: bool = False,
 ) -> Feed:
-    """Return the feed of these events, sorted by time. The same events always give the same bytes.
+    """Return the feed of the given events, sorted by time. The same events always result in the same bytes.
 
-    `domain` is part of the UIDs, which stay the same when an event is changed. `show_reserved` includes private
-    bookings as anonymous entries. If the venue no longer has the slot of an event, the event is omitted and logged,
-    because its hours are unknown.
+    `domain` is part of the UIDs, which do not change when an event is edited. With `show_reserved`, private bookings
+    are included as anonymous entries. If the venue no longer has an event's slot, the hours of the event are unknown,
+    so it is logged and omitted.
     """
     calendar = Calendar()
     calendar.add("prodid", f"-//keyplan//venue booking//{language.value.upper()}")
@@ -100,7 +100,7 @@ def _entry(venue: Venue, event: Event, domain: str, language: Language) -> Entry
 
 
 def _public_id(event: Event) -> str:
-    """Return the ID of a public event, or a digest that reveals nothing for a private event."""
+    """Return the ID of a public event, or a hash for a private event."""
     if event.kind is EventKind.PRIVATE_BOOKING:
         return hashlib.sha256(f"reserved {event.event_id}".encode()).hexdigest()[:32]
     return event.event_id

@@ -1,4 +1,4 @@
-"""The venue booking part of the demo: two users request the same date, and only one of them gets it."""
+"""The venue booking part of the demo: two users request the same date, and only one request is approved."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _APPROVE = "mutation($id: ID!) { approveBooking(id: $id) { id status } }"
 
 
 def play(stage: DemoStage) -> None:
-    """Run the venue booking part of the demo. Raises httpx.HTTPError if a request is unexpectedly rejected."""
+    """Run the venue booking part of the demo. Raises httpx.HTTPError if a request fails unexpectedly."""
     with (
         stage.client("ada", email="ada@example.org", name="Ada Rossi") as ada,
         stage.client("bruno", email="bruno@example.org", name="Bruno Conti") as bruno,
@@ -43,7 +43,9 @@ def play(stage: DemoStage) -> None:
 
 
 def show(tour: Tour) -> None:
-    """Run the part in a browser: two users request the same hours, and the administrator approves one."""
+    """Run this part of the demo in a browser: two users request the same hours, and the administrator approves one
+    request.
+    """
     ada = tour.open("ada")
     tour.say(ada, "Ada looks for a free day and requests it")
     for _ in range(random.randrange(2, 8)):  # noqa: S311 - another month than that of earlier demos
@@ -67,7 +69,7 @@ def show(tour: Tour) -> None:
 
 
 def _request(tour: Tour, actor: Actor, occasion: str) -> None:
-    """Fill in and send the request form."""
+    """Fill in and send the booking request form."""
     page = actor.page
     actor.write(page.get_by_label("Occasion"), occasion)
     actor.write(page.get_by_label("Number of people"), "30")
@@ -80,7 +82,7 @@ def _request(tour: Tour, actor: Actor, occasion: str) -> None:
 
 
 def _free_day(client: httpx.Client) -> tuple[str, str]:
-    """Return a bookable date and a duration that earlier demos are unlikely to have used."""
+    """Return a bookable date and duration that earlier demo runs are unlikely to have used."""
     first = date.fromisoformat(_first_date()) + timedelta(days=random.randrange(30, 300))  # noqa: S311 - no secret
     last = first + timedelta(days=30)
     days = _data(client, _DAYS, first=first.isoformat(), last=last.isoformat())["availability"]

@@ -1,22 +1,25 @@
 """The design of venue booking: one table with two indexes, its access patterns and its load.
 
-Keys and attribute names are those of the decision record. The differences are:
+Keys and attributes have the names from the decision record. The design differs from the record in these points:
 
-* Occupancy is one item for each date and slot under EVENTDATE#, which is created only if it does not exist. A full day
-  takes every slot of its date, so it cannot overlap with a half-day event. EVENT# is the event itself, which is found
-  by its ID.
-* The booking, its copy under the user and the user's counters change in one transaction, if they are unchanged since
-  they were read. The event and its slots, the emails to send and the audit entry are part of the transaction.
-* Slots are freed only if the same booking or event still holds them.
-* An email address is reserved by a guard item, because an index cannot reject duplicates. The index by address is only
-  for reading. The guard is written when the address is verified. A claim is a separate item that reserves nothing.
-* Emails are counted per user and per address, in items with a condition that enforces the limit.
+* Held slots are stored as one item per date and slot under EVENTDATE#. The item is created only if it does not exist. A
+  full-day event takes every slot of its date, so it cannot overlap with a half-day event. The event itself is stored
+  under EVENT# and found by its ID.
+* The booking, its copy under the user and the user's counters change in one transaction, on the condition that booking
+  and copy are unchanged since they were read. The event and its slots, the emails to send and the audit log entry are
+  part of the transaction.
+* A slot is freed only if the same booking or event still holds it.
+* An email address is reserved by a uniqueness guard item, because an index cannot reject duplicates. The index by
+  address is only used for reading. The guard item is written when the address is verified. Before that, a claim is
+  stored as a separate item that reserves nothing.
+* Emails are counted per user and per address, in items whose condition enforces the limit.
 * GSI1 lists the bookings with a status. GSI2 lists the bookings of a month by status, and all held slots of a month, so
-  that a calendar costs one request. A user's bookings are sorted by date.
-* All items that change have a version.
-* Emails are queued in an outbox, which a consumer of the table's stream processes. A sparse index finds missed emails.
+  that a calendar requires one request. A user's bookings are sorted by date.
+* Users, bookings and events have a version, which is checked when they are changed.
+* Emails are queued in an outbox, which a consumer of the table's stream processes. A sparse index finds unsent emails.
 
-A pending request holds no slots. Several requests may be pending for one slot, and an approval takes the slot or fails.
+A pending request holds no slots. Several requests may be pending for one slot. Approving a request takes the slot, or
+fails if the slot is held.
 """
 
 from __future__ import annotations
@@ -86,7 +89,7 @@ def write_claim(
     *, code: EmailCodeItem, by_user: LetterCountItem, most_by_user: int, to_address: LetterCountItem,
     most_to_address: int,
 ) -> list[WriteCall[Any]]:  # fmt: skip
-    """Store a claim to an address, to which a code is sent, and count the email against the limits."""
+    """Store a user's claim to an email address, and count the email with the code against the daily limits."""
     return [
         count_letter(by_user, most_by_user),
         count_letter(to_address, most_to_address),
@@ -99,7 +102,7 @@ def write_change_with_claim(
     *, user: UserItem, code: EmailCodeItem, by_user: LetterCountItem, most_by_user: int, to_address: LetterCountItem,
     most_to_address: int,
 ) -> list[WriteCall[Any]]:  # fmt: skip
-    """Store a changed profile together with a claim to an address."""
+    """Store a changed profile together with the user's claim to a new email address."""
     return [
         replace_user(user),
         count_letter(by_user, most_by_user),
@@ -110,19 +113,19 @@ def write_change_with_claim(
 
 @transaction(rate=FEW)
 def write_verified_newcomer(user: UserItem, claim_id: str) -> list[WriteCall[Any]]:
-    """Store a new user with an address that was verified by a code."""
+    """Create a user with a verified email address, and delete the claim with the code that verified it."""
     return [create_user(user), use_code(user.user_id, claim_id)]
 
 
 @transaction(rate=FEW)
 def write_verified_address(user: UserItem, claim_id: str) -> list[WriteCall[Any]]:
-    """Store an address that was verified by a code, replacing an earlier address."""
+    """Store a user's verified email address, and delete the claim with the code that verified it."""
     return [replace_user(user), use_code(user.user_id, claim_id)]
 
 
 @transaction(rate=FEW)
 def write_release(user: UserItem, entry: AuditItem) -> list[WriteCall[Any]]:
-    """Release a user's address on behalf of an administrator, so that its owner can verify it."""
+    """Remove a user's email address on behalf of an administrator, so that its owner can verify it."""
     return [replace_user(user), record_act(entry)]
 
 
@@ -131,7 +134,7 @@ def write_request(
     *, booking: BookingItem, copy: UserBookingItem, user_id: str, letters: Letters, by_user: LetterCountItem,
     most_by_user: int, to_address: LetterCountItem, most_to_address: int,
 ) -> list[WriteCall[Any]]:  # fmt: skip
-    """Store a new request: booking, copy, counter and emails, and count the emails against the limits."""
+    """Store a booking request with its copy under the user and its emails, and count them."""
     return [
         count_letter(by_user, most_by_user),
         count_letter(to_address, most_to_address),
@@ -147,7 +150,7 @@ def write_approval(
     *, booking: BookingItem, copy: UserBookingItem, user_id: str, event: EventItem, slots: Slots, letters: Letters,
     entries: Entries,
 ) -> list[WriteCall[Any]]:  # fmt: skip
-    """Approve a booking, create its event, take every slot and update the user's statistics, atomically."""
+    """Approve a booking: create its event, take its slots, and update the user's counters."""
     return [
         replace_booking(booking),
         replace_user_booking(copy),
@@ -164,7 +167,7 @@ def write_refusal(
     *, booking: BookingItem, copy: UserBookingItem, user_id: str, pending: int, approved: int, rejected: int,
     cancelled: int, held: Slots, event_ids: EventIds, letters: Letters, entries: Entries,
 ) -> list[WriteCall[Any]]:  # fmt: skip
-    """Reject or cancel a booking. If it was approved, free its slots and remove its event and lock code."""
+    """Reject or cancel a booking. If it was approved, free its slots and delete its event and lock code."""
     return [
         replace_booking(booking),
         replace_user_booking(copy),
@@ -179,25 +182,25 @@ def write_refusal(
 
 @transaction(rate=FEW, expected_items=4)
 def write_event(event: EventItem, slots: Slots, entry: AuditItem) -> list[WriteCall[Any]]:
-    """Store an administrator's event or closure, which takes its slots like any other event."""
+    """Store an administrator's event or closure, and take its slots."""
     return [take_slot(each(slots)), create_event(event), record_act(entry)]
 
 
 @transaction(rate=FEW, expected_items=5)
 def write_event_removal(event: EventItem, held: Slots, event_id: str, entry: AuditItem) -> list[WriteCall[Any]]:
-    """Remove an administrator's event and free its slots."""
+    """Delete an administrator's event and free its slots."""
     return [remove_event(event), free_slot_of_event(each(held)), remove_lock_code(event_id), record_act(entry)]
 
 
 @transaction(rate=FEW)
 def write_payment(booking_id: str, payment: PaymentItem, entry: AuditItem) -> list[WriteCall[Any]]:
-    """Store a payment for an existing booking."""
+    """Store a payment, if its booking exists."""
     return [booking_exists(booking_id), add_payment(payment), record_act(entry)]
 
 
 @transaction(rate=FEW)
 def write_lock_code(event_id: str, code: LockCodeItem, entry: AuditItem) -> list[WriteCall[Any]]:
-    """Store a lock code for an existing event."""
+    """Store a lock code, if its event exists."""
     return [event_exists(event_id), put_lock_code(code), record_act(entry)]
 
 
@@ -205,7 +208,7 @@ def write_lock_code(event_id: str, code: LockCodeItem, entry: AuditItem) -> list
 def write_sent(
     letter: OutboxItem, sent_at: datetime, expires_at: datetime, notification: NotificationItem
 ) -> list[WriteCall[Any]]:
-    """Move a sent email from the outbox to its user's history."""
+    """Mark an email in the outbox as sent, and add it to the user's history."""
     return [close_letter(letter, sent_at, None, expires_at), remember_letter(notification)]
 
 
@@ -214,14 +217,17 @@ def write_sent(
 
 @venue.on_change(OutboxItem, retries=6, on_failure="letters", idempotent=True)
 def send_letter(change: Inserted[OutboxItem]) -> None:
-    """Send a new email.
+    """Send a new email from the outbox.
 
-    The program that runs the consumer passes a handler to the runner, because a design has no mail server.
+    The program that runs the consumer passes the handler to the runner, because a design has no mail server.
     """
     raise LookupError(f"the runner was given no handler for the letter {change.new.notice_key}")
 
 
 @venue.on_change(EmailCodeItem, retries=6, on_failure="letters", idempotent=True)
 def send_code(change: Inserted[EmailCodeItem]) -> None:
-    """Send a code to the address that a user claims. The runner has the handler, as for other emails."""
+    """Send a verification code to the email address that a user claims.
+
+    The program that runs the consumer passes the handler to the runner, because a design has no mail server.
+    """
     raise LookupError(f"the runner was given no handler for the code {change.new.claim_id}")

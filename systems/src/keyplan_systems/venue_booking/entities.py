@@ -1,7 +1,7 @@
-"""The table of the venue and its entities, with the camel case attribute names of the published design.
+"""The table of venue booking and its entities, with the camel case attribute names of the published design.
 
-The occupancy of a date is one item per slot, so that bookings of the morning conflict, whether for half a day or a
-whole day. The description of an event is stored once, under its ID.
+Held slots are stored as one item per date and slot, so that a half-day and a full-day booking of the same morning
+conflict. An event's description is stored only once, in the item with the event's ID.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ venue = Table(
 
 
 class LetterScope(StrEnum):
-    """The scope in which emails are counted."""
+    """Whether emails are counted per user or per address."""
 
     USER = "USER"
     ADDRESS = "ADDRESS"
@@ -67,17 +67,23 @@ STATUSES: Mapping[object, float] = {
     volume=Volume(count=2_000, bytes=Bytes(420, p99=700), distinct={"user_id": 2_000, "email": 2_000}),
 )
 class UserItem(Entity):
-    """The profile of a user with the counters of their bookings. A guard item reserves the email address."""
+    """A user's profile and the number of the user's bookings by status. A uniqueness guard item reserves the email
+    address.
+    """
 
     user_id: UserId
     email: Address | None = None
-    """Normalized address. None if an administrator released it, or if another user verified it."""
+    """Normalized email address. None if an administrator removed it or another user has verified it."""
     email_verified_at: Annotated[datetime | None, Attribute("emailVerifiedAt")] = None
-    """None for an address that was stored before addresses were verified."""
+    """Time at which the address was verified. None for an address that was stored before the system
+    verified addresses.
+    """
     name: Annotated[str, Field(min_length=1, max_length=100)]
     phone: str | None = None
     role: Role = Role.USER
-    """Role in the token with which the profile was created, for display. Only tokens grant permissions."""
+    """Role in the token with which the profile was created, for display only. Permissions depend on the
+    current token.
+    """
     language: Language = Language.ITALIAN
     created_at: Annotated[datetime, Attribute("createdAt")]
     pending: Annotated[int, Attribute("pendingBookings")] = 0
@@ -88,7 +94,7 @@ class UserItem(Entity):
 
 
 class BookingFields(BaseModel):
-    """The fields of a booking. Its emails also store them, as they were when the email was queued."""
+    """The fields of a booking. An email in the outbox contains a copy of them from when it was queued."""
 
     booking_id: BookingId
     user_id: UserId
@@ -125,7 +131,7 @@ class BookingFields(BaseModel):
     ),
 )
 class BookingItem(BookingFields, Entity):
-    """A booking request with its outcome."""
+    """A booking request and the decision on it."""
 
 
 @venue.entity(
@@ -139,7 +145,9 @@ class BookingItem(BookingFields, Entity):
     ),
 )
 class UserBookingItem(Entity):
-    """A booking under its user, sorted by date, which is written in every transaction that writes the booking."""
+    """A copy of a booking in its user's partition, sorted by date. Each transaction that writes the booking also writes
+    it.
+    """
 
     user_id: UserId
     booking_id: BookingId
@@ -148,7 +156,7 @@ class UserBookingItem(Entity):
     status: Status
     requested_at: Annotated[datetime, Attribute("requestedAt")]
     version: int = 0
-    """Version of the booking."""
+    """The booking's version."""
 
 
 @venue.entity(
@@ -158,11 +166,11 @@ class UserBookingItem(Entity):
     volume=Volume(count=6_000, bytes=Bytes(450, p99=2_700), distinct={"event_id": 6_000}),
 )
 class EventItem(Entity):
-    """A holder of slots on a date: an approved booking, a public event or a closure."""
+    """An event that holds slots on a date: an approved booking, a public event or a closure."""
 
     event_id: EventId
     booking_id: Annotated[str | None, Attribute("bookingId")] = None
-    """Set for an approved booking; None for an administrator's event."""
+    """ID of the approved booking, or None for an administrator's event."""
     date: Day
     duration: SlotName
     slots: list[SlotName]
@@ -185,7 +193,7 @@ class EventItem(Entity):
     ),
 )
 class EventSlotItem(Entity):
-    """A held slot on one date, with its event. While the item exists, no other event can hold the slot."""
+    """A slot that an event holds on a date. While this item exists, no other event can hold the slot."""
 
     date: Day
     slot: Annotated[SlotName, Attribute("timeSlot")]
@@ -221,7 +229,7 @@ class PaymentItem(Entity):
     volume=Volume(count=12_000, bytes=Bytes(280), distinct={"user_id": Distinct(2_000, hottest=0.02)}),
 )
 class NotificationItem(Entity):
-    """An email in its user's history."""
+    """An email that was sent to a user."""
 
     user_id: UserId
     notice_key: NoticeKey
@@ -229,7 +237,7 @@ class NotificationItem(Entity):
     booking_id: BookingId
     sent_at: Annotated[datetime, Attribute("sentAt")]
     refused: list[str]
-    """Recipients that the mail server rejected."""
+    """Email addresses of recipients that the mail server rejected."""
 
 
 @venue.entity(
@@ -238,7 +246,9 @@ class NotificationItem(Entity):
     volume=Volume(count=100, bytes=Bytes(520), distinct={"user_id": 100, "claim_id": 100}),
 )
 class EmailCodeItem(Entity):
-    """A claim to an email address, with the hashes of the codes that verify the address. It reserves nothing."""
+    """A user's claim to an email address, with the hashes of the codes that verify it. A claim does not reserve the
+    address.
+    """
 
     user_id: UserId
     claim_id: Annotated[str, Field(pattern=r"^[0-9A-Za-z-]{1,64}$"), Attribute("claimId")]
@@ -258,7 +268,7 @@ class EmailCodeItem(Entity):
     volume=Volume(count=600, bytes=Bytes(150), distinct={"subject": 500, "day": 2}),
 )
 class LetterCountItem(Entity):
-    """The number of emails that a user caused, or that were sent to an address, in a UTC day."""
+    """The number of emails that a user triggered, or that were sent to an address, on a UTC day."""
 
     scope: LetterScope
     subject: Annotated[str, Field(min_length=1, max_length=254)]
@@ -273,12 +283,14 @@ class LetterCountItem(Entity):
     volume=Volume(count=100, bytes=Bytes(1_100, p99=4_500), distinct={"user_id": 50, "request_key": 100}),
 )
 class AnswerItem(Entity):
-    """The response to a mutation with an idempotency key, kept for 24 hours."""
+    """The response to a mutation with an idempotency key. It is kept for 24 hours."""
 
     user_id: UserId
     request_key: Annotated[str, Field(min_length=1, max_length=140, pattern=r"^[ -~]+$"), Attribute("requestKey")]
     fingerprint: str
-    """Hash of the mutation's name and arguments. The same key with another name or other arguments is rejected."""
+    """Hash of the mutation's name and arguments. The same key with a different name or different arguments
+    is rejected.
+    """
     response_data: Annotated[str, Field(repr=False), Attribute("responseData")]
     http_status_code: Annotated[int, Attribute("httpStatusCode")]
     created_at: Annotated[datetime, Attribute("createdAt")]
@@ -291,7 +303,7 @@ class AnswerItem(Entity):
     volume=Volume(count=3_000, bytes=Bytes(190), distinct={"event_id": 3_000}),
 )
 class LockCodeItem(Entity):
-    """A code that opens the door for an event. It is deleted long after the event."""
+    """A code for the door lock during an event. It is deleted 30 days after it becomes invalid."""
 
     event_id: EventId
     digits: Annotated[str, Field(pattern=r"^[0-9]{4,12}$", repr=False)]
@@ -307,7 +319,7 @@ class LockCodeItem(Entity):
     volume=Volume(count=12_000, bytes=Bytes(320), distinct={"at": 60, "subject": 6_000}),
 )
 class AuditItem(Entity):
-    """An action of an administrator."""
+    """An administrator's action, as an entry of the audit log."""
 
     entry_id: Annotated[str, Field(pattern=r"^[0-9A-Za-z-]{1,64}$"), Attribute("entryId")]
     actor_id: Annotated[str, Attribute("actorId")]
@@ -324,9 +336,9 @@ class AuditItem(Entity):
     volume=Volume(count=1_000, bytes=Bytes(1_100, p99=3_800), distinct={"notice_key": 1_000}, present={"sent_at": 0.9}),
 )
 class OutboxItem(Entity):
-    """An email to send once, with the booking as it was when the email was queued.
+    """An email to send, with a copy of its booking from when the email was queued.
 
-    It is deleted some time after it was sent.
+    The item is deleted 30 days after the email was sent or abandoned.
     """
 
     notice_key: NoticeKey
@@ -335,5 +347,5 @@ class OutboxItem(Entity):
     booking: BookingFields
     sent_at: Annotated[datetime | None, Attribute("sentAt")] = None
     failure: str | None = None
-    """Reason why the email was abandoned and never sent."""
+    """Reason why the email was abandoned. None if it was sent or is still unsent."""
     expires_at: Annotated[datetime | None, Attribute("expiresAt")] = None

@@ -1,4 +1,4 @@
-"""Conversion between domain values and items."""
+"""Conversion between domain values and stored items."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from keyplan_systems.venue_booking.entities import (
 )
 
 LOCK_CODE_KEPT: Final = timedelta(days=30)
-"""Time for which a code is kept after it expires, to answer questions about who could enter."""
+"""Time for which a lock code is kept after it becomes invalid, so that one can still find out who could enter."""
 
 
 def user_of(item: UserItem) -> User:
-    """Convert a stored user to a domain value."""
+    """Convert an item to a user."""
     stats = Stats(item.pending, item.approved, item.rejected, item.cancelled)
     return User(
         user_id=item.user_id,
@@ -48,7 +48,7 @@ def user_of(item: UserItem) -> User:
 
 
 def user_item(user: User, version: int) -> UserItem:
-    """Return a user to store. `version` is the version that was read, or 0 for a new user."""
+    """Convert a user to an item. `version` is the version that was read, or 0 for a new user."""
     return UserItem(
         user_id=user.user_id,
         email=user.email,
@@ -67,18 +67,18 @@ def user_item(user: User, version: int) -> UserItem:
 
 
 def booking_of(fields: BookingFields) -> Booking:
-    """Convert a stored booking to a domain value."""
+    """Convert an item to a booking."""
     values: dict[str, Any] = {name: getattr(fields, name) for name in BookingFields.model_fields}
     return Booking(**{**values, "slots": tuple(fields.slots)})
 
 
 def booking_item(booking: Booking, version: int) -> BookingItem:
-    """Return a booking to store. `version` is the version that was read, or 0 for a new booking."""
+    """Convert a booking to an item. `version` is the version that was read, or 0 for a new booking."""
     return BookingItem(**_booking_values(booking, version))
 
 
 def user_booking_item(booking: Booking, version: int) -> UserBookingItem:
-    """Return the user's copy of a booking."""
+    """Convert a booking to the item with its copy for the user's list."""
     return UserBookingItem(
         user_id=booking.user_id,
         booking_id=booking.booking_id,
@@ -96,7 +96,7 @@ def _booking_values(booking: Booking, version: int) -> dict[str, Any]:
 
 
 def letter_item(notice: Notice, booking: Booking) -> OutboxItem:
-    """Return the email to send for a notice. The notice and the booking have the same version."""
+    """Return the outbox item for a notice. The notice and the booking must have the same version."""
     return OutboxItem(
         notice_key=notice.key,
         kind=notice.kind,
@@ -106,24 +106,24 @@ def letter_item(notice: Notice, booking: Booking) -> OutboxItem:
 
 
 def notice_of(item: OutboxItem) -> Notice:
-    """Return the notice of an email in the outbox."""
+    """Return the notice for an item of the outbox."""
     return Notice(item.kind, item.booking.booking_id, item.booking.version, item.created_at)
 
 
 def event_of(item: EventItem) -> Event:
-    """Convert a stored event to a domain value."""
+    """Convert an item to an event."""
     values: dict[str, Any] = {name: getattr(item, name) for name in EventItem.model_fields}
     return Event(**{**values, "slots": tuple(item.slots)})
 
 
 def event_item(event: Event, version: int = 0) -> EventItem:
-    """Return an event to store."""
+    """Convert an event to an item."""
     values: dict[str, Any] = {name: getattr(event, name) for name in EventItem.model_fields}
     return EventItem(**{**values, "slots": list(event.slots), "version": version})
 
 
 def slot_items(event: Event) -> list[EventSlotItem]:
-    """Return one item for each slot that an event holds."""
+    """Return the slot items of an event, one for each slot that it holds."""
     return [
         EventSlotItem(
             date=event.date,
@@ -141,7 +141,7 @@ def slot_items(event: Event) -> list[EventSlotItem]:
 
 
 def held_slots(booking: Booking) -> list[EventSlotItem]:
-    """Return the slots that an approved booking holds, with the fields that freeing them requires."""
+    """Return the slot items of an approved booking, with the fields that are needed to delete them."""
     assert booking.event_id is not None, "what holds slots has an event"
     return [
         EventSlotItem(
@@ -160,7 +160,7 @@ def held_slots(booking: Booking) -> list[EventSlotItem]:
 
 
 def held_events(slots: Iterable[EventSlotItem], venue: Venue) -> list[Event]:
-    """Return the events that hold these slots, sorted by time."""
+    """Convert slot items to the events that hold them, sorted by time."""
     grouped: dict[str, list[EventSlotItem]] = {}
     for slot in slots:
         grouped.setdefault(slot.event_id, []).append(slot)
@@ -185,23 +185,23 @@ def _held_event(parts: list[EventSlotItem], venue: Venue) -> Event:
 
 
 def _place(slot: str, venue: Venue) -> int:
-    """Return the position of a slot in the day. Removed slots come last."""
+    """Return the position of a slot in the day. Slots that the venue no longer has come last."""
     names = venue.slot_names
     return names.index(slot) if slot in names else len(names)
 
 
 def payment_item(payment: Payment) -> PaymentItem:
-    """Return a payment to store."""
+    """Convert a payment to an item."""
     return PaymentItem(**{name: getattr(payment, name) for name in PaymentItem.model_fields})
 
 
 def payment_of(item: PaymentItem) -> Payment:
-    """Convert a stored payment to a domain value."""
+    """Convert an item to a payment."""
     return Payment(**{name: getattr(item, name) for name in PaymentItem.model_fields})
 
 
 def lock_code_item(code: LockCode) -> LockCodeItem:
-    """Return a lock code to store."""
+    """Convert a lock code to an item."""
     return LockCodeItem(
         event_id=code.event_id,
         digits=code.digits,
@@ -212,12 +212,12 @@ def lock_code_item(code: LockCode) -> LockCodeItem:
 
 
 def lock_code_of(item: LockCodeItem) -> LockCode:
-    """Convert a stored lock code to a domain value."""
+    """Convert an item to a lock code."""
     return LockCode(item.event_id, item.digits, item.valid_from, item.valid_until)
 
 
 def audit_item(entry: AuditEntry) -> AuditItem:
-    """Return an entry of the audit log to store."""
+    """Convert an audit log entry to an item."""
     return AuditItem(
         entry_id=entry.entry_id,
         actor_id=entry.actor_id,
@@ -229,5 +229,5 @@ def audit_item(entry: AuditEntry) -> AuditItem:
 
 
 def audit_of(item: AuditItem) -> AuditEntry:
-    """Convert a stored audit entry to a domain value."""
+    """Convert an item to an audit log entry."""
     return AuditEntry(item.entry_id, item.actor_id, item.action, item.subject, item.at, dict(item.details))

@@ -1,4 +1,4 @@
-"""The load of the design's patterns in calls per month."""
+"""The expected load of the access patterns, in calls per month."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from typing import Final
 from keyplan import Rate
 
 OFTEN: Final = Rate.monthly(3_000)
-"""A hundred calls per day, for frequently used pages."""
+"""Rate for frequently used pages: 100 calls per day."""
 SOME: Final = Rate.monthly(300)
 FEW: Final = Rate.monthly(60)

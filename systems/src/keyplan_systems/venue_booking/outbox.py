@@ -1,9 +1,10 @@
-"""Delivery of the emails in the outbox: new emails in the table's stream, and overdue emails that were not sent.
+"""Delivery of the emails in the outbox: new emails from the table's stream, and overdue emails that were not sent.
 
-An email is sent and then moved from the outbox to its user's history in one transaction. If the process is killed
-between the two steps, the email is sent again with the same key. A folder detects this, but a mail server receives it
-twice with the same Message-ID. Each process sends one email at a time. With several processes, the leases of the
-stream's shards separate the readers. Two processes may still send the same overdue email, which then arrives twice.
+After an email is sent, it is marked as sent and added to the user's history in one transaction. If the process is
+killed between the two steps, the email is sent again with the same key. A folder detects this. A mail server does not,
+so the email arrives twice with the same Message-ID. Each process sends one email at a time. If several processes run,
+leases on the stream's shards ensure that only one of them handles a new email. Two processes can still send the same
+overdue email concurrently, so that it arrives twice.
 """
 
 from __future__ import annotations
@@ -39,16 +40,16 @@ from keyplan_systems.web.system import UnfinishedError
 logger = logging.getLogger(__name__)
 
 KEPT: Final = timedelta(days=30)
-"""Time for which emails stay in the outbox after they were sent."""
+"""Time for which an email is kept in the outbox after it was sent."""
 OVERDUE: Final = timedelta(minutes=10)
-"""Age after which an unsent email is overdue and is sent without the stream."""
+"""Age from which an unsent email is overdue and is sent by `send_overdue`."""
 _MAX_HISTORY: Final = 500
-"""Maximum number of characters of a stored reason."""
+"""Maximum number of characters of a stored failure reason."""
 
 
 @dataclass(frozen=True)
 class Postman:
-    """Sender of the emails in the outbox. Threads can share it."""
+    """Sender of the emails in the outbox. Instances are thread-safe."""
 
     base: Base
     writer: LetterWriter
@@ -56,11 +57,14 @@ class Postman:
     _one_at_a_time: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def handle(self, change: Inserted[OutboxItem]) -> None:
-        """Send a new email in the outbox. Raises MailUnavailableError if it cannot be sent now."""
+        """Send an email that was added to the outbox. Raises MailUnavailableError if it can be sent later."""
         self.send(change.new.notice_key)
 
     def send(self, notice_key: str) -> bool:
-        """Send an email unless it was already sent. Return True if it was sent now. Raises MailUnavailableError."""
+        """Send an email unless it was already sent. Return True if this call sent it.
+
+        Raises MailUnavailableError if it can be sent later.
+        """
         with self._one_at_a_time:
             return self._send(notice_key)
 
@@ -82,11 +86,11 @@ class Postman:
         return True
 
     def handle_code(self, change: Inserted[EmailCodeItem]) -> None:
-        """Send a code to a claimed address. Raises MailUnavailableError if it cannot be sent now.
+        """Send a verification code to the claimed email address. Raises MailUnavailableError if it can be sent later.
 
-        The code is generated here, and only its hash is stored before the email is sent. A repeated email contains
-        another code. Codes expire quickly, so if the consumer abandons an email, it is not sent later and the user must
-        request another code.
+        The code is generated here, and its hash is stored before the email is sent. If the email is sent again, it
+        contains a different code. Codes expire soon, so an email that the consumer abandons is not sent later. The user
+        must request another code.
         """
         user_id, claim_id = change.new.user_id, change.new.claim_id
         with self._one_at_a_time:
@@ -105,11 +109,11 @@ class Postman:
                 logger.warning("a code was used or sent by another process", extra={"letter": claim_id})
 
     def send_overdue(self) -> int:
-        """Send overdue emails.
+        """Send the overdue emails, and return the number of emails sent.
 
-        An email is overdue if the stream dropped it or the mail server was unavailable. If the server does not accept
-        an email now, or its hours are unknown under the current rules of the venue, it is sent later and does not block
-        others. Unreadable emails are skipped and reported at the end in an UnfinishedError.
+        An email is overdue if the stream consumer abandoned it or the mail server was unavailable. If an email cannot
+        be sent or composed now, the next call tries it again. If the mail server is unavailable, the call ends early.
+        Other errors, such as unreadable items, do not stop the call; they are raised at the end in an UnfinishedError.
         """
         before = self.base.now() - OVERDUE
         sent, failures = 0, list[Exception]()
@@ -132,7 +136,7 @@ class Postman:
         return sent
 
     def _keep(self, item: OutboxItem, sent: Sent) -> None:
-        """Remove an email from the outbox. An email to a user is added to the user's history."""
+        """Mark an email as sent, and add an email to a customer to the user's history."""
         now = self.base.now()
         until = now + KEPT
         # A transaction is used even for one write, so that it can be repeated after a lost response.
@@ -170,9 +174,10 @@ def _history(item: OutboxItem, sent: Sent, now: datetime) -> NotificationItem:
 def letter_runner(
     postman: Postman, failures: Path | Destination, checkpoints: Checkpoints | None = None, *, runner: str | None = None
 ) -> Runner:
-    """Return the runner that reads the table's stream and sends new emails, under the name `runner`.
+    """Return the runner that sends new emails from the table's stream. `runner` is its name.
 
-    An email that fails repeatedly is sent to `failures`, a destination or a folder, and also stays in the outbox.
+    An email that fails repeatedly is sent to `failures`, which is a destination or a folder, and also stays in the
+    outbox.
     """
     base = postman.base
     return Runner(

@@ -1,4 +1,6 @@
-"""Sample data: two users with requests, of which one is approved and one conflicts with it, and events."""
+"""Sample data: two users with booking requests, and events. One request is approved, and another one
+conflicts with it.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ _PEOPLE: Final = {"ada": "Ada Rossi", "bruno": "Bruno Conti"}
 
 
 class _Wish(NamedTuple):
-    """A request in the sample data. `day` counts from the first bookable date, and `duration` is an index."""
+    """A booking request of the sample data. `day` is the offset from the first bookable date; `duration` is
+    an index.
+    """
 
     person: str
     day: int
@@ -32,7 +36,7 @@ class _Wish(NamedTuple):
 
 
 class _Entry(NamedTuple):
-    """An event in the sample data."""
+    """An administrator's event in the sample data."""
 
     day: int
     duration: int
@@ -63,9 +67,10 @@ _PROGRAM: Final = (
 
 
 def load_sample(service: Service) -> None:
-    """Load two users with requests (one of them approved) and events, unless the first user already has requests.
+    """Create two users with booking requests, one of them approved, and events, unless the first user already has
+    requests.
 
-    If the rules of the venue or existing data make a part of this fail, the rest is skipped.
+    If the venue's rules or existing data make a step fail, the remaining steps are skipped.
     """
     if service.bookings.of_user(Actor("ada"), 1, None).entries:
         return

@@ -1,4 +1,4 @@
-"""Operations of venue booking on one connection."""
+"""The operations of venue booking on one database connection."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from keyplan_systems.venue_booking.service_users import Users
 
 @dataclass(frozen=True)
 class Service:
-    """All operations, with one method each. Threads can share it."""
+    """All operations, grouped by topic. Instances are thread-safe."""
 
     base: Base
     users: Users
@@ -26,7 +26,7 @@ class Service:
 
     @classmethod
     def over(cls, connection: Connection, clock: Clock, venue: Venue | None = None) -> Service:
-        """Return the service for the table of a connection."""
+        """Return the service for a connection."""
         base = Base(connection, clock, venue or Venue())
         users = Users(base)
         bookings = Bookings(base, users)

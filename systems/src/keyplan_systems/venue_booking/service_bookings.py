@@ -1,4 +1,4 @@
-"""Operations on bookings: request, decide, cancel, read."""
+"""Operations on bookings: request, decide, cancel, and read."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _AUDITED: Final = {
 
 
 class _Note(BaseModel):
-    """The message to the owner in a decision."""
+    """The message to the owner that explains a decision."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -66,10 +66,10 @@ class Bookings:
     users: Users
 
     def request(self, person: Person, values: Mapping[str, Any], idempotency: Request | None = None) -> Booking:
-        """Create a booking request. It is not a confirmation and holds no slots. Raises RefusalError.
+        """Create a pending booking for a request. It is not a confirmation and holds no slots.
 
-        SlotTakenError means that a slot is already held. A free slot is not reserved by the request.
-        TooManyLettersError means that the daily limit of emails from the user or to the address is reached.
+        Raises SlotTakenError if a slot is held by another event, TooManyLettersError if the daily limit of emails from
+        the user or to the address is reached, and InvalidRequestError if the request is invalid.
         """
         return act(self.base, idempotency, Booking, partial(self._requested, person, values))
 
@@ -103,10 +103,10 @@ class Bookings:
         known: int | None = None,
         idempotency: Request | None = None,
     ) -> Booking:
-        """Approve, reject or cancel a booking.
+        """Approve, reject or cancel a booking, and return it.
 
-        With `known`, decide only if it still has this version. Raises RefusalError: SlotTakenError, AlreadyDecidedError
-        and StaleVersionError indicate why the decision is too late.
+        If `known` is given, the booking must still have this version. Raises a subclass of RefusalError if the decision
+        is not possible: SlotTakenError, AlreadyDecidedError and StaleVersionError mean that it is too late.
         """
         note = parse(_Note, {"reason": reason})
         return act(self.base, idempotency, Booking, partial(self._decided, actor, booking_id, action, note, known))
@@ -169,13 +169,13 @@ class Bookings:
         )
 
     def one(self, actor: Actor, booking_id: str) -> Booking:
-        """Return the current booking. Raises NotFoundError if it does not exist or the actor may not view it."""
+        """Return a booking. Raises NotFoundError if it does not exist or the actor may not view it."""
         booking = self._read(booking_id)
         check_may_see(booking, actor)
         return booking
 
     def _is_stored(self, booking: Booking) -> bool:
-        """Return True if the stored booking is the result of this step, with the same time, actor and IDs."""
+        """Return True if the stored booking is the result of this operation: time, actor and IDs are equal."""
         item = self.base.connection.run(reads.booking_by_id(booking.booking_id))
         return item is not None and booking_of(item) == booking
 
@@ -186,23 +186,25 @@ class Bookings:
         return booking_of(item)
 
     def of_user(self, actor: Actor, limit: int, cursor: str | None) -> Listed[UserBookingItem]:
-        """Return the actor's own bookings, latest date first, as copies without some fields of a booking."""
+        """Return a page of the actor's own bookings, latest date first. The items contain only some fields of a
+        booking.
+        """
         return self.base.listed(reads.bookings_of_user(actor.user_id), lambda item: item, limit, cursor)
 
     def several(self, booking_ids: Sequence[str]) -> list[Booking | None]:
-        """Return several bookings in the order of the IDs. The caller must have checked permissions."""
+        """Return several bookings in the order of their IDs. The caller must have checked permissions."""
         items = self.base.connection.run(reads.bookings_by_id(list(booking_ids)))
         return [None if item is None else booking_of(item) for item in items]
 
     def with_status(self, actor: Actor, status: Status, limit: int, cursor: str | None) -> Listed[Booking]:
-        """Return bookings with a status in the order of their requests, for administrators."""
+        """Return a page of the bookings with a status, oldest request first. Only for administrators."""
         require_admin(actor)
         return self.base.listed(reads.bookings_with_status(status), booking_of, limit, cursor)
 
     def in_month(
         self, actor: Actor, month: date, status: Status | None, limit: int, cursor: str | None
     ) -> Listed[Booking]:
-        """Return bookings for dates in a month, with one status or grouped by status, for administrators."""
+        """Return a page of the bookings in a month, with one status or grouped by status. Only for administrators."""
         require_admin(actor)
         call = reads.all_bookings_in_month(month) if status is None else reads.bookings_in_month(month, status)
         return self.base.listed(call, booking_of, limit, cursor)

@@ -1,4 +1,4 @@
-"""Operations on the calendar: availability, events, and entries of administrators."""
+"""Operations on the calendar: availability, and events that administrators enter."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from keyplan_systems.web.idempotency import Request
 
 MONTHS_PER_YEAR: Final = 12
 FEED_MONTHS: Final = 12
-"""Number of months after the current one in the calendar feed."""
+"""Number of months in the calendar feed after the current month."""
 _FEED_EVENTS: Final = 100
-"""Number of events per read of the feed."""
+"""Number of events that one read for the feed requests."""
 
 
 @dataclass(frozen=True)
@@ -40,16 +40,16 @@ class Calendar:
     base: Base
 
     def availability(self, first: date, last: date) -> tuple[DayAvailability, ...]:
-        """Return every date from first to last, with one request per month.
+        """Return the availability of every date from `first` to `last`, with one query per month.
 
-        An approval checks the slots again with a consistent read.
+        The query is eventually consistent; an approval checks the slots again.
         """
         days = dates(self.base.venue, first, last)
         events = self.held_in(months_of(days[0], days[-1]))
         return availability(self.base.venue, first, last, events, self.base.now())
 
     def held_in(self, months: Sequence[date]) -> list[Event]:
-        """Return the events of months, given by their first days.
+        """Return the events in several months, each given by its first day.
 
         Callers must hide the titles of private bookings from other users.
         """
@@ -57,20 +57,20 @@ class Calendar:
         return held_events(slots, self.base.venue)
 
     def on_date(self, day: date) -> list[Event]:
-        """Return the current events of a date."""
+        """Return the events on a date."""
         return held_events(self.base.connection.all(reads.slots_on_date(day)), self.base.venue)
 
     def is_conflicting(self, booking: Booking, events: Sequence[Event]) -> bool:
-        """Return True if a pending booking cannot be approved because of these events."""
+        """Return True if a pending booking cannot be approved because of the given events."""
         return is_conflicting(booking, events, self.base.venue)
 
     def several(self, event_ids: Sequence[str]) -> list[Event | None]:
-        """Return several events in the order of the IDs."""
+        """Return several events in the order of their IDs."""
         items = self.base.connection.run(reads.events_by_id(list(event_ids)))
         return [None if item is None else event_of(item) for item in items]
 
     def create(self, actor: Actor, values: Mapping[str, Any], idempotency: Request | None = None) -> Event:
-        """Create a public event or a closure, for administrators. Raises SlotTakenError if a slot is held."""
+        """Create a public event or a closure. Only for administrators. Raises SlotTakenError if a slot is held."""
         require_admin(actor)
 
         def step() -> Step[Event]:
@@ -89,7 +89,7 @@ class Calendar:
         return self.base.connection.run(reads.event_by_id(event_id)) is not None
 
     def stored(self, event_id: str) -> EventItem:
-        """Return the stored event. Raises NotFoundError if it does not exist."""
+        """Return the item of an event. Raises NotFoundError if it does not exist."""
         item = self.base.connection.run(reads.event_by_id(event_id)) if is_id(event_id) else None
         if item is None:
             raise NotFoundError(f"Unknown event {event_id[:64]}.")
@@ -98,7 +98,7 @@ class Calendar:
     def delete(
         self, actor: Actor, event_id: str, known_version: int | None = None, idempotency: Request | None = None
     ) -> Event:
-        """Delete an administrator's event and free its slots."""
+        """Delete an administrator's event, and free its slots. Only for administrators."""
         require_admin(actor)
 
         def step() -> Step[Event]:
@@ -113,7 +113,9 @@ class Calendar:
         return act(self.base, idempotency, Event, step)
 
     def upcoming(self) -> list[Event]:
-        """Return the events of the feed, starting with this month, with the descriptions of public events."""
+        """Return the events for the feed, starting with the current month, including the descriptions of
+        public events.
+        """
         today = self.base.venue.today(self.base.now())
         events = self.held_in(months_of(today, _month(_number(today) + FEED_MONTHS)))
         ids = [event.event_id for event in events if event.is_public]
@@ -135,12 +137,12 @@ class Calendar:
 
 
 def months_of(first: date, last: date) -> list[date]:
-    """Return the first days of the months in a date range, inclusive."""
+    """Return the first day of each month in a date range."""
     return [_month(number) for number in range(_number(first), _number(last) + 1)]
 
 
 def _number(day: date) -> int:
-    """Return the number of months from the year 0 to a date."""
+    """Return the number of months from year 0 to a date."""
     return day.year * MONTHS_PER_YEAR + day.month - 1
 
 

@@ -50,7 +50,7 @@ class Records:
     calendar: Calendar
 
     def add_payment(self, actor: Actor, values: Mapping[str, Any], idempotency: Request | None = None) -> Payment:
-        """Record a received payment, for administrators. No payment provider is called."""
+        """Record a received payment. Only for administrators. A payment provider is not called."""
         require_admin(actor)
         request = parse(PaymentRequest, values)
         if not is_id(request.booking_id):
@@ -66,12 +66,12 @@ class Records:
         return act(self.base, idempotency, Payment, step)
 
     def payments(self, actor: Actor, booking_id: str, limit: int, cursor: str | None) -> Listed[Payment]:
-        """Return the payments for a booking, oldest first, for its owner and administrators."""
+        """Return a page of the payments for a booking, oldest first. Only for its owner and administrators."""
         self.bookings.one(actor, booking_id)
         return self.base.listed(reads.payments_of_booking(booking_id), payment_of, limit, cursor)
 
     def issue_lock_code(self, actor: Actor, event_id: str, idempotency: Request | None = None) -> LockCode:
-        """Issue a new lock code for an event, replacing an earlier one, for administrators."""
+        """Issue a new lock code for an event, which replaces an earlier one. Only for administrators."""
         require_admin(actor)
 
         def step() -> Step[LockCode]:
@@ -84,27 +84,27 @@ class Records:
         return act(self.base, idempotency, LockCode, step)
 
     def lock_code(self, actor: Actor, event_id: str) -> LockCode | None:
-        """Return the lock code of an event, or None, for administrators and the booking's owner."""
+        """Return the lock code for an event, or None. Only for administrators and the owner of the event's booking."""
         item = self.calendar.stored(event_id)
         check_may_see_lock_code(event_of(item), actor)
         code = self.base.connection.run(reads.lock_code_of_event(event_id))
         return None if code is None else lock_code_of(code)
 
     def audit(self, actor: Actor, month: date, limit: int, cursor: str | None) -> Listed[AuditEntry]:
-        """Return the actions of administrators in a UTC month, newest first, for administrators."""
+        """Return a page of the audit log entries of a UTC month, newest first. Only for administrators."""
         require_admin(actor)
         at = datetime.combine(month.replace(day=1), time(), ZoneInfo("UTC"))
         return self.base.listed(reads.audit_in_month(at), audit_of, limit, cursor)
 
     def audit_of(self, actor: Actor, subject: str, limit: int, cursor: str | None) -> Listed[AuditEntry]:
-        """Return the actions of administrators on one booking or event, oldest first, for administrators."""
+        """Return a page of the audit log entries about one booking or event, oldest first. Only for administrators."""
         require_admin(actor)
         if not is_id(subject):
             raise InvalidRequestError("This is not the id of a booking or an event.", {"field": "subject"})
         return self.base.listed(reads.audit_of_subject(subject), audit_of, limit, cursor)
 
     def letters(self, actor: Actor, booking: Booking) -> list[OutboxItem]:
-        """Return the emails about a booking that are pending or were sent in the last month, oldest first.
+        """Return the unsent emails about a booking and those sent in the last 30 days, oldest first.
 
         Owners see the emails to themselves, and administrators see all. Raises NotFoundError for other users.
         """

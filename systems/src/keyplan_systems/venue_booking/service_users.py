@@ -1,7 +1,7 @@
-"""Operations on users: creation on first use, profiles with verified addresses, and search.
+"""Operations on users: creation on first use, profiles with verified email addresses, and lookup.
 
-An address belongs to a user after it has been verified, either by the issuer of the token (`email_verified`) or by a
-code in an email. Until then, it is only claimed and not reserved.
+An email address belongs to a user after it has been verified, either by the token's issuer (`email_verified`) or with a
+code sent by email. Until then, it is only claimed and not reserved.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ _NAME_CHARACTERS: Final = 100
 
 @dataclass(frozen=True)
 class Person:
-    """The actor that a verified token identifies, with the claims for a new profile."""
+    """The user that a verified token identifies: the actor, and the claims in the token that are used for a new
+    profile.
+    """
 
     actor: Actor
     email: str | None = None
@@ -62,7 +64,7 @@ class Person:
     phone: str | None = None
 
     def address(self) -> str | None:
-        """Return the verified address in its normalized form, or None if the token has no valid address."""
+        """Return the verified email address in normalized form, or None if the token has no valid verified address."""
         if self.email is None or not self.email_is_verified:
             return None
         try:
@@ -73,7 +75,7 @@ class Person:
 
 @dataclass(frozen=True)
 class UserWithBookings:
-    """A user with the copies of their bookings, earliest date first."""
+    """A user with copies of all their bookings, earliest date first."""
 
     user: User
     bookings: tuple[UserBookingItem, ...]
@@ -86,12 +88,15 @@ class Users:
     base: Base
 
     def current(self, person: Person) -> User:
-        """Return the caller's profile, created from the token on first use. Raises RefusalError if that fails."""
+        """Return the caller's profile. It is created from the token on first use.
+
+        Raises a subclass of RefusalError if it cannot be created.
+        """
         user = self.find(person.actor.user_id)
         return user if user is not None else self._create_user(person)
 
     def find(self, user_id: str) -> User | None:
-        """Return the current user, or None."""
+        """Return the user with an ID, or None."""
         item = self.base.connection.run(reads.user_by_id(user_id))
         return None if item is None else user_of(item)
 
@@ -102,11 +107,11 @@ class Users:
         known_version: int | None = None,
         idempotency: Request | None = None,
     ) -> User:
-        """Change the caller's profile.
+        """Change the caller's profile, and return it.
 
-        With `known_version`, the profile is changed only if it still has this version. Without a version, the change is
-        applied again after concurrent writes. An address that the token does not verify is claimed: a code is sent to
-        it, and the profile keeps its previous address until the code is entered.
+        If `known_version` is given, the profile must still have this version. Otherwise, the change is applied again
+        after a conflict with a concurrent write. If the change contains an email address that the token does not
+        verify, a code is sent to it, and the profile keeps its previous address until the code is entered.
         """
         change = parse(ProfileChange, values)
         step = partial(self._changed, person, change, known_version)
@@ -130,7 +135,7 @@ class Users:
         return Step(changed, call, is_done=partial(self._is_stored, changed))
 
     def _changed_with_claim(self, user: User, change: ProfileChange, known_version: int | None) -> Step[User]:
-        """Change the other fields of a profile and claim the new address, in one transaction."""
+        """Change the other fields of the profile and claim the new email address, in one transaction."""
         check_version(known_version, user.version)
         assert change.email is not None, "the change has an address"
         code = self._code(user.user_id, user.name, user.language, change.email)
@@ -149,7 +154,7 @@ class Users:
         return self.find(user.user_id) == user
 
     def request_code(self, person: Person, email: str, idempotency: Request | None = None) -> EmailCodeItem:
-        """Claim an address and request a code for it. A profile is not required."""
+        """Claim an email address, to which a code is then sent. The caller does not need a profile."""
         address = _address(email)
         user = self.find(person.actor.user_id)
         if user is not None:
@@ -168,7 +173,7 @@ class Users:
         return Step(code, call, is_done=partial(self._is_claimed, code))
 
     def _code(self, user_id: str, name: str, language: Language, address: str) -> EmailCodeItem:
-        """Return a new claim to an address. Raises EmailTakenError if another user has verified it."""
+        """Return a new claim to an email address. Raises EmailTakenError if another user has verified the address."""
         holders = self.base.connection.run(reads.user_by_email(address)).items
         if any(holder.user_id != user_id and holder.email_verified_at is not None for holder in holders):
             raise EmailTakenError()
@@ -187,14 +192,15 @@ class Users:
             raise InvalidRequestError("The token's claims are not valid for a profile.", {"field": "token"}) from error
 
     def codes(self, actor: Actor) -> list[EmailCodeItem]:
-        """Return the actor's address claims of the last hour."""
+        """Return the actor's claims to email addresses from the last hour."""
         return self.base.connection.all(reads.email_codes_of_user(actor.user_id))
 
     def verify(self, person: Person, claim_id: str, code: str, idempotency: Request | None = None) -> User:
-        """Verify an address with a code. The address moves to the profile, which is created if it is missing.
+        """Verify a claimed email address with a code, and return the profile with it. If necessary, the profile is
+        created.
 
-        Raises WrongCodeError for a wrong code and after too many attempts, and EmailTakenError if another user has
-        verified the address first.
+        Raises WrongCodeError if the code is wrong or there were too many attempts, and EmailTakenError if another user
+        has already verified the address.
         """
         claims: list[EmailCodeItem] = []
 
@@ -212,7 +218,7 @@ class Users:
         raise AssertionError("the last attempt returns or raises")
 
     def _entered(self, person: Person, claim_id: str, code: str) -> EmailCodeItem:
-        """Return the claim that a code verifies, after counting the attempt."""
+        """Count an attempt to enter a code, and return the claim if the code is correct."""
         user_id, connection = person.actor.user_id, self.base.connection
         claim = connection.run(reads.email_code(user_id, claim_id)) if is_id(claim_id) else None
         if claim is None:
@@ -238,7 +244,7 @@ class Users:
         return Step(user, call, is_done=partial(self._is_stored, user))
 
     def release_address(self, actor: Actor, user_id: str, idempotency: Request | None = None) -> User:
-        """Take an address away from a user on behalf of an administrator, so that its real owner can verify it."""
+        """Remove a user's email address on behalf of an administrator, so that its owner can verify it."""
         require_admin(actor)
         return act(self.base, idempotency, User, partial(self._released, actor, user_id))
 
@@ -257,7 +263,9 @@ class Users:
         return Step(released, call, is_done=partial(self._is_stored, released))
 
     def _with_released_address(self, write_address: Callable[[], T]) -> T:
-        """Write an address. If another user holds it without having verified it, release it first."""
+        """Call `write_address`. If another user has the address but never verified it, release the address and call it
+        again.
+        """
         try:
             return write_address()
         except EmailTakenError as error:
@@ -266,7 +274,7 @@ class Users:
             return write_address()
 
     def _release_unverified(self, holder_id: str) -> bool:
-        """Release an address whose holder never verified it. Return False if the holder keeps it."""
+        """Remove an email address from a user who never verified it. Return False if the user has verified it."""
         holder = self.find(holder_id)
         if holder is None or holder.email is None:
             return True  # released since then
@@ -282,7 +290,7 @@ class Users:
         return True
 
     def counts(self, user_id: str, address: str) -> dict[str, Any]:
-        """Return the transaction arguments that count an email from a user to an address."""
+        """Return the transaction arguments that count an email from a user to an address against the daily limits."""
         now, venue = self.base.now(), self.base.venue
         day = now.date()
         expires_at = datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=2)
@@ -298,30 +306,33 @@ class Users:
         }
 
     def by_email(self, actor: Actor, email: str) -> User | None:
-        """Return the user with this address, for administrators. A new profile can be missing for a second."""
+        """Return the user with an email address, or None. Only for administrators.
+
+        The index is eventually consistent, so a new profile may be missing.
+        """
         require_admin(actor)
         users = self.base.connection.run(reads.user_by_email(_address(email)))
         return user_of(users.items[0]) if users.items else None
 
     def all(self, actor: Actor, limit: int, cursor: str | None) -> Listed[User]:
-        """Return all users in the order of registration, for administrators."""
+        """Return a page of all users in the order of registration. Only for administrators."""
         require_admin(actor)
         return self.base.listed(reads.all_users(), user_of, limit, cursor)
 
     def several(self, user_ids: list[str]) -> list[User | None]:
-        """Return several users in the order of the IDs."""
+        """Return several users in the order of their IDs."""
         items = self.base.connection.run(reads.users_by_id(user_ids))
         return [None if item is None else user_of(item) for item in items]
 
     def with_bookings(self, person: Person) -> UserWithBookings:
-        """Return the caller's profile and all their bookings in a single read."""
+        """Return the caller's profile with all their bookings, using a single query."""
         items = self.base.connection.all(reads.user_with_bookings(person.actor.user_id))
         users = [item for item in items if isinstance(item, UserItem)]
         bookings = tuple(item for item in items if isinstance(item, UserBookingItem))
         return UserWithBookings(user_of(users[0]) if users else self._create_user(person), bookings)
 
     def notifications(self, person: Person, limit: int, cursor: str | None) -> Listed[NotificationItem]:
-        """Return the emails that were sent about the caller's bookings, newest first."""
+        """Return a page of the emails that were sent to the caller about their bookings, newest first."""
         call = reads.notifications_of_user(person.actor.user_id)
         return self.base.listed(call, lambda item: item, limit, cursor)
 
@@ -358,7 +369,9 @@ class Users:
         return user
 
     def _phone(self, person: Person) -> str | None:
-        """Return the telephone number in the token if it is valid. It is optional, so an invalid number is ignored."""
+        """Return the telephone number in the token, or None if it is missing or invalid. It is optional in
+        a profile.
+        """
         if person.phone is None:
             return None
         try:
@@ -368,7 +381,7 @@ class Users:
 
 
 def _address(text: str) -> str:
-    """Return an address in its normalized form. Raises InvalidRequestError."""
+    """Return an email address in normalized form. Raises InvalidRequestError if it is invalid."""
     try:
         return normalise_email(text)
     except ValueError as error:
@@ -376,5 +389,7 @@ def _address(text: str) -> str:
 
 
 def _name(name: str | None, email: str) -> str:
-    """Return a user's name, or the address if no name is given. Raises ValueError for a name with several lines."""
+    """Return the user's name, or the email address if no name is given. Raises ValueError for a name with
+    line breaks.
+    """
     return single_line((name or "").strip() or email)[:_NAME_CHARACTERS]

@@ -1,4 +1,4 @@
-"""Settings from the environment: the venue itself, and the delivery of emails."""
+"""Settings from the environment: the rules of the venue, and the delivery of emails."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LAST_PORT: Final = 65_535
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of the venue, the sender of its emails, and their delivery."""
+    """The rules of the venue, the sender of its emails, and the delivery of emails."""
 
     venue: Venue
     room: MailRoom
@@ -28,7 +28,7 @@ class Settings:
 
 
 def settings_from(folder: Path, environment: Mapping[str, str] | None = None) -> Settings:
-    """Read the settings from the environment. Raises ValueError for invalid settings.
+    """Read the settings from the environment. Raises ValueError for an invalid setting.
 
     Empty variables count as unset. KEYPLAN_VENUE_CONFIG is the path of a JSON file with the fields of a venue.
     KEYPLAN_VENUE_SENDER, _ADMINISTRATORS (comma-separated addresses), _DOMAIN, _ADMINISTRATORS_LANGUAGE and _SITE

@@ -1,7 +1,7 @@
-"""Transactions whose failures are converted to domain errors, and idempotent mutations.
+"""Running transactions, conversion of their failures to domain errors, and idempotent mutations.
 
-The guard of each action in a transaction is derived from the action's pattern. The rules use the guards to explain the
-failure reasons that DynamoDB returns.
+Each action of a transaction has a guard that describes its condition. The guard is derived from the action's access
+pattern and used to explain the cancellation reasons that DynamoDB returns.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Step(Generic[T]):
-    """The result of an operation and the call that writes it. `before` and `is_done` are arguments of `write`."""
+    """The result of an operation, and the call that writes it. `before` and `is_done` are arguments for `write`."""
 
     result: T
     call: WriteCall[Any] | TransactionCall[Any]
@@ -71,16 +71,16 @@ class _StepWork(Work):
 
 
 class _MutationKeys(IdempotencyKeys):
-    """Service that applies mutations with an idempotency key once."""
+    """Service that applies a mutation with an idempotency key only once."""
 
     refusals = RefusalError
 
     def read_record(self, request: Request) -> Call[Any]:
-        """Return the call that reads the stored response to a mutation."""
+        """Return the call that reads the stored response to a request."""
         return reads.answer_given(request.user_id, request.key)
 
     def keep(self, request: Request, work: Work, now: datetime) -> WriteCall[Any]:
-        """Return the call that stores the response unless a response is already stored."""
+        """Return the call that stores the response, unless a response is already stored."""
         return writes.remember_answer(
             AnswerItem(
                 user_id=request.user_id,
@@ -94,26 +94,26 @@ class _MutationKeys(IdempotencyKeys):
         )
 
     def check(self, work: Work, failed: TransactionFailedError) -> None:
-        """Raise the domain error for the failed write."""
+        """Raise the domain error for a failed transaction."""
         assert isinstance(work, _StepWork)
         raise _refusal(work.calls[0], failed.reasons[:-1], work.before) from failed
 
     def key_reused(self) -> KeyReusedError:
-        """Return the error for a key that was used for another mutation."""
+        """Return the error for a key that was already used for another mutation."""
         return KeyReusedError(
             "This idempotency key was sent with another mutation before.", {"field": "idempotencyKey"}
         )
 
     def busy(self) -> TryAgainError:
-        """Return the error for a mutation whose items change concurrently too often."""
+        """Return the error for a mutation that failed after all attempts because of concurrent writes."""
         return TryAgainError("Too many concurrent writes. Please try again.")
 
 
 def act(base: Base, request: Request | None, kind: type[T], step: Callable[[], Step[T]]) -> T:
-    """Run a step and return its result, or the first result for a repeated idempotency key.
+    """Run an operation and return its result, or the stored result of an earlier request with the same idempotency key.
 
-    With a key, the result is stored in the transaction of the step, so that concurrent identical requests run the step
-    once. Errors are not stored.
+    `step` returns the result and the call that writes it. With a key, the same transaction also stores the result, so
+    that concurrent identical requests are applied once. Errors are not stored.
     """
     if request is None:
         result = step()
@@ -139,10 +139,10 @@ def write(
     *,
     is_done: Callable[[], bool] | None = None,
 ) -> None:
-    """Run a transaction or a single write. Raises the domain error if it fails.
+    """Run a transaction or a single write. Raises a domain error if a condition fails.
 
-    `before` is the status of the booking as it was read. If every response was lost, `is_done` checks whether the write
-    was applied. If it is missing or returns False, OutcomeUnknownError is raised.
+    `before` is the status of the booking as it was read. If the response is lost, `is_done` is called to check whether
+    the write was applied. Without `is_done`, or if it returns False, OutcomeUnknownError is raised.
     """
     try:
         connection.run(call)
@@ -160,7 +160,7 @@ def write(
 
 
 def _refusal(call: Call[Any], reasons: Sequence[RunError | None], before: Status | None) -> RefusalError:
-    """Return the domain error for the failure reasons of a transaction or a single write."""
+    """Return the domain error for a failed transaction or single write, given the failure reason of each action."""
     for reason in reasons:
         if isinstance(reason, UniqueTakenError):
             return _email_taken(reason)
@@ -175,7 +175,7 @@ def _email_taken(error: UniqueTakenError) -> EmailTakenError:
 
 
 def guard_of(call: Call[Any], before: Status | None) -> Guard:
-    """Return the guard of a write, which describes its condition."""
+    """Return the guard of a write, which describes its condition. `before` is the booking's status as it was read."""
     if call.pattern.name == "replace_booking":
         assert before is not None, "who moves a booking has read it"
         return BookingGuard(before, call.arguments["booking"].version)
@@ -211,7 +211,9 @@ def _reason(error: RunError | None) -> Reason:
 
 
 def _current_item(error: RunError) -> CurrentItem | None:
-    """Return the item that made the condition fail, or None if it does not exist."""
+    """Return the status and version of the item whose condition failed, or None if they are unknown or it does not
+    exist.
+    """
     if isinstance(error, NotFoundError):
         return None
     item = getattr(error, "item", None)

@@ -131,7 +131,7 @@ def target(question: Question) -> int:
 
 
 def next_round(question: Question, rounds_done: int, last_round_ms: int | None, now_ms: int) -> int | None:
-    """Return the time of the question's next round of push notifications, or None if there are no more rounds.
+    """Return the time of the question's next round of push notifications, or None if no further round is due.
 
     The first round is due when the question is created, the second 15 minutes later, and further rounds every 30
     minutes until the deadline. An overdue round is due immediately. Missed rounds are not repeated.

@@ -1,1 +1,1 @@
-"""The API of venue booking: GraphQL for client programs, plus routes for monitoring and calendars."""
+"""The API of venue booking: GraphQL for client programs, plus HTTP routes for health checks and the calendar feed."""

@@ -1,7 +1,7 @@
-"""The context of a GraphQL request: the caller, the operations, and loaders that batch reads.
+"""The context of a GraphQL request: the caller, the operations, and data loaders that batch reads.
 
-Operations block, so they run in threads and resolvers await them. Loaders exist only for the duration of a request, so
-data that was loaded for one caller is never visible to another.
+Operations block, so they run in threads and resolvers await them. Each request has its own loaders, so data that was
+loaded for one caller is never visible to another.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from keyplan_systems.web.idempotency import Request, fingerprint
 from keyplan_systems.web.tokens import Principal
 
 BATCH_KEYS: Final = 100
-"""Maximum number of items that one request reads by key."""
+"""Maximum number of keys in one batch read."""
 BATCH_MONTHS: Final = 13
 
 P = ParamSpec("P")
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 class Context(BaseContext):
-    """The context of one request."""
+    """The context of a GraphQL request."""
 
     def __init__(self, service: Service, principal: Principal) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class Context(BaseContext):
         return await use(self.service.calendar.several, list(ids))
 
     async def _months(self, months: Sequence[date]) -> list[list[Event]]:
-        """Return the events of each month, given by its first day."""
+        """Return the events of each month. A month is given by its first day."""
         events = await use(self.service.calendar.held_in, list(months))
         return [[event for event in events if event.date.replace(day=1) == month] for month in months]
 
@@ -66,9 +66,9 @@ RequestInfo: TypeAlias = Info[Context, None]
 
 
 def field(description: str) -> Callable[[T], T]:
-    """Return a decorator for a field that a method resolves.
+    """Return a decorator that defines a GraphQL field resolved by a method.
 
-    The types of the library's own decorator do not support methods.
+    The type annotations of the library's own decorator do not support methods.
     """
     return cast("Callable[[T], T]", strawberry.field(description=description))
 
@@ -78,10 +78,10 @@ _KEY = re.compile(rf"[!-~]{{1,{KEY_CHARACTERS}}}")
 
 
 def idempotent_request(info: RequestInfo, key: str | None, *content: object) -> Request | None:
-    """Return the request of a mutation with an idempotency key, or None without a key.
+    """Return the description of a mutation with an idempotency key, or None without a key.
 
-    The fingerprint consists of the mutation's name and arguments, so the same key with different arguments is rejected.
-    Raises InvalidRequestError.
+    Its fingerprint covers the mutation's name and arguments, so the same key with different arguments is rejected.
+    Raises InvalidRequestError if the key is invalid.
     """
     if key is None:
         return None
@@ -92,12 +92,15 @@ def idempotent_request(info: RequestInfo, key: str | None, *content: object) -> 
 
 
 async def use(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run an operation in a thread and return its result."""
+    """Run a blocking operation in a thread and return its result."""
     return await run_in_threadpool(function, *args, **kwargs)
 
 
 def person_of(principal: Principal) -> Person:
-    """Return the user that a verified token identifies. An email address is verified only if the token states it."""
+    """Return the user that a verified token identifies.
+
+    The email address counts as verified only if the token states that it is verified.
+    """
     groups = (ADMINISTRATORS,) if principal.has_role(ADMINISTRATORS) else ()
     claims = principal.claims
     return Person(

@@ -1,4 +1,4 @@
-"""The GraphQL endpoint of the library, with this application's error format for invalid requests."""
+"""The GraphQL library's endpoint, with the error format of this application."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from keyplan_systems.web.request_context import with_unreadable
 
 
 class Endpoint(GraphQLRouter[Context, None]):
-    """GraphQL over POST. The schema has no subscriptions, so the library's websocket route is omitted."""
+    """GraphQL over HTTP POST. The schema has no subscriptions, so the library's WebSocket route is omitted."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.routes[:] = [route for route in self.routes if not isinstance(route, APIWebSocketRoute)]
 
     async def run(self, *args: Any, **options: Any) -> Any:
-        """Answer a request. Errors that the library returns as plain text are raised as a Problem."""
+        """Process a request. Errors that the library would return as plain text are raised as `Problem`."""
         try:
             return await super().run(*args, **options)
         except HTTPException as error:
             raise Problem(error.status_code, error.reason) from error
 
     async def process_result(self, request: Request, result: ExecutionResult) -> GraphQLHTTPResponse:
-        """Return the result, with the number of omitted unreadable items in its extensions."""
+        """Return the response body. If unreadable items were omitted, the extensions contain their number."""
         answer = await super().process_result(request, result)
         left_out = with_unreadable({})
         if left_out:
@@ -40,9 +40,8 @@ class Endpoint(GraphQLRouter[Context, None]):
         return answer
 
     def decode_json(self, data: str | bytes) -> object:
-        """Return the body of the request. Raises Problem unless it is a JSON object.
-
-        The library does not check this.
+        """Return the parsed request body. Raises `Problem` if it is not a JSON object, which the library does not
+        check.
         """
         try:
             body = orjson.loads(data)

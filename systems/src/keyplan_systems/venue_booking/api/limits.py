@@ -1,9 +1,9 @@
-"""Limits of a query: its depth, and the number of values that it can return.
+"""Limits for a GraphQL query: its depth, and the number of values that it can return.
 
-A field counts as one value. Fields below a list count once for every possible entry. The number of entries is the
-`first` argument, or else the maximum length of the list. Introspection fields are counted separately: they do not read
-the table, but cost as much CPU time as other fields. Fragments are measured once, however often they are used, so that
-measuring never takes longer than parsing the query.
+Each field counts as one value. A field inside a list counts once per possible list element. The number of elements is
+the `first` argument, or otherwise the default or maximum length of the list. Introspection fields are counted
+separately, because they do not read the table but cost as much CPU time as other fields. Each fragment is measured
+once, even if it is used several times, so that measuring takes no longer than parsing the query.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ from keyplan_systems.venue_booking.base import MAX_PAGE_SIZE
 MAX_DEPTH: Final = 8
 MAX_VALUES: Final = 5_000
 MAX_INTROSPECTION_VALUES: Final = 400_000
-"""Maximum number of introspection values, with each list at its full length. Tools request the whole schema once."""
+"""Maximum number of introspection values, assuming that all lists have their full length.
+
+It allows tools to request the whole schema once.
+"""
 
 _INTROSPECTION_FIELDS: Final = frozenset(("__schema", "__type"))
 _LISTS: Final[Mapping[str, int]] = {
@@ -54,13 +57,15 @@ _LISTS: Final[Mapping[str, int]] = {
     "audit": FIRST,
     "auditOf": FIRST,
 }
-"""Number of entries that fields without `first` count for. Lists that do not accept `first` count as their maximum
-length."""
+"""Number of list elements that each field counts for without a `first` argument.
+
+For fields that do not accept `first`, this is the maximum length of the list.
+"""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """The depth and complexity of a selection."""
+    """The depth and the number of values of a selection."""
 
     depth: int = 0
     complexity: int = 0
@@ -125,17 +130,19 @@ class _Measuring:
 
 
 class Limits(SchemaExtension):
-    """Extension that rejects queries that are too deep or too large before they run."""
+    """Extension that rejects a query before it runs if the query is too deep or can return too many values."""
 
     def on_operation(self) -> Iterator[None]:
-        """Measure the query during its validation, because the sizes of lists depend on its variables."""
+        """Add the limits to the validation rules of the query. They depend on its variables, which set the sizes of
+        lists.
+        """
         context = self.execution_context
         context.validation_rules = (*context.validation_rules, rule_with(context.variables or {}))
         yield
 
 
 def rule_with(variables: Mapping[str, Any]) -> type[ValidationRule]:
-    """Return the validation rule for a query with these variables."""
+    """Return the validation rule for a query with the given variables."""
 
     class LimitsRule(ValidationRule):
         def enter_document(self, node: DocumentNode, *_: Any) -> None:
@@ -155,7 +162,7 @@ def rule_with(variables: Mapping[str, Any]) -> type[ValidationRule]:
 
 
 def lists_of_schema(schema: GraphQLSchema) -> Mapping[str, int]:
-    """Return the maximum number of entries for each introspection list, or 1 for other fields."""
+    """Return the maximum length of each introspection list in the schema."""
     kinds = schema.type_map.values()
     fields = [member for kind in kinds if isinstance(kind, GraphQLObjectType) for member in kind.fields.values()]
     return {
@@ -169,7 +176,7 @@ def lists_of_schema(schema: GraphQLSchema) -> Mapping[str, int]:
 
 
 def refusal(measure: Measure) -> GraphQLError | None:
-    """Return the error for a query that exceeds the limits, or None."""
+    """Return the error for a query that exceeds a limit, or None."""
     if measure.depth > MAX_DEPTH:
         message = f"The query is {measure.depth} levels deep; the maximum is {MAX_DEPTH}."
         return GraphQLError(message, extensions={"code": "too_deep"})

@@ -1,4 +1,4 @@
-"""GraphQL mutations. Inputs are only named and typed here, and the domain rules validate them."""
+"""GraphQL mutations. The inputs are declared here; the domain rules validate them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from keyplan_systems.venue_booking.domain.requests import EventKind, Language
 
 @strawberry.input
 class ContactInput:
-    """The contact for a booking."""
+    """The contact person for a booking."""
 
     full_name: str
     email: str
@@ -43,13 +43,13 @@ class BookingInput:
     language: Language = Language.ITALIAN
 
     def values(self) -> dict[str, Any]:
-        """Return the values for the domain rules."""
+        """Return the input as a dict for the domain rules."""
         return {**vars(self), "contact": vars(self.contact)}
 
 
 @strawberry.input
 class EventInput:
-    """A calendar entry of an administrator."""
+    """A public event or a closure that an administrator enters."""
 
     date: date
     duration: str
@@ -60,7 +60,7 @@ class EventInput:
 
 @strawberry.input
 class ProfileInput:
-    """Changes of a profile. Omitted fields stay unchanged."""
+    """Changes to a profile. Omitted fields stay unchanged."""
 
     name: str | None = None
     email: str | None = None
@@ -70,7 +70,7 @@ class ProfileInput:
 
 @strawberry.input
 class PaymentInput:
-    """A received payment. The amount is in hundredths of the currency."""
+    """A received payment. The amount is in hundredths of the currency unit."""
 
     booking_id: strawberry.ID
     amount_cents: int
@@ -80,10 +80,10 @@ class PaymentInput:
 
 @strawberry.type
 class Mutation:
-    """Mutations. With a version, a mutation applies only to an item that still has this version.
+    """The mutations of the API.
 
-    With an idempotency key, a mutation is applied once in 24 hours however often it is sent, and the first result is
-    returned.
+    If a version is given, a mutation is applied only if the item still has this version. If an idempotency key is
+    given, the mutation is applied at most once in 24 hours, and repeated requests get the first result.
     """
 
     @field("Request the venue. A request is not a confirmation, and holds no slots.")
@@ -155,7 +155,7 @@ class Mutation:
     async def request_email_code(
         self, info: RequestInfo, email: str, idempotency_key: str | None = None
     ) -> EmailCodeShape:
-        """Claim an email address."""
+        """Send a verification code to an email address that the caller claims."""
         context = info.context
         request = idempotent_request(info, idempotency_key, email)
         return EmailCodeShape.of(await use(context.service.users.request_code, context.person, email, request))
@@ -164,7 +164,7 @@ class Mutation:
     async def verify_email(
         self, info: RequestInfo, id: strawberry.ID, code: str, idempotency_key: str | None = None
     ) -> UserShape:
-        """Verify an email address."""
+        """Verify an email address with the code that was sent to it."""
         context = info.context
         request = idempotent_request(info, idempotency_key, str(id), code)
         return UserShape.of(await use(context.service.users.verify, context.person, str(id), code, request))
@@ -173,7 +173,7 @@ class Mutation:
     async def release_email(
         self, info: RequestInfo, user_id: strawberry.ID, idempotency_key: str | None = None
     ) -> UserShape:
-        """Release an email address."""
+        """Remove the email address from a user's profile, so that its owner can verify it."""
         context = info.context
         request = idempotent_request(info, idempotency_key, str(user_id))
         return UserShape.of(await use(context.service.users.release_address, context.actor, str(user_id), request))
@@ -182,7 +182,7 @@ class Mutation:
     async def change_profile(
         self, info: RequestInfo, input: ProfileInput, version: int | None = None, idempotency_key: str | None = None
     ) -> UserShape:
-        """Change the profile."""
+        """Change the caller's profile."""
         context = info.context
         changes = {name: value for name, value in vars(input).items() if value is not None}
         request = idempotent_request(info, idempotency_key, changes, version)
@@ -201,7 +201,7 @@ class Mutation:
     async def issue_lock_code(
         self, info: RequestInfo, event_id: strawberry.ID, idempotency_key: str | None = None
     ) -> LockCodeShape:
-        """Issue a lock code."""
+        """Issue a new code for the door lock during an event."""
         context = info.context
         request = idempotent_request(info, idempotency_key, str(event_id))
         issue = context.service.records.issue_lock_code

@@ -24,11 +24,11 @@ from keyplan_systems.venue_booking.domain.refusals import InvalidRequestError
 from keyplan_systems.venue_booking.domain.users import Status
 
 FIRST = 25
-"""Default number of entries per page."""
+"""Default number of elements per page."""
 
 
 def month_of(text: str) -> date:
-    """Return the first day of a month in the form 2025-11."""
+    """Return the first day of a month, given in a format such as 2025-11."""
     try:
         if len(text) != len("2025-11"):
             raise ValueError(text)
@@ -39,30 +39,30 @@ def month_of(text: str) -> date:
 
 @strawberry.type
 class Query:
-    """Queries."""
+    """The queries of the API."""
 
     @field("The caller's profile; created on first use.")
     async def me(self, info: RequestInfo) -> UserShape:
-        """Return the profile of the token's subject."""
+        """Return the caller's profile. It is created on first use."""
         return UserShape.of(await use(info.context.service.users.current, info.context.person))
 
     @field("The caller's profile together with the whole history.")
     async def profile(self, info: RequestInfo) -> ProfileShape:
-        """Return the caller's profile and bookings with a single query of the user's partition."""
+        """Return the caller's profile and all their bookings, with a single query of the user's partition."""
         result = await use(info.context.service.users.with_bookings, info.context.person)
         bookings = [UserBookingShape.of(item) for item in result.bookings]
         return ProfileShape(user=UserShape.of(result.user), bookings=bookings)
 
     @field("The codes that were sent to addresses which the caller claims, while they are valid.")
     async def my_email_codes(self, info: RequestInfo) -> list[EmailCodeShape]:
-        """Return the address claims of the last hour."""
+        """Return the email addresses that the caller has claimed in the last hour."""
         return [EmailCodeShape.of(item) for item in await use(info.context.service.users.codes, info.context.actor)]
 
     @field("The caller's bookings, the latest date first.")
     async def my_bookings(
         self, info: RequestInfo, first: int = FIRST, after: str | None = None
     ) -> Page[UserBookingShape]:
-        """Return the caller's bookings."""
+        """Return the caller's bookings, latest date first."""
         bookings = await use(info.context.service.bookings.of_user, info.context.actor, first, after)
         return page(bookings, UserBookingShape.of)
 
@@ -70,13 +70,13 @@ class Query:
     async def my_notifications(
         self, info: RequestInfo, first: int = FIRST, after: str | None = None
     ) -> Page[NotificationShape]:
-        """Return the emails that were sent about the caller's bookings."""
+        """Return the emails that were sent to the caller about their bookings."""
         notifications = await use(info.context.service.users.notifications, info.context.person, first, after)
         return page(notifications, NotificationShape.of)
 
     @field("Free slots of every date in an inclusive range.")
     async def availability(self, info: RequestInfo, first_date: date, last_date: date) -> list[DayShape]:
-        """Return the availability with one request per month."""
+        """Return the free slots of each date in the range. One read per month is needed."""
         return days(await use(info.context.service.calendar.availability, first_date, last_date))
 
     @field("Current events of a date.")
@@ -94,7 +94,7 @@ class Query:
     async def bookings(
         self, info: RequestInfo, status: Status = Status.PENDING, first: int = FIRST, after: str | None = None
     ) -> Page[BookingShape]:
-        """Return pending bookings unless another status is requested."""
+        """Return the bookings with a status, oldest request first."""
         bookings = await use(info.context.service.bookings.with_status, info.context.actor, status, first, after)
         return page(bookings, BookingShape.of)
 
@@ -102,7 +102,9 @@ class Query:
     async def bookings_by_month(
         self, info: RequestInfo, month: str, status: Status | None = None, first: int = FIRST, after: str | None = None
     ) -> Page[BookingShape]:
-        """Return the bookings of a month, sorted by date if a status is given."""
+        """Return the bookings for dates in a month. With a status, they are sorted by date; otherwise, they are grouped
+        by status.
+        """
         service, actor = info.context.service.bookings, info.context.actor
         bookings = await use(service.in_month, actor, month_of(month), status, first, after)
         return page(bookings, BookingShape.of)
@@ -122,13 +124,13 @@ class Query:
     async def payments(
         self, info: RequestInfo, booking_id: strawberry.ID, first: int = FIRST, after: str | None = None
     ) -> Page[PaymentShape]:
-        """Return payments, oldest first."""
+        """Return the payments for a booking, oldest first."""
         service, actor = info.context.service.records, info.context.actor
         return page(await use(service.payments, actor, str(booking_id), first, after), PaymentShape.of)
 
     @field("The lock code of an event. For administrators and the booking's owner.")
     async def lock_code(self, info: RequestInfo, event_id: strawberry.ID) -> LockCodeShape | None:
-        """Return the lock code, or None if none was issued."""
+        """Return the lock code for an event, or None if no code was issued."""
         code = await use(info.context.service.records.lock_code, info.context.actor, str(event_id))
         return None if code is None else LockCodeShape.of(code)
 
@@ -136,7 +138,7 @@ class Query:
     async def audit(
         self, info: RequestInfo, month: str, first: int = FIRST, after: str | None = None
     ) -> Page[AuditShape]:
-        """Return audit entries, newest first."""
+        """Return the audit log entries of a month, newest first."""
         service, actor = info.context.service.records, info.context.actor
         return page(await use(service.audit, actor, month_of(month), first, after), AuditShape.of)
 
@@ -144,6 +146,6 @@ class Query:
     async def audit_of(
         self, info: RequestInfo, subject: strawberry.ID, first: int = FIRST, after: str | None = None
     ) -> Page[AuditShape]:
-        """Return audit entries, oldest first."""
+        """Return the audit log entries about one booking or event, oldest first."""
         service, actor = info.context.service.records, info.context.actor
         return page(await use(service.audit_of, actor, str(subject), first, after), AuditShape.of)

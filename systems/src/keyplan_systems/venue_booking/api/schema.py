@@ -1,7 +1,7 @@
 """The GraphQL schema: queries, mutations, limits and error format.
 
-Every error has a code in its extensions. Errors of the domain rules have their own code and details. Invalid queries
-have the code `bad_query`. The details of unexpected errors are logged and not returned.
+Every error has a code in its extensions. Errors of the domain rules have specific codes and details, and invalid
+queries have the code `bad_query`. Unexpected errors are logged, and their details are not returned.
 """
 
 from __future__ import annotations
@@ -27,32 +27,32 @@ from keyplan_systems.web.request_context import current_request_id
 logger = logging.getLogger(__name__)
 
 MAX_TOKENS: Final = 1_000
-"""Maximum number of tokens of a query, which is four times the size of a tool's introspection query.
+"""Maximum number of tokens in a query: four times the size of the introspection query that tools send.
 
-Before execution, the library compares all fields with the same name in pairs. This can take a second for 2,000 tokens,
-and a quarter of that for this maximum.
+Before execution, the library compares all pairs of fields with the same name. This can take a second for a query of
+2,000 tokens, and a quarter of a second for a query of the maximum size.
 """
 
 
 class _Schema(strawberry.Schema):
-    """A schema that logs unexpected errors, but not errors of callers."""
+    """A schema that logs unexpected errors, but not errors that callers cause."""
 
     def process_errors(
         self,
         errors: list[GraphQLError],
         execution_context: ExecutionContext | None = None,  # noqa: ARG002 - the library's signature
     ) -> None:
-        """Log unexpected errors with their cause."""
+        """Log unexpected errors with their causes."""
         for error in errors:
             if _is_unforeseen(error):
                 logger.error("failed field %s", error.path, exc_info=error.original_error)
 
 
 class _ErrorReporting(SchemaExtension):
-    """Extension that converts errors to their public form."""
+    """Extension that converts errors to the format that is returned to callers."""
 
     def on_operation(self) -> Iterator[None]:
-        """Replace each error by its public form after the execution."""
+        """Convert the errors after the query has been executed."""
         yield
         result: Any = self.execution_context.result
         if isinstance(result, ExecutionResult | StrawberryResult) and result.errors:
@@ -60,13 +60,13 @@ class _ErrorReporting(SchemaExtension):
 
 
 class _OneOperation(SchemaExtension):
-    """Extension that rejects a query with several operations and no operation name.
+    """Extension that rejects a document with several operations if no operation name is given.
 
     The library would run the first operation.
     """
 
     def on_operation(self) -> Iterator[None]:
-        """Count the operations during the validation of the query."""
+        """Add a validation rule that counts the operations."""
         context = self.execution_context
         if context.operation_name is None:  # the query has not been parsed yet
             context.validation_rules = (*context.validation_rules, _OneOperationRule)
@@ -85,7 +85,7 @@ def _is_unforeseen(error: GraphQLError) -> bool:
 
 
 def _is_callers(error: BaseException) -> bool:
-    """Return True for an error that the caller caused, such as a domain error or a null variable."""
+    """Return True if the caller caused the error, for example a domain error or a null variable."""
     return isinstance(error, RefusalError) or (isinstance(error, GraphQLError) and bool(error.nodes))
 
 
@@ -112,7 +112,7 @@ def _with(error: GraphQLError, message: str, extensions: dict[str, Any]) -> Grap
 
 
 def make_schema() -> strawberry.Schema:
-    """Return the schema."""
+    """Return the GraphQL schema."""
     return _Schema(
         query=Query,
         mutation=Mutation,

@@ -1,4 +1,4 @@
-"""GraphQL types and their conversion from results."""
+"""GraphQL types, with functions that convert domain values to them."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ class Page(Generic[T]):
 
 
 def page(listed: Listed[From], convert: Callable[[From], T]) -> Page[T]:
-    """Convert a page of results into a page of GraphQL types."""
+    """Convert a page of results to a page of GraphQL objects."""
     return Page(entries=[convert(entry) for entry in listed.entries], cursor=listed.cursor)
 
 
 @strawberry.type
 class Stats:
-    """The number of a user's bookings per status."""
+    """The number of a user's bookings with each status."""
 
     pending: int
     approved: int
@@ -78,7 +78,7 @@ class UserShape:
 
     @classmethod
     def of(cls, user: User) -> UserShape:
-        """Return the type for a user."""
+        """Convert a user."""
         stats = user.stats
         return cls(
             id=strawberry.ID(user.user_id),
@@ -101,7 +101,7 @@ class UserShape:
 
 @strawberry.type(name="EmailCode")
 class EmailCodeShape:
-    """A code that was sent to an address that the caller claims. `verifyEmail` accepts its ID and the code."""
+    """A code that was sent to an email address which the caller claims. `verifyEmail` accepts its ID and the code."""
 
     id: strawberry.ID
     email: str
@@ -109,13 +109,13 @@ class EmailCodeShape:
 
     @classmethod
     def of(cls, item: EmailCodeItem) -> EmailCodeShape:
-        """Return the type for a claim."""
+        """Convert a claim to an email address."""
         return cls(id=strawberry.ID(item.claim_id), email=item.email, expires_at=item.expires_at)
 
 
 @strawberry.type(name="Contact")
 class ContactShape:
-    """The contact for a booking."""
+    """The contact person for a booking."""
 
     full_name: str
     email: str
@@ -124,7 +124,7 @@ class ContactShape:
 
 @strawberry.type(name="Booking")
 class BookingShape:
-    """A booking request with its outcome. A pending request is not a confirmation and holds no slots."""
+    """A booking request and the decision on it. A pending request is not a confirmation and holds no slots."""
 
     id: strawberry.ID
     code: str
@@ -146,7 +146,7 @@ class BookingShape:
 
     @classmethod
     def of(cls, booking: Booking) -> BookingShape:
-        """Return the GraphQL type for a booking that the caller may view."""
+        """Convert a booking. The caller must be allowed to view it."""
         contact = booking.contact
         return cls(
             id=strawberry.ID(booking.booking_id),
@@ -170,13 +170,13 @@ class BookingShape:
 
     @field("Whose booking it is.")
     async def user(self, info: RequestInfo) -> UserShape | None:
-        """Load the user in a batch with the users of other bookings."""
+        """Load the booking's user, together with the users of other bookings in one batch."""
         user = await info.context.users.load(self.source.user_id)
         return None if user is None else UserShape.of(user)
 
     @field("Its event, while it is approved.")
     async def event(self, info: RequestInfo) -> Annotated[EventShape, strawberry.lazy(__name__)] | None:
-        """Load the event in a batch with the events of other bookings."""
+        """Load the booking's event, together with the events of other bookings in one batch."""
         if self.source.event_id is None:
             return None
         event = await info.context.events.load(self.source.event_id)
@@ -184,7 +184,9 @@ class BookingShape:
 
     @field("Whether it waits for a slot that is taken by now, so that it cannot be approved.")
     async def conflicting(self, info: RequestInfo) -> bool:
-        """Load the held slots by month, for all bookings of a list together."""
+        """Return True if the booking conflicts with held slots. Slots are loaded by month, for all bookings
+        of a list.
+        """
         if self.source.status is not Status.PENDING:
             return False
         events = await info.context.months.load(self.source.date.replace(day=1))
@@ -193,7 +195,7 @@ class BookingShape:
 
 @strawberry.type(name="UserBooking")
 class UserBookingShape:
-    """A booking in its user's history."""
+    """A booking in its user's list of bookings."""
 
     booking_id: strawberry.ID
     date: date
@@ -203,7 +205,7 @@ class UserBookingShape:
 
     @classmethod
     def of(cls, item: UserBookingItem) -> UserBookingShape:
-        """Return the type for the user's copy of a booking."""
+        """Convert the user's copy of a booking."""
         return cls(
             booking_id=strawberry.ID(item.booking_id),
             date=item.date,
@@ -214,14 +216,14 @@ class UserBookingShape:
 
     @field("All there is to know of it.")
     async def booking(self, info: RequestInfo) -> BookingShape | None:
-        """Load the booking in a batch with other bookings of the list."""
+        """Load the complete booking, together with other bookings of the list in one batch."""
         booking = await info.context.bookings.load(str(self.booking_id))
         return None if booking is None else BookingShape.of(booking)
 
 
 @strawberry.type(name="Profile", description="The caller's profile and all their bookings, read in one query.")
 class ProfileShape:
-    """A user with their bookings."""
+    """A user with all their bookings."""
 
     user: UserShape
     bookings: list[UserBookingShape]
@@ -229,7 +231,7 @@ class ProfileShape:
 
 @strawberry.type(name="Event")
 class EventShape:
-    """The holder of slots on a date. Other users' bookings show only the slots."""
+    """An event that holds slots on a date. For other users' bookings, only the slots are shown."""
 
     id: strawberry.ID | None
     date: date
@@ -243,7 +245,7 @@ class EventShape:
 
     @classmethod
     def of(cls, event: Event, actor: Actor) -> EventShape:
-        """Return the GraphQL type for an event, with the fields that the actor may view."""
+        """Convert an event, including only the fields that the actor may view."""
         may_see_all = event.is_public or actor.is_admin or event.created_by == actor.user_id
         booking_id = event.booking_id if may_see_all else None
         return cls(
@@ -260,7 +262,7 @@ class EventShape:
 
     @field("What is said of it, if the caller may see that.")
     async def description(self, info: RequestInfo) -> str | None:
-        """Load a missing description in a batch with those of other events."""
+        """Return the description. If necessary, load it together with those of other events in one batch."""
         if self.id is None:
             return None
         event = self.source if self.source.description is not None else await info.context.events.load(str(self.id))
@@ -268,7 +270,7 @@ class EventShape:
 
     @field("The booking that it is of, if the caller may see that.")
     async def booking(self, info: RequestInfo) -> BookingShape | None:
-        """Load the booking in a batch with the bookings of other events."""
+        """Load the event's booking, together with the bookings of other events in one batch."""
         if self.booking_id is None:
             return None
         booking = await info.context.bookings.load(str(self.booking_id))
@@ -277,7 +279,7 @@ class EventShape:
 
 @strawberry.type
 class SlotAvailability:
-    """A slot on a date."""
+    """A slot and its availability on a date."""
 
     name: str
     state: SlotState
@@ -285,7 +287,7 @@ class SlotAvailability:
 
 @strawberry.type(name="Day")
 class DayShape:
-    """A date with its free slots and the durations that fit."""
+    """A date with its free slots, and the durations that can be requested."""
 
     date: date
     bookable: bool
@@ -296,7 +298,7 @@ class DayShape:
 
     @classmethod
     def of(cls, day: DayAvailability) -> DayShape:
-        """Return the type for the availability of a date."""
+        """Convert the availability of a date."""
         return cls(
             date=day.date,
             bookable=day.bookable,
@@ -308,5 +310,5 @@ class DayShape:
 
 
 def days(availability: Iterable[DayAvailability]) -> list[DayShape]:
-    """Return the GraphQL type of each date, with its free slots."""
+    """Convert the availability of several dates."""
     return [DayShape.of(day) for day in availability]

@@ -13,7 +13,7 @@ from keyplan_systems.venue_booking.entities import NotificationItem
 
 @strawberry.type(name="Payment")
 class PaymentShape:
-    """A received payment. The amount is in hundredths of the currency."""
+    """A received payment. The amount is in hundredths of the currency unit."""
 
     id: strawberry.ID
     booking_id: strawberry.ID
@@ -25,7 +25,7 @@ class PaymentShape:
 
     @classmethod
     def of(cls, payment: Payment) -> PaymentShape:
-        """Return the type for a payment."""
+        """Convert a payment."""
         return cls(
             id=strawberry.ID(payment.payment_id),
             booking_id=strawberry.ID(payment.booking_id),
@@ -39,7 +39,7 @@ class PaymentShape:
 
 @strawberry.type(name="LockCode")
 class LockCodeShape:
-    """A code that opens the door for an event."""
+    """A code for the door lock during an event."""
 
     event_id: strawberry.ID
     digits: str
@@ -48,7 +48,7 @@ class LockCodeShape:
 
     @classmethod
     def of(cls, code: LockCode) -> LockCodeShape:
-        """Return the type for a lock code."""
+        """Convert a lock code."""
         return cls(
             event_id=strawberry.ID(code.event_id),
             digits=code.digits,
@@ -67,7 +67,7 @@ class Detail:
 
 @strawberry.type(name="AuditEntry")
 class AuditShape:
-    """An action of an administrator."""
+    """An administrator's action, as recorded in the audit log."""
 
     id: strawberry.ID
     actor_id: str
@@ -78,7 +78,7 @@ class AuditShape:
 
     @classmethod
     def of(cls, entry: AuditEntry) -> AuditShape:
-        """Return the type for an entry of the audit log."""
+        """Convert an audit log entry."""
         return cls(
             id=strawberry.ID(entry.entry_id),
             actor_id=entry.actor_id,
@@ -91,7 +91,7 @@ class AuditShape:
 
 @strawberry.type(name="Notification")
 class NotificationShape:
-    """An email that was sent."""
+    """An email that was sent to a user."""
 
     kind: NoticeKind
     booking_id: strawberry.ID
@@ -99,5 +99,5 @@ class NotificationShape:
 
     @classmethod
     def of(cls, item: NotificationItem) -> NotificationShape:
-        """Return the type for an entry of the email history."""
+        """Convert an email from the user's history."""
         return cls(kind=item.kind, booking_id=strawberry.ID(item.booking_id), sent_at=item.sent_at)

@@ -1,1 +1,1 @@
-"""The rules of venue booking as plain Python, without storage, web or clock."""
+"""The rules of venue booking as plain Python. They do not depend on storage, HTTP or a clock."""

@@ -1,7 +1,7 @@
-"""Verification of email addresses by codes, which are hashed, compared and limited.
+"""Verification of email addresses with codes: hashing, comparison and limits.
 
-Only hashes are stored. A code is generated when its email is sent, so an email that is sent again contains another
-code. The codes of the most recent emails are accepted.
+Only hashes of codes are stored. A code is generated when its email is sent, so an email that is sent again contains a
+different code. The codes of the most recent emails are accepted.
 """
 
 from __future__ import annotations
@@ -15,21 +15,23 @@ from typing import Final
 CODE_VALID: Final = timedelta(hours=1)
 MAX_TRIES: Final = 5
 HASHES_KEPT: Final = 3
-"""Number of accepted codes. Several are accepted, because an email whose delivery was not confirmed is sent again with
-another code."""
+"""Number of recent codes that are accepted.
+
+An email whose delivery was not confirmed is sent again with a different code, so the user may have several codes.
+"""
 _MISREAD: Final = str.maketrans({"O": "0", "I": "1", "L": "1", "-": None, " ": None})
 _COST: Final = 2**13
-"""Cost parameters of scrypt. Each comparison takes 8 MB and about ten milliseconds."""
+"""Cost parameter N of scrypt. Each hash takes 8 MB of memory and about ten milliseconds."""
 
 
 def hashed_code(code: str, salt: str) -> str:
-    """Return the stored hash of a code. It ignores case and dashes, and treats O as 0."""
+    """Return the hash of a code for storage. Case and dashes are ignored, and O is treated as 0."""
     written = code.upper().translate(_MISREAD)
     return hashlib.scrypt(written.encode(), salt=salt.encode(), n=_COST, r=8, p=1, dklen=32).hex()
 
 
 def is_code(text: str, salt: str, hashes: Sequence[str]) -> bool:
-    """Return True if the text is one of the hashed codes. The duration does not depend on the text."""
+    """Return True if the text matches one of the hashes. The duration does not depend on the text."""
     candidate = hashed_code(text, salt).encode()
     matches = [hmac.compare_digest(candidate, stored.encode()) for stored in hashes]
     return any(matches)

@@ -7,7 +7,7 @@
     approved  ── cancel (owner, admin) ────────> cancelled    frees the slots
 
 Rejected and cancelled are final. A pending booking holds no slots: several bookings may be pending for one slot, and
-the first to be approved gets it. `decide` returns the changes, and the writer stores them in one transaction.
+the first one to be approved gets it. `decide` returns the changes, and the caller stores them in one transaction.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ from keyplan_systems.venue_booking.domain.venue import Venue
 
 @dataclass(frozen=True)
 class Booking:
-    """A booking request with its outcome.
+    """A booking request and the decision on it.
 
-    `requested_at` and `decided_at` are UTC. `decided_by` is the actor of the last transition, and `reason` is their
-    message to the owner. While the booking is approved, `slots` are the held slots and `event_id` is its event. These
-    are used to free the slots, because the durations of the venue may have changed since. `version` counts writes.
+    `requested_at` and `decided_at` are in UTC. `decided_by` is the ID of the user who made the last transition, and
+    `reason` is their message to the owner. While the booking is approved, `slots` contains the held slots and
+    `event_id` the ID of its event. These fields are needed to free the slots, because the venue's durations may have
+    changed since. `version` is incremented by each write.
     """
 
     booking_id: str
@@ -70,7 +71,7 @@ class Action(StrEnum):
 
 
 class SlotEffect(StrEnum):
-    """The effect of a transition on the slots of the booking's date."""
+    """The effect of a transition on the booking's slots."""
 
     NONE = "none"
     TAKE = "take"
@@ -79,7 +80,7 @@ class SlotEffect(StrEnum):
 
 @dataclass(frozen=True)
 class Move:
-    """A row of the transition table."""
+    """A row of the transition table: the new status, the effect on slots, and whether the owner may do it."""
 
     status: Status
     slots: SlotEffect
@@ -98,11 +99,11 @@ OWNER_ACTIONS: Final = frozenset(action for (_, action), move in MOVES.items() i
 
 @dataclass(frozen=True)
 class Written:
-    """The changes of one step, which are written together or not at all.
+    """The changes that result from a transition and are written in one transaction.
 
-    They consist of the booking (on condition of its previous version), its copy under the user, and the counters.
-    `takes` is the event whose slots are written only if they are free. `frees` are the slots that are deleted only if
-    this booking holds them. A step also has notices and, if an administrator acted, an audit entry.
+    `stats` contains the changes to the user's counters. `takes` is the event whose slots are taken, if they are free.
+    `frees` contains the slots that are freed, if this booking still holds them. `audited` is True if an administrator
+    acted, so that an audit log entry is written.
     """
 
     booking: Booking
@@ -114,14 +115,14 @@ class Written:
 
 
 def check_free(request: BookingRequest, venue: Venue, held: Collection[str]) -> None:
-    """Raise SlotTakenError if a requested slot is held on the date."""
+    """Raise SlotTakenError if one of the requested slots is in `held`."""
     taken = [slot for slot in venue.slots_of(request.duration) if slot in held]
     if taken:
         raise SlotTakenError(request.date, taken)
 
 
 def request_booking(request: BookingRequest, *, booking_id: str, user_id: str, code: str, now: datetime) -> Written:
-    """Return a new pending booking for a validated request."""
+    """Return the changes that store a new pending booking for a validated request."""
     booking = Booking(
         booking_id=booking_id,
         user_id=user_id,
@@ -151,11 +152,12 @@ def decide(
     reason: str | None = None,
     known_version: int | None = None,
 ) -> Written:
-    """Return the changes that result from an action of an actor on the booking.
+    """Return the changes that result from an actor's action on a booking.
 
-    `event_id` becomes the ID of the event if slots are taken. Raises NotFoundError for other users (who must not learn
-    that the booking exists), NotAllowedError for owners if they may only cancel, StaleVersionError,
-    AlreadyDecidedError, and DateNotBookableError for the approval of a past date.
+    `event_id` is the ID for the new event if the booking is approved. Raises NotFoundError if the actor is neither the
+    owner nor an administrator, NotAllowedError if the owner attempts an action other than cancelling,
+    AlreadyDecidedError if the booking's status does not allow the action, StaleVersionError if the booking has another
+    version than `known_version`, and DateNotBookableError if a past date is approved.
     """
     check_may(booking, action, actor)
     move = MOVES.get((booking.status, action))
@@ -204,7 +206,9 @@ def _event(booking: Booking, now: datetime) -> Event:
 
 
 def check_may(booking: Booking, action: Action, actor: Actor) -> None:
-    """Raise an error if the actor may not perform this action, whatever the booking's status."""
+    """Raise NotFoundError or NotAllowedError if the actor may not perform the action, regardless of the booking's
+    status.
+    """
     if actor.is_admin:
         return
     check_may_see(booking, actor)
@@ -219,7 +223,10 @@ def check_may_see(booking: Booking, actor: Actor) -> None:
 
 
 def is_conflicting(booking: Booking, events: Collection[Event], venue: Venue) -> bool:
-    """Return True if a pending booking cannot be approved: a slot is held, or its duration is no longer offered."""
+    """Return True if a pending booking cannot be approved.
+
+    This is the case if one of its slots is held, or if the venue no longer offers its duration.
+    """
     if booking.status is not Status.PENDING:
         return False
     if booking.duration not in venue.durations:

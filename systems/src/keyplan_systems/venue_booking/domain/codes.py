@@ -1,7 +1,6 @@
-"""Confirmation codes with eight characters of Crockford's base 32, which are easy to read aloud and type.
+"""Confirmation codes of eight characters in Crockford's base 32, which are easy to read aloud and to type.
 
-The alphabet does not contain I, L, O and U, which look like other characters. Source: Douglas Crockford's description
-of base 32.
+The alphabet excludes I, L, O and U, which can be confused with other characters.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ _CODE_BYTES: Final = CODE_CHARACTERS * _BITS_PER_CHARACTER // 8
 
 
 def new_code(random_bytes: Callable[[int], bytes] = secrets.token_bytes) -> str:
-    """Return a code with 40 random bits.
+    """Return a new code with 40 random bits.
 
-    `random_bytes` must be cryptographically secure, because a code gives access to its booking.
+    `random_bytes` must be cryptographically secure, because a code grants access.
     """
     number = int.from_bytes(random_bytes(_CODE_BYTES), "big")
     shifts = range((CODE_CHARACTERS - 1) * _BITS_PER_CHARACTER, -1, -_BITS_PER_CHARACTER)
@@ -27,5 +26,5 @@ def new_code(random_bytes: Callable[[int], bytes] = secrets.token_bytes) -> str:
 
 
 def readable_code(code: str) -> str:
-    """Return a stored code as two halves, for display."""
+    """Return a stored code for display, in two halves."""
     return f"{code[:4]}-{code[4:]}"

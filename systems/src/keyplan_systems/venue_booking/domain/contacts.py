@@ -1,4 +1,4 @@
-"""Normalization of contact details: email addresses, telephone numbers, names and other single lines."""
+"""Normalization of contact details: email addresses, telephone numbers, names and other text."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _DIRECTION_MARKS: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\
 
 
 def normalise_email(text: str) -> str:
-    """Return the form in which an email address is stored, compared and used as a key.
+    """Return an email address in the normalized form in which it is stored, compared and used as a key.
 
-    Surrounding spaces are removed, letters are converted to lower case, and the domain is converted to its ASCII form.
-    Dots and +tags are kept, because only the receiving server knows whether they matter. Raises ValueError if it is not
-    an address.
+    Surrounding spaces are removed, letters are converted to lower case, and the domain is converted to ASCII. Dots and
+    +tags are kept, because only the receiving server knows whether they are significant. Raises ValueError if the text
+    is not an email address.
     """
     try:
         validated = validate_email(text.strip(), check_deliverability=False, allow_smtputf8=False)
@@ -32,9 +32,10 @@ def normalise_email(text: str) -> str:
 
 
 def normalise_phone(text: str, country: str) -> str:
-    """Return a telephone number in international format (E.164). A number without a + belongs to the given country.
+    """Return a telephone number in international format (E.164). A number without a + is interpreted in the given
+    country.
 
-    Raises ValueError if no such number can exist.
+    Raises ValueError if the number is impossible.
     """
     try:
         number = phonenumbers.parse(text, country)
@@ -46,10 +47,10 @@ def normalise_phone(text: str, country: str) -> str:
 
 
 def single_line(text: str) -> str:
-    """Return the text in composed Unicode form with single spaces.
+    """Return the text in Unicode normalization form C with single spaces.
 
-    Raises ValueError for control characters, because line breaks could forge email headers and direction marks could
-    hide the real text.
+    Raises ValueError for control characters, because line breaks could forge email headers and directional marks could
+    disguise the text.
     """
     composed = unicodedata.normalize("NFC", text)
     if any(unicodedata.category(character) in _NOT_IN_LINES or character in _DIRECTION_MARKS for character in composed):
@@ -58,7 +59,10 @@ def single_line(text: str) -> str:
 
 
 def several_lines(text: str) -> str:
-    """Return the text in composed Unicode form with plain line breaks. Raises ValueError for control characters."""
+    """Return the text in Unicode normalization form C with line feeds as line breaks.
+
+    Raises ValueError for other control characters.
+    """
     composed = unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
     if any(unicodedata.category(character) in {"Cc", "Cs"} and character not in "\n\t" for character in composed):
         raise ValueError("this must not contain control characters")
@@ -70,7 +74,7 @@ PersonName = Annotated[str, AfterValidator(single_line), StringConstraints(min_l
 
 
 class Contact(BaseModel):
-    """The contact for a booking. `phone` is in international format."""
+    """The contact person for a booking. `phone` is in international format."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

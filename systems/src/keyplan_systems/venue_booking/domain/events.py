@@ -1,6 +1,6 @@
-"""Events, which hold slots (approved bookings, public events and closures), and the remaining free slots.
+"""Events, which hold slots (approved bookings, public events and closures), and the availability of slots.
 
-Occupancy is stored per date and slot, so a full-day and a half-day event cannot both hold the morning.
+Held slots are stored per date and slot, so a full-day event and a half-day event cannot both hold the morning.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ TITLE_CHARACTERS: Final = 120
 
 @dataclass(frozen=True)
 class Event:
-    """A holder of slots on a date.
+    """An event that holds slots on a date.
 
-    `booking_id` is set only for bookings. `created_by` is the booking's user, or the administrator who created the
-    event. `updated_at` is UTC. `description` is None if only the slots were read, because they do not contain it.
+    `booking_id` is set only for bookings. `created_by` is the ID of the booking's user or of the administrator who
+    created the event. `updated_at` is in UTC. `description` is None if the event was read from its slot items, which do
+    not contain it.
     """
 
     event_id: str
@@ -44,7 +45,7 @@ class Event:
 
     @property
     def is_public(self) -> bool:
-        """Whether other users may view the title."""
+        """Whether all users may view the title."""
         return self.kind is not EventKind.PRIVATE_BOOKING
 
 
@@ -59,7 +60,7 @@ def event_of_booking(
     description: str,
     now: datetime,
 ) -> Event:
-    """Return the event of an approved booking. Its title is the first line of the booking's description."""
+    """Return the event for an approved booking. Its title is the first line of the booking's description."""
     title = description.splitlines()[0][:TITLE_CHARACTERS]
     return Event(
         event_id=event_id,
@@ -75,7 +76,7 @@ def event_of_booking(
 
 
 def event_of_request(request: EventRequest, venue: Venue, *, event_id: str, admin_id: str, now: datetime) -> Event:
-    """Return the event for an administrator's validated request."""
+    """Return the event for a validated request of an administrator."""
     return Event(
         event_id=event_id,
         date=request.date,
@@ -90,7 +91,7 @@ def event_of_request(request: EventRequest, venue: Venue, *, event_id: str, admi
 
 
 class SlotState(StrEnum):
-    """The state of a slot, as shown to users who look for a date."""
+    """The availability of a slot."""
 
     FREE = "free"
     TAKEN = "taken"
@@ -99,9 +100,10 @@ class SlotState(StrEnum):
 
 @dataclass(frozen=True)
 class DayAvailability:
-    """A date with each slot's state, the possible durations, and whether it accepts requests.
+    """The availability of a date: the state of each slot, the durations that fit, and whether the date can be
+    requested.
 
-    A date outside of the booking window has `bookable` False, and its slots still show their state.
+    For a date outside the booking window, `bookable` is False; the state of its slots is still correct.
     """
 
     date: date
@@ -110,14 +112,14 @@ class DayAvailability:
     bookable: bool
 
     def is_free(self, slot: str) -> bool:
-        """Return True if the slot can be requested for this date. Unknown slots cannot be requested."""
+        """Return True if the slot is free. The result is False for an unknown slot."""
         return self.bookable and self.slots.get(slot) is SlotState.FREE
 
 
 def availability(
     venue: Venue, first: date, last: date, events: Iterable[Event], now: datetime
 ) -> tuple[DayAvailability, ...]:
-    """Return all dates from first to last, inclusive. Pending requests hold no slots.
+    """Return the availability of all dates from `first` to `last`, inclusive. Pending requests hold no slots.
 
     Raises InvalidRequestError if the range is empty or longer than the venue allows.
     """
@@ -130,7 +132,10 @@ def availability(
 
 
 def dates(venue: Venue, first: date, last: date) -> tuple[date, ...]:
-    """Return the dates of a range. Raises InvalidRequestError if it is empty or too long."""
+    """Return the dates from `first` to `last`, inclusive.
+
+    Raises InvalidRequestError if the range is empty or longer than the venue allows.
+    """
     count = (last - first).days + 1
     if count < 1:
         raise InvalidRequestError("The range ends before it starts.", {"field": "lastDate"})
@@ -152,5 +157,5 @@ def _day(venue: Venue, day: date, states: Mapping[tuple[date, str], SlotState], 
 
 
 def taken_slots(events: Collection[Event]) -> frozenset[tuple[date, str]]:
-    """Return every date and slot held by these events."""
+    """Return the date and name of every slot that the events hold."""
     return frozenset((event.date, slot) for event in events for slot in event.slots)

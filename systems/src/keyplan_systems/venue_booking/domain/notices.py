@@ -1,7 +1,7 @@
-"""Notices, which are the emails that a step triggers, with their recipients.
+"""Notices: the emails that a new request or a decision triggers.
 
-A notice is written to the outbox in the same transaction as its step. Delivery is retried after failures, so every
-notice has a key that is the same for all attempts.
+A notice is written to the outbox in the same transaction as the change that triggers it. Delivery is retried after
+failures, so each notice has a key that stays the same for all attempts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Audience(StrEnum):
 
 
 class NoticeKind(StrEnum):
-    """The kinds of emails that the venue sends."""
+    """The kinds of emails about bookings."""
 
     RECEIVED = "received"
     APPROVED = "approved"
@@ -34,7 +34,7 @@ class NoticeKind(StrEnum):
 
     @property
     def audience(self) -> Audience:
-        """The recipients of this kind."""
+        """The recipients of emails of this kind."""
         return Audience.ADMINISTRATORS if self in _FOR_ADMINISTRATORS else Audience.CUSTOMER
 
 
@@ -49,7 +49,7 @@ _OF_STATUS: Final[Mapping[Status, NoticeKind]] = {
 
 @dataclass(frozen=True)
 class Notice:
-    """An email to send about a given version of a booking. `created_at` is UTC."""
+    """An email to send about a version of a booking. `created_at` is in UTC."""
 
     kind: NoticeKind
     booking_id: str
@@ -58,12 +58,12 @@ class Notice:
 
     @property
     def key(self) -> str:
-        """A key that is the same for all attempts to send this notice, and unique among notices."""
+        """A unique key that stays the same for all attempts to send the email."""
         return f"{self.booking_id}.{self.booking_version}.{self.kind.value}"
 
 
 def notices_of_request(booking_id: str, version: int, now: datetime) -> tuple[Notice, ...]:
-    """Return the notices of a new request: a receipt for the customer and a reminder for the administrators."""
+    """Return the notices about a new request: a receipt for the customer and a notification for the administrators."""
     kinds = (NoticeKind.RECEIVED, NoticeKind.ADMIN_NEW_REQUEST)
     return tuple(Notice(kind, booking_id, version, now) for kind in kinds)
 
@@ -71,7 +71,9 @@ def notices_of_request(booking_id: str, version: int, now: datetime) -> tuple[No
 def notices_of_decision(
     booking_id: str, status: Status, version: int, now: datetime, *, by_owner: bool
 ) -> tuple[Notice, ...]:
-    """Return the notices of a decision: one for the customer, and one for the administrators if the owner cancelled."""
+    """Return the notices about a decision: one for the customer, and one for the administrators if the
+    owner cancelled.
+    """
     kinds = [_OF_STATUS[status]]
     if status is Status.CANCELLED and by_owner:
         kinds.append(NoticeKind.ADMIN_CANCELLED)

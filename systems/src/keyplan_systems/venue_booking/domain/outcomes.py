@@ -1,8 +1,8 @@
-"""Translation of cancelled transactions to domain errors.
+"""Conversion of failed transactions to domain errors.
 
-A booking step writes several items, each with a condition. If the transaction is cancelled, DynamoDB reports for each
-action whether its condition failed. The writer labels its actions with guards in the same order, and `explain` selects
-the most helpful error for the caller.
+A transaction writes several items, each with a condition. If it fails, DynamoDB reports for each action whether the
+condition failed. The writer describes the condition of each action by a guard, and `explain` returns the error that is
+most helpful to the caller.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ RETRYABLE: Final = frozenset({"TransactionConflict", "ProvisionedThroughputExcee
 
 @dataclass(frozen=True)
 class BookingGuard:
-    """Guard of a booking that must have this status and version."""
+    """Condition of a write: the booking has this status and version."""
 
     status: Status
     version: int
@@ -39,7 +39,7 @@ class BookingGuard:
 
 @dataclass(frozen=True)
 class SlotFreeGuard:
-    """Guard of a slot that must be free."""
+    """Condition of a write: the slot is free."""
 
     date: date
     slot: str
@@ -47,7 +47,7 @@ class SlotFreeGuard:
 
 @dataclass(frozen=True)
 class SlotHeldGuard:
-    """Guard of a slot that this booking must hold."""
+    """Condition of a write: this booking or event holds the slot."""
 
     date: date
     slot: str
@@ -55,7 +55,7 @@ class SlotHeldGuard:
 
 @dataclass(frozen=True)
 class VersionGuard:
-    """Guard of an item that must have this version. `name` is its kind (user or event)."""
+    """Condition of a write: the item exists and has this version. `name` is its kind, such as user or event."""
 
     name: str
     version: int
@@ -63,12 +63,12 @@ class VersionGuard:
 
 @dataclass(frozen=True)
 class EmailGuard:
-    """Guard of an email address that must be unused."""
+    """Condition of a write: the email address is unused."""
 
 
 @dataclass(frozen=True)
 class LetterGuard:
-    """Guard of the daily number of emails from a user or to an address (`whose`), which is at most `allowed`."""
+    """Condition of a write: fewer than `allowed` emails were counted on this day. `whose` is "user" or "address"."""
 
     whose: str
     allowed: int
@@ -77,7 +77,7 @@ class LetterGuard:
 
 @dataclass(frozen=True)
 class Unguarded:
-    """An action without a condition that is relevant to callers. `name` appears in the log."""
+    """A write without a condition that could fail because of the caller. `name` is for log messages."""
 
     name: str
 
@@ -87,7 +87,7 @@ Guard: TypeAlias = BookingGuard | SlotFreeGuard | SlotHeldGuard | VersionGuard |
 
 @dataclass(frozen=True)
 class CurrentItem:
-    """The known attributes of the item that made the condition fail."""
+    """The status and version of the item whose condition failed, as far as they are known."""
 
     status: Status | None = None
     version: int | None = None
@@ -95,23 +95,23 @@ class CurrentItem:
 
 @dataclass(frozen=True)
 class Reason:
-    """The reason that DynamoDB reports for one action: its code, and the existing item, if any."""
+    """DynamoDB's cancellation reason for one action: its code, and the current item if it exists."""
 
     code: str
     found: CurrentItem | None = None
 
 
 class UnexplainedCancellationError(Exception):
-    """Raised for a cancellation that no rule covers. This is a bug in the program and not an error of the caller."""
+    """Raised if a transaction failed for a reason that no rule covers. This is a bug and not an error of the caller."""
 
 
 def explain(guards: Sequence[Guard], reasons: Sequence[Reason]) -> RefusalError:
-    """Return the error for a cancelled transaction.
+    """Return the domain error for a failed transaction, given the guard and the cancellation reason of each action.
 
-    The state of the booking takes precedence, because the slots of a decided booking are irrelevant. Then come held
-    slots (all of them in one error), the email address, limits on emails, and versions. If the only failures are
-    conflicts with concurrent writes, another attempt may succeed. Raises UnexplainedCancellationError for other
-    reasons.
+    If several conditions failed, the state of the booking takes precedence, because the slots of a decided booking are
+    irrelevant. The order is: booking, slots (all of them in one error), email address, email limits, versions. If only
+    conflicts with concurrent writes occurred, TryAgainError is returned. Raises UnexplainedCancellationError for any
+    other reason.
     """
     if len(guards) != len(reasons):
         raise UnexplainedCancellationError(f"{len(guards)} actions, but {len(reasons)} reasons")

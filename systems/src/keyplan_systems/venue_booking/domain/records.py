@@ -1,6 +1,6 @@
 """Records related to bookings and events: payments, lock codes, and the audit log.
 
-No payment provider is called and no lock is opened. Programs for payments and locks read and write these records.
+This system does not call a payment provider and does not open locks. Other programs can read and write these records.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class PaymentMethod(StrEnum):
 
 
 class PaymentRequest(BaseModel):
-    """A payment as entered by an administrator. `amount_cents` is in hundredths of the currency."""
+    """A payment as entered by an administrator. `amount_cents` is in hundredths of the currency unit."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -44,7 +44,7 @@ class PaymentRequest(BaseModel):
 
 @dataclass(frozen=True)
 class Payment:
-    """A payment for a booking. `received_at` is UTC."""
+    """A payment for a booking. `received_at` is in UTC."""
 
     payment_id: str
     booking_id: str
@@ -56,7 +56,9 @@ class Payment:
 
 
 def record_payment(request: PaymentRequest, actor: Actor, *, payment_id: str, now: datetime) -> Payment:
-    """Return the payment of a request. Raises NotAllowedError unless the actor is an administrator."""
+    """Return the payment for an administrator's request. Raises NotAllowedError if the actor is not an
+    administrator.
+    """
     require_admin(actor)
     return Payment(
         payment_id=payment_id,
@@ -71,7 +73,7 @@ def record_payment(request: PaymentRequest, actor: Actor, *, payment_id: str, no
 
 @dataclass(frozen=True)
 class LockCode:
-    """A code that opens the door for one event. Both times are UTC."""
+    """A code for the door lock during an event. Both times are in UTC."""
 
     event_id: str
     digits: str = field(repr=False)
@@ -80,9 +82,9 @@ class LockCode:
 
 
 def new_lock_code(event: Event, venue: Venue, below: Callable[[int], int] = secrets.randbelow) -> LockCode:
-    """Return a code that is valid from half an hour before the event until half an hour after it.
+    """Return a new lock code. It is valid from half an hour before the event until half an hour after the event.
 
-    `below` must use a cryptographically secure source.
+    `below` must be a cryptographically secure random function.
     """
     # The margins are added to UTC times and not to wall-clock times, which may repeat or not exist.
     starts, ends = (local.astimezone(UTC) for local in venue.span(event.date, event.slots))
@@ -91,7 +93,7 @@ def new_lock_code(event: Event, venue: Venue, below: Callable[[int], int] = secr
 
 
 def check_may_see_lock_code(event: Event, actor: Actor) -> None:
-    """Raise NotAllowedError unless the actor is an administrator or the event is the actor's booking."""
+    """Raise NotAllowedError unless the actor is an administrator or the owner of the event's booking."""
     if not actor.is_admin and (event.booking_id is None or event.created_by != actor.user_id):
         raise NotAllowedError("This lock code is not for you.")
 
@@ -111,7 +113,7 @@ class AuditAction(StrEnum):
 
 @dataclass(frozen=True)
 class AuditEntry:
-    """A record of an administrator's action: the actor, the action, its item, its time (UTC), and details."""
+    """An audit log entry: who (an administrator) did what to which item, when (in UTC), with details."""
 
     entry_id: str
     actor_id: str

@@ -1,4 +1,4 @@
-"""The exceptions of the domain rules, one class for each error that a caller can handle.
+"""The exceptions for requests that the domain rules reject.
 
     RefusalError
     ├── NotFoundError               no such booking, event, user or code
@@ -25,7 +25,7 @@ from typing import ClassVar
 
 
 class RefusalError(Exception):
-    """Base class of all domain errors. `code` is a stable name for programs."""
+    """Base class of the exceptions for rejected requests. `code` is a stable identifier for programs."""
 
     code: ClassVar[str] = "refused"
 
@@ -36,25 +36,25 @@ class RefusalError(Exception):
 
 
 class NotFoundError(RefusalError):
-    """Raised if an item does not exist or this actor may not view it."""
+    """Raised if an item does not exist or the actor may not view it."""
 
     code = "not_found"
 
 
 class NotAllowedError(RefusalError):
-    """Raised if the actor's role or ownership does not allow an action."""
+    """Raised if the actor is not allowed to perform an action."""
 
     code = "forbidden"
 
 
 class InvalidRequestError(RefusalError):
-    """Raised if the input violates a rule of the venue."""
+    """Raised if the input violates a rule."""
 
     code = "invalid"
 
 
 class DateNotBookableError(InvalidRequestError):
-    """Raised if a date is too early, too late or in the past."""
+    """Raised if a date is in the past or outside the booking window."""
 
     code = "date_not_bookable"
 
@@ -69,7 +69,7 @@ class AlreadyDecidedError(RefusalError):
 
 
 class StaleVersionError(RefusalError):
-    """Raised if the caller's version is not the current version."""
+    """Raised if an item's version differs from the version that the caller has read."""
 
     code = "stale_version"
 
@@ -79,7 +79,7 @@ class StaleVersionError(RefusalError):
 
 
 class SlotTakenError(RefusalError):
-    """Raised if another event holds at least one of the slots."""
+    """Raised if another event already holds one of the slots."""
 
     code = "slot_taken"
 
@@ -89,7 +89,9 @@ class SlotTakenError(RefusalError):
 
 
 class EmailTakenError(RefusalError):
-    """Raised if an email address belongs to another user. `owner` is their ID, which is not sent to callers."""
+    """Raised if an email address belongs to another user. `owner` is the ID of that user, which is not sent
+    to callers.
+    """
 
     code = "email_taken"
 
@@ -99,7 +101,7 @@ class EmailTakenError(RefusalError):
 
 
 class WrongCodeError(RefusalError):
-    """Raised if a code is wrong or was tried too often."""
+    """Raised if a code is wrong or the maximum number of attempts is reached."""
 
     code = "wrong_code"
 
@@ -109,7 +111,7 @@ class WrongCodeError(RefusalError):
 
 
 class TooManyLettersError(RefusalError):
-    """Raised if an email would exceed the daily limit of a user or an address."""
+    """Raised if an email would exceed the daily limit for a user or an address."""
 
     code = "too_many_letters"
 
@@ -119,12 +121,12 @@ class TooManyLettersError(RefusalError):
 
 
 class KeyReusedError(InvalidRequestError):
-    """Raised if an idempotency key was used for another mutation or other arguments."""
+    """Raised if an idempotency key was already used for another mutation or with different arguments."""
 
     code = "idempotency_key_reused"
 
 
 class TryAgainError(RefusalError):
-    """Raised for a conflict with a concurrent write of the same items. The same call may succeed now."""
+    """Raised if concurrent writes changed the same items. The caller can retry the request."""
 
     code = "try_again"

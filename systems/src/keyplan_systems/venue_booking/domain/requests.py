@@ -1,4 +1,4 @@
-"""Validation of input: booking requests, administrators' events, notes on decisions, and profiles."""
+"""Validation of input: booking requests, administrators' events, and profile changes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Reason = Annotated[str, AfterValidator(several_lines), StringConstraints(max_len
 
 
 def _is_true(value: object) -> object:
-    """Accept only True as consent, and not numbers that are equal to it."""
+    """Accept only True as consent, but not values that compare equal to it, such as 1."""
     if value is not True:
         raise ValueError("consent must be given")
     return value
@@ -46,9 +46,9 @@ class _Input(BaseModel):
 
 
 class BookingRequest(_Input):
-    """A booking request: date, purpose, number of people, and contact.
+    """A booking request: date, duration, description, number of people, and contact.
 
-    `consent` is the consent to data processing, without which nothing may be stored.
+    `consent` is the consent to data processing. Without it, nothing may be stored.
     """
 
     date: date
@@ -62,7 +62,7 @@ class BookingRequest(_Input):
 
 
 class EventKind(StrEnum):
-    """The kinds of entries that hold slots."""
+    """The kinds of events that hold slots."""
 
     PRIVATE_BOOKING = "private_booking"
     PUBLIC_EVENT = "public_event"
@@ -70,11 +70,11 @@ class EventKind(StrEnum):
 
 
 LAST_DATE: Final = date(2999, 12, 31)
-"""Last date that can be entered. It ensures that the hours of an event and its retention are valid timestamps."""
+"""Latest date that can be entered. It ensures that all derived timestamps are valid."""
 
 
 class EventRequest(_Input):
-    """A calendar entry of an administrator: a public event, or a closure that blocks a date."""
+    """An administrator's request to create a public event or a closure that blocks a date."""
 
     date: Annotated[date, Field(le=LAST_DATE)]
     duration: str
@@ -84,7 +84,7 @@ class EventRequest(_Input):
 
 
 class ProfileChange(_Input):
-    """Changes of a user's own profile. Omitted fields stay unchanged."""
+    """Changes to a user's profile. Omitted fields stay unchanged."""
 
     name: PersonName | None = None
     email: EmailAddress | None = None
@@ -96,9 +96,9 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def parse(model: type[Model], values: Mapping[str, Any]) -> Model:
-    """Return the validated values as an input of type `model`.
+    """Validate values and return them as an instance of `model`.
 
-    Raises InvalidRequestError that lists all invalid fields with their API names, but no values.
+    Raises InvalidRequestError, which lists all invalid fields by their API names, but not their values.
     """
     try:
         return model.model_validate(values)
@@ -109,10 +109,10 @@ def parse(model: type[Model], values: Mapping[str, Any]) -> Model:
 
 
 def checked_booking(request: BookingRequest, venue: Venue, now: datetime) -> BookingRequest:
-    """Return the request with the telephone number in international format, if it is valid for the venue.
+    """Check a request against the venue's rules, and return it with the telephone number in international format.
 
-    Raises DateNotBookableError or InvalidRequestError if the date, duration, number of people or telephone number is
-    invalid.
+    Raises DateNotBookableError if the date is outside the booking window, and InvalidRequestError if the duration, the
+    number of people or the telephone number is invalid.
     """
     venue.slots_of(request.duration)
     venue.check_bookable(request.date, now)
@@ -124,14 +124,17 @@ def checked_booking(request: BookingRequest, venue: Venue, now: datetime) -> Boo
 
 
 def checked_event(request: EventRequest, venue: Venue, now: datetime) -> EventRequest:
-    """Return the request if its duration exists and its date is not past. Administrators need no lead time."""
+    """Return an administrator's request unchanged if its duration exists and its date is not in the past.
+
+    The booking window does not apply to administrators.
+    """
     venue.slots_of(request.duration)
     venue.check_not_over(request.date, now)
     return request
 
 
 def checked_phone(text: str, venue: Venue) -> str:
-    """Return the telephone number in international format. Raises InvalidRequestError for an impossible number."""
+    """Return the telephone number in international format. Raises InvalidRequestError if the number is impossible."""
     try:
         return normalise_phone(text, venue.country)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Actors, users and their profiles, and the counters of their bookings."""
+"""Actors, users, and the number of each user's bookings by status."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Actor:
-    """The actor of a request: a user ID (the token's subject) and the role that the token grants."""
+    """The user who performs an operation: the user ID (the token's subject) and the role that the token grants."""
 
     user_id: str
     role: Role = Role.USER
@@ -45,7 +45,7 @@ class Actor:
 
 
 def actor_from(subject: str, groups: Collection[str]) -> Actor:
-    """Return the actor of a verified token. The role depends on the groups in the token and not on the stored role."""
+    """Return the actor for a verified token. The role depends on the groups in the token, not on the stored role."""
     return Actor(subject, Role.ADMIN if ADMINISTRATORS in groups else Role.USER)
 
 
@@ -57,7 +57,7 @@ def require_admin(actor: Actor) -> None:
 
 @dataclass(frozen=True)
 class Stats:
-    """The number of a user's bookings per status."""
+    """The number of a user's bookings with each status."""
 
     pending: int = 0
     approved: int = 0
@@ -66,12 +66,15 @@ class Stats:
 
     @property
     def total(self) -> int:
-        """The number of all bookings ever requested."""
+        """The total number of bookings, with any status."""
         return self.pending + self.approved + self.rejected + self.cancelled
 
 
 def stats_changes(before: Status | None, after: Status) -> dict[Status, int]:
-    """Return the changes of the counters when a booking changes its status. `before` is None for a new booking."""
+    """Return the changes to a user's counters when a booking changes from one status to another.
+
+    `before` is None for a new booking.
+    """
     if before is after:
         return {}
     changes = {after: 1}
@@ -82,11 +85,12 @@ def stats_changes(before: Status | None, after: Status) -> dict[Status, int]:
 
 @dataclass(frozen=True)
 class User:
-    """The profile of a user. `user_id` is the token's subject, `email` is normalized, and `phone` is international.
+    """A user's profile. `user_id` is the token's subject, `email` is normalized, and `phone` is in international
+    format.
 
-    `email` is None if the address was taken away from this user, so that its real owner can verify it.
-    `email_verified_at` is None if the address was stored before the system verified addresses. The first user who
-    verifies such an address gets it.
+    `email` is None if the address was removed from this user so that its owner can verify it. `email_verified_at` is
+    None if the address was stored before the system verified addresses. Such an address passes to the first user who
+    verifies it.
     """
 
     user_id: str
@@ -106,16 +110,19 @@ class User:
         return self.email is not None and self.email_verified_at is not None
 
     def with_address(self, email: str | None, now: datetime) -> User:
-        """Return the user with a verified address (or, for None, without an address) and the next version."""
+        """Return the user with a verified email address, or without an address if it is None, and with the next
+        version.
+        """
         verified_at = None if email is None else now
         return replace(self, email=email, email_verified_at=verified_at, version=self.version + 1)
 
 
 def changed_profile(user: User, change: ProfileChange, venue: Venue, known_version: int | None = None) -> User:
-    """Return the user after the change, with the next version.
+    """Return the user with a changed profile and the next version.
 
-    Raises InvalidRequestError for an empty change or an invalid telephone number, and StaleVersionError if the user has
-    another version than `known_version`. If `email` changes, its guard must be moved in the same transaction.
+    Raises InvalidRequestError if the change is empty or the telephone number is invalid, and StaleVersionError if the
+    user has another version than `known_version`. If `email` changes, the write must also move the uniqueness guard
+    item.
     """
     check_version(known_version, user.version)
     values = change.model_dump(exclude_none=True)
@@ -127,6 +134,6 @@ def changed_profile(user: User, change: ProfileChange, venue: Venue, known_versi
 
 
 def check_version(known: int | None, current: int) -> None:
-    """Raise StaleVersionError if the caller's version is not the current version."""
+    """Raise StaleVersionError if a version is given and differs from the current version."""
     if known is not None and known != current:
         raise StaleVersionError(known, current)

@@ -1,6 +1,6 @@
-"""Configuration of one venue: its slots and their times, durations, booking window, zone and limits.
+"""Configuration of a venue: its slots and their times, durations, booking window, time zone and limits.
 
-Slots are the units of occupancy. A duration is a named list of slots.
+Slots are the parts of the day that can be held. A duration is a named list of slots.
 """
 
 from __future__ import annotations
@@ -18,16 +18,18 @@ from keyplan_systems.venue_booking.domain.refusals import DateNotBookableError, 
 
 MINUTES_PER_DAY: Final = 24 * 60
 MAX_DAYS: Final = 36_500
-"""Maximum number of days that dates can be in the future: a hundred years, so that the dates are valid."""
+"""Maximum number of days between today and a bookable date: 100 years, so that all dates are valid."""
 MAX_SLOTS: Final = 24
-"""Maximum number of slots of a booking, because one transaction writes all of them and other items."""
+"""Maximum number of slots per booking. One transaction writes all slots together with other items."""
 NAME_PATTERN: Final = r"^[A-Z][A-Z0-9_]{0,39}$"
 
 SlotName = Annotated[str, Field(pattern=NAME_PATTERN)]
 
 
 class Slot(BaseModel):
-    """A part of the day that is booked as a whole. Minutes count from midnight, and 1440 is the next midnight."""
+    """A part of the day that is booked as a whole. Times are in minutes since midnight; 1440 is the
+    following midnight.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -57,13 +59,14 @@ DEFAULT_DURATIONS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 class Venue(BaseModel):
-    """The rules of one venue.
+    """The rules of a venue.
 
-    A booking can be requested for a date that is at least `lead_days` and at most `horizon_days` after today in
-    `time_zone`. `availability_days` limits one query for availability. `letters_per_user` and `letters_per_address`
-    limit the emails that users cause per UTC day. Only emails for requests and codes count, because later emails result
-    from a request. Slots can be added at any time, but a slot that events still hold must keep its name. A booking with
-    a removed duration can no longer be approved, and emails about it are delayed.
+    A date can be requested if it is at least `lead_days` and at most `horizon_days` after today in `time_zone`.
+    `availability_days` is the maximum number of days in one query for availability. `letters_per_user` and
+    `letters_per_address` limit the number of emails per UTC day. Only emails about new requests and emails with codes
+    are counted, because all other emails follow from a request. Slots can be added at any time, but a slot that events
+    still hold must keep its name. If a duration is removed, bookings with this duration cannot be approved, and emails
+    about them are delayed.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", ignored_types=(cached_property,))
@@ -107,11 +110,11 @@ class Venue(BaseModel):
 
     @property
     def slot_names(self) -> tuple[str, ...]:
-        """All slots in the order of the day."""
+        """The names of all slots, in the order of the day."""
         return tuple(slot.name for slot in self.slots)
 
     def slot(self, name: str) -> Slot:
-        """Return a slot by its name. Raises InvalidRequestError for an unknown slot."""
+        """Return the slot with a name. Raises InvalidRequestError if the slot is unknown."""
         for slot in self.slots:
             if slot.name == name:
                 return slot
@@ -120,9 +123,9 @@ class Venue(BaseModel):
         )
 
     def slots_of(self, duration: str) -> tuple[str, ...]:
-        """Return the slots of a duration, in the order of the day.
+        """Return the names of a duration's slots, in the order of the day.
 
-        Raises InvalidRequestError for an unknown duration.
+        Raises InvalidRequestError if the duration is unknown.
         """
         names = self.durations.get(duration)
         if names is None:
@@ -131,42 +134,42 @@ class Venue(BaseModel):
         return tuple(name for name in self.slot_names if name in names)
 
     def today(self, now: datetime) -> date:
-        """Return the calendar date at the venue at this time."""
+        """Return the calendar date in the venue's time zone at the given time."""
         return now.astimezone(self.zone).date()
 
     def earliest_date(self, now: datetime) -> date:
-        """Return the first date that users can request at this time."""
+        """Return the first date of the booking window at the given time."""
         return self.today(now) + timedelta(days=self.lead_days)
 
     def latest_date(self, now: datetime) -> date:
-        """Return the last date that users can request at this time."""
+        """Return the last date of the booking window at the given time."""
         return self.today(now) + timedelta(days=self.horizon_days)
 
     def is_bookable(self, day: date, now: datetime) -> bool:
-        """Return True if the date is in the booking window, whether it is free or not."""
+        """Return True if the date is in the booking window. It may still be fully booked."""
         return self.earliest_date(now) <= day <= self.latest_date(now)
 
     def check_bookable(self, day: date, now: datetime) -> None:
-        """Raise DateNotBookableError with the booking window if the date is outside of it."""
+        """Raise DateNotBookableError if the date is outside the booking window. The error contains the window."""
         if not self.is_bookable(day, now):
             first, last = self.earliest_date(now).isoformat(), self.latest_date(now).isoformat()
             message = f"Requests are accepted for {first} to {last}, not for {day.isoformat()}."
             raise DateNotBookableError(message, {"field": "date", "earliest": first, "latest": last})
 
     def check_not_over(self, day: date, now: datetime) -> None:
-        """Raise DateNotBookableError if the date is past at the venue."""
+        """Raise DateNotBookableError if the date is in the past in the venue's time zone."""
         if day < self.today(now):
             raise DateNotBookableError(f"{day.isoformat()} is over.", {"field": "date"})
 
     def span(self, day: date, slots: tuple[str, ...]) -> tuple[datetime, datetime]:
-        """Return the start and end of the slots on this date, in the venue's time zone."""
+        """Return the start of the first slot and the end of the last slot on a date, in the venue's time zone."""
         chosen = [self.slot(name) for name in slots]
         starts = min(slot.starts_minute for slot in chosen)
         ends = max(slot.ends_minute for slot in chosen)
         return self._utc_datetime(day, starts), self._utc_datetime(day, ends)
 
     def _utc_datetime(self, day: date, minute: int) -> datetime:
-        """Convert a wall-clock time to UTC, so that 06:30 is 06:30 even on days when the clocks change."""
+        """Convert a wall-clock time to UTC. Minute 390 is 06:30 even on days when the clocks change."""
         days, rest = divmod(minute, MINUTES_PER_DAY)
         return datetime.combine(day + timedelta(days=days), time(rest // 60, rest % 60), self.zone)
 
@@ -182,7 +185,7 @@ def _check_slots(slots: tuple[Slot, ...]) -> None:
 
 
 def _check_duration(duration: str, names: tuple[str, ...], slot_names: tuple[str, ...]) -> None:
-    """Check that a duration is contiguous, so that its start and end describe it completely."""
+    """Check that a duration's slots are contiguous, so that its start and end describe it completely."""
     for start in range(len(slot_names)):
         if names and names == slot_names[start : start + len(names)]:
             return
@@ -190,5 +193,5 @@ def _check_duration(duration: str, names: tuple[str, ...], slot_names: tuple[str
 
 
 def utc_datetime(now_s: float) -> datetime:
-    """Convert seconds since the Unix epoch to an aware UTC datetime."""
+    """Convert epoch seconds to a time-zone-aware datetime in UTC."""
     return datetime.fromtimestamp(now_s, UTC)

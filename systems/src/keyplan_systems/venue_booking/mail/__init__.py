@@ -1,1 +1,1 @@
-"""The emails of the venue: content, language and delivery."""
+"""The emails of the venue: composition and delivery."""

@@ -1,7 +1,7 @@
 """Composition of emails with text and HTML parts, in Italian, English or German.
 
 The sentences are in `texts/<language>.toml`, and the layout is in `templates/`. Customers' input is never parsed as a
-template, and the HTML part escapes it.
+template, and it is escaped in the HTML part.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ PACKAGE: Final = "keyplan_systems.venue_booking.mail"
 LOCALES: Final = {Language.ITALIAN: "it_IT", Language.ENGLISH: "en_GB", Language.GERMAN: "de_DE"}
 _NEEDS_QUOTES: Final = re.compile(r'[][()<>@,;:\\".]')
 _LONGEST_QUOTED: Final = 70
-"""Maximum number of characters of a quoted name, so that it fits on one line."""
+"""Maximum number of characters of a name in quotes. A longer name would not fit on one header line."""
 
 
 @dataclass(frozen=True)
 class MailRoom:
-    """The sender of emails: addresses of the venue and its administrators, and the administrators' language.
+    """The sender of emails: the addresses of the venue and its administrators, and the administrators' language.
 
-    `domain` is part of message IDs. `site_url` appears at the end of emails if it is set.
+    `domain` is part of message IDs. `site_url` is added at the end of emails if it is set.
     """
 
     sender: str
@@ -70,7 +70,7 @@ class CodeKind(StrEnum):
 
 @dataclass(frozen=True)
 class Letter:
-    """A complete email. `key` is the key of the notice, so that a second delivery can be detected."""
+    """An email that is ready to send. `key` identifies the email, so that a second delivery can be detected."""
 
     key: str
     kind: NoticeKind | CodeKind
@@ -79,7 +79,7 @@ class Letter:
 
 
 class LetterWriter:
-    """Composer of the emails of one venue. Threads can share it."""
+    """Composer of a venue's emails. Instances are thread-safe."""
 
     def __init__(self, venue: Venue, room: MailRoom) -> None:
         self._venue = venue
@@ -93,7 +93,7 @@ class LetterWriter:
         )
 
     def write(self, notice: Notice, booking: Booking) -> Letter:
-        """Return the email for a notice. The notice and the booking have the same version."""
+        """Compose the email for a notice. The notice and the booking must have the same version."""
         for_customer = notice.kind.audience is Audience.CUSTOMER
         language = booking.language if for_customer else self._room.administrators_language
         content = self._content(notice.kind, booking, language)
@@ -110,7 +110,7 @@ class LetterWriter:
         _fix_boundary(message, key)
 
     def write_code(self, claim: EmailCodeItem, code: str) -> Letter:
-        """Return the email with a code for the address that a user claims."""
+        """Compose the email with a verification code, addressed to the email address that a user claims."""
         texts = load_texts(claim.language)
         own: Mapping[str, Any] = texts["verification"]
         values = {"venue": self._venue.name, "name": claim.name, "minutes": str(int(CODE_VALID.total_seconds() // 60))}
@@ -141,7 +141,7 @@ class LetterWriter:
         return message
 
     def _message(self, key: str, created_at: datetime) -> EmailMessage:
-        """Return a message from the venue that has no recipients or content yet."""
+        """Return a message from the venue without recipients and content."""
         message = EmailMessage(policy=SMTP)
         message["From"] = _mailbox(self._venue.name, self._room.sender)
         message["Date"] = created_at.astimezone(UTC)
@@ -183,7 +183,9 @@ class LetterWriter:
 
 
 def _is_address(text: str) -> bool:
-    """Return True if emails can be sent to the address. The library raises many exceptions for invalid addresses."""
+    """Return True if emails can be sent to the address. The email library raises many different exceptions if they
+    cannot.
+    """
     try:
         return bool(Address(addr_spec=text).domain) and text.isascii()
     except (MessageError, ValueError, LookupError):
@@ -191,11 +193,11 @@ def _is_address(text: str) -> bool:
 
 
 def _mailbox(name: str, address: str) -> Address:
-    """Return an address with a name, encoded so that the name can never be parsed as another address.
+    """Return an address with a display name that can never be parsed as another address.
 
-    Python releases up to 2025 break a quoted name that is longer than a line without its quotes, and also text that
-    looks like an encoded word (python/cpython, issues 80222 and 121284). Such a name is written without characters that
-    need quotes, and such text is split.
+    Python releases up to 2025 drop the quotes of a quoted name that is longer than a line. They also decode text that
+    looks like an encoded word (python/cpython, issues 80222 and 121284). Therefore a long name is written without the
+    characters that require quotes, and text that looks like an encoded word is split.
     """
     shown_name = name.replace("=?", "= ?")
     if shown_name.isascii() and len(quote(shown_name)) > _LONGEST_QUOTED:
@@ -206,7 +208,9 @@ def _mailbox(name: str, address: str) -> Address:
 def _facts(
     kind: NoticeKind, booking: Booking, values: Mapping[str, str], labels: Mapping[str, str]
 ) -> list[tuple[str, str]]:
-    """Return the table of details in an email. Administrators get all details, and customers only their own request."""
+    """Return the table of details in an email. Administrators get all details, customers only those of their own
+    request.
+    """
     facts = {
         "code": values["code"],
         "date": values["date"],
@@ -224,11 +228,11 @@ def _facts(
 
 @cache
 def load_texts(language: Language) -> Mapping[str, Any]:
-    """Return the sentences of a language."""
+    """Return the sentences in a language."""
     source = files(PACKAGE).joinpath("texts", f"{language.value}.toml")
     return tomllib.loads(source.read_text("utf-8"))
 
 
 def _fix_boundary(message: EmailMessage, key: str) -> None:
-    """Set a boundary that is derived from the key, so that a notice gives the same bytes in every attempt."""
+    """Set a multipart boundary that is derived from the key, so that an email has the same bytes in every attempt."""
     message.set_boundary(f"letter-{hashlib.sha256(key.encode()).hexdigest()[:32]}")

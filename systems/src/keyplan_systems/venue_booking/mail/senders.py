@@ -1,7 +1,7 @@
-"""Delivery of emails through an SMTP server, or as .eml files in a folder if no server is configured.
+"""Delivery of emails through an SMTP server, or to .eml files in a folder if no server is configured.
 
-After a crash, a sender may be called again with the same email. The folder detects this by the key of the email. An
-SMTP server cannot detect it, so an email may arrive twice with the same Message-ID.
+After a crash, the same email may be sent again. A folder detects this by the email's key. An SMTP server does not
+detect it, so an email may arrive twice with the same Message-ID.
 """
 
 from __future__ import annotations
@@ -20,40 +20,45 @@ from keyplan_systems.venue_booking.mail.letters import Letter
 from keyplan_systems.web.files import clear_drafts, put_once
 
 _CLOSING: Final = 421
-"""Reply code of a server that closes the connection and accepts no emails now (RFC 5321, 3.8)."""
+"""SMTP reply code of a server that closes the connection and does not accept emails at the time (RFC 5321, section
+3.8).
+"""
 _TOO_LARGE: Final = 552
-"""Reply code of a server that rejects the declared size of an email (RFC 1870, 6.1)."""
+"""SMTP reply code of a server that rejects an email because of its declared size (RFC 1870, section 6.1)."""
 
 
 class MailError(Exception):
-    """Base class of the senders' errors."""
+    """Base class of the exceptions that senders raise."""
 
 
 class MailUnavailableError(MailError):
-    """Raised for a temporary failure of all emails, such as no connection, a full disk, or a request to retry."""
+    """Raised if no email can be sent at the time, for example because of a lost connection or a full disk."""
 
 
 class MailDeferredError(MailUnavailableError):
-    """Raised for a temporary failure of one email, such as a full mailbox. The server may accept other emails."""
+    """Raised if one email cannot be sent at the time, for example because of a full mailbox. Others may be accepted."""
 
 
 class MailRefusedError(MailError):
-    """Raised for a permanent failure: the server rejects the email itself or every recipient."""
+    """Raised if the server permanently rejects the email or all of its recipients."""
 
 
 @dataclass(frozen=True)
 class Sent:
-    """The outcome of sending an email. `refused` are recipients that the server rejected while it accepted others."""
+    """The result of sending an email. `refused` contains the recipients that the server rejected."""
 
     first_time: bool = True
     refused: tuple[str, ...] = ()
 
 
 class Sender(Protocol):
-    """Interface of a sender of emails, which blocks until they are accepted."""
+    """Interface for sending emails."""
 
     def send(self, letter: Letter) -> Sent:
-        """Send the email. Raises MailUnavailableError or MailRefusedError."""
+        """Send the email, and wait until it is accepted.
+
+        Raises MailUnavailableError if it can be sent later, and MailRefusedError if it can never be sent.
+        """
 
 
 class Security(StrEnum):
@@ -66,7 +71,7 @@ class Security(StrEnum):
 
 @dataclass(frozen=True)
 class SmtpSettings:
-    """An SMTP server with its connection settings. `ca_file` replaces the system's certificate authorities."""
+    """The connection settings of an SMTP server. `ca_file` replaces the system's certificate authorities."""
 
     host: str
     port: int = 587
@@ -84,13 +89,13 @@ class SmtpSettings:
 
 
 class SmtpSender:
-    """Sender with a separate connection per email, because traffic is low and idle connections break."""
+    """Sender that uses an SMTP server. Each email uses a separate connection, because idle connections break."""
 
     def __init__(self, settings: SmtpSettings) -> None:
         self._settings = settings
 
     def send(self, letter: Letter) -> Sent:
-        """Send the email through the server."""
+        """Send the email through the SMTP server."""
         try:
             refused = self._hand_over(letter)
         except smtplib.SMTPRecipientsRefused as error:
@@ -141,7 +146,7 @@ class SmtpSender:
 
 
 def _recipients_error(error: smtplib.SMTPRecipientsRefused) -> MailError:
-    """Return a temporary error if the server rejected at least one recipient temporarily, or else a permanent error."""
+    """Return a temporary error if at least one recipient was rejected temporarily, or otherwise a permanent error."""
     codes = {address: code for address, (code, _) in error.recipients.items()}
     recipients = ", ".join(f"{address} ({code})" for address, code in sorted(codes.items()))
     if _CLOSING in codes.values():
@@ -164,14 +169,14 @@ def _response_error(error: smtplib.SMTPResponseException) -> MailError:
 
 
 class FolderSender:
-    """Sender that writes each email to an .eml file in a folder, named by time, kind and key."""
+    """Sender that writes each email to an .eml file in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         clear_drafts(folder)
 
     def send(self, letter: Letter) -> Sent:
-        """Write the email to a file that only its owner can read. An existing file stays unchanged."""
+        """Write the email to a file that only its owner can read. If the file already exists, it stays unchanged."""
         path = self._folder / file_name(letter)
         try:
             return Sent(first_time=put_once(path, letter.message.as_bytes()))
@@ -180,6 +185,6 @@ class FolderSender:
 
 
 def file_name(letter: Letter) -> str:
-    """Return the file name of an email, which is the same in every attempt and sorts by time."""
+    """Return the file name for an email. It is the same in every attempt, and file names sort by time."""
     digest = hashlib.sha256(letter.key.encode()).hexdigest()[:16]
     return f"{letter.created_at:%Y%m%dT%H%M%SZ}-{letter.kind.value}-{digest}.eml"

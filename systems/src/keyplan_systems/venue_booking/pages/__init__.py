@@ -1,7 +1,7 @@
-"""Web pages: the calendar, requests, own bookings, and administration, in three languages.
+"""The web pages in three languages: calendar, booking requests, the user's own bookings, and administration.
 
-Pages work as plain HTML. `static/venue.js` adds keyboard shortcuts for the calendar, live previews of emails, and
-buttons that copy addresses. Handlers call the venue's operations, which check permissions again.
+The pages work without scripts. `static/venue.js` adds keyboard shortcuts to the calendar, live previews of emails, and
+buttons to copy addresses. The pages call the same operations as the API, which check permissions.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NAVIGATION = (
 
 
 def install_venue_pages(app: FastAPI, service: Service, writer: LetterWriter) -> None:
-    """Add the pages to the system's application. `writer` composes the emails that they show."""
+    """Add the pages to the application. `writer` composes the emails that the pages show."""
     pages = site(
         "keyplan_systems.venue_booking",
         "Venue booking",

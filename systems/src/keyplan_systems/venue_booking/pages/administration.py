@@ -1,4 +1,4 @@
-"""Pages for administrators: inbox, decisions, payments, door codes, events and closures, users, and the log."""
+"""Pages for administrators: inbox, decisions, payments, lock codes, events and closures, users, and the audit log."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _AMOUNT = re.compile(r"(\d{1,7})(?:[.,](\d{1,2}))?")
 
 
 def add_administration(router: APIRouter, site: VenueSite) -> None:
-    """Add the administrators' pages to a router."""
+    """Add the pages for administrators to the router."""
     _add_inbox(router, site)
     _add_records(router, site)
     _add_events(router, site)
@@ -84,7 +84,7 @@ def _add_inbox(router: APIRouter, site: VenueSite) -> None:
 
 
 def _entries(site: VenueSite, actor: Actor, bookings: Sequence[Booking]) -> list[dict[str, Any]]:
-    """Return the bookings of a page with their conflicts, using two requests for each month."""
+    """Return the bookings of a page, and whether each booking has a conflict. The slots of each month are read once."""
     months = sorted({booking.date.replace(day=1) for booking in bookings if booking.status is Status.PENDING})
     service = site.service
     held = {
@@ -234,7 +234,7 @@ def _add_lists(router: APIRouter, site: VenueSite) -> None:
 
 
 def _details(t: Phrases, entry: AuditEntry) -> str:
-    """Return the details of a log entry on one line."""
+    """Return the details of an audit log entry on one line."""
     details = dict(entry.details)
     texts: list[str] = []
     if "date" in details:
@@ -249,6 +249,8 @@ def _details(t: Phrases, entry: AuditEntry) -> str:
 
 
 def cents_of(text: str) -> int | str:
-    """Return an amount such as 49.50 or 49,50 in hundredths. Other text is returned unchanged for validation."""
+    """Convert an amount such as 49.50 or 49,50 to hundredths. Other text is returned unchanged, so that validation
+    rejects it.
+    """
     found = _AMOUNT.fullmatch(text)
     return text if found is None else int(found[1]) * 100 + int((found[2] or "0").ljust(2, "0"))

@@ -1,4 +1,4 @@
-"""Pages of a user's own bookings: the request form, the list, single bookings with their emails, and cancellation."""
+"""Pages for a user's bookings: the request form, the list, a booking with its emails, and cancellation."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from keyplan_systems.web.browsing import Form, FormFields, Person
 
 
 def add_bookings(router: APIRouter, site: VenueSite) -> None:
-    """Add the request form, the list and the pages of single bookings to a router."""
+    """Add the pages for a user's bookings to the router."""
 
     @router.get("/request")
     def new(request: Request, person: Person) -> Response:
@@ -132,7 +132,7 @@ def _durations(site: VenueSite) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def _request_values(form: FormFields) -> dict[str, Any]:
-    """Return the form fields for validation. Invalid values are kept, so that the rules reject them."""
+    """Return the values of the form fields. Invalid values are returned unchanged, so that validation rejects them."""
     return {
         "date": form.get("date", ""),
         "duration": form.get("duration", ""),
@@ -150,7 +150,7 @@ def _request_values(form: FormFields) -> dict[str, Any]:
 
 
 def _refused_request(site: VenueSite, request: Request, form: FormFields, error: RefusalError) -> Response:
-    """Return the form with the entered values and with messages next to the fields."""
+    """Return the request form with the entered values, and with error messages next to the fields."""
     t = site.phrases(request)
     errors = t.field_errors(error)
     message, needs_address = t("request.failed") if errors else t.refusal(error), False
@@ -165,12 +165,12 @@ def _refused_request(site: VenueSite, request: Request, form: FormFields, error:
 
 
 def path_of(actor: Actor, booking_id: str) -> str:
-    """Return the path of a booking's page, which is in the inbox for administrators and in "my bookings" for others."""
+    """Return the path of a booking's page: in the inbox for administrators, and in "my bookings" for other users."""
     return f"{'inbox' if actor.is_admin else 'bookings'}/{booking_id}"
 
 
 def version_of(form: FormFields) -> int | None:
-    """Return the version that the page showed, or None."""
+    """Return the version of the booking that the page showed, or None."""
     version = number_of(form.get("version", ""))
     return version if isinstance(version, int) else None
 
@@ -185,7 +185,7 @@ def refused(
     form: FormFields,
     field: str,
 ) -> Response:
-    """Return the current page of a booking, with the reason why a form was rejected and the entered text.
+    """Return the page of a booking after a form was rejected, with the reason and the entered text.
 
     Messages about the API field `reason` are shown at the form field `field`.
     """
@@ -208,7 +208,7 @@ def show_booking(
     errors: Mapping[str, str] | None = None,
     message: str = "",
 ) -> Response:
-    """Return the page of a booking for its owner, or for administrators, who can decide on it."""
+    """Return the page of a booking. The owner can cancel it there, and administrators can decide on it."""
     service, t = site.service, site.phrases(request)
     booking = service.bookings.one(actor, booking_id)
     events = service.calendar.on_date(booking.date)
@@ -240,7 +240,7 @@ def show_booking(
 
 
 def _slots(site: VenueSite, booking: Booking) -> tuple[str, ...]:
-    """Return the slots that a booking requests, or none if the venue no longer offers its duration."""
+    """Return the slots that a booking requests. The result is empty if the venue no longer offers its duration."""
     return site.venue.slots_of(booking.duration) if booking.duration in site.venue.durations else ()
 
 
@@ -250,7 +250,7 @@ def _taken(t: Phrases, site: VenueSite, booking: Booking, blockers: list[Event])
 
 
 def _sums(payments: Sequence[Payment]) -> dict[str, int]:
-    """Return the sum of payments by currency."""
+    """Return the total of the payments in each currency."""
     sums: dict[str, int] = {}
     for payment in payments:
         sums[payment.currency] = sums.get(payment.currency, 0) + payment.amount_cents
@@ -276,7 +276,7 @@ def _for_administrators(site: VenueSite, actor: Actor, booking: Booking, reason:
 
 
 def _preview(site: VenueSite, actor: Actor, booking: Booking, action: Action, reason: str) -> dict[str, Any] | None:
-    """Return the email that a decision would send now, or None if the booking does not allow the decision."""
+    """Return the email that a decision would send, or None if the booking's status does not allow the decision."""
     try:
         written = decide(booking, action, actor, site.venue, site.now(), event_id="preview", reason=reason)
         notice = next(notice for notice in written.notices if notice.kind.audience is Audience.CUSTOMER)
@@ -286,7 +286,9 @@ def _preview(site: VenueSite, actor: Actor, booking: Booking, action: Action, re
 
 
 def _shown(site: VenueSite, item: OutboxItem) -> dict[str, Any]:
-    """Return an email in the outbox with its text, which is empty if the rules of the venue have changed since."""
+    """Return an email of the outbox with its text. The text is empty if the email cannot be composed under the current
+    rules.
+    """
     state = {"kind": item.kind, "sent_at": item.sent_at, "failure": item.failure}
     try:
         return {**state, **_text(site.writer.write(notice_of(item), booking_of(item.booking)))}

@@ -1,4 +1,6 @@
-"""The calendar: a month with the state of its slots, the hours of one day, and the addresses of the feed."""
+"""The calendar pages: a month with the availability of its slots, the slots of a day, and the URLs of the calendar
+feed.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ DAYS_PER_WEEK = 7
 
 @dataclass(frozen=True)
 class Cell:
-    """A day in the grid of the month."""
+    """A day in the calendar of a month."""
 
     date: date
     availability: DayAvailability
@@ -34,12 +36,12 @@ class Cell:
 
     @property
     def free(self) -> int:
-        """The number of slots that can be requested."""
+        """The number of free slots that can be requested."""
         return sum(self.availability.is_free(slot) for slot in self.availability.slots)
 
     @property
     def state(self) -> str:
-        """One word for the day: free, some, full, closed, or over if it cannot be requested."""
+        """The availability of the day in one word: free, some, full, closed, or over if it cannot be requested."""
         states = set(self.availability.slots.values())
         if states == {SlotState.CLOSED}:
             return "closed"
@@ -50,13 +52,13 @@ class Cell:
         return "free" if self.free == len(self.availability.slots) else "some"
 
     def summary(self, t: Phrases) -> str:
-        """Return the state as a short text."""
+        """Return the day's availability as a short text."""
         if self.state == "some":
             return t("calendar.free", count=self.free)
         return t("calendar.all_free" if self.state == "free" else f"calendar.{self.state}")
 
     def label(self, t: Phrases) -> str:
-        """Return the state as a sentence for screen readers."""
+        """Return the day's availability as a sentence for screen readers."""
         slots = self.availability.slots.items()
         states = [t("calendar.cell_slot", slot=t.slot(name), state=t(f"states.{state}")) for name, state in slots]
         about = [] if self.availability.bookable else [t("calendar.over")]
@@ -65,7 +67,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """A slot in the panel of a day, with the details of its event that the visitor may view."""
+    """A slot in the view of a day, with the details of its event that the visitor may view."""
 
     slot: str
     hours: str
@@ -73,11 +75,11 @@ class Row:
     title: str = ""
     event: Event | None = None
     may_open: bool = False
-    """True if the visitor may open the event's booking."""
+    """True if the visitor may open the page of the event's booking."""
 
 
 def add_calendar(router: APIRouter, site: VenueSite) -> None:
-    """Add the calendar to a router."""
+    """Add the calendar pages to the router."""
 
     @router.get("/")
     def month(request: Request, visit: Visit) -> Response:
@@ -109,20 +111,20 @@ def add_calendar(router: APIRouter, site: VenueSite) -> None:
 
 
 def _within(month: date, today: date, latest: date) -> date:
-    """Return the first day of a month, limited to the months that the calendar shows."""
+    """Return the first day of a month, or of the nearest month that the calendar shows."""
     first = date(max(today.year - 1, 1), today.month, 1)
     return max(first, min(month, latest)).replace(day=1)
 
 
 def _cells(site: VenueSite, month: date) -> list[Cell]:
-    """Return the days of a month. Their slots are read with one request."""
+    """Return the days of a month. Their slots are read with one query."""
     events = site.service.calendar.held_in([month])
     last = month.replace(day=monthrange(month.year, month.month)[1])
     return [Cell(day.date, day, _on(events, day.date)) for day in _days(site, month, last, events)]
 
 
 def _days(site: VenueSite, first: date, last: date, events: Sequence[Event]) -> list[DayAvailability]:
-    """Return the state of each day, in ranges as long as the venue allows."""
+    """Return the availability of each day. Long ranges are divided, because the venue limits the length of a range."""
     days: list[DayAvailability] = []
     step = timedelta(days=site.venue.availability_days - 1)
     while first <= last:
@@ -137,14 +139,14 @@ def _on(events: Sequence[Event], day: date) -> tuple[Event, ...]:
 
 
 def _weeks(cells: Sequence[Cell]) -> list[list[Cell | None]]:
-    """Return the weeks of a month, from Monday to Sunday, with None for days of other months."""
+    """Divide the days of a month into weeks from Monday to Sunday, with None for days of other months."""
     padded: list[Cell | None] = [*([None] * cells[0].date.weekday()), *cells]
     padded += [None] * (-len(padded) % DAYS_PER_WEEK)
     return [padded[start : start + DAYS_PER_WEEK] for start in range(0, len(padded), DAYS_PER_WEEK)]
 
 
 def _panel(site: VenueSite, t: Phrases, day: date, actor: Actor | None) -> dict[str, Any]:
-    """Return the current content of the panel of a day."""
+    """Return the content of the view of a day, read from the table with a consistent read."""
     events = site.service.calendar.on_date(day)
     found = _days(site, day, day, events)[0]
     waiting: list[Booking] = []
@@ -172,7 +174,7 @@ def _row(t: Phrases, found: DayAvailability, slot: str, events: Sequence[Event],
 
 
 def _feed_addresses(request: Request, t: Phrases) -> list[dict[str, str]]:
-    """Return the addresses of the calendar feed for browsers and calendar programs."""
+    """Return the URLs of the calendar feed for browsers and calendar programs."""
     address = f"{request.url.netloc}{request.scope.get('root_path', '')}/calendar.ics?language={t.language.value}"
     return [
         {"name": name, "https": f"{request.url.scheme}://{address}{extra}", "webcal": f"webcal://{address}{extra}"}

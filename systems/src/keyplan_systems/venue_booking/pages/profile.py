@@ -1,4 +1,4 @@
-"""Pages of a user's profile (name, telephone number, verified email address, emails), and the language switch."""
+"""Pages for a user's profile (name, telephone number, email address, emails received), and the language switch."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _YEAR_S: Final = 365 * 24 * 3600
 
 
 def add_language(router: APIRouter, _site: VenueSite) -> None:
-    """Add the language switch to a router."""
+    """Add the language switch to the router."""
 
     @router.post("/language")
     def language(request: Request, form: Form) -> Response:
@@ -42,7 +42,7 @@ def add_language(router: APIRouter, _site: VenueSite) -> None:
 
 
 def add_profile(router: APIRouter, site: VenueSite) -> None:
-    """Add the profile pages to a router."""
+    """Add the profile pages to the router."""
     users = site.service.users
 
     @router.get("/profile")
@@ -86,7 +86,9 @@ def _show(
     error: RefusalError | None = None,
     field: str = "",
 ) -> Response:
-    """Return the profile page. A user without a verified address has no profile yet and can claim an address."""
+    """Return the profile page. A user without a verified email address has no profile yet and can claim an address
+    there.
+    """
     users, t, person = site.service.users, site.phrases(request), person_of(principal)
     user = users.find(principal.subject)
     if user is None and person.address() is not None:

@@ -1,4 +1,4 @@
-"""The common parts of all venue pages: operations, emails, language, and error messages."""
+"""Common parts of the venue pages: operations, emails, language, and error messages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from keyplan_systems.web.problems import Problem
 from keyplan_systems.web.tokens import Principal
 
 PER_PAGE: Final = 20
-"""Number of list entries per page."""
+"""Number of list elements per page."""
 CODE_CHARACTERS: Final = 64
 _STATUS: Final[Mapping[type[RefusalError], int]] = {NotFoundError: 404, NotAllowedError: 403}
 _REFUSED: Final = 409
@@ -35,7 +35,7 @@ _REFUSED: Final = 409
 
 @dataclass(frozen=True)
 class VenueSite:
-    """The pages of one venue. Threads can share it."""
+    """The objects that all pages of a venue need. Instances are thread-safe."""
 
     pages: Pages
     service: Service
@@ -51,44 +51,47 @@ class VenueSite:
         return self.service.base.now()
 
     def phrases(self, request: Request) -> Phrases:
-        """Return the phrases in the language of the request."""
+        """Return the phrases in the language of a request."""
         return Phrases(language_of(request), self.venue)
 
     def render(self, request: Request, template: str, status: int = 200, /, **context: Any) -> Response:
-        """Return a page in the language of the request. Templates can use `t`, the phrases, and `venue`."""
+        """Render a page in the language of a request. `t` (the phrases) and `venue` are available in templates."""
         if "values" in context:
             context["values"] = defaultdict(str, context["values"])  # missing form fields are shown as empty
         shared = {"t": self.phrases(request), "venue": self.venue, "languages": NAMES, "today": self.today()}
         return self.pages.render(request, template, status, **{**shared, **context})
 
     def today(self) -> date:
-        """Return the date at the venue."""
+        """Return the current date in the venue's time zone."""
         return self.venue.today(self.now())
 
     def problem(self, request: Request, error: Exception) -> Problem | None:
-        """Return the problem that shows a domain error to users, or None."""
+        """Convert a domain error to a `Problem` with a message for users. Return None for other errors."""
         if not isinstance(error, RefusalError):
             return None
         return Problem(_STATUS.get(type(error), _REFUSED), self.phrases(request).refusal(error), code=error.code)
 
 
 def actor_of(principal: Principal) -> Actor:
-    """Return the actor for a signed-in user."""
+    """Return the actor that corresponds to a signed-in user."""
     return person_of(principal).actor
 
 
 def url(request: Request, path: str) -> str:
-    """Return the URL path of a page in this system."""
+    """Return the URL path of one of the system's pages."""
     return f"{request.scope.get('root_path', '')}/app/{path}"
 
 
 def form_key() -> str:
-    """Return a new key for a form, which identifies repeated submissions."""
+    """Return a new idempotency key for a form, by which repeated submissions are recognized."""
     return secrets.token_urlsafe(16)
 
 
 def idempotent(principal: Principal, form: FormFields, name: str, values: object) -> idempotency.Request | None:
-    """Return the request for a form with a key, so that a form that is sent twice is applied only once."""
+    """Return the idempotent request for a form that contains a key, or None.
+
+    It ensures that a form that is submitted twice is processed only once.
+    """
     key = form.get("key", "")
     if not (0 < len(key) <= CODE_CHARACTERS and key.isascii() and key.isprintable()) or " " in key:
         return None
@@ -97,7 +100,7 @@ def idempotent(principal: Principal, form: FormFields, name: str, values: object
 
 
 def date_of(text: str | None) -> date | None:
-    """Return the date in a form or URL, or None if it is invalid."""
+    """Parse a date from a form or URL. Return None if it is invalid."""
     try:
         return date.fromisoformat(text or "")
     except ValueError:
@@ -105,15 +108,15 @@ def date_of(text: str | None) -> date | None:
 
 
 def month_of(text: str | None) -> date | None:
-    """Return the first day of a month such as 2026-12, or None if it is invalid."""
+    """Parse a month such as 2026-12 and return its first day, or None if it is invalid."""
     return date_of(f"{text}-01") if text else None
 
 
 def number_of(text: str) -> int | str:
-    """Return the integer in a form. Other text is returned unchanged for validation."""
+    """Convert an integer from a form. Other text is returned unchanged, so that validation rejects it."""
     return int(text) if text.isdecimal() and len(text) < 10 else text
 
 
 def language_from(text: str) -> Language | str:
-    """Return the language in a form. Other text is returned unchanged for validation."""
+    """Convert a language code from a form. Other text is returned unchanged, so that validation rejects it."""
     return Language(text) if text in list(Language) else text

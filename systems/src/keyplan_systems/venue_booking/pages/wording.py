@@ -1,7 +1,8 @@
-"""Languages of the pages: phrases in `texts/<language>.toml`, and dates and amounts formatted by Babel.
+"""Languages of the pages: phrases from `texts/<language>.toml`, and formatting of dates and amounts with Babel.
 
-The language of a page is the one that the user selected, or the best one that the browser accepts, or Italian. A phrase
-is looked up by its dotted name. A phrase with a number has a form for each plural category of its language.
+A page is in the language that the user has selected. Without a selection, it is in the language that the browser
+prefers or, if none is supported, in Italian. A phrase is identified by a dotted name. A phrase with a number has one
+text for each plural category of its language.
 """
 
 from __future__ import annotations
@@ -27,24 +28,24 @@ from keyplan_systems.venue_booking.mail.letters import LOCALES, load_texts
 
 COOKIE: Final = "venue_language"
 NAMES: Final = {Language.ITALIAN: "Italiano", Language.ENGLISH: "English", Language.GERMAN: "Deutsch"}
-"""The name of each language in that language."""
+"""The name of each language, in that language."""
 _FORM_NAMES: Final = {"fullName": "full_name", "amountCents": "amount"}
 
 
 @dataclass(frozen=True)
 class Phrases:
-    """Phrases, dates and amounts of a venue in one language. Templates call it as `t("calendar.free", count=2)`."""
+    """Phrases, dates and amounts in one language. Templates call an instance, as in `t("calendar.free", count=2)`."""
 
     language: Language
     venue: Venue
 
     @property
     def locale(self) -> str:
-        """The Babel locale of the language."""
+        """The Babel locale for the language."""
         return LOCALES[self.language]
 
     def __call__(self, name: str, /, **values: Any) -> str:
-        """Return a phrase with its values filled in. Raises KeyError for an unknown name."""
+        """Return a phrase with the values inserted. Raises KeyError for an unknown name."""
         found: Any = page_texts(self.language)
         for part in name.split("."):
             found = found[part]
@@ -64,38 +65,40 @@ class Phrases:
         return True
 
     def day(self, day: date, style: str = "full") -> str:
-        """Return a date such as Saturday 5 December 2026, optionally in another Babel style or pattern."""
+        """Format a date, such as "Saturday 5 December 2026". `style` is a Babel style or pattern."""
         return format_date(day, style, locale=self.locale)
 
     def month(self, day: date) -> str:
-        """Return the month and year of a date."""
+        """Format the month and year of a date."""
         return format_date(day, "LLLL y", locale=self.locale).capitalize()
 
     def moment(self, at: datetime) -> str:
-        """Return a timestamp in the time zone of the venue."""
+        """Format a timestamp in the venue's time zone."""
         return format_datetime(at, "d MMM y, HH:mm", tzinfo=self.venue.zone, locale=self.locale)
 
     def weekdays(self) -> Sequence[tuple[str, str]]:
-        """Return the short and long names of the days of the week, starting with Monday."""
+        """Return the short and the long name of each day of the week, starting with Monday."""
         short = get_day_names("abbreviated", "stand-alone", self.locale)
         wide = get_day_names("wide", "stand-alone", self.locale)
         return [(short[number], wide[number]) for number in range(7)]
 
     def slot(self, name: str) -> str:
-        """Return the name of a slot. Slots in a venue's own configuration keep their configured name."""
+        """Return the displayed name of a slot. A slot without a translation keeps its configured name."""
         return self(f"slots.{name}") if self.has(f"slots.{name}") else _plain(name)
 
     def slots(self, names: Iterable[str]) -> str:
-        """Return the names of several slots."""
+        """Return the displayed names of several slots as one text."""
         return ", ".join(self.slot(name) for name in names)
 
     def duration(self, name: str) -> str:
-        """Return the name of a duration in the form that emails use."""
+        """Return the displayed name of a duration, as in emails."""
         found: str = load_texts(self.language)["durations"].get(name, _plain(name))
         return found[:1].upper() + found[1:]
 
     def hours(self, day: date, slots: Sequence[str]) -> str:
-        """Return the start and end of slots, such as 14:00-20:00, or an empty string for removed slots."""
+        """Format the start and end of slots, such as 14:00-20:00. The result is empty if the venue no longer has the
+        slots.
+        """
         if not slots or any(name not in self.venue.slot_names for name in slots):
             return ""
         starts, ends = self.venue.span(day, tuple(slots))
@@ -103,15 +106,15 @@ class Phrases:
         return f"{format_time(starts.timetz(), 'HH:mm', locale=self.locale)}-{closes}"
 
     def amount(self, cents: int, currency: str) -> str:
-        """Return a formatted amount of money."""
+        """Format an amount of money."""
         return format_currency(cents / 100, currency, locale=self.locale)
 
     def number(self, value: int) -> str:
-        """Return a formatted number."""
+        """Format a number."""
         return format_decimal(value, locale=self.locale)
 
     def refusal(self, error: RefusalError) -> str:
-        """Return the message for a domain error. Errors without a phrase keep the message of the API."""
+        """Return the translated message of a domain error, or the message of the API if it has no translation."""
         details = dict(error.details)
         name = f"errors.{error.code}"
         if details.get("triesLeft") == 0:
@@ -134,7 +137,7 @@ class Phrases:
         return value
 
     def field_errors(self, error: RefusalError) -> dict[str, str]:
-        """Return the messages of a domain error by form field name."""
+        """Return the translated messages of a domain error for each form field."""
         found = error.details.get("fields")
         if isinstance(found, Mapping):
             return {_form_name(name): self._field(_form_name(name), message) for name, message in found.items()}
@@ -153,7 +156,7 @@ class Phrases:
 
 
 def _count(details: Mapping[str, object]) -> dict[str, int]:
-    """Return the number in an error's details that selects a plural form, if any."""
+    """Return the number in an error's details that selects the plural form, as arguments for a phrase."""
     return {"count": int(str(details["triesLeft"]))} if "triesLeft" in details else {}
 
 
@@ -174,7 +177,7 @@ def page_texts(language: Language) -> Mapping[str, Any]:
 
 
 def language_of(request: Request) -> Language:
-    """Return the language of the page for a request."""
+    """Return the language in which to show the page for a request."""
     chosen = request.cookies.get(COOKIE, "")
     if chosen in list(Language):
         return Language(chosen)
@@ -183,7 +186,7 @@ def language_of(request: Request) -> Language:
 
 
 def _accepted(header: str) -> list[str]:
-    """Return the languages in an Accept-Language header (RFC 9110, 12.5.4), most preferred first."""
+    """Return the languages in an Accept-Language header, most preferred first (RFC 9110, section 12.5.4)."""
     weighed: list[tuple[float, str]] = []
     for entry in header.split(","):
         tag, _, parameter = entry.strip().partition(";")
@@ -197,6 +200,6 @@ def _accepted(header: str) -> list[str]:
 
 
 def shared_wording(request: Request) -> Wording:
-    """Return the language of a request, with the texts for the templates that all systems share."""
+    """Return the language of a request and the texts for the templates that all systems share."""
     language = language_of(request)
     return Wording(language.value, page_texts(language)["shared"])
