@@ -16,6 +16,7 @@ import sysconfig
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -108,8 +109,14 @@ def _is_own(name: str, module: ModuleType | None, target: str) -> bool:
     if top == target.partition(".")[0]:
         return True
     folders = [getattr(module, "__file__", None), *(getattr(module, "__path__", None) or ())]
-    places = [Path(folder).resolve() for folder in folders if folder]
-    return bool(places) and not any(str(place).startswith(_LIBRARIES) for place in places)
+    places = [_real_path(folder) for folder in folders if folder]
+    return bool(places) and not any(place.startswith(_LIBRARIES) for place in places)
+
+
+@cache
+def _real_path(path: str) -> str:
+    """Return the path without symbolic links. Cached, because all loaded modules are tested several times."""
+    return os.path.realpath(path)
 
 
 def _own_file(name: str, module: ModuleType | None) -> Path | None:
