@@ -1,9 +1,9 @@
-"""Background threads: `Worker` for one kind of pending work, and `Background` for periodic maintenance.
+"""Background threads: `Worker` processes one kind of pending work, and `Background` runs periodic maintenance.
 
-Maintenance deletes expired items, trims streams and recovery records, and applies writes to lagging indexes. Its thread
-starts with the first table that needs it and stops with the engine. If no thread can be started, the next access to a
-table tries again. The thread never runs on a `ManualClock`. Code that uses such a clock calls `sweep`, `trim_streams`
-and `trim_history` itself.
+Maintenance deletes expired items, trims streams and recovery records, and applies delayed index writes. The maintenance
+thread starts when the first table needs it and stops when the engine is closed. If the thread cannot be started, the
+next access to a table tries again. The thread never runs with a `ManualClock`. Code that uses such a clock calls
+`sweep`, `trim_streams` and `trim_history` itself.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LONGEST_S, FEWEST_ROWS = 0.003, 10
 
 
 class Pace:
-    """The number of rows per background transaction, adapted so that writers wait only a few milliseconds."""
+    """The number of rows to change per background transaction, adapted so that writers wait only a few milliseconds."""
 
     def __init__(self, clock: Clock, most: int) -> None:
         self._clock = clock
@@ -35,7 +35,11 @@ class Pace:
 
     @contextmanager
     def measured(self) -> Iterator[None]:
-        """Measure the duration of a transaction. If it was too long, the next transaction changes half as many rows."""
+        """Measure the duration of a transaction and adapt `rows`, the number of rows that the next transaction changes.
+
+        If the transaction took longer than 3 ms, the number is halved. If it took less than half of that, the number is
+        doubled.
+        """
         begun_s = self._clock.monotonic()
         yield
         took_s = self._clock.monotonic() - begun_s
@@ -46,7 +50,7 @@ class Pace:
 
 
 class Worker(ABC, Generic[T]):
-    """A thread for one kind of work. It ends when no work is pending, and a later `wake` starts a new one."""
+    """A thread for one kind of work, which ends when no work is pending. A later call of `wake` starts a new thread."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -61,7 +65,9 @@ class Worker(ABC, Generic[T]):
 
     @abstractmethod
     def _run(self) -> None:
-        """Work until `_look` returns nothing. After an interruption, a later `wake` starts a new thread."""
+        """Process pending work until `_look` returns an empty sequence. If it is interrupted, a later `wake` starts a
+        new thread.
+        """
 
     def wake(self) -> None:
         """Start the thread if work is pending. If no thread can be started now, a later `wake` tries again."""
@@ -70,14 +76,14 @@ class Worker(ABC, Generic[T]):
                 self._thread = self._latest = started(self._work_on, self._name)
 
     def wait(self) -> None:
-        """Wait until the thread has nothing left to do."""
+        """Wait until the thread has no pending work."""
         with self._lock:
             thread = self._thread
         if thread is not None:
             thread.join()
 
     def close(self) -> None:
-        """Stop the thread. Unfinished work continues when the database is opened again."""
+        """Stop the thread and wait until it ends. Unfinished work continues when the database is opened again."""
         self._stop.set()
         with self._lock:
             thread = self._latest
@@ -85,7 +91,9 @@ class Worker(ABC, Generic[T]):
             thread.join()
 
     def _look(self) -> Sequence[T]:
-        """Return the pending work. If none is left, or after `close`, mark the thread as ended."""
+        """Return the pending work. If no work is pending, or after `close`, return an empty sequence and mark the
+        thread as ended.
+        """
         with self._lock:
             tasks = () if self._stop.is_set() else self._pending()
             if not tasks:
@@ -109,13 +117,13 @@ _log = logging.getLogger(__name__)
 
 
 class Maintained(Protocol):
-    """The part of the engine that maintenance needs."""
+    """The interface of an engine that the maintenance thread uses."""
 
     clock: Clock
 
     @property
     def needs_maintenance(self) -> bool:
-        """Return True if a table expires items, keeps a stream or recovery records, or has a lagging index."""
+        """Return True if index writes are delayed, or a table has time to live, a stream or point-in-time recovery."""
         ...
 
     def settle(self) -> None:
@@ -123,15 +131,15 @@ class Maintained(Protocol):
         ...
 
     def sweep(self, stopped: Callable[[], bool]) -> int:
-        """Remove expired items."""
+        """Delete expired items and return their number. Stop early if `stopped()` returns True."""
         ...
 
     def trim_streams(self, stopped: Callable[[], bool]) -> int:
-        """Remove old stream records."""
+        """Remove expired stream records and return their number. Stop early if `stopped()` returns True."""
         ...
 
     def trim_history(self) -> int:
-        """Remove records that recovery can no longer reach."""
+        """Remove recovery records that are older than the recovery period, and return their number."""
         ...
 
 
@@ -151,7 +159,7 @@ class Background:
         return self._thread is not None and self._thread.is_alive()
 
     def start_if_needed(self) -> None:
-        """Start the thread if the engine needs maintenance and its clock is not manual."""
+        """Start the thread if the engine needs maintenance, sweeps are enabled and the clock is not a `ManualClock`."""
         if self._thread is not None or self._sweep_s is None or isinstance(self._database.clock, ManualClock):
             return
         if not self._database.needs_maintenance:
@@ -161,7 +169,7 @@ class Background:
                 self._thread = started(self._run, "keyplan-background")
 
     def stop(self) -> None:
-        """Stop the thread. A sweep in progress finishes its transaction first."""
+        """Stop the thread and wait until it ends. A sweep in progress finishes its current transaction first."""
         with self._lock:
             self._stopping.set()
             thread = self._thread
@@ -187,7 +195,10 @@ class Background:
 
 
 def _attempt(work: Callable[[], object]) -> None:
-    """Run one kind of work. Log any error, so that other kinds of work and later attempts still run."""
+    """Run one kind of work and log any error, so that other kinds of work and later attempts still run.
+
+    EngineClosedError is raised instead of logged, because it ends the thread.
+    """
     try:
         work()
     except EngineClosedError:

@@ -1,7 +1,7 @@
-"""The command table, which maps every operation to its request checks and implementation.
+"""The operation table, which maps every operation to its request checks and implementation.
 
-`OPERATIONS` maps the name of an operation to a function that imports its module. Modules are imported on first use, so
-that a program that only gets and puts items starts without loading the others.
+`OPERATIONS` maps the name of an operation to a function that imports the operation's module. Modules are imported on
+first use, so that a program that only gets and puts items does not load the others.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from keyplan.engine.database import Command, Run
 from keyplan.errors import UnknownOperationError
 
 Load: TypeAlias = Callable[[], tuple[Structure, Run]]
-"""Importer of an operation's module: returns the shape of its request and the function that runs it."""
+"""A function that imports an operation's module and returns its request structure and the function that runs it."""
 
 
 @cache
 def command(operation: str) -> Command:
-    """Return the checks and the implementation of an operation. Raises UnknownOperationError."""
+    """Return the request checks and the implementation of an operation. Raises UnknownOperationError."""
     load = OPERATIONS.get(operation)
     if load is None:
         refuse(operation)
@@ -56,14 +56,14 @@ UNSUPPORTED: dict[str, str] = {
     "UpdateKinesisStreamingDestination": "Kinesis",
     "UpdateTableReplicaAutoScaling": "replicas in other regions",
 }
-"""Operations of the service that this engine does not support, and the feature that each belongs to.
+"""DynamoDB operations that this engine does not support, mapped to the feature that each belongs to.
 
 Source: botocore's service model of dynamodb, version 2012-08-10.
 """
 
 
 def refuse(operation: str) -> NoReturn:
-    """Raise UnknownOperationError. The error has a message only if the service has the operation."""
+    """Raise UnknownOperationError. The error has a message only if DynamoDB supports the operation."""
     about = UNSUPPORTED.get(operation)
     raise UnknownOperationError(UNKNOWN_OPERATION if about is None else not_supported(operation, about))
 
@@ -371,4 +371,4 @@ OPERATIONS: dict[str, Load] = {
     "UpdateTable": _update_table,
     "UpdateTimeToLive": _update_time_to_live,
 }
-"""Every operation and the function that imports its module."""
+"""Every supported operation and the function that imports its module."""

@@ -1,11 +1,11 @@
-"""The database, which contains the state that operations and their parts share.
+"""The database: the state that all operations share.
 
-A `Database` consists of a store, a clock, the settings and the catalog of tables. Its transactions fail if a table has
-changed since an operation looked it up. Operations and parts depend on a database and never on the engine. The engine
-is the public interface and connects a database to background threads.
+A `Database` consists of a store, a clock, the settings and the catalog of tables. A write transaction fails if a table
+has changed since the operation looked it up. Operations and their helpers depend on a database and never on the engine.
+The engine is the public interface and connects a database to background threads.
 
-This class implements the code path without faults. `faults.injector.FaultyDatabase` wraps it and overrides `answer`,
-`write`, `write_all`, `view`, `snapshot` and the methods under "Methods that fault injection overrides".
+`Database` does not inject faults. Its subclass `faults.injector.FaultyDatabase` overrides `answer`, `write`,
+`write_all`, `view`, `snapshot` and the methods under "Methods that fault injection overrides".
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ Run: TypeAlias = "Callable[[Database, dict[str, Any], Form], dict[str, Any]]"
 
 _MOST_RESTARTS = 20
 _OUTDATED = (CatalogChanged, Failure, DecodeError)
-"""Errors that an operation can raise because tables changed during the operation, or for other reasons."""
+"""Errors that may have been raised because a table changed while an operation was running."""
 _NONE: frozenset[int] = frozenset()
 
 
 class Command(NamedTuple):
-    """An operation: its name, the checks of its request shape, and its implementation.
+    """An operation: its name, the checks of its request structure, and its implementation.
 
-    `quick_check` omits the checks that the operation itself makes. See `shapes.late_check`.
+    `quick_check` omits the checks that the implementation itself performs. See `shapes.late_check`.
     """
 
     operation: str
@@ -61,9 +61,9 @@ class Settings:
     state_delay_s: float = 0.0
     """The number of seconds for which tables and indexes stay CREATING, UPDATING or DELETING."""
     stream_shards: int | None = 1
-    """The number of shards of a new stream. None means one for each initial partition of the service."""
+    """The number of shards of a new stream. If None, a stream has one shard per initial partition of its table."""
     ttl_delay_s: float = 0.0
-    """The number of seconds for which expired items remain."""
+    """The number of seconds for which expired items are kept before they are deleted."""
 
     def __post_init__(self) -> None:
         check_seconds(state_delay_s=self.state_delay_s, ttl_delay_s=self.ttl_delay_s)
@@ -72,7 +72,7 @@ class Settings:
 
 
 class IndexWriter(Protocol):
-    """Interface for writing index entries, implemented by a transaction or a wrapper of one."""
+    """Interface for writing index entries, implemented by transactions and by wrappers of transactions."""
 
     def put(self, tree: Tree, key: bytes, size: int, body: bytes) -> None:
         """Write an entry, replacing any existing entry."""
@@ -81,15 +81,15 @@ class IndexWriter(Protocol):
         """Delete an entry if it exists."""
 
     def move(self, tree: Tree, old: bytes, new: bytes, size: int, body: bytes) -> None:
-        """Move an entry to a new key. If no entry exists under the old key, only the new one is written."""
+        """Move an entry to a new key. If no entry exists under the old key, only the new entry is written."""
 
 
 def _do_nothing() -> None:
-    """Do nothing, as a placeholder for background threads."""
+    """Do nothing. Used until the engine sets the functions that start background threads."""
 
 
 class Database:
-    """Store, clock, settings and catalog of a database. Threads can share it."""
+    """The store, clock, settings and table catalog of a database. Threads can share a database."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class Database:
         *,
         observed: bool = False,
     ) -> None:
-        """Load the catalog. `observed` is explained in `Catalog`."""
+        """Load the catalog. `observed` is documented in `Catalog`."""
         self.store = store
         self.clock = clock
         self.settings = settings
@@ -121,7 +121,7 @@ class Database:
     # Operations.
 
     def answer(self, command: Command, request: dict[str, Any], form: Form) -> dict[str, Any]:
-        """Check the request shape and run the operation.
+        """Check the structure of the request, run the operation and return its response.
 
         Raises ServiceError, StorageError or EngineClosedError.
         """
@@ -134,7 +134,10 @@ class Database:
         return self.start_over(run, self, request, form)
 
     def start_over(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run an operation, or part of an operation, from its start until no table changes concurrently."""
+        """Run `work`, and run it again from the start whenever a table changed while it was running.
+
+        Raises CatalogChanged after 20 attempts.
+        """
         for _ in range(_MOST_RESTARTS):
             try:
                 return work(*args, **kwargs)
@@ -143,7 +146,9 @@ class Database:
         raise CatalogChanged
 
     def _reload(self, error: CatalogChanged | Failure | DecodeError) -> None:
-        """Reload the catalog if it is stale. Otherwise re-raise the error as a public error."""
+        """Reload the catalog if the error may be caused by a changed table. Otherwise raise the corresponding public
+        error.
+        """
         if isinstance(error, DecodeError) or (
             isinstance(error, Failure) and (self.closed or not is_missing_tree(error))
         ):
@@ -165,7 +170,10 @@ class Database:
         return table if table is not None else self.catalog.active(name, self.store.view(), self.clock.now())
 
     def alter(self, work: Callable[[Transaction], T]) -> T:
-        """Run a change to tables in a separate transaction. All later writes see the changed tables."""
+        """Run `work`, which changes tables, in a separate transaction, and return its result.
+
+        `work` sees the current tables. All later writes see the changed tables.
+        """
 
         def current(transaction: Transaction) -> T:
             self.catalog.reload(transaction)
@@ -179,10 +187,11 @@ class Database:
     # Writes.
 
     def write(self, table: Table, work: Callable[[Transaction], T]) -> T:
-        """Run work in a write transaction that fails if the table has changed.
+        """Run `work` in a write transaction that fails if the table definition has changed.
 
-        Validation happens before the first row is written, except that the size of an item collection is known only
-        afterwards. Writes to tables that track these sizes can therefore be undone within a group.
+        `work` validates its changes before it writes the first row, except that the size of an item collection is known
+        only afterwards. In a group commit, writes to tables that track these sizes can therefore be undone
+        individually.
         """
         check = self.catalog.check
 
@@ -193,7 +202,7 @@ class Database:
         return self.store.write(checked, settled=table.collections is None)
 
     def write_all(self, tables: Collection[Table], work: Callable[[Transaction], T]) -> T:
-        """Run work in a write transaction that fails if any of the tables has changed."""
+        """Run `work` in a write transaction that fails if the definition of any of the tables has changed."""
         check = self.catalog.check
 
         def checked(transaction: Transaction) -> T:
@@ -220,14 +229,17 @@ class Database:
     # Methods that fault injection overrides.
 
     def admit(self, table: Table, key: bytes, old: Version | None, new: Version | None, *, by_service: bool) -> None:
-        """Check a change to an item before its first row is written. Raises ServiceError to reject the change."""
+        """Check a change to an item before its first row is written. Raises ServiceError to reject the change.
+
+        `by_service` is True for changes that the service makes itself, such as the deletion of expired items.
+        """
 
     def index_writer(self, transaction: Transaction, _index: Index, _key: bytes) -> IndexWriter:
-        """Return the writer for the index entries of the item with a key."""
+        """Return the writer to use for the index entries of the item with this key."""
         return transaction
 
     def unprocessed(self, _count: int) -> frozenset[int]:
-        """Return the positions of the batch entries to leave unprocessed."""
+        """Return the positions of the batch members to leave unprocessed, out of `_count` members."""
         return _NONE
 
     def deliver(self, records: list[tuple[int, float, bytes]], _limit: int) -> list[tuple[int, float, bytes]]:

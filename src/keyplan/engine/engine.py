@@ -1,7 +1,8 @@
-"""The engine, which runs DynamoDB in this process without sockets.
+"""The engine, which runs DynamoDB in the current process without sockets.
 
-Open it with `Engine.open("data.db")` or `Engine.memory()`, and call `call("PutItem", {...})` with DynamoDB's request
-and response shapes. Each operation is a module in `operations/`. The state that they share is in `database.py`.
+Open it with `Engine.open("data.db")` or `Engine.memory()`, and call `call("PutItem", {...})` with requests in the
+structure of the DynamoDB API. Responses have the structure of the DynamoDB API, too. Each operation is a module in
+`operations/`. The state that operations share is in `database.py`.
 """
 
 from __future__ import annotations
@@ -36,15 +37,15 @@ if TYPE_CHECKING:
 
 
 class Engine:
-    """A DynamoDB-compatible database in this process. Threads can share it.
+    """A DynamoDB-compatible database in the current process. Threads can share an engine.
 
     `open`, `memory` and `copy` accept these options:
 
-    * `clock=SystemClock()`: the time source; a `keyplan.clock.ManualClock` advances only when a test advances it.
+    * `clock=SystemClock()`: the time source. A `keyplan.clock.ManualClock` advances only when a test advances it.
     * `region="us-east-1"`, `account="123456789012"`: Region and account in ARNs.
     * `state_delay_s=0.0`: number of seconds for which tables and indexes are CREATING, UPDATING or DELETING.
-    * `stream_shards=1`: number of shards of a new stream. None means one for each initial partition of the service.
-    * `ttl_delay_s=0.0`: number of seconds for which expired items remain.
+    * `stream_shards=1`: number of shards of a new stream. If None, one shard per initial partition of the table.
+    * `ttl_delay_s=0.0`: number of seconds for which expired items are kept before they are deleted.
     * `ttl_sweep_s=1.0`: number of seconds between background sweeps. If None, only `sweep` deletes expired items.
     * `faults=None`: a `Faults` object that specifies the faults to inject.
     * `buckets=None`: a folder, "s3://" or `S3Buckets` for exports and imports.
@@ -108,7 +109,7 @@ class Engine:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, durability: Durability = "normal", **options: Any) -> Engine:
-        """Open or create a database file. Several processes can have it open at once.
+        """Open or create a database file. Several processes can have the file open at once.
 
         With `durability="normal"`, commits survive a process crash. After a power failure, the most recent commits may
         be lost, but the file is never corrupted. With `"full"`, every commit is synced to disk before it is
@@ -126,7 +127,10 @@ class Engine:
 
     @classmethod
     def memory(cls, **options: Any) -> Engine:
-        """Return an engine that keeps its data in memory. Options are documented in the class. Raises ValueError."""
+        """Return an engine that keeps its data in memory. Options are documented in the class.
+
+        Raises ValueError for an invalid option.
+        """
         return cls(SqliteStore(MEMORY), **options)
 
     @property
@@ -135,18 +139,19 @@ class Engine:
         return frozenset(OPERATIONS)
 
     def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
-        """Run one operation with Python values, in which binary values are bytes.
+        """Run one operation. Binary values in the request and in the response are Python bytes.
 
-        Raises ServiceError like the service does, StorageError if the file cannot be used, and EngineClosedError.
+        Raises ServiceError where DynamoDB would return an error, StorageError if the file cannot be used, and
+        EngineClosedError after `close`.
         """
         return self._answer(command(operation), request, PYTHON)
 
     def prepared(self, operation: str) -> Callable[[str, dict[str, Any]], dict[str, Any]]:
-        """Return a variant of `call` for compiled requests, which are known to have a valid shape.
+        """Return a faster variant of `call` for requests whose structure is known to be valid.
 
-        A read of one item then omits the check of the request shape, which takes a tenth of its time. If the read fails
-        in any way, `call` checks the request and runs it again. With injected faults, and in a subclass that overrides
-        `call`, the result is `call` itself.
+        For GetItem, the check of the request structure is omitted, which takes a tenth of the time of a read. If the
+        read fails for any reason, `call` checks the request and runs it again. For other operations, with injected
+        faults, and in a subclass that overrides `call`, the result is `call` itself.
         """
         if operation != "GetItem" or self.faults is not None or type(self).call is not Engine.call:
             return self.call
@@ -163,25 +168,25 @@ class Engine:
         return get
 
     def call_wire(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
-        """Run one operation on parsed JSON. Stored items in the response are orjson fragments."""
+        """Run one operation whose request is parsed JSON. Stored items in the response are JSON fragments of orjson."""
         return self._answer(command(operation), request, WIRE)
 
     def observe(self, observer: Observer | None, *, most_per_s: float = 200.0) -> None:
-        """Report data operations, with their consumed capacity or error, to an observer, or stop if it is None.
+        """Report data operations to an observer, with their consumed capacity or error. None ends reporting.
 
         The observer runs in the thread of the call, after the operation, and must not raise. At a rate of more than
-        `most_per_s` operations per second, only a sample of them is reported. Without an observer, operations have no
-        additional cost.
+        `most_per_s` operations per second, only a sample of the operations is reported. Without an observer, operations
+        have no additional cost.
         """
         answer = self.database.answer
         self._answer = answer if observer is None else observed(answer, observer, most_per_s)
         self._is_observed = observer is not None
 
     def sweep(self, stopped: Callable[[], bool] = lambda: False) -> int:
-        """Delete expired items and return the number of deleted items.
+        """Delete expired items and return their number.
 
         The background thread does the same every `ttl_sweep_s` seconds. If an item is unreadable, DatabaseCorruptError
-        is raised after all other items have been deleted.
+        is raised after all other expired items have been deleted.
         """
         return self._maintain(lambda: sweep(self.database, stopped))
 
@@ -190,7 +195,7 @@ class Engine:
         return self._maintain(lambda: trim_streams(self.database, stopped))
 
     def trim_history(self) -> int:
-        """Remove obsolete recovery records and expired system backups, and return their number."""
+        """Remove obsolete recovery records and expired backups, and return their number."""
         return self._maintain(lambda: trim(self.database))
 
     def _maintain(self, work: Callable[[], int]) -> int:
@@ -200,7 +205,7 @@ class Engine:
             raise self.database.public_error(error) from error
 
     def settle(self) -> None:
-        """Apply the delayed index writes that are due. If index lag is not enabled, apply all delayed index writes."""
+        """Apply the delayed index writes that are due, or all of them if the engine does not inject faults."""
         if self.faults is None:
             lag.settle(self.database, everything=True)
         else:
@@ -208,7 +213,7 @@ class Engine:
 
     @property
     def needs_maintenance(self) -> bool:
-        """Return True if a table expires items, keeps a stream or recovery records, or has a lagging index."""
+        """Return True if index writes are delayed, or a table has time to live, a stream or point-in-time recovery."""
         lagging = self.faults is not None and self.faults.lags
         return lagging or any(table.expiry or table.stream or table.recovery for table in self.catalog.known())
 
@@ -224,20 +229,21 @@ class Engine:
     def snapshot(self, path: str | os.PathLike[str]) -> None:
         """Copy the database as of one point in time into a new file. Writes continue during the copy.
 
-        Raises FileExistsError if the file exists, and StorageError if it cannot be written.
+        Raises FileExistsError if the file exists, and StorageError if the copy cannot be written.
         """
         self.store.copy_to(os.fspath(path))
 
     def copy(self, **options: Any) -> Engine:
-        """Return an in-memory engine that starts with a copy of this engine's data, for example one per test.
+        """Return an in-memory engine that starts with a copy of this engine's data, for example to give each test its
+        own data.
 
         The copy has the same options, except for the options passed here. `faults` and `buckets` are not copied, so
-        that reads of the copy are reliable and a running export is not written to the same bucket twice.
+        that reads from the copy are reliable and a running export is not written to the same bucket twice.
         """
         return Engine(self.store.copy(), **{"clock": self.clock, **self._options, **options})
 
     def close(self) -> None:
-        """Close the database. Calling it twice has no effect."""
+        """Close the database. Closing an engine again has no effect."""
         if self.store.left_behind:  # threads exist only in the parent; locks that they held stay locked here
             return
         self.backfiller.close()

@@ -1,6 +1,6 @@
-"""Consistency check of a database: indexes, expiries, collection sizes and backups.
+"""Consistency check of a database: file pages, items, indexes, expiries, collection sizes and backups.
 
-The check reads a single snapshot of the file in bounded memory.
+The check reads a single snapshot of the database in bounded memory.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ class FsckProblem:
 def check(database: _Checked, progress: Callable[[str, int], None] | None = None) -> list[FsckProblem]:
     """Return all inconsistencies of a database. The list is empty if the database is consistent.
 
-    `progress` is called with a table's name and the number of its rows that have been checked.
+    If pages of the file are damaged, only these problems are returned. `progress` is called with a table's name and the
+    number of the table's rows that have been checked.
     """
     pages = Progress(database.clock, "checking the pages of the file")
     problems = [
@@ -103,7 +104,7 @@ def _check_backup(view: StoreView, document: dict[str, Any]) -> Iterator[FsckPro
 
 
 def _check_copies(table: Table, where: str, rows: Iterator[Row]) -> Iterator[FsckProblem]:
-    """Check that rows of backups and recovery records are readable and match their keys."""
+    """Check that the rows of backups or recovery records are readable and match their keys."""
     for key, size, body in rows:
         try:
             version = Version(encoding.decode(body), size, body)
@@ -142,7 +143,7 @@ def _check_count(view: StoreView, table: Table, where: str, tree: Tree, expected
 
 
 class _Checks(Protocol):
-    """The checks of one table. `add` checks every row in order, and `end` reports orphaned rows."""
+    """Checks of one table. `add` checks each row, in key order, and `end` reports orphaned rows."""
 
     def add(self, key: bytes, version: Version) -> Iterator[FsckProblem]:
         """Check one row and yield its problems."""
@@ -154,7 +155,7 @@ class _Checks(Protocol):
 
 
 class _Entries:
-    """Check of the index entries of each item and of their total number. Pending writes are ignored."""
+    """Check of the index entries of each item and of their total number. Entries with a delayed write are ignored."""
 
     def __init__(self, view: StoreView, table: Table) -> None:
         self._view = view

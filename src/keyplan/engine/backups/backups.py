@@ -1,16 +1,19 @@
-"""Backups, which are copies of a table's rows and definition at one point in time and outlive the table.
+"""Backups, which are copies of a table's rows and definition at one point in time. A backup remains if its table is
+deleted.
 
-A backup consists of a document named `backup:` plus its ARN, and a separate tree with the rows as of the transaction
-that created it (see `copies`). Users create and delete backups. When a table with point-in-time recovery is deleted, a
-system backup is created, which keeps the tree of the table for 35 days. Members of a document:
+A backup consists of a stored JSON document named `backup:` plus its ARN, and a separate tree (a sorted set of rows in
+the store) with the rows as of the transaction that created it (see `copies`). Users create and delete backups. When a
+table with point-in-time recovery is deleted, a system backup is created, which keeps the rows of the table for 35 days.
+Members of a document:
 
-    arn, name, type    USER or SYSTEM
+    arn, name, type    type is USER or SYSTEM
     created_at         time of the rows in the backup; the backup is CREATING until `ready_at`,
                        which is unknown until all rows are copied
     expires_at         time at which the backup expires, or None if it never expires
     description        the DescribeTable result for the table, without states and item counts
-    expiry             the time to live attribute, or None
-    tree               number of the tree with the rows; `items` and `size_bytes`: their number and size, once ready
+    expiry             name of the time to live attribute, or None
+    tree               number of the tree that contains the rows
+    items, size_bytes  number and size of the rows, known when the backup is ready
 
 Source: developer guide, "Backup and restore for DynamoDB"; ARNs, order and states as observed on the service in October
 2026.
@@ -53,7 +56,7 @@ _ARN = re.compile(
 
 
 def create(database: Database, transaction: Transaction, table: Table, name: str) -> Document:
-    """Begin a backup of a table in a `Database.alter` transaction, and return the new document."""
+    """Start a backup of a table in a `Database.alter` transaction, and return the backup's document."""
     about = {"name": name, "type": USER, "ready_at": copies.NOT_BEFORE_END, "expires_at": None}
     tree = transaction.create_tree()
     document = _create(database, transaction, table, {**about, "tree": tree.number, "items": 0, "size_bytes": 0})
@@ -63,9 +66,9 @@ def create(database: Database, transaction: Transaction, table: Table, name: str
 
 
 def create_of_deleted(database: Database, transaction: Transaction, table: Table) -> None:
-    """Back up a table with point-in-time recovery before it is deleted, as the service does.
+    """Back up a table with point-in-time recovery before the table is deleted, as the service does.
 
-    The backup takes over the tree of the table, so the caller must drop the table without its tree.
+    The backup takes over the table's tree of rows, so the caller must delete the table without dropping that tree.
     """
     now = database.clock.now()
     items, size_bytes = transaction.totals(table.tree)
@@ -95,9 +98,10 @@ def _create(database: Database, transaction: Transaction, table: Table, about: D
 
 
 def _new_arn(database: Database, view: StoreView, table: Table, kind: str, created_at: float) -> str:
-    """Return the ARN of a new backup.
+    """Return an unused ARN for a new backup.
 
-    It ends with the creation time in milliseconds and eight digits, which are zeros for a SYSTEM backup.
+    The ARN ends with the creation time in epoch milliseconds and eight hexadecimal digits, which are zeros for a SYSTEM
+    backup.
     """
     number = round(created_at * 1000)
     while True:
@@ -109,13 +113,13 @@ def _new_arn(database: Database, view: StoreView, table: Table, kind: str, creat
 
 
 def drop(transaction: Transaction, document: Document) -> None:
-    """Remove a backup and its rows."""
+    """Delete a backup and its rows."""
     copies.drop_tree(transaction, tree_of(document))
     transaction.delete_document(DOCUMENT_PREFIX + document["arn"])
 
 
 def purge(transaction: Transaction, now: float) -> int:
-    """Remove expired backups and return their number."""
+    """Delete expired backups and return their number."""
     over = [document for document in stored(transaction) if is_gone(document, now)]
     for document in over:
         drop(transaction, document)
@@ -126,7 +130,7 @@ def purge(transaction: Transaction, now: float) -> int:
 
 
 def stored(view: StoreView) -> list[Document]:
-    """Return all backups, including expired ones, sorted by ARN, which means by table and then by age."""
+    """Return the documents of all backups, including expired ones, sorted by table and then by age."""
     return [orjson.loads(body) for _, body in view.documents(DOCUMENT_PREFIX)]
 
 
@@ -138,9 +142,10 @@ def renewed(view: StoreView, document: Document) -> Document:
 
 
 def find(database: Database, view: StoreView, arn: str) -> Document:
-    """Return the backup with an ARN.
+    """Return the document of the backup with this ARN.
 
-    Raises ValidationError, AccessDeniedError or BackupNotFoundError.
+    Raises ValidationError or AccessDeniedError for an invalid ARN, and BackupNotFoundError if the backup does not exist
+    or has expired.
     """
     check_arn(database, arn)
     body = view.document(DOCUMENT_PREFIX + arn)
@@ -151,7 +156,10 @@ def find(database: Database, view: StoreView, arn: str) -> Document:
 
 
 def check_arn(database: Database, arn: str) -> str:
-    """Return the Region of a backup ARN. Raises ValidationError or AccessDeniedError for an invalid ARN."""
+    """Check a backup ARN and return its Region.
+
+    Raises ValidationError for a malformed ARN, and AccessDeniedError for an ARN without a Region or of another account.
+    """
     parts = _ARN.fullmatch(arn)
     if parts is None:
         raise ValidationError(messages.INVALID_BACKUP_ARN)
@@ -169,7 +177,7 @@ def is_gone(document: Document, now: float) -> bool:
 
 
 def is_ready(document: Document, now: float) -> bool:
-    """Return True if the backup is AVAILABLE."""
+    """Return True if the backup is AVAILABLE at this time."""
     ready_at: float = document["ready_at"]
     return ready_at <= now
 
@@ -181,7 +189,7 @@ def is_being_made(document: Document) -> bool:
 
 
 def is_restoring(database: Database, arn: str) -> bool:
-    """Return True if a table is being restored from the backup, according to the last reload of the catalog."""
+    """Return True if a table is being restored from the backup, according to the catalog as of its last reload."""
     now = database.clock.now()
     return any(
         table.document.get("restore", {}).get("SourceBackupArn") == arn
@@ -191,14 +199,14 @@ def is_restoring(database: Database, arn: str) -> bool:
 
 
 def table_of(document: Document) -> Table:
-    """Return the table of a backup without its indexes, for access to its keys."""
+    """Return the table of a backup without its indexes, which is sufficient to compute keys."""
     left_out = ("LocalSecondaryIndexes", "GlobalSecondaryIndexes")
     description = {name: value for name, value in document["description"].items() if name not in left_out}
     return parse({"description": description, "tree": document["tree"], "index_trees": {}})
 
 
 def tree_of(document: Document) -> Tree:
-    """Return the tree with the backup's rows."""
+    """Return the tree that contains the backup's rows."""
     return statements.tree(document["tree"])
 
 
@@ -206,7 +214,7 @@ def tree_of(document: Document) -> Tree:
 
 
 def details(document: Document, at: float) -> dict[str, Any]:
-    """Return BackupDetails as of a timestamp. For `descriptions.PENDING`, the backup is still being created."""
+    """Return the BackupDetails as of the time `at`. If `at` is `descriptions.PENDING`, the status is CREATING."""
     details = {
         "BackupArn": document["arn"],
         "BackupName": document["name"],
@@ -221,13 +229,13 @@ def details(document: Document, at: float) -> dict[str, Any]:
 
 
 def summary(document: Document, at: float) -> dict[str, Any]:
-    """Return the BackupSummary of a backup."""
+    """Return the BackupSummary as of the time `at`."""
     table = document["description"]
     return {**{name: table[name] for name in ("TableName", "TableId", "TableArn")}, **details(document, at)}
 
 
 def describe(document: Document, at: float) -> dict[str, Any]:
-    """Return the BackupDescription of a backup."""
+    """Return the BackupDescription as of the time `at`."""
     return {
         "BackupDetails": details(document, at),
         "SourceTableDetails": _table(document),
@@ -255,7 +263,9 @@ def _throughput(described: dict[str, Any]) -> dict[str, Any]:
 
 
 def _features(document: Document) -> dict[str, Any]:
-    """Return SourceTableFeatureDetails for the features of the source table."""
+    """Return the SourceTableFeatureDetails of a backup: the source table's indexes, stream, time to live and
+    encryption.
+    """
     source = document["description"]
     features: dict[str, Any] = {}
     if "LocalSecondaryIndexes" in source:

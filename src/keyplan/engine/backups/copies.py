@@ -1,22 +1,23 @@
 """Copies of a table's rows as of one point in time, filled in chunks while other clients read and write the table.
 
-A copy starts with a short transaction and contains the rows as of that transaction. From then on, the first change of
-each item saves the earlier version of the item in a separate tree. The document of the table names this tree, so that
-every process writes to it. A chunk uses the saved version instead of the current row. Each chunk is read and written in
-one transaction, so writers wait for one chunk at most. A copy as of an earlier time then reverts later changes, using
-the records of point-in-time recovery.
+Rows are stored in trees, which are sorted sets of rows, each with a number. A copy starts with a short transaction and
+contains the rows as of that transaction. From then on, before an item is changed for the first time, its earlier
+version is saved in a separate tree. The stored document of the table contains the number of this tree, so that every
+process writes to it. A chunk contains the saved version instead of the current row. Each chunk is read and written in
+one transaction, so that writers wait for one chunk at most. A copy as of an earlier time then reverts later changes,
+using the records of point-in-time recovery.
 
-No transaction stays open between chunks. The progress of a copy is stored in its document, so that any process can
-continue it after a crash. If a tree is dropped while a copy reads it, the copy drops the tree when it ends.
+No transaction stays open between chunks. The progress of a copy is stored in a JSON document, so that any process can
+continue the copy after a crash. A tree that is dropped while a copy reads it is removed when the copy ends.
 
-Members of a document, which is named `copy:` plus the owner:
+The document is named `copy:` plus the name or ARN of the owner. Its members:
 
     target, source    numbers of the trees
     former            number of the tree of earlier versions; None for a read-only source
     table             name of the table that writes to `former`
     past              None, or a map of `tree` (the recovery records) and `time_s` (the earlier time)
     done              the last copied key in hex, "" at the start, or None when all rows are copied
-    put_back          position in the records at which to continue, or None if no changes are left to revert
+    put_back          key of the recovery record at which to continue, or None if no changes are left to revert
     items, size_bytes number and size of the copied rows
     notified          name of the document that receives the result, or None
     dropped           numbers of the trees to be dropped at the end
@@ -43,15 +44,16 @@ Document = dict[str, Any]
 DOCUMENT_PREFIX = "copy:"
 
 NOT_BEFORE_END = 1e12
-"""The `ready_at` of a backup or table that is being copied, which is later than any current time."""
+"""The `ready_at` of a backup that is still being copied, which is later than any current time."""
 
 CHUNK_ROWS = 500
 CHUNK_BYTES = limits.MIB
-"""The size limit of a chunk. A chunk ends with the row that exceeds it."""
+"""The size of row bodies, in bytes, after which a chunk ends. The row that reaches this size is the last of its chunk.
+"""
 
 
 class Past(NamedTuple):
-    """An earlier timestamp, with the recovery records that contain the rows as of that timestamp."""
+    """An earlier time to copy rows from, with the recovery records from which the rows as of that time are derived."""
 
     recovery: Recovery
     time_s: float
@@ -70,11 +72,11 @@ def begin(
     past: Past | None = None,
     notified: str | None = None,
 ) -> None:
-    """Start copying the rows as of this `Database.alter` transaction into a new tree.
+    """Start copying rows into the new tree `target`, as of this `Database.alter` transaction.
 
     `owner` is the name of the restored table or the ARN of the backup that receives the rows. An owner can have only
-    one copy. `source` is a table or a read-only tree. `notified` is the name of a document that receives `items`,
-    `size_bytes` and `ready_at` when the copy is complete.
+    one copy. `source` is a table or a read-only tree. `past` selects the rows as of an earlier time. `notified` is the
+    name of a stored document that receives `items`, `size_bytes` and `ready_at` when the copy is complete.
     """
     former = None
     if isinstance(source, Table):
@@ -98,7 +100,7 @@ def begin(
 
 
 def end(database: Database, transaction: Transaction, owner: str) -> None:
-    """Delete a copy's document and the trees that are no longer needed, in a `Database.alter` transaction."""
+    """End a copy in a `Database.alter` transaction: delete its document and the trees that are no longer needed."""
     document = _find(transaction, owner)
     if document is None:
         return
@@ -137,7 +139,7 @@ def is_reading(view: StoreView, tree: Tree) -> bool:
 
 
 def drop_tree(transaction: Transaction, tree: Tree) -> None:
-    """Drop a tree. If a copy still reads it, the copy drops it when it ends."""
+    """Drop a tree. If a copy still reads the tree, the tree is dropped when that copy ends."""
     reader = _reader(transaction, tree)
     if reader is None:
         transaction.drop_tree(tree)
@@ -167,7 +169,10 @@ def _save(transaction: Transaction, owner: str, document: Document) -> None:
 
 
 def note(transaction: Transaction, tree: Tree, key: bytes, old: history.Content | None) -> None:
-    """Save an item's version as of the start of a running copy. `old` is None if the item did not exist."""
+    """Save an item's version as of the start of a running copy, unless one is already saved.
+
+    `old` is None if the item did not exist.
+    """
     if transaction.point(tree, key) is None:
         transaction.put(tree, key, *(history.ABSENT if old is None else old))
 
@@ -176,7 +181,7 @@ def note(transaction: Transaction, tree: Tree, key: bytes, old: history.Content 
 
 
 def bring_in(view: StoreView, owner: str) -> None:
-    """Read the rows for the next `fill_chunk` in advance, so that its transaction does not wait for the disk."""
+    """Read the next chunk's rows in advance, so that the transaction of `fill_chunk` does not wait for the disk."""
     document = _find(view, owner)
     if document is not None and document["done"] is not None:
         _piece(view, statements.tree(document["source"]), _behind(document["done"]))
@@ -191,7 +196,9 @@ def place(view: StoreView, owner: str) -> str:
 
 
 def fill_chunk(transaction: Transaction, owner: str) -> bool:
-    """Copy or revert some rows. Return True if no work is left."""
+    """Copy the next chunk of rows or, after all rows are copied, revert some later changes. Return True if no work is
+    left.
+    """
     document = _find(transaction, owner)
     if document is None:
         return True
@@ -219,7 +226,7 @@ def _copy(transaction: Transaction, document: Document) -> None:
 
 
 def _as_they_were(rows: list[Row], were: list[Row], last: bytes | None) -> list[Row]:
-    """Return the rows up to a key, using the earlier versions of changed rows."""
+    """Return the rows up to the key `last`, in which the earlier versions `were` replace the rows that have changed."""
     by_key = {row[0]: row for row in (*rows, *were) if last is None or row[0] <= last}
     return [by_key[key] for key in sorted(by_key) if by_key[key][1:] != history.ABSENT]
 
@@ -242,7 +249,9 @@ def _behind(done: str) -> bytes:
 
 
 def _piece(view: StoreView, tree: Tree, low: bytes) -> tuple[list[Row], bytes | None]:
-    """Return the next chunk of rows, starting at `low`, and its last key, or None if no more rows follow."""
+    """Return the next chunk of rows, starting at `low`, and the chunk's last key, or None instead if no more rows
+    follow.
+    """
     piece: list[Row] = []
     size = 0
     for row in view.span(tree, low, None, limit=CHUNK_ROWS):

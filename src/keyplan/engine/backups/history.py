@@ -1,9 +1,10 @@
 """Change history of a table's items, recorded while point-in-time recovery is enabled.
 
 A record contains the version of an item before a change, or states that the item did not exist. Records are stored in a
-separate tree, keyed by the item's key and the timestamp of the change. The first record of a key after a timestamp
-therefore contains the item as of that timestamp. An item without such a record has not changed since that timestamp. To
-read rows as of a timestamp, two trees are merged in key order, in bounded memory, however much has changed.
+separate tree (a sorted set of rows), keyed by the item's key and the timestamp of the change. The first record of a key
+after a timestamp therefore contains the item as of that timestamp. An item without such a record has not changed since
+that timestamp. To read rows as of a timestamp, the rows and the records are merged in key order. Memory use does not
+depend on the number of changes.
 
 Changes with the same timestamp belong together: a read sees either all or none of them. All changes of a transaction
 have the same timestamp.
@@ -26,17 +27,20 @@ from keyplan.engine.tables.catalog import Recovery, Table
 DAY_S = 86_400
 
 Content: TypeAlias = tuple[int, bytes]
-"""An item's size as the service counts it, and its stored body."""
+"""An item's size according to DynamoDB's rules, in bytes, and its stored body."""
 
 ABSENT: Content = (0, b"")
-"""The content that stands for an item that did not exist. No item has an empty body."""
+"""The stored content of a record for an item that did not exist. Existing items never have an empty body."""
 
 _TIME = struct.Struct(">d")  # bytes of non-negative numbers sort as the numbers do
 _ABOVE_TIMES = b"\x80"
 
 
 class Former(NamedTuple):
-    """An item's key, the time of a change, and the version before the change, or None if the item did not exist."""
+    """An earlier version of an item: the item's key, the time of the next change, and the content before that change.
+
+    The content is None if the item did not exist.
+    """
 
     key: bytes
     changed_at: float
@@ -44,41 +48,44 @@ class Former(NamedTuple):
 
 
 class RecordedChange(NamedTuple):
-    """The stored bodies of one item at two timestamps. A body is None if the item did not exist."""
+    """The content of one item at two timestamps. `old` or `new` is None if the item did not exist at that timestamp."""
 
     key: bytes
     old: Content | None
     new: Content | None
     written_at_s: float
-    """Time of the last write in the period."""
+    """Time of the last write between the two timestamps, in epoch seconds."""
 
 
 def earliest_s(recovery: Recovery, now: float) -> float:
-    """Return the earliest restorable time: when recovery was enabled, or the start of the recovery period.
+    """Return the earliest restorable time in epoch seconds.
 
-    The value is in whole seconds, like timestamps from clients. A restore to an earlier time within the same second
-    returns the table as of the time when recovery was enabled.
+    This is the time when recovery was enabled, or the start of the recovery period if that is later. The value is
+    rounded down to whole seconds, because clients send timestamps in whole seconds. A restore to a time before recovery
+    was enabled, within the same second, returns the table as of the time when recovery was enabled.
     """
     return float(math.floor(max(recovery.since_s, now - recovery.days * DAY_S)))
 
 
 def rows_at(view: StoreView, table: Table, time_s: float, low: bytes = b"") -> Iterator[Row]:
-    """Yield the table's rows as of a timestamp, in key order, starting at a key.
+    """Yield the table's rows as of the time `time_s`, in key order, starting at the key `low`.
 
-    Changes at the timestamp itself are included. The timestamp must not be before `earliest_s`, and the view must be
-    consistent (`Store.snapshot` or a transaction). For a table without recovery, the current rows are returned.
+    Changes at exactly that time are included. The time must not be before `earliest_s`, and the view must be consistent
+    (`Store.snapshot` or a transaction). For a table without recovery, the current rows are returned.
     """
     rows = view.span(table.tree, low, None)
     return rows if table.recovery is None else _merged(rows, changed_since(view, table.recovery, time_s, low))
 
 
 def changed_since(view: StoreView, recovery: Recovery, time_s: float, low: bytes = b"") -> Iterator[Former]:
-    """Yield the versions as of a timestamp of all items that changed later, in key order, starting at a key."""
+    """For each item that changed after `time_s`, yield its version as of `time_s`, in key order, starting at the key
+    `low`.
+    """
     return first_after(view.span(recovery.tree, escaped(low), None), time_s)
 
 
 def first_after(records: Iterable[Row], time_s: float) -> Iterator[Former]:
-    """Yield the versions as of a timestamp of all items that changed later, from sorted records."""
+    """For each item that changed after `time_s`, yield its version as of `time_s`. `records` must be sorted by key."""
     known = None
     for record in map(_former, records):
         if record.changed_at > time_s and record.key != known:
@@ -87,7 +94,10 @@ def first_after(records: Iterable[Row], time_s: float) -> Iterator[Former]:
 
 
 def next_place(last: bytes, time_s: float) -> bytes:
-    """Return the next key for `first_after` to read after a record, skipping later records of the same item."""
+    """Return the key at which to continue reading records after the record with the key `last`.
+
+    Records of the same item that `first_after` would ignore are skipped.
+    """
     item = last[: -_TIME.size]
     return item + _ABOVE_TIMES if _written_s(last) > time_s else item + _TIME.pack(time_s) + b"\x00"
 
@@ -95,10 +105,12 @@ def next_place(last: bytes, time_s: float) -> bytes:
 def changes_between(
     view: StoreView, table: Table, from_s: float, to_s: float, low: bytes = b""
 ) -> Iterator[RecordedChange]:
-    """Yield the items that were written between two timestamps, as of both, in key order, starting at a key.
+    """Yield the items that were written between two timestamps, each as of both timestamps, in key order, starting at
+    `low`.
 
-    Both versions are equal, or both are None, if an item was changed back in between. `rows_at` explains the
-    requirements for timestamps and view. Without recovery, nothing is yielded.
+    If the last write restored an item's earlier content, both versions are equal. If an item was created and then
+    deleted, both are None. `rows_at` explains the requirements for timestamps and view. For a table without recovery,
+    no changes are yielded.
     """
     if table.recovery is None:
         return
@@ -118,7 +130,9 @@ def changes_between(
 
 
 def note(transaction: Transaction, recovery: Recovery, key: bytes, old: Content | None, now: float) -> None:
-    """Record the version of an item before it is changed."""
+    """Record the version of an item before it is changed at the time `now`. `old` is None if the item does not exist
+    yet.
+    """
     place = escaped(key)
     newest = transaction.rows(recovery.tree, place, place + _ABOVE_TIMES, reverse=True, limit=1)
     if newest and _written_s(newest[0][0]) >= now:
@@ -128,22 +142,22 @@ def note(transaction: Transaction, recovery: Recovery, key: bytes, old: Content 
 
 
 def is_trimmable(recovery: Recovery, now: float) -> bool:
-    """Return True if recovery was enabled before the start of its period, so that some records may be obsolete."""
+    """Return True if recovery was enabled before the recovery period started, so that some records may be obsolete."""
     return now - recovery.days * DAY_S >= recovery.since_s
 
 
 def is_out_of_reach(recovery: Recovery, place: bytes, now: float) -> bool:
-    """Return True if no restorable time needs the record with that key."""
+    """Return True if the record with the key `place` is not needed for any restorable time."""
     return _written_s(place) <= earliest_s(recovery, now)
 
 
 def recorded(view: StoreView, recovery: Recovery) -> Iterator[Row]:
-    """Yield the recorded versions as rows, sorted by key and then by age."""
+    """Yield the recorded earlier versions as rows, sorted by item key and then from oldest to newest."""
     return (row for record in _records(view, recovery.tree) for row in _row(record))
 
 
 def _by_key(view: StoreView, tree: Tree, low: bytes = b"") -> Iterator[tuple[bytes, Iterator[Former]]]:
-    """Yield each key with its records, oldest first. Each group of records can be iterated only once."""
+    """Yield each item key with its records, oldest first. Each group of records can be iterated only once."""
     return groupby(_records(view, tree, low), key=lambda record: record.key)
 
 
@@ -166,12 +180,12 @@ def _written_s(place: bytes) -> float:
 
 
 def _first_after(records: Iterator[Former], time_s: float) -> Former | None:
-    """Return the first record of a key after a timestamp, which contains the item as of that timestamp."""
+    """Return the first of an item's records after a timestamp, or None. It contains the item as of that timestamp."""
     return next((record for record in records if record.changed_at > time_s), None)
 
 
 def _merged(rows: Iterator[Row], former: Iterator[Former]) -> Iterator[Row]:
-    """Merge rows with recorded versions, which replace the rows with the same key."""
+    """Merge current rows with recorded versions. A recorded version replaces the row with the same key."""
     record = next(former, None)
     for row in rows:
         while record is not None and record.key < row[0]:

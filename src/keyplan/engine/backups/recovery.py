@@ -1,7 +1,8 @@
-"""Point-in-time recovery: enabling, disabling, describing, and trimming of obsolete records.
+"""Point-in-time recovery: enable, disable and describe it, and trim obsolete records.
 
-While recovery is enabled, the table's document contains the tree of earlier versions (see `history`), the start time
-and the number of days. Continuous backups exist for every table and are always ENABLED.
+While recovery is enabled, the table's stored document contains the number of the tree with earlier item versions (see
+`history`), the start time and the length of the recovery period in days. Continuous backups exist for every table and
+are always ENABLED.
 
 Source: developer guide, "Point-in-time backups for DynamoDB".
 """
@@ -26,9 +27,10 @@ BATCH_RECORDS = 250
 
 
 def find_source(database: Database, name_or_arn: str, message: str | None = None) -> Table:
-    """Return the source table for a backup or for recovery settings, as of the last reload of the catalog.
+    """Return the table to back up, restore or configure, according to the catalog as of its last reload.
 
-    Raises TableNotFoundError with the given message if the table does not exist, or is being created or deleted.
+    Raises TableNotFoundError if the table does not exist, or is being created or deleted. `message` replaces the
+    default error message.
     """
     try:
         table = descriptions.find_known(database, name_or_arn)
@@ -40,7 +42,10 @@ def find_source(database: Database, name_or_arn: str, message: str | None = None
 
 
 def enable(database: Database, transaction: Transaction, table: Table, days: int) -> Table:
-    """Enable recovery or change its period. A longer period does not restore trimmed records."""
+    """Enable recovery with a period of `days`, or change the period.
+
+    Records that have been trimmed are not restored by a longer period.
+    """
     now, current = database.clock.now(), table.recovery
     if current is None:
         kept = {"tree": transaction.create_tree().number, "since_s": now, "days": days}
@@ -53,7 +58,7 @@ def enable(database: Database, transaction: Transaction, table: Table, days: int
 
 
 def disable(database: Database, transaction: Transaction, table: Table) -> Table:
-    """Disable recovery and drop its records."""
+    """Disable recovery and delete the recovery records."""
     if table.recovery is None:
         return table
     documents.drop_tree(database, transaction, table.recovery.tree)
@@ -76,7 +81,7 @@ def describe(database: Database, table: Table) -> dict[str, Any]:
 
 
 def trim(database: Database) -> int:
-    """Remove records and system backups that can no longer be restored. Return the number of removed records."""
+    """Remove recovery records that are no longer needed and backups that have expired. Return the number removed."""
     database.catalog.reload(database.store.view())
     now = database.clock.now()
     removed = sum(
@@ -88,7 +93,7 @@ def trim(database: Database) -> int:
 
 
 def _trim(database: Database, table: Table, recovery: Recovery) -> int:
-    """Trim records in small reads and transactions, so that writers do not wait long."""
+    """Trim the recovery records of one table in small reads and transactions, so that writers do not wait long."""
     now, low, removed = database.clock.now(), b"", 0
     if not history.is_trimmable(recovery, now) or copies.is_reading(database.store.view(), recovery.tree):
         return 0

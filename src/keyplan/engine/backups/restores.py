@@ -1,10 +1,10 @@
 """Restores, which create a table from the definition and rows of another table or a backup.
 
 The table is created in one transaction, and rows are copied as of that transaction (see `copies`). The backfill then
-fills the indexes. The table is CREATING until this is complete. It has the keys, indexes, capacity and encryption of
-its source unless they are overridden, but not its streams, time to live, tags, recovery settings, deletion protection
-or table class. Index overrides select from the indexes of the source: an index is identified by its keys and
-projection, and can have a different name. An empty list omits all indexes.
+fills the indexes. The table is CREATING until both are complete. The table has the keys, indexes, capacity and
+encryption of its source unless the request overrides them. It does not have the streams, time to live, tags, recovery
+settings, deletion protection or table class of its source. Index overrides select from the indexes of the source: an
+index is identified by its keys and projection, and can be given a different name. An empty list omits all indexes.
 
 Sources: developer guide, "Restore a table in DynamoDB"; API reference, RestoreTableFromBackup; checks and their order
 as observed on the service in October 2026.
@@ -32,24 +32,24 @@ class Restored(NamedTuple):
 
     table: Table
     description: dict[str, Any]
-    """The description for the response. Like the service, it shows the new table before its items are copied."""
+    """The table description for the response. As in DynamoDB, it shows the new table before its items are copied."""
 
 
 class Origin(NamedTuple):
     """The source of a restored table."""
 
     description: dict[str, Any]
-    """The result of DescribeTable for the source, now or at the time of its backup."""
+    """The result of DescribeTable for the source table, now or at the time of the backup."""
     rows: Tree | Table
-    """A tree that nobody writes to, or a table."""
+    """The table whose rows are copied, or the read-only tree that contains the rows of a backup."""
     summary: dict[str, Any]
-    """RestoreSummary of the new table."""
+    """The RestoreSummary of the new table."""
     past: copies.Past | None = None
-    """The earlier time as of which the rows are copied, or None for the current rows."""
+    """The earlier time to restore, or None to copy the current rows."""
 
 
 def check_target(database: Database, name: str) -> None:
-    """Raise TableAlreadyExistsError or TableInUseError unless a table with this name can be created."""
+    """Raise TableAlreadyExistsError or TableInUseError if a table with this name exists."""
     known = descriptions.present(database, name)
     if known is None:
         return
@@ -62,7 +62,10 @@ def check_target(database: Database, name: str) -> None:
 
 
 def begin(database: Database, transaction: Transaction, origin: Origin, request: dict[str, Any]) -> Restored:
-    """Create the new table without copying its rows or filling its indexes yet. Raises ValidationError."""
+    """Create the new table, without copying its rows or filling its indexes yet.
+
+    Raises ValidationError for invalid overrides in the request.
+    """
     wanted = create_request(origin.description, request)
     description = documents.describe_new(database, wanted)
     document = documents.create(database, transaction, description, wanted)
@@ -78,7 +81,7 @@ def begin(database: Database, transaction: Transaction, origin: Origin, request:
 
 
 def finish(database: Database, made: Restored) -> dict[str, Any]:
-    """Fill the table or schedule the fill, and return the response."""
+    """Start the backfill of the table `made`, and return the response."""
     backfill.begin(database, made.table.name, *made.table.document["backfills"])
     return {"TableDescription": made.description}
 
@@ -88,7 +91,7 @@ Description = dict[str, Any]
 
 
 def create_request(source: Description, request: Request) -> Request:
-    """Return the CreateTable request for the restored table. Raises ValidationError."""
+    """Return a CreateTable request for the restored table. Raises ValidationError for invalid overrides."""
     mode = request.get("BillingModeOverride") or throughput.billing_mode(source)
     _check_units(source, request, mode)
     _check_maxima(request.get("OnDemandThroughputOverride"), mode, None)
@@ -130,7 +133,9 @@ def _check_maxima(maxima: dict[str, Any] | None, mode: str, index: str | None) -
 
 
 def _capacity(source: Description, request: Request, mode: str) -> Request:
-    """Return the source's capacity, for the table or for an index without overrides, if the billing mode uses it."""
+    """Return the capacity members for a table or index with this billing mode: the override, or else the source's
+    capacity.
+    """
     if mode == throughput.PROVISIONED:
         units = request.get("ProvisionedThroughputOverride")
         own = throughput.only_units(source["ProvisionedThroughput"])
@@ -173,7 +178,7 @@ def _local_indexes(source: Description, request: Request) -> list[Request]:
 
 
 def _check_matched(asked: Iterable[Request], known: Iterable[Description]) -> None:
-    """Raise ValidationError unless each index exists in the source and no two are the same."""
+    """Raise ValidationError unless each of the `asked` indexes matches a different index of the source."""
     left = [documents.bare_index(index) for index in known]
     for index in asked:
         match = next((each for each in left if _shape(each) == _shape(index)), None)
@@ -197,7 +202,7 @@ def _check_names(indexes: list[Request]) -> None:
 
 
 def _definitions(source: Description, indexes: list[Request]) -> list[dict[str, str]]:
-    """Return the attribute definitions for the keys of the table and of its selected indexes."""
+    """Return the definitions of the attributes that are keys of the table or of the selected indexes."""
     schemas = [source["KeySchema"], *(index["KeySchema"] for index in indexes)]
     used = {element["AttributeName"] for schema in schemas for element in schema}
     return [definition for definition in source["AttributeDefinitions"] if definition["AttributeName"] in used]

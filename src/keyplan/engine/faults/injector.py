@@ -1,9 +1,9 @@
-"""Fault injection, which reproduces rare behaviour of the service on demand.
+"""Fault injection, which reproduces rare behaviour of DynamoDB on demand.
 
-`Faults` specifies which faults occur and how often. A `FaultyDatabase` wraps the database, and its `Injector` makes the
-decisions. Every kind of fault has its own random source, seeded from `Faults.seed` and the name of the kind. Therefore
-the n-th decision of a kind is the same in every run. A single thread that makes the same calls gets the same faults,
-whichever other kinds are enabled. Concurrent threads get the same decisions in the order of their calls.
+`Faults` specifies which faults occur and how often. `FaultyDatabase` is a database with faults, and its `Injector`
+makes the decisions. Every kind of fault has its own random source, seeded from `Faults.seed` and the name of the kind.
+Therefore the n-th decision of a kind is the same in every run. A single thread that makes the same calls gets the same
+faults, whichever other kinds are enabled. Concurrent threads share these decisions in the order of their calls.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _STREAMS = frozenset(("GetRecords",))
 
 
 class Injector:
-    """Source of fault decisions for one database, which tracks the affected calls."""
+    """Source of fault decisions for one database, which also tracks the calls that can be affected."""
 
     def __init__(self, database: Database, faults: Faults) -> None:
         self.faults = faults
@@ -80,11 +80,11 @@ class Injector:
     # Calls.
 
     def meets(self, operation: str) -> bool:
-        """Return True for a data operation that is not called by another operation."""
+        """Return True if faults can affect the call: a data operation that is not run as part of another operation."""
         return self._call is None and (operation in READS or operation in WRITES or operation in _STREAMS)
 
     def answer(self, operation: str, request: dict[str, Any], run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Run a call and inject faults. Raises the injected errors."""
+        """Run a call with faults and return its response. Raises the injected errors."""
         fails = self._draw("internal_errors", self.faults.internal_errors)
         fails_after = fails and operation in WRITES and self._random["internal_errors"].random() < 0.5
         if fails and not fails_after:
@@ -111,7 +111,7 @@ class Injector:
         return answer
 
     def carried(self, work: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
-        """Bind work to the current call, because group commit may run the work in another thread."""
+        """Bind `work` to the current call, because group commit may run the work in another thread."""
         call = self._call
         if call is None:
             return work
@@ -142,7 +142,7 @@ class Injector:
         lag.settle(self._database, everything=False, wrap=self._recorded)
 
     def admit(self, table: Table, key: bytes, old: Version | None, new: Version | None, *, by_service: bool) -> None:
-        """Inject a conflict, or charge for a change to an item and record its former content.
+        """Inject a conflict or throttle the change to an item, and save the item's former content for stale reads.
 
         Raises TransactionConflictError, ProvisionedThroughputExceededError or ThrottlingError.
         """
@@ -156,7 +156,7 @@ class Injector:
             self._history.note(table.tree, key, None if old is None else (old.size, old.body), now)
 
     def index_writer(self, transaction: Transaction, index: Index, key: bytes) -> IndexWriter:
-        """Return the writer for the index entries of the item with a key."""
+        """Return the writer to use for the index entries of the item with this key."""
         if self.lags and index.is_global:
             low, high = self.faults.lag_range
             wait = self._random["gsi_lag"].uniform(low, high)
@@ -164,13 +164,15 @@ class Injector:
         return self._recorded(transaction)
 
     def _recorded(self, transaction: Transaction) -> IndexWriter:
-        """Return a writer that records former index entries if stale reads may need them."""
+        """Return a writer that saves former index entries, if stale reads are enabled. Otherwise return the
+        transaction.
+        """
         if self._history is None:
             return transaction
         return RecordedWriter(transaction, self._history, self._database.clock.now())
 
     def unprocessed(self, count: int) -> frozenset[int]:
-        """Return the positions of the batch entries to leave unprocessed, but never all of them."""
+        """Return the positions of the batch members to leave unprocessed, but never all of them."""
         undone = [number for number in range(count) if self._draw("unprocessed", self.faults.unprocessed)]
         return frozenset(undone if len(undone) < count else undone[1:])
 
@@ -210,7 +212,7 @@ class Injector:
     # Streams.
 
     def deliver(self, records: list[tuple[int, float, bytes]], limit: int) -> list[tuple[int, float, bytes]]:
-        """Return records as GetRecords delivers them.
+        """Return stream records as GetRecords delivers them, at most `limit` of them.
 
         Some records are repeated or out of order, but the records of each item stay in order.
         """
@@ -248,7 +250,7 @@ class FaultyDatabase(Database):
         self.snapshot = self.injector.snapshot
 
     def answer(self, command: Command, request: dict[str, Any], form: Form) -> dict[str, Any]:
-        """Check the request shape without faults, and then run the operation with faults."""
+        """Check the structure of the request without faults, and then run the operation with faults."""
         command.check(request, form.wire)
         plain = partial(super().answer, command, request, form)
         if self.injector.meets(command.operation):
@@ -256,11 +258,11 @@ class FaultyDatabase(Database):
         return plain()
 
     def write(self, table: Table, work: Callable[[Transaction], T]) -> T:
-        """Run work in a write transaction of the current call."""
+        """Run `work` in a write transaction that belongs to the current call."""
         return self.write_all((table,), work)
 
     def write_all(self, tables: Collection[Table], work: Callable[[Transaction], T]) -> T:
-        """Run work in a write transaction of the current call. Every write in it can be rejected."""
+        """Run `work` in a write transaction that belongs to the current call. Faults can reject every write in it."""
 
         def checked(transaction: Transaction) -> T:
             for table in tables:
@@ -270,17 +272,17 @@ class FaultyDatabase(Database):
         return self.store.write(self.injector.carried(checked))
 
     def admit(self, table: Table, key: bytes, old: Version | None, new: Version | None, *, by_service: bool) -> None:
-        """Inject a conflict, or charge for the change."""
+        """Inject a conflict or throttle the change, and save the item's former content for stale reads."""
         self.injector.admit(table, key, old, new, by_service=by_service)
 
     def index_writer(self, transaction: Transaction, index: Index, key: bytes) -> IndexWriter:
-        """Return a writer that delays its writes or records former entries."""
+        """Return a writer that delays the writes of index entries or saves former entries."""
         return self.injector.index_writer(transaction, index, key)
 
     def unprocessed(self, count: int) -> frozenset[int]:
-        """Return the positions of the batch entries to leave unprocessed, but never all of them."""
+        """Return the positions of the batch members to leave unprocessed, but never all of them."""
         return self.injector.unprocessed(count)
 
     def deliver(self, records: list[tuple[int, float, bytes]], limit: int) -> list[tuple[int, float, bytes]]:
-        """Return stream records, some of them repeated or out of order."""
+        """Return at most `limit` stream records, some of them repeated or out of order."""
         return self.injector.deliver(records, limit)

@@ -1,15 +1,16 @@
-"""Index lag, which makes entries of global indexes visible only after a delay.
+"""Index lag, which makes writes visible in global indexes only after a delay.
 
-A pending write is stored in the transaction of the change that causes it, so it is as durable as the item. Pending
-writes are stored in two trees. The document that names these trees is created when an index lags for the first time:
+A delayed write is stored in the transaction of the change that causes it, so it is as durable as the item. Delayed
+writes are stored in two trees (sorted sets of rows in the store). A stored document names these trees. The document is
+created when an index lags for the first time. Keys and values of the trees:
 
     waiting   due time, number -> the index entry and its content at that time
-    latest    index, entry     -> number and due time of the last pending write of the entry
+    latest    index, entry     -> number and due time of the last delayed write of the entry
 
 Writes of one entry are applied in order. Each of them, except for the last, writes the entry as of the time when it was
 scheduled. The last write derives the entry from the current item, even if an engine without lag has changed the item
-since. Therefore indexes agree with their table when no write is pending, also after a crash. An engine without lag
-applies all pending writes when it opens the database.
+since. Therefore indexes agree with their table when no delayed write is left, also after a crash. An engine without lag
+applies all delayed writes when it opens the database.
 """
 
 from __future__ import annotations
@@ -39,14 +40,14 @@ _MICROSECONDS = 1_000_000
 
 
 class Trees(NamedTuple):
-    """The trees of pending writes."""
+    """The trees that contain delayed writes."""
 
     waiting: Tree
     latest: Tree
 
 
 def find(view: StoreView) -> Trees | None:
-    """Return the trees of pending writes, or None if no index has lagged in this database."""
+    """Return the trees that contain delayed writes, or None if no index has lagged in this database."""
     body = view.document(DOCUMENT)
     if body is None:
         return None
@@ -62,7 +63,7 @@ def _make(transaction: Transaction) -> Trees:
 
 
 class LaggingWriter:
-    """Writer that delays the writes of one index's entries for one item."""
+    """A writer that schedules the writes of index entries of one item for a later time."""
 
     __slots__ = ("_due", "_item_key", "_transaction")
 
@@ -105,12 +106,12 @@ class LaggingWriter:
 
 
 def waits(view: StoreView, trees: Trees | None, tree: Tree, entry: bytes) -> bool:
-    """Return True if a write is pending for an entry of the index with this tree."""
+    """Return True if a delayed write exists for an entry of the index that is stored in `tree`."""
     return trees is not None and view.point(trees.latest, _LATEST.pack(tree.number) + entry) is not None
 
 
 def awaited(view: StoreView, trees: Trees | None, tree: Tree) -> Iterator[bytes]:
-    """Yield the keys of the index entries that have a pending write."""
+    """Yield the keys of the index entries for which a delayed write exists."""
     if trees is not None:
         low, high = _LATEST.pack(tree.number), _LATEST.pack(tree.number + 1)
         for key, _, _ in view.span(trees.latest, low, high):
@@ -118,14 +119,14 @@ def awaited(view: StoreView, trees: Trees | None, tree: Tree) -> Iterator[bytes]
 
 
 def shown(view: StoreView, trees: Trees | None, tree: Tree) -> int:
-    """Return how many of the entries with a pending write currently exist in the index."""
+    """Return the number of index entries that have a delayed write and currently exist in the index."""
     return sum(view.point(tree, entry) is not None for entry in awaited(view, trees, tree))
 
 
 def settle(database: Database, *, everything: bool, wrap: Callable[[Transaction], IndexWriter] = lambda it: it) -> int:
-    """Apply the due writes, or all pending writes, and return their number.
+    """Apply the delayed writes that are due, or all of them if `everything` is True, and return their number.
 
-    `wrap` returns the writer of entries for a transaction.
+    `wrap` maps a transaction to the writer of index entries.
     """
     applied = 0
     while True:
@@ -185,7 +186,7 @@ def _apply(
 def _entry_now(
     transaction: Transaction, table: Table, index: Index, item_key: bytes, entry: bytes
 ) -> tuple[int, bytes] | None:
-    """Return the size and body of the entry for the current item, or None if it has no entry."""
+    """Return the size and body that an index entry should have now, or None if the current item has no such entry."""
     version = versions.load(transaction, table, item_key)
     if version is None or index.key.entry(version.item, item_key) != entry:
         return None

@@ -2,12 +2,12 @@
 
 A table or global index consists of partitions. Each partition supports 1,000 write units and 3,000 read units per
 second, and retains unused units for up to 300 seconds (burst capacity). A hot partition is split at the key that halves
-its load. A split does not help if the load is on a single item, or if it follows an increasing or decreasing sort key,
-because all new load stays on one side. Splits are never undone.
+its load. A split does not help if the load is on a single item, or if sort keys increase or decrease steadily, because
+all new load then falls on one side. Splits are never undone.
 
-The table or index as a whole also has a limit. With provisioned capacity, it is the provisioned throughput with its own
-burst capacity. With on-demand capacity, it is twice the previous peak, and it rises at most once in half an hour. A
-configured maximum on-demand throughput applies too.
+The table or index as a whole also has a limit. With provisioned capacity, the limit is the provisioned throughput with
+its own burst capacity. With on-demand capacity, the limit is twice the previous peak, and it rises at most once in half
+an hour. A configured maximum on-demand throughput applies too.
 
 Sources: developer guide, "Best practices for designing and using partition keys effectively", "Burst and adaptive
 capacity", "On-demand capacity mode"; "Scaling DynamoDB: How partitions, hot keys, and split for heat impact
@@ -34,11 +34,11 @@ PARTITION_UNITS: dict[Kind, float] = {
     "Write": limits.PARTITION_WRITE_UNITS,
 }
 HEAT_S = 60.0
-"""The number of seconds for which a partition must be hot before it is split."""
+"""The length of the time window, in seconds, in which a partition's load is measured to decide whether to split it."""
 HOT_SHARE = 0.9
-"""A partition that uses more than this share of its throughput, or throttles, is hot."""
+"""A partition is hot if it uses more than this share of its throughput, or if its requests are throttled."""
 PEAK_S = 60.0
-"""The number of seconds over which a peak of on-demand traffic is averaged."""
+"""The number of seconds over which on-demand traffic is averaged to determine its peak."""
 GROWTH_S = 1800.0
 """The minimum number of seconds between two increases of an on-demand limit."""
 _SAMPLE_KEYS = 256
@@ -47,7 +47,7 @@ _LEAST_SHARE = 0.05  # the minimum share of the load that a split must move
 
 
 class Bucket:
-    """A token bucket, in which units arrive at a steady rate up to a maximum number."""
+    """A token bucket, in which units accumulate at a steady rate up to a maximum number."""
 
     __slots__ = ("_at", "_keep_s", "rate", "units")
 
@@ -65,7 +65,9 @@ class Bucket:
         return self.rate * self._keep_s
 
     def has(self, units: float, now: float) -> bool:
-        """Return True if the units are available now. A request larger than the capacity needs a full bucket."""
+        """Return True if the units are available now. A request for more units than the capacity needs a
+        full bucket.
+        """
         self._fill(now)
         return self.units >= min(units, self.capacity)
 
@@ -74,7 +76,7 @@ class Bucket:
         self.units -= units
 
     def change_rate(self, rate: float, now: float) -> None:
-        """Change the rate at which units arrive from now on."""
+        """Change the number of units per second that are added from now on."""
         self._fill(now)
         self.rate = rate
         self.units = min(self.units, self.capacity)
@@ -93,7 +95,7 @@ class Bucket:
 
 
 class _Heat:
-    """The load of a partition in the current time window, with a sample of its keys."""
+    """The load of a partition in the current time window, with a random sample of the requested keys."""
 
     __slots__ = ("_random", "_seen", "samples", "since", "throttled", "used")
 
@@ -106,7 +108,7 @@ class _Heat:
         self._random = source
 
     def add(self, key: bytes, now: float) -> None:
-        """Count one request, and add its key to the sample of the current half of the window."""
+        """Count one request, and sample its key for the current half of the time window."""
         half = int(now - self.since >= HEAT_S / 2)
         sample = self.samples[half]
         self._seen[half] += 1
@@ -118,12 +120,12 @@ class _Heat:
             sample[place] = key
 
     def is_hot(self) -> bool:
-        """Return True if the partition throttled requests or was close to its limit."""
+        """Return True if a request was throttled or the partition was close to its limit."""
         return self.throttled or any(self.used[kind] > HOT_SHARE * HEAT_S * PARTITION_UNITS[kind] for kind in KINDS)
 
 
 class Partition:
-    """A key range with its own throughput."""
+    """A key range with separate throughput."""
 
     __slots__ = ("buckets", "heat", "high", "low")
 
@@ -137,8 +139,8 @@ class Partition:
     def boundary(self, collection: Callable[[bytes], bytes]) -> bytes | None:
         """Return the key at which to split a hot partition, or None if a split would not help.
 
-        The load in the first half of the window determines the key. The load in the second half shows whether the split
-        would have helped.
+        The keys of the first half of the time window determine the boundary. The keys of the second half show whether
+        the split would have divided the load. `collection` is documented in `Partitions`.
         """
         earlier, later = (sorted(map(collection, sample)) for sample in self.heat.samples)
         if len(earlier) < _LEAST_SAMPLE or len(later) < _LEAST_SAMPLE:
@@ -164,7 +166,11 @@ class Partitions:
         source: random.Random,
         collection: Callable[[bytes], bytes] = lambda key: key,
     ) -> None:
-        """Create `count` partitions. `collection` maps a key to the first key of rows that splits must not separate."""
+        """Create `count` partitions, which have existed since the time `since`.
+
+        `source` selects the sampled keys. `collection` maps a row's key to the first key of the group of rows that a
+        split must keep together.
+        """
         self._random = source
         self._collection = collection
         self._parts: list[Partition] = []
@@ -178,7 +184,9 @@ class Partitions:
         return len(self._parts)
 
     def admits(self, kind: Kind, key: bytes, units: float, now: float) -> bool:
-        """Return True if the key's partition has the units available. The request counts as load in either case."""
+        """Return True if the partition of the key has the units available. The request counts as load in
+        either case.
+        """
         part = self._parts[self._number_of(key)]
         if now - part.heat.since >= HEAT_S:
             self._end_window(part, now)
@@ -190,7 +198,7 @@ class Partitions:
         return False
 
     def take(self, kind: Kind, key: bytes, units: float) -> None:
-        """Consume units of the key's partition."""
+        """Consume units of the partition that contains the key."""
         part = self._parts[self._number_of(key)]
         part.buckets[kind].take(units)
         part.heat.used[kind] += units
@@ -203,12 +211,12 @@ class Partitions:
             self._split(widest, middle.to_bytes(HASH_BYTES, "big"), now)
 
     def low_of(self, key: bytes) -> bytes:
-        """Return the first key of the range of the key's partition, which names the partition."""
+        """Return the first key of the partition that contains the key. This key identifies the partition."""
         return self._lows[self._number_of(key)]
 
     @property
     def lows(self) -> tuple[bytes, ...]:
-        """Return the first key of each partition's range, in order."""
+        """Return the first key of each partition, in order."""
         return tuple(self._lows)
 
     def _number_of(self, key: bytes) -> int:
@@ -246,7 +254,7 @@ def _hash_width(part: Partition) -> int:
 
 
 class ProvisionedCeiling:
-    """Provisioned throughput of a table or index, with burst capacity."""
+    """The provisioned throughput of a table or index, with burst capacity."""
 
     cause: Cause = "ProvisionedThroughputExceeded"
 
@@ -258,7 +266,7 @@ class ProvisionedCeiling:
         return self._bucket.has(units, now)
 
     def take(self, units: float) -> None:
-        """Consume available units."""
+        """Consume units, which must be available."""
         self._bucket.take(units)
 
     def change(self, units_per_s: float, now: float) -> None:
@@ -280,12 +288,12 @@ class OnDemandCeiling:
         self._window_units = 0.0
 
     def admits(self, units: float, now: float) -> bool:
-        """Return True if the units are available, raising the limit first if possible."""
+        """Return True if the units are available. If the limit may rise, it is raised first."""
         self._follow_peak(now)
         return self._bucket.has(units, now)
 
     def take(self, units: float) -> None:
-        """Consume available units."""
+        """Consume units, which must be available."""
         self._bucket.take(units)
         self._window_units += units
 
@@ -305,5 +313,5 @@ class OnDemandCeiling:
             self._risen_at = now
 
     def partitions(self, kind: Kind) -> int:
-        """Return how many partitions the limit requires."""
+        """Return the number of partitions that the limit requires."""
         return math.ceil(self.units_per_s / PARTITION_UNITS[kind])

@@ -22,27 +22,33 @@ class Faults:
     """Settings of the faults to inject. All faults are off by default. Raises ValueError for an invalid setting."""
 
     seed: int = 0
-    """The seed of fault decisions. Runs with the same seed and the same calls get the same faults."""
+    """The seed of the random fault decisions. Runs with the same seed and the same calls get the same faults."""
     gsi_lag: float | tuple[float, float] = 0.0
-    """Seconds until a write is visible in global indexes, or the minimum and maximum of a random delay."""
+    """Seconds until a write is visible in global indexes, or the minimum and maximum number of seconds of a random
+    delay.
+    """
     stale_reads: float = 0.0
-    """Probability that an eventually consistent read sees an earlier state."""
+    """Probability that an eventually consistent read returns an earlier state of the data."""
     stale_s: float = 1.0
-    """Maximum age of the state that a stale read sees, in seconds."""
+    """Maximum age of the state that a stale read returns, in seconds."""
     throttle: bool = False
-    """Whether requests that exceed partition limits, or provisioned or on-demand capacity, are throttled."""
+    """Whether to throttle requests that exceed the limits of a partition, or the provisioned or on-demand capacity."""
     unprocessed: float = 0.0
-    """Probability for each key or write of a batch to stay unprocessed. At least one is always processed."""
+    """Probability that a key or write of a batch request stays unprocessed. At least one of them is always
+    processed.
+    """
     conflicts: float = 0.0
     """Probability that a write, or a read in a transaction, fails because of a conflict with another transaction."""
     internal_errors: float = 0.0
-    """Probability that a request fails with InternalServerError. Half of the failing writes are still applied."""
+    """Probability that a request fails with InternalServerError. Half of the failing writes are applied
+    nevertheless.
+    """
     duplicate_stream_records: float = 0.0
     """Probability that GetRecords delivers a record twice."""
     reorder_stream_records: float = 0.0
-    """Probability that GetRecords swaps a record with the next record, if they belong to different items."""
+    """Probability that GetRecords swaps a record with the next record, if the two records belong to different items."""
     ttl_delay: float = 0.0
-    """The number of seconds for which expired items remain."""
+    """The number of seconds for which expired items are kept, in addition to the engine's `ttl_delay_s`."""
 
     def __post_init__(self) -> None:
         for name in _PROBABILITIES:

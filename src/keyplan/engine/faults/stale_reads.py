@@ -1,9 +1,9 @@
 """Stale reads: eventually consistent reads that return slightly outdated rows.
 
-While an engine injects stale reads, the former content of each changed row is saved in `History`, with the time of the
-change, for the maximum staleness. A stale read chooses a time and sees each row as of that time, so it never sees a
-state that did not exist. The history is stored in memory and belongs to one engine. Writes of other processes are not
-in the history, so reads always see them at once.
+While an engine injects stale reads, `History` stores the former content of each changed row, with the time of the
+change, for the maximum staleness. A stale read chooses an earlier time and sees each row as of that time, so it never
+sees a state that did not exist. The history is kept in memory and belongs to one engine. It does not contain writes by
+other processes, so reads always see these writes immediately.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class _Former(NamedTuple):
 
 
 class History:
-    """Former contents of rows by tree and key, for `keep_s` seconds."""
+    """Former contents of rows, by tree and key, kept for `keep_s` seconds."""
 
     def __init__(self, keep_s: float) -> None:
         self._keep_s = keep_s
@@ -35,7 +35,7 @@ class History:
         self._order: deque[tuple[float, int, bytes]] = deque()
 
     def note(self, tree: Tree, key: bytes, former: Content | None, now: float) -> None:
-        """Record the former content of a row when it changes."""
+        """Record the former content of a row that is being changed."""
         with self._lock:
             self._rows.setdefault(tree.number, {}).setdefault(key, []).append(_Former(now, former))
             self._order.append((now, tree.number, key))
@@ -47,7 +47,7 @@ class History:
                     del self._rows[number][old_key]
 
     def at(self, tree: Tree, key: bytes, time_s: float, current: Content | None) -> Content | None:
-        """Return the content of a row at a time, given its current content."""
+        """Return the content of a row as of the time `time_s`, given its current content."""
         with self._lock:
             for changed_at, content in self._rows.get(tree.number, {}).get(key, ()):
                 if changed_at > time_s:
@@ -55,7 +55,7 @@ class History:
         return current
 
     def changed(self, tree: Tree, low: bytes, high: bytes | None, time_s: float) -> dict[bytes, Content | None]:
-        """Return the rows in a span that changed after a time, with their content as of that time."""
+        """Return the rows with low <= key < high that changed after `time_s`, with their content as of that time."""
         with self._lock:
             rows = self._rows.get(tree.number, {})
             found = {}
@@ -68,7 +68,7 @@ class History:
 
 
 class RecordedWriter:
-    """Writer of index trees that records former contents."""
+    """A writer of index entries that records the former content of each entry."""
 
     __slots__ = ("_history", "_now", "_transaction")
 
@@ -88,16 +88,16 @@ class RecordedWriter:
         self._transaction.delete(tree, key)
 
     def move(self, tree: Tree, old: bytes, new: bytes, size: int, body: bytes) -> None:
-        """Move a row to a new key. If no row exists under the old key, only the new one is written."""
+        """Move a row to a new key. If no row exists under the old key, only the new row is written."""
         self.delete(tree, old)
         self.put(tree, new, size, body)
 
 
 class SeenView:
-    """A view as seen by one call, in which rows may be stale and each read is reported.
+    """A read view for one call, in which rows may be stale and each read is reported.
 
-    `time_of` returns the time at which a tree is seen, or None for its current state. `report` is called with each row
-    that is read, with size 0 for a missing row.
+    `time_of` returns the time as of which a tree is read, or None for its current state. `report` is called with each
+    row that is read, and with size 0 for a missing row.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class SeenView:
         self._report = report
 
     def point(self, tree: Tree, key: bytes) -> Content | None:
-        """Return the size and body of the row with a key."""
+        """Return the size and body of the row with a key, or None."""
         content = self._view.point(tree, key)
         time_s = self._time_of(tree)
         if self._history is not None and time_s is not None:
@@ -124,7 +124,7 @@ class SeenView:
     def span(
         self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1
     ) -> Iterator[Row]:
-        """Yield rows with low <= key < high in key order. A `limit` of -1 means no limit."""
+        """Yield the rows with low <= key < high in key order. A `limit` of -1 means no limit."""
         self._report(tree, low, 0, True)
         time_s = self._time_of(tree)
         changed: dict[bytes, Content | None] = {}
@@ -143,40 +143,42 @@ class SeenView:
         return list(self.span(tree, low, high, reverse=reverse, limit=limit))
 
     def totals(self, tree: Tree, low: bytes | None = None, high: bytes | None = None) -> tuple[int, int]:
-        """Return the number of rows and the sum of their sizes, for the whole tree or a span."""
+        """Return the number of rows and the sum of their sizes in bytes, for a whole tree or for the keys low <= key <
+        high.
+        """
         return self._view.totals(tree, low, high)
 
     def count_part(self, tree: Tree, last: int) -> tuple[int, int, int, bool]:
-        """Count some rows after a row number."""
+        """Count some of the rows after the row number `last`. `StoreView.count_part` documents the result."""
         return self._view.count_part(tree, last)
 
     def newest(self, tree: Tree) -> int:
-        """Return the highest row number."""
+        """Return the highest row number, or 0 for an empty tree."""
         return self._view.newest(tree)
 
     def records(self, log: Log, shard: int, sequence: int, limit: int) -> list[tuple[int, float, bytes]]:
-        """Return records of a shard, starting at a sequence."""
+        """Return records of a shard, starting at a sequence number, as (sequence, written at, body)."""
         return self._view.records(log, shard, sequence, limit)
 
     def bounds(self, log: Log, shard: int) -> tuple[int | None, int | None]:
-        """Return the first and last sequence of a shard that still exist."""
+        """Return the first and last sequence number of the existing records of a shard."""
         return self._view.bounds(log, shard)
 
     def document(self, name: str) -> bytes | None:
-        """Return a named document."""
+        """Return the stored document with this name, or None."""
         return self._view.document(name)
 
     def documents(self, prefix: str) -> list[tuple[str, bytes]]:
-        """Return all documents whose name starts with the prefix, by name."""
+        """Return all documents whose name starts with the prefix, sorted by name."""
         return self._view.documents(prefix)
 
     def sequence(self, name: str) -> int:
-        """Return the value of a named sequence."""
+        """Return the value of a named sequence, or 0 before its first use."""
         return self._view.sequence(name)
 
 
 def _merged(rows: Iterator[Row], changed: dict[bytes, Content | None], *, reverse: bool) -> Iterator[Row]:
-    """Yield rows in key order, replacing changed rows by their former content."""
+    """Yield rows in key order, in which changed rows have their former content."""
     former = sorted(((key, content) for key, content in changed.items() if content is not None), reverse=reverse)
     at = 0
     for row in rows:

@@ -1,12 +1,12 @@
-"""Throttling: the partition model for the tables and indexes of an engine, and the capacity that calls are charged.
+"""Throttling: the partition model for the tables and indexes of an engine, and the capacity that calls consume.
 
-A write must fit the capacity of its table and of every global index that it changes, or it has no effect. Local indexes
-share the partitions of their table: an entry's key starts with the partition key of its item, and in such tables, rows
-with the same partition key are never separated. The model is kept in memory. After a database is reopened, the number
-of partitions is derived from the table settings.
+A write must fit the capacity of its table and of every global index that it changes. Otherwise the write is rejected
+and consumes no capacity. Local indexes share the partitions of their table: an entry's key starts with the partition
+key of its item, and a table with local indexes keeps rows with the same partition key in one partition. The model is
+kept in memory. After a database is reopened, the number of partitions is derived from the table settings.
 
-A single item is charged when it is read. The sizes of the rows of a Query or Scan are summed and rounded once, at the
-end, and each partition is charged for its share of the bytes.
+Capacity for a single item is consumed when the item is read. For a Query or Scan, the row sizes are added up and
+rounded once, at the end, and each partition is charged for its share of the bytes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SETTINGS: dict[Kind, tuple[str, str]] = {
 
 
 class CapacityCharge(NamedTuple):
-    """Capacity units that a request needs from the partition of a key."""
+    """Capacity units that a request consumes from the partition that contains a key."""
 
     resource: ThrottledResource
     kind: Kind
@@ -45,7 +45,7 @@ class CapacityCharge(NamedTuple):
 
 
 class ThrottledResource:
-    """A table or global index with its partitions and limits."""
+    """A table or global index with its partitions and throughput limits."""
 
     def __init__(self, table: Table, index: Index | None, source: random.Random) -> None:
         self.index = index
@@ -72,7 +72,7 @@ class ThrottledResource:
             self._configure(now)
 
     def refusal(self, charge: CapacityCharge, now: float) -> Cause | None:
-        """Return the reason why the units are not available, or None if they are available."""
+        """Return the reason why the units of a charge are not available, or None if they are available."""
         ceiling = self.ceilings[charge.kind]
         if not ceiling.admits(charge.units, now):
             return ceiling.cause
@@ -93,7 +93,7 @@ class ThrottledResource:
             self._maxima[charge.kind].take(charge.units)
 
     def error(self, kind: Kind, cause: Cause) -> ServiceError:
-        """Return the error that the service returns for a cause."""
+        """Return the error that DynamoDB would return when it throttles a request of this kind for this cause."""
         described = self._described()
         resource = "Table" if self.index is None else "Index"
         arn = described["TableArn"] if self.index is None else described["IndexArn"]
@@ -152,17 +152,17 @@ class ThrottledResource:
 
 
 class Throttle:
-    """The throughput model of all tables and indexes."""
+    """The throughput model of all tables and indexes of an engine."""
 
     def __init__(self, source: random.Random, known: Callable[[], list[Table]]) -> None:
-        """Create the model for the existing tables."""
+        """Create a model. `source` selects the keys that are sampled, and `known` returns the existing tables."""
         self._random = source
         self._known = known
         self._lock = threading.Lock()
         self._resources: dict[int, ThrottledResource] = {}
 
     def resource(self, table: Table, index: Index | None, now: float) -> ThrottledResource:
-        """Return the throughput model of a table or global index. A local index shares its table's model."""
+        """Return the throughput model of a table or global index. A local index shares the model of its table."""
         if index is not None and not index.is_global:
             index = None
         tree = table.tree if index is None else index.tree
@@ -174,7 +174,7 @@ class Throttle:
         return resource
 
     def _forget_gone(self) -> None:
-        """Forget dropped tables and indexes. Tree numbers are never reused."""
+        """Remove dropped tables and indexes from the model. Their tree numbers are never reused."""
         there: set[int] = set()
         for table in self._known():
             there |= {table.tree.number, *(index.tree.number for index in table.indexes.values())}
@@ -183,7 +183,7 @@ class Throttle:
     def write(
         self, table: Table, key: bytes, old: Version | None, new: Version | None, *, factor: int, now: float
     ) -> None:
-        """Charge a write to its table and indexes.
+        """Consume the capacity of a write from its table and indexes, or raise an error if it is not available.
 
         Raises ProvisionedThroughputExceededError or ThrottlingError. `factor` is 2 in a transaction and applies to the
         table only.
@@ -197,14 +197,18 @@ class Throttle:
             self._charge(charges, now)
 
     def read(self, table: Table, index: Index | None, key: bytes, read_units: float, now: float) -> None:
-        """Charge a read. Raises ProvisionedThroughputExceededError or ThrottlingError."""
+        """Consume the capacity of a read, or raise an error if it is not available.
+
+        Raises ProvisionedThroughputExceededError or ThrottlingError.
+        """
         with self._lock:
             self._charge([CapacityCharge(self.resource(table, index, now), "Read", key, read_units)], now)
 
     def read_page(self, table: Table, index: Index | None, rows: Sequence[tuple[bytes, float]], now: float) -> None:
-        """Charge the rows of a page, either all or none of them.
+        """Consume the capacity of all rows of a page, or raise an error and consume nothing.
 
-        Raises ProvisionedThroughputExceededError or ThrottlingError.
+        `rows` contains the key and the read units of each row. Raises ProvisionedThroughputExceededError or
+        ThrottlingError.
         """
         with self._lock:
             resource = self.resource(table, index, now)
@@ -243,7 +247,7 @@ def _entry_charges(
 
 
 def _entry(index: Index, key: bytes, version: Version | None) -> tuple[bytes, int, bytes] | None:
-    """Return the key, size and body of the index entry for a version of an item, or None."""
+    """Return the key, size and body of an item version's index entry, or None if the version has no entry."""
     entry_key = index.key.entry(version.item, key) if version is not None else None
     if version is None or entry_key is None:
         return None
@@ -254,17 +258,17 @@ _TRANSACTIONS = frozenset(("TransactGetItems", "TransactWriteItems", "ExecuteTra
 
 
 class MeteredCall:
-    """A call of a data operation whose consumed capacity is measured."""
+    """A call of a data operation, with the reads whose capacity it consumes."""
 
     __slots__ = ("_places", "_request", "_skipped", "_spans", "_time_s", "operation", "points")
 
     def __init__(
         self, operation: str, request: dict[str, Any], time_s: float | None, skipped: frozenset[int] = frozenset()
     ) -> None:
-        """Start a call.
+        """Create a call with no reads yet.
 
-        Eventually consistent reads return the data as of `time_s`.
-        `skipped` contains the positions of reads that are left unprocessed.
+        Eventually consistent reads return the data as of `time_s`, or the current data if it is None. `skipped`
+        contains the positions of the reads of a batch that are left unprocessed.
         """
         self.operation = operation
         self._skipped = skipped
@@ -277,25 +281,27 @@ class MeteredCall:
 
     @property
     def factor(self) -> int:
-        """Return the factor by which the call multiplies capacity units, such as 2 for transactions."""
+        """Return the factor by which capacity units are multiplied: 2 for transactions, otherwise 1."""
         return units.TRANSACTIONAL if self.operation in _TRANSACTIONS else 1
 
     def learn(self, tables: Iterable[Table]) -> None:
-        """Record the table or index that each tree belongs to."""
+        """Record which table or index is stored in each tree."""
         for table in tables:
             self._places[table.tree.number] = (table, None)
             for index in table.indexes.values():
                 self._places[index.tree.number] = (table, index)
 
     def time_of(self, tree: Tree) -> float | None:
-        """Return the time at which a tree is seen, or None for its current state."""
+        """Return the time as of which a tree is read, or None for its current state."""
         place = self._places.get(tree.number)
         return None if place is None or self._consistent(*place) else self._time_s
 
     def note(self, throttle: Throttle | None, tree: Tree, key: bytes, size: int, now: float, *, spanned: bool) -> None:
-        """Record a row that was read.
+        """Record a row that was read. `spanned` is True for rows of a Query or Scan, which `charge_spans` charges
+        together.
 
-        Raises ProvisionedThroughputExceededError or ThrottlingError if the row is a single item.
+        The capacity for a single item is consumed immediately. Raises ProvisionedThroughputExceededError or
+        ThrottlingError.
         """
         place = self._places.get(tree.number)
         if place is None:
@@ -312,7 +318,7 @@ class MeteredCall:
         throttle.read(*place, key, read_units, now)
 
     def charge_spans(self, throttle: Throttle, now: float) -> None:
-        """Charge the rows of a page. Raises ProvisionedThroughputExceededError or ThrottlingError."""
+        """Consume the capacity of all rows of a page. Raises ProvisionedThroughputExceededError or ThrottlingError."""
         for number, rows in self._spans.items():
             table, index = place = self._places[number]
             total = sum(size for _, size in rows)

@@ -1,7 +1,7 @@
 """Actions on one item, used by both single-item operations and transactions.
 
-An action is built from its part of a request and validated without the table. `locate` then finds its key in the table,
-and `outcome` computes the new version of the stored item.
+An action is created from its part of a request and validated without access to the table. `locate` then determines the
+item's key in the table, and `outcome` computes the new version of the stored item.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from keyplan.errors import ValidationError
 
 
 class ItemPut(NamedTuple):
-    """An action that creates an item or replaces it as a whole."""
+    """An action that creates an item or replaces the whole item."""
 
     guard: WriteCondition | None
     new: versions.Version
@@ -36,35 +36,39 @@ class ItemPut(NamedTuple):
 
     @property
     def payload(self) -> int:
-        """Return the size of the request's item in bytes."""
+        """Return the size in bytes of the item in the request."""
         return self.new.size
 
     def locate(self, table: Table) -> bytes:
-        """Return the stored key. Raises ValidationError if the item is invalid for the table or its indexes."""
+        """Return the stored form of the item's key. Raises ValidationError if the table or its indexes do not allow the
+        item.
+        """
         key = table.key.of_item(self.new.item)
         if table.indexes:
             writes.check_index_keys(table, self.new.item)
         return key
 
     def outcome(self, _table: Table, _old: versions.Version | None) -> versions.Version | None:
-        """Return the item in the request."""
+        """Return the version of the item in the request."""
         return self.new
 
 
 class ItemUpdate(NamedTuple):
-    """An action that changes attributes of an item, or creates it."""
+    """An action that changes attributes of an item or creates the item."""
 
     key: Item
     update: CompiledUpdate | None
     guard: WriteCondition | None
     values: Item | None
     payload: int
-    """Size of the key and the values of the request."""
+    """Size in bytes of the key and the expression values in the request."""
     too_deep: str = messages.NESTING
-    """The error message for a document that the update would nest too deeply."""
+    """The error message for an update whose result would exceed the nesting limit of documents."""
 
     def locate(self, table: Table) -> bytes:
-        """Return the stored key. Raises ValidationError if the key is invalid or would change."""
+        """Return the stored form of the key. Raises ValidationError if the key is invalid or the update would change
+        it.
+        """
         key = table.key.of_key(self.key)
         if self.update is not None:
             for name in table.key.names:
@@ -76,14 +80,16 @@ class ItemUpdate(NamedTuple):
         return key
 
     def check_charge(self) -> None:
-        """Raise ValidationError if an expression writes more than an item can contain, even if the result is small."""
+        """Raise ValidationError if an expression writes more data than an item can contain, even if the result is
+        small.
+        """
         if self.update is not None and self.update.charge.exceeds(limits.ITEM_BYTES, self.values or {}):
             raise ValidationError(messages.UPDATED_ITEM_TOO_LARGE)
 
     def outcome(self, table: Table, old: versions.Version | None) -> versions.Version | None:
         """Return the item after the update. Raises ValidationError if the result is invalid.
 
-        If the item does not exist and the update only removes attributes, nothing is created and None is returned.
+        If the item does not exist and the update only removes attributes, no item is created and None is returned.
         """
         item = old.item if old is not None else dict(self.key)
         changed: frozenset[str] = frozenset()
@@ -108,19 +114,19 @@ class ItemUpdate(NamedTuple):
 
 
 class ItemDelete(NamedTuple):
-    """An action that removes an item."""
+    """An action that deletes an item."""
 
     key: Item
     guard: WriteCondition | None
     payload: int
-    """Size of the key and the values of the request."""
+    """Size in bytes of the key and the expression values in the request."""
 
     def locate(self, table: Table) -> bytes:
-        """Return the stored key. Raises ValidationError if the key is invalid for the table."""
+        """Return the stored form of the key. Raises ValidationError if the key is invalid for the table."""
         return table.key.of_key(self.key)
 
     def outcome(self, _table: Table, _old: versions.Version | None) -> versions.Version | None:
-        """Return None, because the item no longer exists."""
+        """Return None, because the item does not exist after the action."""
         return None
 
 
@@ -130,10 +136,10 @@ class ItemCheck(NamedTuple):
     key: Item
     guard: WriteCondition | None
     payload: int
-    """Size of the key and the values of the request."""
+    """Size in bytes of the key and the expression values in the request."""
 
     def locate(self, table: Table) -> bytes:
-        """Return the stored key. Raises ValidationError if the key is invalid for the table."""
+        """Return the stored form of the key. Raises ValidationError if the key is invalid for the table."""
         return table.key.of_key(self.key)
 
     def outcome(self, _table: Table, old: versions.Version | None) -> versions.Version | None:
@@ -145,7 +151,9 @@ Action: TypeAlias = ItemPut | ItemUpdate | ItemDelete | ItemCheck
 
 
 def put(request: dict[str, Any], form: Form) -> ItemPut:
-    """Return a put action. Raises ValidationError for invalid values, size or condition, in this order."""
+    """Return a put action. Raises ValidationError for invalid values, an oversized item or an invalid condition, in
+    this order.
+    """
     new = versions.given(request["Item"], wire=form.wire)
     return ItemPut(write_guard(request, form), new)
 
@@ -158,7 +166,7 @@ def delete(request: dict[str, Any], form: Form) -> ItemDelete:
 
 
 def condition_check(request: dict[str, Any], form: Form) -> ItemCheck:
-    """Return a condition check action. Parameters and errors are the same as for `delete`."""
+    """Return a condition check action. The parameters and errors are the same as those of `delete`."""
     return ItemCheck(*delete(request, form))
 
 
@@ -172,7 +180,7 @@ def update(request: dict[str, Any], form: Form) -> ItemUpdate:
 
 
 def update_of(measured_key: tuple[Item, int], request: dict[str, Any], form: Form) -> ItemUpdate:
-    """Return an update action for a key that is already canonical and measured."""
+    """Return an update action for a key in canonical form whose size is already known."""
     key, key_bytes = measured_key
     text = request.get("UpdateExpression")
     condition_text = request.get("ConditionExpression")

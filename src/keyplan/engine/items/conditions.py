@@ -1,4 +1,4 @@
-"""Compiled conditions of requests, with values in canonical form."""
+"""Conditions of write requests, compiled with their values in canonical form."""
 
 from __future__ import annotations
 
@@ -24,13 +24,17 @@ _NOTHING: Item = {}
 
 
 class WriteCondition(NamedTuple):
-    """A condition with the values of its placeholders."""
+    """A compiled condition and the values of its placeholders."""
 
     condition: CompiledCondition
     values: Item
 
     def require(self, item: Item | None, form: Form, returned: str | None) -> None:
-        """Raise ConditionalCheckFailedError unless the item, or its absence, satisfies the condition."""
+        """Raise ConditionalCheckFailedError unless the item satisfies the condition. `item` is None if it does not
+        exist.
+
+        If `returned` is "ALL_OLD", the error contains the item.
+        """
         if self.condition.test(item if item is not None else _NOTHING, self.values):
             return
         if returned == "ALL_OLD" and item is not None:
@@ -39,18 +43,24 @@ class WriteCondition(NamedTuple):
 
 
 def request_values(request: dict[str, Any], form: Form) -> Item | None:
-    """Return the ExpressionAttributeValues of the request in canonical form."""
+    """Return the request's ExpressionAttributeValues in canonical form, or None if the request has none."""
     return measured_values(request, form)[0]
 
 
 def measured_values(request: dict[str, Any], form: Form) -> tuple[Item | None, int]:
-    """Return the canonical ExpressionAttributeValues and their size, or 0 if there are none."""
+    """Return the request's ExpressionAttributeValues in canonical form and their size in bytes.
+
+    If the request has none, return None and 0.
+    """
     given = request.get("ExpressionAttributeValues")
     return (None, 0) if given is None else normalise_item(given, wire=form.wire)
 
 
 def request_values_older(request: dict[str, Any], form: Form) -> Item | None:
-    """Return canonical values for operations whose older validation names the placeholder in error messages."""
+    """Return the request's canonical values, for operations whose error messages name the invalid placeholder.
+
+    These operations use older validation code of DynamoDB.
+    """
     given = request.get("ExpressionAttributeValues")
     if given is None:
         return None
@@ -66,12 +76,15 @@ def request_values_older(request: dict[str, Any], form: Form) -> Item | None:
 
 
 def older_wording(error: ValidationError) -> str:
-    """Return an error's message in the wording of the older validation."""
+    """Return an error's message in the wording of DynamoDB's older validation code."""
     return error.older if isinstance(error, InvalidValueError) else error.message
 
 
 def write_guard(request: dict[str, Any], form: Form) -> WriteCondition | None:
-    """Return the condition of a PutItem or DeleteItem request, which has no other expression."""
+    """Return the condition of a PutItem or DeleteItem request, or None if the request has no condition.
+
+    The condition is the only expression in these requests.
+    """
     text = request.get("ConditionExpression")
     if text is None:
         expected = request.get("Expected")
@@ -88,7 +101,7 @@ def write_guard(request: dict[str, Any], form: Form) -> WriteCondition | None:
 
 
 def normalised(parameters: dict[str, Any], form: Form) -> dict[str, Any]:
-    """Return legacy parameters (Expected, filters, KeyConditions, AttributeUpdates) with canonical values."""
+    """Return legacy parameters (Expected, filters, KeyConditions, AttributeUpdates) with values in canonical form."""
     check_attribute_names(parameters)
     return {name: _normalised(given, form) for name, given in parameters.items()}
 

@@ -1,6 +1,7 @@
-"""Time to live, which determines when items expire.
+"""Time to live (TTL), which determines when items expire.
 
-The TTL attribute counts only if it is a Number, which contains epoch seconds. `sweep` removes expired items.
+An item expires only if its TTL attribute is a Number, which is interpreted as epoch seconds. `sweep` deletes expired
+items.
 
 Source: developer guide, "Using time to live (TTL)".
 """
@@ -17,7 +18,7 @@ _LATEST = (1 << (8 * _TIME_BYTES)) - 1
 
 
 def expires_at(expiry: Expiry, item: Item | None) -> int | None:
-    """Return the expiry time of an item in whole epoch seconds, or None."""
+    """Return the expiry time of an item in whole epoch seconds, or None if the item does not expire."""
     value = item.get(expiry.attribute) if item is not None else None
     text = value.get("N") if value is not None else None
     if text is None:
@@ -27,22 +28,22 @@ def expires_at(expiry: Expiry, item: Item | None) -> int | None:
 
 
 def expiry_key(at: int, key: bytes) -> bytes:
-    """Return the stored key of an expiry entry, which consists of the time and the item's key."""
+    """Return the stored key of an expiry entry, which consists of the expiry time and the item's key."""
     return at.to_bytes(_TIME_BYTES, "big") + key
 
 
 def key_time(stored: bytes) -> tuple[int, bytes]:
-    """Return the time and the item's key from the stored key of an expiry entry."""
+    """Split the stored key of an expiry entry into the expiry time and the item's key."""
     return int.from_bytes(stored[:_TIME_BYTES], "big"), stored[_TIME_BYTES:]
 
 
 def span(low: int, high: int) -> tuple[bytes, bytes]:
-    """Return the span of expiry entries with low <= time < high."""
+    """Return the stored keys between which expiry entries with low <= time < high lie."""
     return low.to_bytes(_TIME_BYTES, "big"), high.to_bytes(_TIME_BYTES, "big")
 
 
 def change(transaction: Transaction, expiry: Expiry, key: bytes, old: Item | None, new: Item | None) -> None:
-    """Update the tree of expiry entries for a change to an item."""
+    """Update the stored expiry entries after a change to an item."""
     old_at, new_at = expires_at(expiry, old), expires_at(expiry, new)
     if old_at == new_at:
         return

@@ -1,4 +1,4 @@
-"""Keys of items and index entries, validated against their schema and encoded as bytes."""
+"""Keys of items and index entries, validated against their key schema and encoded as bytes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from keyplan.errors import ValidationError
 
 
 class EmptyKeyError(ValidationError):
-    """Raised for an empty string or binary key.
+    """Raised if a key value is an empty string or empty binary value.
 
     In a transaction, this error rejects the whole request, while other invalid keys cancel the transaction.
     """
 
 
 class KeyAttribute(NamedTuple):
-    """The name and type (S, N or B) of a key attribute."""
+    """The name of a key attribute and its type (S, N or B)."""
 
     name: str
     kind: str
@@ -30,24 +30,26 @@ class KeyAttribute(NamedTuple):
 
 @dataclass(frozen=True)
 class KeySchema:
-    """The partition and sort attributes of a table or index. An index can have several attributes of each kind."""
+    """The partition key and sort key attributes of a table or index. An index can have several attributes
+    of each kind.
+    """
 
     partition: tuple[KeyAttribute, ...]
     sort: tuple[KeyAttribute, ...]
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Return all key attributes, starting with the partition key."""
+        """Return the names of all key attributes, starting with the partition key."""
         return tuple(attribute.name for attribute in (*self.partition, *self.sort))
 
     @cached_property
     def roles(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the names of the partition attributes and the names of the sort attributes."""
+        """Return the names of the partition key attributes and the names of the sort key attributes."""
         return tuple(each.name for each in self.partition), tuple(each.name for each in self.sort)
 
 
 class PrimaryKey:
-    """The key of a table, with one partition attribute and at most one sort attribute."""
+    """The key of a table, with one partition key attribute and at most one sort key attribute."""
 
     __slots__ = ("_count", "_partition", "_partition_kind", "_sort", "_sort_kind", "names", "schema")
 
@@ -60,7 +62,8 @@ class PrimaryKey:
         self._count = len(self.names)
 
     def of_key(self, key: Item) -> bytes:
-        """Return the stored bytes of a canonical Key. Raises ValidationError if it does not match the schema.
+        """Return the stored form of a Key in canonical form. Raises ValidationError if the key does not match the
+        schema.
 
         Invalid key values are reported before extra attributes.
         """
@@ -86,7 +89,10 @@ class PrimaryKey:
         return stored
 
     def of_item(self, item: Item) -> bytes:
-        """Return the stored bytes of the key in a canonical item. Raises ValidationError like PutItem."""
+        """Return the stored form of the key of an item. The item must be in canonical form.
+
+        Raises ValidationError if a key attribute is missing or invalid.
+        """
         try:
             content = item[self._partition][self._partition_kind]
             if self._sort is None:
@@ -105,7 +111,7 @@ class PrimaryKey:
 
 
 def partition_bytes_of(stored_key: bytes) -> bytes:
-    """Return the partition part of a stored key, which is the same for all items of a collection."""
+    """Return the partition key part of a stored key, which is the same for all items of an item collection."""
     return stored_key[: 6 + int.from_bytes(stored_key[4:6], "big")]
 
 
@@ -140,7 +146,9 @@ _SURELY_SHORT = limits.SORT_KEY_BYTES // 4 // limits.KEY_ATTRIBUTES_PER_ROLE
 
 
 class IndexKey:
-    """The key of an index, which determines the position of an item's entry, if the item has an entry."""
+    """The key of an index, which determines whether an item has an index entry and under which key the
+    entry is stored.
+    """
 
     __slots__ = ("_all", "_is_global", "index", "schema")
 
@@ -151,13 +159,17 @@ class IndexKey:
         self._all = (*schema.partition, *schema.sort)
 
     def check_type(self, name: str, given: str) -> None:
-        """Raise ValidationError if the attribute is a key attribute with another type."""
+        """Raise ValidationError if the named attribute is a key attribute of the index and must have a
+        different type.
+        """
         for key_name, kind in self._all:
             if key_name == name and kind != given:
                 raise ValidationError(messages.index_key_type(name, kind, given, self.index))
 
     def check(self, item: Item, *, updated: bool = False) -> None:
-        """Raise ValidationError if an index key attribute of the item has an invalid type or size."""
+        """Raise ValidationError if an index key attribute of the item has an invalid type, or its value is empty or too
+        long.
+        """
         longest = 0
         for name, kind in self._all:
             value = item.get(name)
@@ -178,7 +190,7 @@ class IndexKey:
             raise ValidationError(fault)
 
     def _size_fault(self, item: Item) -> str | None:
-        """Return an error message for a value that is too long for a key."""
+        """Return an error message if a key attribute's value is too long, or None."""
         partition = sum(attribute.value_bytes(item[name]) for name, _ in self.schema.partition if name in item)
         if partition > limits.PARTITION_KEY_BYTES:
             return messages.PARTITION_KEY_TOO_LONG
@@ -186,26 +198,26 @@ class IndexKey:
         return messages.SORT_KEY_TOO_LONG if sort > limits.SORT_KEY_BYTES else None
 
     def same(self, left: Item, right: Item) -> bool:
-        """Return True if two versions of an item have the same index key attributes."""
+        """Return True if two versions of an item have the same values for the index key attributes."""
         for name, _ in self._all:  # noqa: SIM110 - a generator costs more than it compares
             if left.get(name) != right.get(name):
                 return False
         return True
 
     def entry(self, item: Item, table_key: bytes) -> bytes | None:
-        """Return the stored key of the item's entry, or None if a key attribute is missing (sparse index)."""
+        """Return the stored key of the item's index entry, or None if a key attribute is missing (sparse index)."""
         place = self.place(item)
         return None if place is None else place + self.end(table_key)
 
     def end(self, table_key: bytes) -> bytes:
-        """Return the suffix of the stored keys of an item's entries.
+        """Return the last part of the stored key of an item's index entry, which identifies the item.
 
-        Entries of a global index with the same key are sorted by a hash of the complete item keys.
+        Entries of a global index with the same key are sorted by a hash of the item's primary key.
         """
         return tie_hash(table_key) + table_key if self._is_global else table_key
 
     def place(self, item: Item) -> bytes | None:
-        """Return the prefix of the stored key of the item's entry, or None if a key attribute is missing.
+        """Return the first part of the stored key of the item's index entry, or None if a key attribute is missing.
 
         An attribute that was written before the index was created may have the wrong type, be empty or be too long. It
         then counts as missing.
@@ -228,7 +240,7 @@ class IndexKey:
         return prefix
 
     def prefix(self, partition: list[AttributeValue] | tuple[AttributeValue, ...]) -> bytes:
-        """Return the prefix of the entries with a partition key value."""
+        """Return the common prefix of the stored keys of all index entries with this partition key."""
         if len(partition) == 1:
             ((kind, content),) = partition[0].items()
             return partition_prefix(scalar_key(kind, content))
@@ -236,5 +248,7 @@ class IndexKey:
 
     @staticmethod
     def sort_bytes(values: list[AttributeValue] | tuple[AttributeValue, ...]) -> bytes:
-        """Return the sort part of an entry's key, or its start if only leading attributes are given."""
+        """Return the sort key part of a stored index key, or the start of that part if only leading attributes are
+        given.
+        """
         return b"".join(escaped(scalar_key(*next(iter(value.items())))) for value in values)

@@ -1,9 +1,9 @@
-"""Pages of Query and Scan: the rows of one span, filtered, projected and counted as in the service.
+"""Pages of Query and Scan: the rows in a range of keys, filtered, projected and counted as in DynamoDB.
 
-Limit counts rows before the filter. A page evaluates up to 1 MB and ends with the row that exceeds it. If a page ends
-because of Limit or size, it returns the key of its last row, whether or not more rows follow. The cost of a page is the
-sum of the row sizes, rounded once. Stored bodies are returned unchanged unless a projection is applied. If the bytes of
-a row show that it does not match the filter, the row is counted without decoding.
+Limit counts rows before the filter. A page evaluates up to 1 MB and ends with the row that exceeds this size. If a page
+ends because of Limit or size, its response contains the key of its last row, whether or not more rows follow. The cost
+of a page is the sum of the row sizes, rounded once. Stored bodies are returned unchanged unless a projection is
+applied. If the bytes of a row show that the row does not match the filter, the row is counted but not decoded.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SMALL_LIMIT = 100  # pages with at most this Limit are fetched at once: up to 40
 
 @dataclass(slots=True)
 class PageRequest:
-    """The rows to read, and how to filter and project them."""
+    """The range of rows to read, and how to filter and project the rows."""
 
     table: Table
     index: Index | None
@@ -39,31 +39,31 @@ class PageRequest:
     consistent: bool = False
     test: Callable[[Item], bool] | None = None
     traces: tuple[bytes, ...] = ()
-    """Byte strings in the stored body of every item that passes the test."""
+    """Byte strings that the stored body of every matching item contains. Bodies without them need not be decoded."""
     project: Callable[[Item], Item] | None = None
     count_only: bool = False
     fetch: bool = False
-    """Whether a local index must fetch the whole item from the table."""
+    """Whether a query of a local index must fetch whole items from the table."""
 
 
 @dataclass(slots=True)
 class ItemPage:
-    """The rows that were read."""
+    """The items and totals of one page of a Query or Scan."""
 
     scanned: int = 0
     evaluated_bytes: int = 0
     fetched_units: float = 0.0
     last: bytes | None = None
-    """The body of the row at which the page was full, or None if the span ended first."""
+    """The body of the last row if the page is full, or None if all rows of the range were read."""
     bodies: list[bytes] = field(default_factory=list)
     """Stored bodies of the returned items; empty if a projection is applied."""
     items: list[Item] = field(default_factory=list)
-    """The returned items that had to be decoded."""
+    """The returned items, if they had to be decoded."""
     count: int = 0
 
 
 def read(database: Database, reading: PageRequest) -> ItemPage:
-    """Read one page."""
+    """Read and return one page."""
     if reading.fetch:
         with database.snapshot() as view:
             return _page(reading, view)
@@ -92,7 +92,7 @@ def _page(reading: PageRequest, view: StoreView) -> ItemPage:
 
 
 def _evaluated_at_once(page: ItemPage, rows: list[Row], limit: int, traces: tuple[bytes, ...]) -> Iterable[bytes]:
-    """Yield the matching bodies from rows in memory, processing all rows together if they fit in one page."""
+    """Return the bodies of the matching rows in memory, processing all rows together if they fit in one page."""
     total = sum([size for _, size, _ in rows])
     if total >= limits.PAGE_BYTES:
         return _evaluated(page, rows, limit, traces)
@@ -107,9 +107,9 @@ def _evaluated_at_once(page: ItemPage, rows: list[Row], limit: int, traces: tupl
 
 
 def _evaluated(page: ItemPage, rows: Iterable[Row], limit: int | None, traces: tuple[bytes, ...]) -> Iterator[bytes]:
-    """Yield the bodies that contain all of `traces`, and count all rows of the page.
+    """Yield the bodies that contain all byte strings in `traces`, and count all rows of the page.
 
-    Searching for bytes takes a fraction of the time of decoding. In bodies of up to a few kilobytes, a search from the
+    Searching a body for bytes is much faster than decoding it. In bodies of up to a few kilobytes, a search from the
     end is faster. A damaged body is detected when it is decoded.
     """
     total = scanned = 0
@@ -132,7 +132,7 @@ def _evaluated(page: ItemPage, rows: Iterable[Row], limit: int | None, traces: t
 
 
 def _fetched(page: ItemPage, entries: Iterable[bytes], reading: PageRequest, view: StoreView) -> Iterator[bytes]:
-    """Yield the bodies of the items that local index entries refer to."""
+    """Yield the bodies of the table items to which local index entries refer."""
     table = reading.table
     for entry in entries:
         row = view.point(table.tree, table.key.of_item(encoding.decode(entry)))
@@ -150,7 +150,7 @@ def _keep_all(page: ItemPage, bodies: Iterable[bytes], reading: PageRequest) -> 
 
 
 def _keep_some(page: ItemPage, bodies: Iterable[bytes], reading: PageRequest) -> None:
-    """Filter and project items, and add them to the page."""
+    """Filter and project the items in `bodies`, and add the resulting items to the page."""
     test, project, count_only = reading.test, reading.project, reading.count_only
     for body in bodies:
         item = encoding.decode(body)
@@ -167,7 +167,7 @@ def _keep_some(page: ItemPage, bodies: Iterable[bytes], reading: PageRequest) ->
 
 
 def answer(reading: PageRequest, page: ItemPage, form: Form, request: dict[str, Any]) -> dict[str, Any]:
-    """Return the response of a Query or Scan."""
+    """Return the response of a Query or Scan for a page."""
     detail = request.get("ReturnConsumedCapacity") or "NONE"
     response: dict[str, Any] = {"Count": page.count, "ScannedCount": page.scanned}
     if not reading.count_only:
@@ -188,7 +188,7 @@ def last_key(reading: PageRequest, item: Item) -> Item:
 
 
 def receipt(reading: PageRequest, page: ItemPage) -> Receipt:
-    """Return the capacity that the page consumed."""
+    """Return the capacity that reading the page consumed."""
     receipt = Receipt()
     read_units = units.read_units(page.evaluated_bytes, consistent=reading.consistent)
     if reading.index is None:

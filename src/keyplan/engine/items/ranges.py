@@ -1,4 +1,4 @@
-"""Spans of stored keys, selected by a key condition, a scan segment and a start key."""
+"""Ranges of stored keys, selected by a key condition, a scan segment and a start key."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from keyplan.errors import ValidationError
 
 
 class Span(NamedTuple):
-    """Stored keys with `low` <= key < `high`. None means unbounded."""
+    """A range of stored keys, `low` <= key < `high`. A `high` of None means no upper bound."""
 
     low: bytes
     high: bytes | None
 
     def after(self, key: bytes, *, reverse: bool) -> Span:
-        """Return the part of the span after a key, in reading order."""
+        """Return the part of the range that follows a key in reading order."""
         if reverse:
             return Span(self.low, key if self.high is None else min(self.high, key))
         return Span(max(self.low, _next(key)), self.high)
 
     def holds(self, key: bytes) -> bool:
-        """Return True if the span contains a key."""
+        """Return True if the range contains the key."""
         return self.low <= key and (self.high is None or key < self.high)
 
 
@@ -47,13 +47,15 @@ def key_schema(table: Table, index: Index | None) -> KeySchema:
 
 
 def partition_span(index: Index | None, partition: tuple[AttributeValue, ...]) -> Span:
-    """Return the span of all keys with a partition key value."""
+    """Return the range of all stored keys with this partition key."""
     prefix = _prefix(index, partition)
     return Span(prefix, successor(prefix))
 
 
 def condition_span(index: Index | None, selected: KeyRange) -> Span:
-    """Return the span of a key condition. Raises ValidationError if a value is too long for its key."""
+    """Return the range of stored keys that a key condition selects. Raises ValidationError if a value is too long for
+    its key.
+    """
     prefix = _prefix(index, selected.partition)
     if index is not None:
         prefix += IndexKey.sort_bytes(selected.sort_equals)
@@ -84,7 +86,7 @@ def condition_span(index: Index | None, selected: KeyRange) -> Span:
 
 
 def _sort_parts(selected: KeyRange) -> list[bytes]:
-    """Return the values in the condition on the last sort key attribute."""
+    """Return the stored forms of the values in the condition on the last sort key attribute."""
     parts = [scalar_key(*next(iter(value.items()))) for value in selected.sort_values]
     if sum(map(value_bytes, selected.sort_equals)) + max(map(len, parts)) > limits.SORT_KEY_BYTES:
         raise ValidationError(messages.SORT_KEY_TOO_LONG)
@@ -92,12 +94,12 @@ def _sort_parts(selected: KeyRange) -> list[bytes]:
 
 
 def _next(key: bytes) -> bytes:
-    """Return the next larger key."""
+    """Return the smallest key that is larger than `key`."""
     return key + b"\x00"
 
 
 def _prefix(index: Index | None, partition: tuple[AttributeValue, ...]) -> bytes:
-    """Return the key prefix of a partition key value. Raises ValidationError if it is too long."""
+    """Return the prefix of all stored keys with this partition key. Raises ValidationError if a value is too long."""
     if sum(map(value_bytes, partition)) > limits.PARTITION_KEY_BYTES:
         raise ValidationError(messages.PARTITION_KEY_TOO_LONG)
     if index is not None:
@@ -107,20 +109,24 @@ def _prefix(index: Index | None, partition: tuple[AttributeValue, ...]) -> bytes
 
 
 def segment_span(segment: int | None, total: int | None) -> Span:
-    """Return the span of a scan, or of a segment of a parallel scan."""
+    """Return the range of stored keys of a scan, or of one segment of a parallel scan."""
     if segment is None or total is None:
         return Span(b"", None)
     return Span(*segment_bounds(segment, total))
 
 
 def check_start_partition(table: Table, index: Index | None, start: Item) -> None:
-    """Raise ValidationError unless a query's start key has the right members and partition key."""
+    """Raise ValidationError unless a query's start key has the required attributes and the partition key has the right
+    type.
+    """
     schema = key_schema(table, index)
     _check_names(table, schema, start, schema.partition)
 
 
 def check_start_names(table: Table, index: Index, start: Item) -> None:
-    """Raise ValidationError unless a scan's start key has the right members and the key of the index."""
+    """Raise ValidationError unless an index scan's start key has the required attributes and the right
+    index key types.
+    """
     schema = index.key.schema
     _check_names(table, schema, start, schema.partition)
     _check_names(table, schema, start, schema.sort)
@@ -135,14 +141,17 @@ def _check_names(table: Table, schema: KeySchema, start: Item, wanted: Iterable[
 
 
 def query_start(table: Table, index: Index | None, start: Item) -> bytes:
-    """Return the stored key of a query's ExclusiveStartKey. Raises ValidationError with the service's message."""
+    """Return the stored form of a query's ExclusiveStartKey. Raises ValidationError if the start key is invalid."""
     schema = key_schema(table, index)
     _check_names(table, schema, start, schema.sort)
     return _start_key(table, index, start)
 
 
 def scan_start(table: Table, index: Index | None, start: Item) -> bytes:
-    """Return the stored key of a scan's ExclusiveStartKey. The names of an index must already be validated."""
+    """Return the stored form of a scan's ExclusiveStartKey.
+
+    For an index, `check_start_names` must be called first. Raises ValidationError if the start key is invalid.
+    """
     if index is None:
         try:
             return table.key.of_key(start)
@@ -168,12 +177,12 @@ def _start_key(table: Table, index: Index | None, start: Item) -> bytes:
 
 
 def finds_one_row(table: Table, index: Index | None) -> bool:
-    """Return True if a query finds at most one item because the partition key is the complete key."""
+    """Return True if a query can find at most one item, because the partition key is the complete key."""
     return index is None and not table.key.schema.sort
 
 
 def check_query_start(table: Table, index: Index | None, selected: KeyRange, span: Span, key: bytes) -> None:
-    """Raise ValidationError if a query cannot continue after a key."""
+    """Raise ValidationError if a query cannot continue after the start key `key`."""
     whole = partition_span(index, selected.partition)
     if selected.sort_op is None and not selected.sort_equals:
         if not whole.holds(key):
@@ -189,12 +198,14 @@ def check_query_start(table: Table, index: Index | None, selected: KeyRange, spa
 
 
 def _other_partition(span: Span, whole: Span, key: bytes) -> str:
-    """Return the service's error message for a start key in another partition. The message depends on the sort key."""
+    """Return DynamoDB's error message for a start key with another partition key. The message depends on
+    the sort key.
+    """
     moved = whole.low + key[len(partition_bytes_of(key)) :]
     return messages.START_KEY_SINGLE_ROW if span.holds(moved) else messages.START_KEY_PREDICATE
 
 
 def check_scan_start(span: Span, key: bytes, segment: int | None, total: int | None) -> None:
-    """Raise ValidationError if the key is outside the scan's segment."""
+    """Raise ValidationError if the start key `key` is outside the scan's segment."""
     if segment is not None and total is not None and not span.holds(key):
         raise ValidationError(messages.start_key_segment(segment, total))
